@@ -208,6 +208,16 @@ class MmaI(Product):
     type = TypeId("of the result")
 
 
+@term("p.mmaf_scaled", source="PTX ISA, mma with .block_scale")
+class ScaledMmaF(Product):
+    """A product of floats, each factor with its scales, all five in registers."""
+
+    __slots__ = ()
+    a_scales = Operand()
+    b_scales = Operand()
+    type = TypeId("of the result")
+
+
 class WarpgroupProduct(Product):
     """A product of warpgroups, whose right factor is in shared memory."""
 

@@ -402,6 +402,14 @@ class Dot(Op):
     result = Result(is_tile)
 
 
+@op("nv_tileas.scaled_dot")
+class ScaledDot(Dot):
+    """(a x a_scales) @ (b x b_scales) + c, with a scale for each block of neighbours along k; all five in registers."""
+
+    a_scales = Operand(is_tile)
+    b_scales = Operand(is_tile)
+
+
 def verify_fold(op: Reduce | Scan) -> None:
     """Tiles of one shape, a dimension of theirs, an identity each, a combiner of all of them."""
     sources = op.sources

@@ -113,6 +113,30 @@ class MmaSync(Op):
         self.expect(all(self.signed) or a.element == I8, "unsigned operands must be i8, are {}", a.element)
 
 
+@op("nvgpu.mma.block_scale")
+class MmaBlockScale(Op):
+    """Warp-wide D = (A x scales) (B x scales) + C of m16n8k32 on bytes (ours): vectors as of mma.sync, and four scales
+    of A and of B in a register each; `bytes` says which it takes. Source: PTX ISA, mma with .block_scale.
+    """
+
+    a = Operand(VECTOR)
+    b = Operand(VECTOR)
+    c = Operand(VECTOR)
+    a_scales = Operand(VECTOR)
+    b_scales = Operand(VECTOR)
+    kind = Attr(str)
+    bytes: Attr[tuple[int, int]] = Attr(tuple)
+    result = same_type_as("c")
+    effect = WRITE  # convergent: all lanes must reach it together
+
+    def verify(self) -> None:
+        """Fragments of mma.sync's size, a register of scales each."""
+        for name, value, size in (("a", self.a, 16), ("b", self.b, 8), ("c", self.c, 16)):
+            self.expect(byte_size(value.type) == size, "{} must hold {} bytes, is {}", name, size, value.type)
+        for value in (self.a_scales, self.b_scales):
+            self.expect(byte_size(value.type) == 4, "scales must fill a register, are {}", value.type)
+
+
 @op("nvgpu.ldmatrix")
 class LdMatrix(Op):
     """`numTiles` 8x8 matrices of 16-bit elements from shared memory: lane 8j+i gives the 16-byte row i of matrix j."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from ir.types import BF16, F8E4M3FN, F8E5M2, F16, F32, F64, I8, I32, TF32, FloatType, IntType, Type
+from ir.types import BF16, F8E4M3FN, F8E5M2, F8E8M0FNU, F16, F32, F64, I8, I32, TF32, FloatType, IntType, Type
 from lowering.targets.target import WARP, Feature, Target
 
 Numeric = FloatType | IntType
@@ -19,13 +19,28 @@ class Fragment(NamedTuple):
     reg: Pairs
 
 
+class Scales(NamedTuple):
+    """Factors of A and B, one for each block of neighbours along k: `a` maps to (row, block), `b` to (block, column).
+
+    Selector 0 reads of A row g in lane 0 of a quad and row g + 8 in lane 1, of B column g in lane 0; the others hold
+    copies. Factors of several steps of k lie in the bytes of one register, of which the instruction names one.
+    """
+
+    element: FloatType
+    block: int
+    kind: str
+    a: Fragment
+    b: Fragment
+
+
 @dataclass(frozen=True, slots=True)
 class MmaAtom:
     """One instruction: c[M x N] += a[M x K] @ b[K x N].
 
     Fragments map to (row, col) of the M x K, K x N and M x N operands and count elements, not b32 registers; elements
     narrower than 32 bits are packed in one register from the low register bits. `dtypes` are of A, B and C. `ptx` is
-    the mnemonic; `negates` names the operands whose sign costs nothing; `signed` says how integers of A and B are read.
+    the mnemonic; `negates` names the operands whose sign costs nothing; `signed` says how integers of A and B are read;
+    `scales` are those of a block-scaled product, which computes (a x scales) @ (b x scales).
     """
 
     name: str
@@ -40,6 +55,7 @@ class MmaAtom:
     threads: int = WARP
     negates: frozenset[str] = frozenset()
     signed: tuple[bool, bool] = (True, True)
+    scales: Scales | None = None
 
     def __post_init__(self) -> None:
         m, n, k = self.shape
@@ -139,6 +155,23 @@ def _mma_integer(kinds: str, signed: tuple[bool, bool]) -> MmaAtom:
     )
 
 
+def _mma_scaled(a: FloatType, b: FloatType, ptx_types: str) -> MmaAtom:
+    """An atom on bytes with a power of two for each 32 neighbours along k: scale_vec::1X."""
+    return MmaAtom(
+        f"mma.sync.m16n8k32.mxf8f6f4.{ptx_types}",
+        (16, 8, 32),
+        (a, b, F32),
+        frozenset({Feature.MMA_BLOCK_SCALE}),
+        *_warp_fragments(a.width, 32),
+        ptx=f"mma.sync.aligned.m16n8k32.row.col.kind::mxf8f6f4.block_scale.scale_vec::1X.f32.{ptx_types}.f32.ue8m0",
+        source="PTX ISA, mma with .block_scale: figures of scale_vec::1X, selectors {byte, 0}",
+        scales=Scales(
+            F8E8M0FNU, 32, "mxf8f6f4", Fragment(((8, 0), (0, 0), (1, 0), (2, 0), (4, 0)), ()),
+            Fragment(((0, 0), (0, 0), (0, 1), (0, 2), (0, 4)), ()),
+        ),
+    )  # fmt: skip
+
+
 def _scalar(name: str, a: Numeric, c: Numeric, ptx: str, source: str, **more: Any) -> MmaAtom:
     """A multiply-add of one thread, for products that no tensor core takes; narrower operands are widened."""
     one = Fragment(((0, 0),) * 5, ())
@@ -184,6 +217,7 @@ MMA_ATOMS: tuple[MmaAtom, ...] = (
     _mma_sync(32, F8E4M3FN, "e4m3", Feature.MMA_FP8, F16),
     _mma_sync(32, F8E5M2, "e5m2", Feature.MMA_FP8, F16),
     *(_mma_integer(kinds, signed) for kinds, signed in _SIGNS.items()),
+    *(_mma_scaled(kind, kind, f"{ptx}.{ptx}") for kind, ptx in ((F8E4M3FN, "e4m3"), (F8E5M2, "e5m2"))),
     MMA_M8N8K4_F64,
     FMA_F32,
     FMA_F16,
@@ -194,4 +228,11 @@ MMA_ATOMS: tuple[MmaAtom, ...] = (
 
 def atoms_for(target: Target, a: Numeric, b: Numeric, c: Numeric) -> list[MmaAtom]:
     """The matrix instructions of a target for these operand and accumulator types."""
-    return [atom for atom in MMA_ATOMS if atom.dtypes == (a, b, c) and atom.legal(target)]
+    plain = (atom for atom in MMA_ATOMS if atom.scales is None)
+    return [atom for atom in plain if atom.dtypes == (a, b, c) and atom.legal(target)]
+
+
+def scaled_atoms(dtypes: tuple[Type, Type, Type], scale: Type, block: int) -> list[MmaAtom]:
+    """Those that take a scale of this type for each `block` neighbours along k."""
+    scaled = ((atom, atom.scales) for atom in MMA_ATOMS if atom.scales is not None)
+    return [atom for atom, each in scaled if (atom.dtypes, each.element, each.block) == (dtypes, scale, block)]

@@ -387,9 +387,10 @@ def product(d: Decoder, b: Builder, node: placed.Product, made: Made) -> Value:
         registers = d.selection.oracle.layout(d.selection.owner[node.cls][1]).n_regs
         paired = pairs_atom(d.selection.target, d.selection.forbid, "addf", F32, registers)
         more |= {"read": True, **({"paired": True} if paired else {})}
-    return b.value(
-        nv_tileas.Dot, *operands, types=[d.type_of(node.cls)], atom=choice.atom.name, grid=choice.grid, **more
-    )
+    op = nv_tileas.Dot
+    if isinstance(node, placed.ScaledMmaF):
+        op, operands = nv_tileas.ScaledDot, [*operands, made[node.a_scales], made[node.b_scales]]
+    return b.value(op, *operands, types=[d.type_of(node.cls)], atom=choice.atom.name, grid=choice.grid, **more)
 
 
 @lowers(placed.PlacedReduce)

@@ -19,6 +19,8 @@ class MmaTile:
 
     Each warp owns contiguous rows and columns. Warp number: low bits along m, then n. Register order, lowest first:
     a: atom, k blocks, m blocks, batch. b: atom, n blocks, k blocks, batch. c: atom, n blocks, m blocks, batch.
+    `scales` of a and b, where the atom takes them: k blocks, m (n) blocks, batch, so that those of a row for four steps
+    of k are the bytes of one register.
     So the accumulator of one product is, register by register, the A operand of the next where warp_n is 1, and an
     ldmatrix.x4 of b (two atoms) stays inside one k block, as fragment double-buffering wants.
     """
@@ -33,6 +35,7 @@ class MmaTile:
     a: Layout
     b: Layout
     c: Layout
+    scales: tuple[Layout, ...] = ()
 
     @property
     def blocks(self) -> tuple[int, int, int]:
@@ -44,12 +47,15 @@ class MmaTile:
         """All matrix instructions of a warp, k outermost so that fragments of the next k can be loaded meanwhile."""
         mb, nb, kb = self.blocks
         a, b, c = (len(f.reg) for f in (self.atom.a, self.atom.b, self.atom.c))
+        scales = self.atom.scales
+        factors = 0 if scales is None else self.atom.shape[2] // scales.block
         return [
             MmaStep(
                 k,
                 _run((s * mb + i) * kb + k, 1 << a),
                 _run((s * kb + k) * nb + j, 1 << b),
                 _run((s * mb + i) * nb + j, 1 << c),
+                (((s * mb + i) * kb + k) * factors, ((s * nb + j) * kb + k) * factors),
             )
             for k in range(kb)
             for s in range(self.batch)
@@ -59,12 +65,15 @@ class MmaTile:
 
 
 class MmaStep(NamedTuple):
-    """One matrix instruction: its k block and the element registers of A, B and C (accumulator, read and written)."""
+    """One matrix instruction: its k block and the element registers of A, B and C (accumulator, read and written), and
+    the first element registers of the scales of A and B that it takes.
+    """
 
     k: int
     a: range
     b: range
     c: range
+    scales: tuple[int, int]
 
 
 def _run(index: int, count: int) -> range:
@@ -106,7 +115,14 @@ def mma_tile(
     b = build(atom.b, k, n, [(0, x) for x in n_reg] + [(x, 0) for x in k_reg], [(0, x) for x in none_m + n_warp])
     c_warp = [(x, 0) for x in m_warp] + [(0, x) for x in n_warp]
     c = build(atom.c, m, n, [(0, x) for x in n_reg] + [(x, 0) for x in m_reg], c_warp)
-    return MmaTile(atom, m, n, k, warp_m, warp_n, batch, a, b, c)
+    if atom.scales is None:
+        return MmaTile(atom, m, n, k, warp_m, warp_n, batch, a, b, c)
+    few = k // atom.scales.block
+    steps = _powers(few // kb, kb)
+    rows, columns = [(0, x) for x in steps] + [(x, 0) for x in m_reg], [(x, 0) for x in steps] + [(0, x) for x in n_reg]
+    a_scales = build(atom.scales.a, m, few, rows, [(x, 0) for x in m_warp + none_n])
+    b_scales = build(atom.scales.b, few, n, columns, [(0, x) for x in none_m + n_warp])
+    return MmaTile(atom, m, n, k, warp_m, warp_n, batch, a, b, c, (a_scales, b_scales))
 
 
 @cache

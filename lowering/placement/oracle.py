@@ -7,6 +7,7 @@ target lacks is priced as infinite when its program is extracted, so one saturat
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import product
 from math import prod
@@ -16,7 +17,7 @@ from egraph.interner import Interner, Table
 from egraph.saturate import Query
 from ir.dialects import cuda_tile as ct
 from ir.types import I1, PartitionViewType, TensorViewType, TileType
-from lowering.atoms.mma import MMA_ATOMS, MmaAtom
+from lowering.atoms.mma import MMA_ATOMS, MmaAtom, scaled_atoms
 from lowering.atoms.tcgen05 import TensorAtom
 from lowering.atoms.wgmma import WgmmaAtom, wgmma_atom
 from lowering.layouts.access import MAX_BYTES, WIDE_BYTES, access_plan, global_access, ldmatrix
@@ -24,7 +25,7 @@ from lowering.layouts.anchors import coalesced
 from lowering.layouts.boxes import SWIZZLES, boxes, memory_order, swizzle_row
 from lowering.layouts.elements import element_bytes
 from lowering.layouts.layout import Layout, LayoutError
-from lowering.layouts.mma import fma_tile, mma_tile, warp_grids
+from lowering.layouts.mma import MmaTile, fma_tile, mma_tile, warp_grids
 from lowering.layouts.scans import scan_dim
 from lowering.layouts.shapes import (
     inverse_permutation,
@@ -141,6 +142,7 @@ class LayoutOracle:
             "ask_gather": self._gather,
             "ask_mma": self._mma,
             "ask_mmai": self._mma_integer,
+            "ask_scaled": self._scaled,
             "ask_permute_forward": self._permute_forward,
             "ask_permute": self._permute,
             "ask_permute_shared": self._permute_shared,
@@ -291,13 +293,26 @@ class LayoutOracle:
                     for warps in self.warps:
                         tile = fma_tile(m, n, k, warps, count)
                         yield MmaChoice(atom, (1, warps)), tile.a, tile.b, tile.c
-            elif atom.dtypes == (a.element, b.element, c.element) and atom.signed == signed:
-                for grid, copies in self._grids(atom, m, n):
-                    try:
-                        tile = mma_tile(atom, m, n, k, *grid, count, copies)
-                    except LayoutError:
-                        continue  # the atom does not fill the tile evenly: another one will
+            elif atom.dtypes == (a.element, b.element, c.element) and atom.signed == signed and atom.scales is None:
+                for grid, tile in self._tiles(atom, m, n, k, count):
                     yield MmaChoice(atom, grid), tile.a, tile.b, tile.c
+
+    def _scaled(self, row: Row) -> Iterator[tuple[str, Row]]:
+        """Products whose instructions take scales too, with the layouts of A, B, C and of the scales of A and B."""
+        a, b, c, s, _ = (self.tile(ty) for ty in row)
+        *batch, m, k = a.shape
+        for atom in scaled_atoms((a.element, b.element, c.element), s.element, k // s.shape[-1]):
+            if atom.features <= self.features:
+                for grid, tile in self._tiles(atom, m, b.shape[-1], k, prod(batch)):
+                    choice = self.interner.attributes.id(MmaChoice(atom, grid))
+                    layouts = map(self.layout_id, (tile.a, tile.b, tile.c, *tile.scales))
+                    yield "block_scaled_choice", (*row, choice, *layouts)
+
+    def _tiles(self, atom: MmaAtom, m: int, n: int, k: int, count: int) -> Iterator[tuple[tuple[int, int], MmaTile]]:
+        """The grids of warps that an atom can fill evenly, with the layouts of its operands."""
+        for grid, copies in self._grids(atom, m, n):
+            with suppress(LayoutError):  # the atom does not fill the tile evenly: another one will
+                yield grid, mma_tile(atom, m, n, k, *grid, count, copies)
 
     def _grids(self, atom: MmaAtom, m: int, n: int) -> list[tuple[tuple[int, int], int]]:
         """Warp grids to try, and how often the warps fill each; where products feed products or rows are reduced, also

@@ -29,6 +29,8 @@ def seed(program: Program, oracle: LayoutOracle) -> dict[str, list[Row]]:
     rows["r.accumulated"] = [(number,) for number in accumulated(program)] if tensor else []
     rows["r.read"] = [(number,) for number in read_alone(program)] if tensor else []
     rows["r.rescaled"] = [*rescaled(program)] if tensor else []
+    scaled = (op for op in program.entry.walk() if isinstance(op, ct.MmaFScaled))
+    rows["r.scaled"] = [tuple(map(program.number_of, (*op.results, *op.operands))) for op in scaled]
     rows["r.held"] = [(number,) for number in held(program, left=tensor)]
     rows["r.runs"] = [(number,) for number in runs(program)]
     for id, kind in oracle.interner.types.items():

@@ -551,6 +551,8 @@ class Pricer:
                 held.append(Held(child, registers, pieces))
             else:
                 fragments += pieces if self.streams(child) else registers
+        if isinstance(node, placed.ScaledMmaF):
+            fragments += sum(self.registers(*self.owner[child]) for child in (node.a_scales, node.b_scales))
         carried = self.owner[node.cls][0] in self.yields or any(
             isinstance(each, leaves.Carry) for each in self.frozen.by_class.get(accumulator[0], ())
         )

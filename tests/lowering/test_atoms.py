@@ -2,9 +2,10 @@ from itertools import product
 
 import pytest
 
-from ir.types import BF16, F8E4M3FN, F16, F32, I8, I32, TF32
+from ir.types import BF16, F8E4M3FN, F8E8M0FNU, F16, F32, I8, I32, TF32
 from lowering.atoms import copy, mma
-from lowering.atoms.mma import FMA_F32, MMA_ATOMS, MMA_M16N8K16_F16, Fragment, MmaAtom, atoms_for
+from lowering.atoms.mma import FMA_F32, MMA_ATOMS, MMA_M16N8K16_F16, Fragment, MmaAtom, atoms_for, scaled_atoms
+from lowering.layouts.mma import mma_tile
 from lowering.targets import ALL_TARGETS, Feature, target
 
 
@@ -84,3 +85,17 @@ def test_shared_cost_follows_the_bytes():
     assert copy.LOADS_SHARED[4].cycles(sm80) == 1
     assert copy.LOADS_SHARED[16].cycles(sm80) == 4
     assert copy.SHUFFLES["bfly"].cycles(sm80) == 1
+
+
+def test_scales_lie_where_the_instruction_reads_them() -> None:
+    """PTX ISA, mma with .block_scale, selector 0: A's row in the first two lanes of a quad, B's column in the first."""
+    atom = scaled_atoms((F8E4M3FN, F8E4M3FN, F32), F8E8M0FNU, 32)[0]
+    tile = mma_tile(atom, 16, 8, 128, 1, 1)
+    a, b = tile.scales
+    for lane in range(32):
+        for register in range(4):
+            assert a.element(register, lane, 0) == (lane // 4 + 8 * (lane % 2)) * 4 + register
+            assert b.element(register, lane, 0) == register * 8 + lane // 4
+    assert [step.scales for step in tile.steps()] == [(k, k) for k in range(4)]
+    assert scaled_atoms((F8E4M3FN, F8E4M3FN, F32), F8E8M0FNU, 16) == []
+    assert atom not in atoms_for(target("sm_120a"), F8E4M3FN, F8E4M3FN, F32)

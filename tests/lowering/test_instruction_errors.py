@@ -74,6 +74,8 @@ CASES = [
     (nvvm.MmaSparse, {"selector": 3}, "selector must be below 2, is 3"),
     (nvvm.MmaSparse, {"operands": {0: (I32,)}}, "a must have 128 bits a lane, has 32"),
     (nvvm.MmaBlockScale, {"typeA": "f16"}, "A of mxf8f6f4 must be one of"),
+    (nvvm.MmaBlockScale, {"bytes": (0, 4)}, "bytes must be two of [0, 1, 2, 3], are (0, 4)"),
+    (nvvm.MmaBlockScale, {"threads": (2, 0)}, "threads must be 0 or 1 and 0 to 3, are (2, 0)"),
     (nvvm.MmaBlockScale, {"operands": {1: (I32,)}}, "needs 4, 2, 4 and 4 registers of A, B, C and D, has [4, 1, 4, 4]"),
     (nvvm.LdMatrixBytes, {"num": 4}, "m16n16 is loaded once or twice, not 4 times"),
     (nvvm.LdMatrixBytes, {"shape": "m8n16"}, "m8n16 unpacks four or six bits"),

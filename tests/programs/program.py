@@ -13,7 +13,7 @@ from ir.text import print_generic
 from ir.text.level_input import read_level
 from lowering.unrolling import unrolled
 from runtime.ptxas import assemble
-from runtime.simulator import GlobalMemory, launch
+from runtime.simulator import GlobalMemory, Report, launch
 from tilesat.execution import RESIDENT, check_arguments, largest_error, launch_arguments, on_the_device
 from tilesat.fuzz.judge import FAR_APART
 from tilesat.fuzz.program import DTYPES, TOLERANCE, Array, Program, random
@@ -34,28 +34,34 @@ def add(program: Program) -> Program:
     return program
 
 
-def simulate(
+def simulate(kernel: Kernel, program: Program, hazards: bool = True, **more: Any) -> list[Any]:
+    """The arguments after a run of the kernel's PTX, or of `ptx`; `hazards` end it at races and late copies."""
+    return reported(kernel, program, hazards, **more)[0]
+
+
+def reported(
     kernel: Kernel,
     program: Program,
     hazards: bool = True,
     ptx: str = "",
     schedule: str = "together",
     resident: int = RESIDENT,
-) -> list[Any]:
-    """The arguments after a run of the kernel's PTX, or of `ptx`; `hazards` end it at races and late copies."""
+) -> tuple[list[Any], Report]:
+    """The same, and what the simulator counted."""
     memory, manifest = GlobalMemory(), kernel.manifest
     grid, arguments = on_the_device(
         manifest, (*program.grid, 1, 1)[:3], check_arguments(kernel.entry, program.arguments()), resident
     )
     addresses = {id(a): memory.put(a) for a in arguments if isinstance(a, np.ndarray)}
-    launch(
+    report = launch(
         ptx or kernel.ptx, grid=grid, block=manifest["block"],
         args=launch_arguments(manifest, arguments, addresses, memory), memory=memory,
         dynamic_smem=manifest["dynamic_smem"], hazards=hazards and manifest["dynamic_smem"] > 0, schedule=schedule,
         cluster=manifest["cluster"],
     )  # fmt: skip
     own = arguments[: len(kernel.entry.parameters)]
-    return [memory.get(addresses[id(a)], a.shape, a.dtype) if isinstance(a, np.ndarray) else a for a in own]
+    found = [memory.get(addresses[id(a)], a.shape, a.dtype) if isinstance(a, np.ndarray) else a for a in own]
+    return found, report
 
 
 def interpret(kernel: Kernel, program: Program) -> list[Any]:

@@ -84,22 +84,26 @@ BLOCK_KINDS = {
 @instruction(
     "nvvm.mma.block_scale",
     "mma.sync.aligned.m16n8k{k}.row.col.kind::{kind}.block_scale.scale_vec::{factors}.f32.{typeA}.{typeB}.f32.{scale} "
-    "{out:vector}, {a:vector}, {b:vector}, {c:vector}, {scaleA:register}, {places}, {scaleB:register}, {places};",
+    "{out:vector}, {a:vector}, {b:vector}, {c:vector}, {scaleA:register}, {placeA}, {scaleB:register}, {placeB};",
     BLOCK, source="PTX ISA 8.8, mma.sync, .block_scale",
 )  # fmt: skip
 class MmaBlockScale(Instruction):
-    """D = (A x factors) (B x factors) + C by a warp: a factor for 32 or 16 elements along k, bytes of a register."""
+    """D = (A x factors) (B x factors) + C by a warp: a factor for 32 or 16 elements along k, bytes of a register.
+
+    `bytes`: where the factors of A and of B begin in their registers; `threads`: which lanes of a quad hold them, of A
+    0 (the first two) or 1, of B 0 to 3.
+    """
 
     a = Variadic(REGISTER_32)
     b = Variadic(REGISTER_32)
     c = Variadic(REGISTER_32)
-    scaleA = Operand(WORD)
-    scaleB = Operand(WORD)
+    scaleA = Operand(REGISTER_32)
+    scaleB = Operand(REGISTER_32)
     kind = Attr(str, among=tuple(BLOCK_KINDS))
     typeA = Attr(str)
     typeB = Attr(str)
-    byte = Attr(int, 0, least=0, most=3)
-    thread = Attr(int, 0, least=0, most=3)
+    bytes: Attr[tuple[int, int]] = Attr(tuple, (0, 0))
+    threads: Attr[tuple[int, int]] = Attr(tuple, (0, 0))
     out = VariadicResult()
     effect = WRITE
 
@@ -119,9 +123,14 @@ class MmaBlockScale(Instruction):
         return BLOCK_KINDS[self.kind][3]
 
     @property
-    def places(self) -> str:
-        """Which byte of the register and which lane of a quad hold the factors."""
-        return f"{{{self.byte}, {self.thread}}}"
+    def placeA(self) -> str:
+        """Which byte of the register and which lanes of a quad hold the factors of A."""
+        return f"{{{self.bytes[0]}, {self.threads[0]}}}"
+
+    @property
+    def placeB(self) -> str:
+        """Which byte of the register and which lane of a quad hold the factors of B."""
+        return f"{{{self.bytes[1]}, {self.threads[1]}}}"
 
     def verify(self) -> None:
         """Types that the kind has, registers that hold A, B, C and D."""
@@ -130,6 +139,11 @@ class MmaBlockScale(Instruction):
             self.expect(kind in kinds, "{} of {} must be one of {}, is {}", name, self.kind, kinds, kind)
         counts = [len(group) for group in (self.a, self.b, self.c, self.results)]
         self.expect(counts == [4, 2, 4, 4], "needs 4, 2, 4 and 4 registers of A, B, C and D, has {}", counts)
+        step = int(self.factors[0])
+        legal = len(self.bytes) == 2 and all(byte in range(0, 4, step) for byte in self.bytes)
+        self.expect(legal, "bytes must be two of {}, are {}", [*range(0, 4, step)], self.bytes)
+        legal = len(self.threads) == 2 and self.threads[0] in range(2) and self.threads[1] in range(4)
+        self.expect(legal, "threads must be 0 or 1 and 0 to 3, are {}", self.threads)
 
     @classmethod
     def forms(cls) -> Iterator[Form]:

@@ -29,6 +29,7 @@ PATTERNS: dict[type[Op], Callable[[Any, Any], None]] = {
     gpu.Printf: memory.print_text,
     nvgpu.DeviceAsyncCopy: memory.async_copy,
     nvgpu.MmaSync: memory.mma_sync,
+    nvgpu.MmaBlockScale: memory.mma_block_scale,
     nvgpu.LdMatrix: memory.ldmatrix,
     nvgpu.Fragment: memory.fragment,
     vector.Extract: memory.extract,

@@ -212,6 +212,17 @@ def mma_sync(c: Conversion, op: nvgpu.MmaSync) -> None:
     c.define(op.results[0], made.results)
 
 
+def mma_block_scale(c: Conversion, op: nvgpu.MmaBlockScale) -> None:
+    """nvgpu.mma.block_scale -> nvvm.mma.block_scale."""
+    a, b, acc, *scales = (c.registers(v) for v in op.operands)
+    first, second = (nvgpu.MMA_TYPES[cast(VectorType, v.type).element] for v in op.operands[:2])
+    made = c.e.effect(
+        nvvm.MmaBlockScale, [*a, *b, *acc, *(word for each in scales for word in each)], [r.type for r in acc],
+        (len(a), len(b), len(acc), 1, 1), kind=op.kind, typeA=first, typeB=second, bytes=op.bytes,
+    )  # fmt: skip
+    c.define(op.results[0], made.results)
+
+
 def ldmatrix(c: Conversion, op: nvgpu.LdMatrix) -> None:
     """nvgpu.ldmatrix -> nvvm.ldmatrix."""
     kinds = register_types(op.results[0].type)

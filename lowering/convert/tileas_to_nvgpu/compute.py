@@ -5,8 +5,22 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ir.core import Op, Type, Value
-from ir.dialects import arith, gpu, math, nvgpu
-from ir.types import F16, F32, GLOBAL_PTR, I1, I4, I8, I32, TF32, FloatType, IntType, PointerType, TensorType
+from ir.dialects import arith, gpu, math, nvgpu, vector
+from ir.types import (
+    F16,
+    F32,
+    GLOBAL_PTR,
+    I1,
+    I4,
+    I8,
+    I32,
+    TF32,
+    FloatType,
+    IntType,
+    PointerType,
+    TensorType,
+    VectorType,
+)
 from lowering.atoms.mma import MmaAtom
 from lowering.atoms.pairs import PAIRED
 from lowering.convert.tileas_to_nvgpu.emitter import Emitter
@@ -23,6 +37,8 @@ from lowering.layouts.layout import Layout
 from lowering.layouts.mma import fma_tile, mma_tile
 from lowering.layouts.shared import SharedLayout
 from lowering.layouts.shuffles import Exchange, ShuffleSteps
+
+WORD = 4  # bytes of a register, which hold as many scales
 
 
 def register_type(element: Type) -> Type:
@@ -83,9 +99,11 @@ def resize(emitter: Emitter, value: Value, kind: Type) -> Value:
 
 def product(
     emitter: Emitter, atom: MmaAtom, shape: tuple[int, int, int, int], grid: tuple[int, int],
-    a: Registers, b: Registers, c: Registers, layout: Layout,
+    a: Registers, b: Registers, c: Registers, layout: Layout, scales: Sequence[Registers] = (),
 ) -> Registers:  # fmt: skip
-    """a @ b + c on tensor cores: k outermost, fragments of the next k step asked for before this one's products."""
+    """a @ b + c on tensor cores: k outermost, fragments of the next k step asked for before this one's products. Where
+    the atom takes scales, those of a and b for four steps of k are the bytes of one register.
+    """
     batch, m, n, k = shape
     steps = mma_tile(atom, m, n, k, *grid, batch).steps()
     tf32 = a.element in (TF32, F32)
@@ -107,11 +125,26 @@ def product(
         if j + 1 < len(by_k):
             fetch(j + 1)
         for s in now:
-            accumulators[s.c.start] = emitter.emit(
-                nvgpu.MmaSync, a.group(s.a.start, a_shape), b.group(s.b.start, b_shape), accumulators[s.c.start],
-                types=[accumulators[s.c.start].type], mmaShape=atom.shape, **more,
-            )  # fmt: skip
+            old = accumulators[s.c.start]
+            operands = [a.group(s.a.start, a_shape), b.group(s.b.start, b_shape), old]
+            if atom.scales is not None:
+                operands += [scale_word(x, first) for x, first in zip(scales, s.scales, strict=True)]
+                places = (s.scales[0] % WORD, s.scales[1] % WORD)
+                kind = atom.scales.kind
+                made = emitter.emit(nvgpu.MmaBlockScale, *operands, types=[old.type], kind=kind, bytes=places)
+            else:
+                made = emitter.emit(nvgpu.MmaSync, *operands, types=[old.type], mmaShape=atom.shape, **more)
+            accumulators[s.c.start] = made
     return Grouped(emitter, layout, c.element, [accumulators[i] for i in sorted(accumulators)], c_shape)
+
+
+def scale_word(scales: Registers, first: int) -> Value:
+    """Four neighbouring scales as a register, those of a few repeated."""
+    start = first - first % WORD
+    if scales.count >= start + WORD:
+        return scales.group(start, (1, WORD))
+    few = [scales.scalar(i % scales.count) for i in range(WORD)]
+    return scales.emitter.emit(vector.FromElements, *few, types=[VectorType((1, WORD), scales.scalar_type)])
 
 
 def scalar_product(

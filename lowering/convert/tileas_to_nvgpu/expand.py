@@ -414,14 +414,13 @@ class Expander:
             right = self._as(op.b, SharedTile)
             self.values[op.result] = agents.product(self, op, warpgroup, left, right, self.tile(op.c), (m, n, k))
             return
-        a, b, c = self.tile(op.a), self.tile(op.b), self.tile(op.c)
+        a, b, c, *scales = map(self.tile, op.operands)  # these of a scaled_dot
         shape = (batch[0] if batch else 1, m, n, k)
         atom, layout = ATOMS[op.atom], layout_of(op.result)
         if atom.threads == 1:
-            result = compute.scalar_product(self.emitter, atom, shape, a, b, c, layout)
+            self.values[op.result] = compute.scalar_product(self.emitter, atom, shape, a, b, c, layout)
         else:
-            result = compute.product(self.emitter, atom, shape, op.grid, a, b, c, layout)
-        self.values[op.result] = result
+            self.values[op.result] = compute.product(self.emitter, atom, shape, op.grid, a, b, c, layout, scales)
 
     # --- control
 
@@ -594,6 +593,7 @@ _HANDLERS: dict[type[Op], Callable[[Expander, Any], None]] = {
     nv_tileas.SharedLoad: Expander.shared_load,
     nv_tileas.ConvertLayout: Expander.convert,
     nv_tileas.Dot: Expander.dot,
+    nv_tileas.ScaledDot: Expander.dot,
     nv_tileas.Return: Expander.end,
     **tensor.HANDLERS,
     scf.If: Expander.branch,

@@ -1,0 +1,119 @@
+"""Block-scaled products on tensor cores that take the scales: chosen by cost, right for every step, major and tail."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tilesat
+from ir.dialects import cuda_tile as ct
+from tests.programs.program import Program, check, random
+from tilesat.fuzz.writer import Writer
+
+TARGETS = ("sm_120a", "sm_121a")
+ATOM, BLOCK, SCALE = "mma.sync.m16n8k32.mxf8f6f4", 32, "f8E8M0FNU"
+
+
+def block_scaled(
+    tile: tuple[int, int, int], steps: int, kind: str = "f8E4M3FN", turned: bool = True, rows: int = 0,
+    scales: tuple[Any, Any] | None = None,
+) -> Program:  # fmt: skip
+    """D = sum over k of (A * spread S) (B * spread T); `turned`: B and T lie in memory with k contiguous. `rows` of A
+    there are, by default all of the tile.
+    """
+    (m, n, k), depth, held = tile, tile[2] * steps, rows or tile[0]
+
+    def source() -> str:
+        w = Writer("scaled", a=f"ptr<{kind}>", b=f"ptr<{kind}>", s=f"ptr<{SCALE}>", t=f"ptr<{SCALE}>", d="ptr<f32>")
+        w.promise(a=16, b=16, s=16, t=16, d=16)
+        a = w.view(w.a, [held, depth], [depth, 1], [m, k])
+        s = w.view(w.s, [held, depth // BLOCK], [depth // BLOCK, 1], [m, k // BLOCK])
+
+        def right(base: Any, deep: int, each: int) -> Any:
+            if turned:
+                return w.view(base, [n, deep], [deep, 1], [each, n], dim_map=[1, 0])
+            return w.view(base, [deep, n], [n, 1], [each, n])
+
+        b, t = right(w.b, depth, k), right(w.t, depth // BLOCK, k // BLOCK)
+        with w.loop(0, steps, carried=[w.const(0.0, "f32", m, n)]) as loop:
+            i, total = loop.counter, loop.values[0]
+            loaded = [w.load(x, 0, i) for x in (a, s)] + [w.load(x, i, 0) for x in (b, t)]
+            left, left_scale, across, across_scale = loaded
+            loop.values = [w.op(ct.MmaFScaled, left, across, total, left_scale, across_scale, types=[total.type])]
+        w.store(loop.values[0], w.view(w.d, [held, n], [n, 1], [m, n]), 0, 0)
+        return w.text()
+
+    def across(deep: int) -> tuple[int, int]:
+        return (n, deep) if turned else (deep, n)
+
+    def arguments() -> list[Any]:
+        shapes = ((held, depth), across(depth), (held, depth // BLOCK), across(depth // BLOCK), (held, n))
+        kinds = (kind, kind, SCALE, SCALE, "f32")
+        made = [random(shape, each, i) for i, (shape, each) in enumerate(zip(shapes, kinds, strict=True))]
+        for place, of in zip((2, 3), scales or (), strict=False):
+            made[place] = of(made[place])
+        return made
+
+    def expected(a: Any, b: Any, s: Any, t: Any, d: Any) -> dict[int, Any]:
+        a, b, s, t = (x.astype(np.float64) for x in (a, b, s, t))
+        if turned:
+            b, t = b.T, t.T
+        return {4: (a * np.repeat(s, BLOCK, axis=1)) @ (b * np.repeat(t, BLOCK, axis=0))}
+
+    return Program(f"block-scaled-{m}x{n}x{k}", source, arguments, (1,), expected, 2e-3)
+
+
+@pytest.mark.parametrize(
+    ("tile", "steps"),
+    [((128, 64, 128), 2), ((64, 64, 32), 3), ((64, 128, 64), 2), ((32, 32, 256), 1), ((16, 8, 32), 1)],
+    ids=str,
+)
+def test_tensor_cores_take_the_scales(tile: tuple[int, int, int], steps: int) -> None:
+    """One, two, four and eight scales of a row a step: parts of a register, a register, and more."""
+    kernel = check(block_scaled(tile, steps), "sm_120a")
+    m, n, k = tile
+    warps = kernel.manifest["block"][0] // 32
+    assert kernel.ptx.count(".block_scale.") >= m * n * k // (16 * 8 * 32) // warps
+    assert "bf16" not in kernel.ptx
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize(("kind", "letters"), [("f8E4M3FN", "e4m3"), ("f8E5M2", "e5m2")])
+def test_types_and_rows_that_overhang(kind: str, letters: str, target: str) -> None:
+    kernel = check(block_scaled((64, 64, 64), 2, kind, rows=50), target)
+    assert f".block_scale.scale_vec::1X.f32.{letters}.{letters}.f32.ue8m0" in kernel.ptx
+
+
+def test_factors_whose_columns_are_contiguous() -> None:
+    """Scales of one column are gathered from as many rows."""
+    assert ".block_scale." in check(block_scaled((64, 64, 128), 2, turned=False), "sm_120a").ptx
+
+
+def test_scales_at_the_ends_of_their_range() -> None:
+    """2^-127 and 2^127 beside each other leave 1; in bf16 the factors would be subnormal and infinite."""
+
+    def filled(value: float) -> Any:
+        return lambda scales: np.full_like(scales, value)
+
+    program = block_scaled((32, 32, 64), 2, scales=(filled(2.0**-127), filled(2.0**127)))
+    kernel = tilesat.compile(program.source(), "sm_120a")
+    arguments = program.arguments()
+    kernel.run(program.grid, *arguments, on="sim")
+    wanted = program.expected(*program.arguments())[4]
+    assert ".block_scale." in kernel.ptx
+    assert np.abs(arguments[4] - wanted).max() <= 2e-3 * np.abs(wanted).max()
+
+
+def test_the_atom_may_be_forbidden() -> None:
+    kernel = check(block_scaled((32, 32, 64), 1), "sm_120a", forbid=[ATOM])
+    assert ".block_scale." not in kernel.ptx
+    assert "mma.sync" in kernel.ptx
+
+
+@pytest.mark.parametrize("target", ["sm_90a", "sm_120"])
+def test_other_targets_scale_the_factors(target: str) -> None:
+    kernel = tilesat.compile(block_scaled((32, 32, 64), 1).source(), target)
+    assert ".block_scale." not in kernel.ptx
+    assert kernel.cost > tilesat.compile(block_scaled((32, 32, 64), 1).source(), "sm_120a").cost
