@@ -21,7 +21,7 @@ from egraph.dependence import dependence
 from egraph.interner import Interner
 from egraph.packing import by_bytes, by_shifts, is_narrow_literal
 from egraph.printing import Text, by_texts
-from egraph.scaled import by_factors
+from egraph.scaled import by_factors, of_bytes
 from egraph.terms import NIL_VALUE, NONE_VALUE, Signature, integer_of, is_hint, signatures
 from ir.core import READ, WRITE, Block, Op, OptionalOperand, Region, Type, UnsupportedError, Value
 from ir.core import Operand as OneOperand
@@ -48,6 +48,8 @@ class Program:
     source: dict[int, Op] = field(default_factory=dict[int, Op])
     bodies: list[Body] = field(default_factory=list[Body])
     numbers: dict[Value, int] = field(default_factory=dict[Value, int])
+    factors: dict[ct.MmaFScaled, tuple[int, int]] = field(default_factory=dict[ct.MmaFScaled, tuple[int, int]])
+    """Numbers of the factors of block-scaled products as instructions take them: f8, or bytes of two f4."""
 
     def number_of(self, value: Value) -> int:
         """The number of a source value."""
@@ -247,6 +249,8 @@ class _Encoder:
             for each in ops:
                 self.operation(each, into)
             self.numbers.update({old: self.numbers[new] for old, new in zip(op.results, results, strict=True)})
+            if isinstance(op, ct.MmaFScaled):
+                self.scaled(op, into)
         elif isinstance(op, ct.MakeStridedView | ct.MakeGatherScatterView):
             pass  # all accesses to such views go by pointers
         elif isinstance(op, ct.Reduce | ct.Scan):
@@ -260,6 +264,14 @@ class _Encoder:
             self.promise(op)
         else:
             self.term(op)
+
+    def scaled(self, op: ct.MmaFScaled, into: skeleton.Region) -> None:
+        """The factors of a block-scaled product beside their scales."""
+        ops, factors = of_bytes(op) or ([], (op.lhs, op.rhs))
+        for each in ops:
+            self.operation(each, into)
+        left, right = (self.numbers[factor] for factor in factors)
+        self.program.factors[op] = (left, right)
 
     @property
     def believed(self) -> bool:

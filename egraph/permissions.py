@@ -19,6 +19,9 @@ FAST_EXP, FTZ_FUNCTIONS, FULL_DIV, FAST_SQRT = range(8, 12)
 """Parts of AFN and FTZ that Triton takes: exp as ex2.approx(x log2 e); exp2, sqrt and rsqrt that flush subnormals;
 div.full; sqrt.approx."""
 
+USCALE = 12
+"""Scales of f8E4M3FN have no sign: what tensor cores read as ue4m3 (PTX ISA, mma with .block_scale; NVFP4)."""
+
 TRITON = frozenset({CONTRACT, FAST_EXP, FTZ_FUNCTIONS, FULL_DIV, FAST_SQRT})
 """What Triton 3.9.0 does to f32 without being asked, as `python -m benchmarks.ablation.triton_defaults` reads off its
 PTX: fma for a product and a sum, ex2.approx(x log2 e) for exp, ex2.approx.ftz, sqrt.approx.ftz, rsqrt.approx.ftz,
@@ -33,6 +36,7 @@ GRANTS: Mapping[str, frozenset[int]] = {
     "ftz": frozenset({FTZ, FTZ_FUNCTIONS}),
     "nnan": frozenset({NNAN}),
     "ninf": frozenset({NINF}),
+    "uscale": frozenset({USCALE}),
     "triton": TRITON,
 }
 """What each name allows."""

@@ -11,7 +11,7 @@ from typing import cast
 
 from ir.core import Block, Builder, Op, Value
 from ir.dialects import cuda_tile as ct
-from ir.types import BF16, FloatType, TileType
+from ir.types import BF16, F4E2M1FN, I8, FloatType, TileType
 
 
 def by_factors(op: ct.MmaFScaled) -> tuple[list[Op], list[Value]]:
@@ -25,6 +25,37 @@ def by_factors(op: ct.MmaFScaled) -> tuple[list[Op], list[Value]]:
     for made in block.ops:
         made.parent = op.parent  # loops and branches around it are those around the source
     return block.ops, [result]
+
+
+def of_bytes(op: ct.MmaFScaled) -> tuple[list[Op], tuple[Value, Value]] | None:
+    """Operations that make factors of f4 as tiles of bytes that hold two neighbours along K each, [M, K / 2] and
+    [K / 2, N], and these tiles; None where the factors are not unpacked from such bytes.
+    """
+    turned = op.rhs.op
+    if not isinstance(turned, ct.Permute):
+        return None
+    *lead, n, k = cast(TileType, turned.source.type).shape
+    order = (*range(len(lead)), len(lead) + 1, len(lead))
+    left, right = unpacked(op.lhs), unpacked(turned.source)
+    if left is None or right is None or turned.permutation != order:
+        return None
+    block = Block()
+    b = Builder(block, op.location)
+    m = cast(TileType, op.lhs.type).shape[-2]
+    a = b.value(ct.Reshape, left, types=[TileType((*lead, m, k // 2), I8)])
+    columns = b.value(ct.Reshape, right, types=[TileType((*lead, n, k // 2), I8)])
+    made = b.value(ct.Permute, columns, types=[TileType((*lead, k // 2, n), I8)], permutation=order)
+    for each in block.ops:
+        each.parent = op.parent
+    return block.ops, (a, made)
+
+
+def unpacked(value: Value) -> Value | None:
+    """The bytes in memory order of which a tile of f4 is made."""
+    reshaped = value.op
+    made = reshaped.source.op if isinstance(reshaped, ct.Reshape) else None
+    of = made.source if isinstance(made, ct.Unpack) else None
+    return of if cast(TileType, value.type).element == F4E2M1FN else None
 
 
 def scaled(operand: Value, scale: Value, k: int, b: Builder) -> Value:

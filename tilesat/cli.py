@@ -334,7 +334,7 @@ def _add_pipeline_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--forbid", action="append", default=[], metavar="ATOM", help="an atom not to be chosen")
     parser.add_argument("--fast", action="append", default=[], metavar="[ENTRY=]NAME[,NAME]",
                         help="inexact replacements that are allowed, of all entries or of one: nsz, contract, reassoc, "
-                             "arcp, afn, ftz, nnan, ninf, triton")  # fmt: skip
+                             "arcp, afn, ftz, nnan, ninf, uscale, triton")  # fmt: skip
     parser.add_argument("--persistent", default="off", metavar="static|atomic|dynamic",
                         help="as many CTAs as fit the device go through all tile blocks of the grid")  # fmt: skip
     parser.add_argument("--ocg-knobs", action="store_true",

@@ -53,7 +53,7 @@ def compile(
     `extract.budget`); `saturate_budget`: matches of rules (200,000). Both count work and no seconds: the same program
     on any machine at any load. `lineinfo`: PTX with the source places of its instructions as .loc directives.
     `fast`: permissions for inexact replacements (`egraph.permissions`): nsz, contract, reassoc, arcp, afn, ftz, nnan,
-    ninf, and triton, which is what Triton does unasked; of all entries, or a list for each entry, {"softmax": ["afn"]}.
+    ninf, uscale, and triton, which is what Triton does unasked; of all entries or each, {"softmax": ["afn"]}.
     `provenance`: note which rule made which e-node (`Kernel.provenance`). `persistent`: static or dynamic, as many CTAs
     as fit the device at once go through all tile blocks of the grid (`lowering.persistent`). `num_ctas`: CTAs of a
     cluster that divide the work of a tile block, whatever its hints say (`lowering.clusters`); 0: as they say.

@@ -115,8 +115,10 @@ class MmaSync(Op):
 
 @op("nvgpu.mma.block_scale")
 class MmaBlockScale(Op):
-    """Warp-wide D = (A x scales) (B x scales) + C of m16n8k32 on bytes (ours): vectors as of mma.sync, and four scales
-    of A and of B in a register each; `bytes` says which it takes. Source: PTX ISA, mma with .block_scale.
+    """Warp-wide D = (A x scales) (B x scales) + C of m16n8k32 on bytes, i8 being two f4 each (ours).
+
+    Vectors as of mma.sync, and four scales of A and of B in a register each; `bytes` says which it takes. Source: PTX
+    ISA, mma with .block_scale.
     """
 
     a = Operand(VECTOR)

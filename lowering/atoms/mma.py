@@ -32,6 +32,11 @@ class Scales(NamedTuple):
     a: Fragment
     b: Fragment
 
+    @property
+    def unsigned(self) -> bool:
+        """Is a type with a sign read as one without (ue4m3)?"""
+        return self.element == F8E4M3FN
+
 
 @dataclass(frozen=True, slots=True)
 class MmaAtom:
@@ -172,6 +177,25 @@ def _mma_scaled(a: FloatType, b: FloatType, ptx_types: str) -> MmaAtom:
     )  # fmt: skip
 
 
+def _mma_of_bytes(kind: str, scale: FloatType, factors: int, ptx_scale: str) -> MmaAtom:
+    """An atom on bytes of two f4 each, which is m16n8k64: fragments and blocks count bytes, of which there are 32."""
+    inside = (1, 2)[: factors // 2]
+    return MmaAtom(
+        f"mma.sync.m16n8k64.{kind}.e2m1.e2m1.{ptx_scale}",
+        (16, 8, 32),
+        (I8, I8, F32),
+        frozenset({Feature.MMA_BLOCK_SCALE}),
+        *_warp_fragments(I8.width, 32),
+        ptx=f"mma.sync.aligned.m16n8k64.row.col.kind::{kind}.block_scale.scale_vec::{factors}X.f32.e2m1.e2m1.f32.{ptx_scale}",
+        source="PTX ISA, mma with .block_scale: figures of scale_vec::2X and 4X, selectors {0 or 2, 0}",
+        scales=Scales(
+            scale, 32 // factors, kind,
+            Fragment(((8, 0), (0, 0), (1, 0), (2, 0), (4, 0)), tuple((0, x) for x in inside)),
+            Fragment(((0, 0), (0, 0), (0, 1), (0, 2), (0, 4)), tuple((x, 0) for x in inside)),
+        ),
+    )  # fmt: skip
+
+
 def _scalar(name: str, a: Numeric, c: Numeric, ptx: str, source: str, **more: Any) -> MmaAtom:
     """A multiply-add of one thread, for products that no tensor core takes; narrower operands are widened."""
     one = Fragment(((0, 0),) * 5, ())
@@ -218,6 +242,8 @@ MMA_ATOMS: tuple[MmaAtom, ...] = (
     _mma_sync(32, F8E5M2, "e5m2", Feature.MMA_FP8, F16),
     *(_mma_integer(kinds, signed) for kinds, signed in _SIGNS.items()),
     *(_mma_scaled(kind, kind, f"{ptx}.{ptx}") for kind, ptx in ((F8E4M3FN, "e4m3"), (F8E5M2, "e5m2"))),
+    _mma_of_bytes("mxf4", F8E8M0FNU, 2, "ue8m0"),
+    _mma_of_bytes("mxf4nvf4", F8E4M3FN, 4, "ue4m3"),
     MMA_M8N8K4_F64,
     FMA_F32,
     FMA_F16,

@@ -306,7 +306,8 @@ class LayoutOracle:
                 for grid, tile in self._tiles(atom, m, b.shape[-1], k, prod(batch)):
                     choice = self.interner.attributes.id(MmaChoice(atom, grid))
                     layouts = map(self.layout_id, (tile.a, tile.b, tile.c, *tile.scales))
-                    yield "block_scaled_choice", (*row, choice, *layouts)
+                    exact = atom.scales is not None and not atom.scales.unsigned
+                    yield "block_scaled_choice" if exact else "unsigned_scaled_choice", (*row, choice, *layouts)
 
     def _tiles(self, atom: MmaAtom, m: int, n: int, k: int, count: int) -> Iterator[tuple[tuple[int, int], MmaTile]]:
         """The grids of warps that an atom can fill evenly, with the layouts of its operands."""

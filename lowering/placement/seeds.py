@@ -29,8 +29,8 @@ def seed(program: Program, oracle: LayoutOracle) -> dict[str, list[Row]]:
     rows["r.accumulated"] = [(number,) for number in accumulated(program)] if tensor else []
     rows["r.read"] = [(number,) for number in read_alone(program)] if tensor else []
     rows["r.rescaled"] = [*rescaled(program)] if tensor else []
-    scaled = (op for op in program.entry.walk() if isinstance(op, ct.MmaFScaled))
-    rows["r.scaled"] = [tuple(map(program.number_of, (*op.results, *op.operands))) for op in scaled]
+    others = {op: map(program.number_of, (op.acc, op.lhs_scale, op.rhs_scale)) for op in program.factors}
+    rows["r.scaled"] = [(program.number_of(op.result), *program.factors[op], *others[op]) for op in others]
     rows["r.held"] = [(number,) for number in held(program, left=tensor)]
     rows["r.runs"] = [(number,) for number in runs(program)]
     for id, kind in oracle.interner.types.items():

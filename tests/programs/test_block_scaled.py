@@ -9,6 +9,7 @@ import pytest
 
 import tilesat
 from ir.dialects import cuda_tile as ct
+from ir.types import F4E2M1FN, TileType
 from tests.programs.program import Program, check, random
 from tilesat.fuzz.writer import Writer
 
@@ -63,6 +64,75 @@ def block_scaled(
         return {4: (a * np.repeat(s, BLOCK, axis=1)) @ (b * np.repeat(t, BLOCK, axis=0))}
 
     return Program(f"block-scaled-{m}x{n}x{k}", source, arguments, (1,), expected, 2e-3)
+
+
+E2M1 = np.array([0, 0.5, 1, 1.5, 2, 3, 4, 6])
+
+
+def of_bytes(tile: tuple[int, int, int], steps: int, scale: str = SCALE, turned: bool = True) -> Program:
+    """D = sum over k of (A * spread S) (B * spread T), of f4 that lie two in a byte along k; `turned`: columns of B."""
+    (m, n, k), block, depth = tile, 32 if scale == SCALE else 16, tile[2] * steps
+
+    def source() -> str:
+        w = Writer("halves", a="ptr<i8>", b="ptr<i8>", s=f"ptr<{scale}>", t=f"ptr<{scale}>", d="ptr<f32>")
+        w.promise(a=16, b=16, s=16, t=16, d=16)
+        a, b = (w.view(x, [rows, depth // 2], [depth // 2, 1], [rows, k // 2]) for x, rows in ((w.a, m), (w.b, n)))
+        s = w.view(w.s, [m, depth // block], [depth // block, 1], [m, k // block])
+        t = w.view(w.t, [n, depth // block], [depth // block, 1], [k // block, n], dim_map=[1, 0])
+
+        def unpacked(view: Any, rows: int, at: Any) -> Any:
+            flat = w.load(view, 0, at).reshape(rows * k // 2)
+            whole = w.op(ct.Unpack, flat, types=[TileType((rows * k,), F4E2M1FN)])
+            return whole.reshape(rows, k)
+
+        with w.loop(0, steps, carried=[w.const(0.0, "f32", m, n)]) as loop:
+            i, total = loop.counter, loop.values[0]
+            left, across = unpacked(a, m, i), unpacked(b, n, i)
+            across = across.permute(1, 0) if turned else across.reshape(k, n)
+            factors = (left, across, total, w.load(s, 0, i), w.load(t, i, 0))
+            loop.values = [w.op(ct.MmaFScaled, *factors, types=[total.type])]
+        w.store(loop.values[0], w.view(w.d, [m, n], [n, 1], [m, n]), 0, 0)
+        return w.text()
+
+    def arguments() -> list[Any]:
+        rng = np.random.default_rng(tile)
+        bytes_ = [rng.integers(-128, 128, (rows, depth // 2)).astype(np.int8) for rows in (m, n)]
+        scales = [abs(random((rows, depth // block), scale, 3 + rows)) for rows in (m, n)]
+        return [*bytes_, *scales, random((m, n), "f32", 4)]
+
+    def expected(a: Any, b: Any, s: Any, t: Any, d: Any) -> dict[int, Any]:
+        def numbers(packed: Any) -> Any:
+            codes = np.stack([packed & 15, packed >> 4 & 15], axis=-1).reshape(len(packed), -1)
+            return np.where(codes > 7, -1, 1) * E2M1[codes & 7]
+
+        left, right = (numbers(x) * np.repeat(y.astype(np.float64), block, axis=1) for x, y in ((a, s), (b, t)))
+        if not turned:
+            return {}
+        return {4: left @ right.T}
+
+    return Program(f"halves-{m}x{n}x{k}", source, arguments, (1,), expected, 2e-3)
+
+
+@pytest.mark.parametrize(
+    ("tile", "steps"), [((128, 64, 128), 2), ((64, 32, 64), 3), ((32, 64, 256), 1), ((16, 8, 64), 1)], ids=str
+)
+@pytest.mark.parametrize(("scale", "kind"), [(SCALE, "mxf4.block_scale.scale_vec::2X"), ("f8E4M3FN", "mxf4nvf4")])
+def test_bytes_of_two_f4_go_to_tensor_cores(tile: tuple[int, int, int], steps: int, scale: str, kind: str) -> None:
+    kernel = check(of_bytes(tile, steps, scale), "sm_120a", fast=["uscale"])
+    assert f"kind::{kind}" in kernel.ptx
+    assert "bf16" not in kernel.ptx
+
+
+def test_scales_that_may_be_negative_are_not_read_without_their_sign() -> None:
+    """PTX's ue4m3 has no sign; E8M0 has none either, and needs no permission."""
+    assert "block_scale" not in check(of_bytes((16, 8, 64), 1, "f8E4M3FN"), "sm_120a").ptx
+    assert "block_scale" in check(of_bytes((16, 8, 64), 1), "sm_120a").ptx
+
+
+def test_f4_with_neighbours_along_n_are_scaled() -> None:
+    """Tensor cores take f4 with k contiguous alone."""
+    kernel = check(of_bytes((32, 32, 64), 1, turned=False), "sm_120a")
+    assert "block_scale" not in kernel.ptx
 
 
 @pytest.mark.parametrize(

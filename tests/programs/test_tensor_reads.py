@@ -87,17 +87,26 @@ def test_another_target_and_the_atom_that_is_forbidden() -> None:
     assert "tcgen05" not in tilesat.compile(PROGRAMS["64"].source(), "sm_100a", forbid=["tcgen05"]).ptx
 
 
-@pytest.mark.parametrize("seed", range(5))
+ORDERS = (0, 1, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (2, 3, 4)))
+
+
+@pytest.mark.parametrize("seed", ORDERS)
 @pytest.mark.parametrize("name", ["64", "two-loops", "straight", "64-causal-tall"])
 def test_any_order_of_warps(name: str, seed: int) -> None:
-    program, kernel = PROGRAMS[name], compiled(name)
-    assert error_of(program, kernel, simulate(kernel, program, schedule=f"skewed:{seed}")) <= 1
+    assert error_of(name, f"skewed:{seed}") <= 1
 
 
-def error_of(program: Program, kernel: Kernel, found: list[Any]) -> float:
-    """Largest error in units of what is allowed."""
-    pairs = zip(found, interpret(kernel, program), strict=True)
+def error_of(name: str, order: str, ptx: str = "") -> float:
+    """Largest error of a program in units of what is allowed, with this order of warps."""
+    program = PROGRAMS[name]
+    pairs = zip(simulate(compiled(name), program, ptx=ptx, schedule=order), interpreted(name), strict=True)
     return max(largest_error(a, b) for a, b in pairs if isinstance(a, np.ndarray)) / program.tolerance
+
+
+@cache
+def interpreted(name: str) -> list[Any]:
+    """The arguments after a run of the source."""
+    return interpret(compiled(name), PROGRAMS[name])
 
 
 def test_accumulators_of_loops_that_follow_one_another_lie_over_one_another() -> None:
@@ -145,14 +154,10 @@ MUTANTS: dict[str, tuple[str, str, str]] = {
 @pytest.mark.parametrize("name", MUTANTS)
 def test_what_is_left_out_is_found(name: str) -> None:
     which, pattern, text = MUTANTS[name]
-    program, kernel = PROGRAMS[which], compiled(which)
-    changed, count = re.subn(pattern, text, kernel.ptx)
+    changed, count = re.subn(pattern, text, compiled(which).ptx)
     assert count, "the mutation does not apply"
     try:
-        found = [
-            error_of(program, kernel, simulate(kernel, program, ptx=changed, schedule=order))
-            for order in ("skewed:1", "skewed:2", "together")
-        ]
+        seen = any(error_of(which, order, changed) > 10 for order in ("skewed:1", "skewed:2", "together"))
     except SimulatorError:
         return
-    assert max(found) > 10, "nobody sees it"
+    assert seen, "nobody sees it"

@@ -215,7 +215,8 @@ def mma_sync(c: Conversion, op: nvgpu.MmaSync) -> None:
 def mma_block_scale(c: Conversion, op: nvgpu.MmaBlockScale) -> None:
     """nvgpu.mma.block_scale -> nvvm.mma.block_scale."""
     a, b, acc, *scales = (c.registers(v) for v in op.operands)
-    first, second = (nvgpu.MMA_TYPES[cast(VectorType, v.type).element] for v in op.operands[:2])
+    elements = [cast(VectorType, v.type).element for v in op.operands[:2]]
+    first, second = ("e2m1" if element == I8 else nvgpu.MMA_TYPES[element] for element in elements)
     made = c.e.effect(
         nvvm.MmaBlockScale, [*a, *b, *acc, *(word for each in scales for word in each)], [r.type for r in acc],
         (len(a), len(b), len(acc), 1, 1), kind=op.kind, typeA=first, typeB=second, bytes=op.bytes,
