@@ -586,7 +586,7 @@ class World:
         parts: list[str] = []
         for name, value in self.env.items():
             if isinstance(value, Datum):
-                data: Any = shown(np.asarray(value.data)) if isinstance(value.type, TileType) else value.data
+                data: Any = shown(value.data) if isinstance(value.data, np.ndarray) else value.data
                 parts.append(f"{name} = {value.type} {data}")
             else:
                 parts.append(f"{name} = {value}")

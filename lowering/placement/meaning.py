@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import cache
+from itertools import product
 from math import prod
 from types import SimpleNamespace
 from typing import Any, cast
@@ -29,7 +30,7 @@ from lowering.layouts.anchors import coalesced
 from lowering.layouts.elements import element_bytes
 from lowering.layouts.layout import LANE_BITS, Layout, LayoutError
 from lowering.layouts.shapes import permute, reduce_dim
-from lowering.placement import values
+from lowering.placement import parts, values
 from lowering.placement.oracle import LayoutOracle
 from lowering.placement.values import Held
 
@@ -41,6 +42,7 @@ _WANTS = ("want", "offer", "has")
 _YIELDS = ("loop_init", "loop_yield", "branch_yield")
 _DEFAULTS = ("default_layout", "carry_default", "branch_default", "uniform_type")
 _LIST = List((Atom("cons", 0), Atom("first of a list", 0), Atom("rest of a list", 0)), 0, 0, 0)
+_OPERANDS = tuple([Atom(f"operand{k}", 0) for k in range(3)])
 _LEAVES = ("carry", "res", "branch", "N")
 _ANSWERS: dict[str, tuple[tuple[str, tuple[int, ...]], ...]] = {
     "broadcast_layout": (("ask_broadcast", (0, 1, 2)),),
@@ -235,6 +237,8 @@ class PlacedWorld(World):
             return values.made(self, form)
         if isinstance(form, List) and form.head in ("cons", "nil"):
             return values.tile_list(self, form)
+        if isinstance(form, List) and form.head in parts.PARTS:
+            return parts.drawn(self, form)
         if isinstance(form, List) and form.head in values.FOLDS:
             return values.folded(self, form)
         if isinstance(form, List) and form.head == "reduce":
@@ -409,32 +413,38 @@ def _broadcast(world: PlacedWorld, items: Sequence[Sexpr]) -> Held:
         raise Unsound("a tile is read as if every thread held it whole")
     wanted = np.arange(small.size).reshape(small.shape)
     wanted = np.broadcast_to(wanted, type_.shape).reshape(-1)[after.element_map()]
-    places = source.layout.element_map()
-    found = np.empty(wanted.shape, source.data.dtype)
-    for thread in range(len(wanted)):
-        at = {int(e): r for r, e in enumerate(places[thread])}
-        if not at.keys() >= set(wanted[thread].tolist()):
-            raise Unsound("a thread does not hold what it would repeat")
-        found[thread] = source.data[thread, [at[int(e)] for e in wanted[thread]]]
-    return Held(type_, found, after)
+    return Held(type_, parts.repeated(source, wanted), after)
 
 
 def _multiplied(world: PlacedWorld, items: Sequence[Sexpr]) -> Held:
+    """A product by an atom of a choice for the types."""
+    flag = List((Atom("mmaf", 0), *_OPERANDS, items[4]), 0, 0, 0)
+    return _product(world, items, "mma_choice", (), flag)
+
+
+def _multiplied_integers(world: PlacedWorld, items: Sequence[Sexpr]) -> Held:
+    """The same of bytes: the atom says which are signed."""
+    choice = world.interner.attributes[world.integer(items[3])]
+    signs = [(p, q) for p, q in product((0, 1), repeat=2) if choice.atom.signed == (bool(p), bool(q))]
+    columns = [Atom(str(sign), 0) for sign in signs[0]]
+    return _product(world, items, "mmai_choice", signs[0], List((Atom("mmai", 0), *_OPERANDS, *columns), 0, 0, 0))
+
+
+def _product(world: PlacedWorld, items: Sequence[Sexpr], relation: str, signs: tuple[int, ...], term: List) -> Held:
     """A product by an atom: each operand is read where the atom's choice says that it lies."""
     a, b, c = (world.placed(item) for item in items[:3])
     types = [world.interner.types.id(operand.type) for operand in (a, b, c)]
-    choice = world.integer(items[3])
-    found = world.oracle.answers("ask_mma", tuple(types))
-    rows = [row for name, row in found if name == "mma_choice" and row[3] == choice]
+    question, choice = _ANSWERS[relation][0][0], world.integer(items[3])
+    found = world.oracle.answers(question, (*types, *signs))
+    rows = [row for name, row in found if name == relation and row[3 + len(signs)] == choice]
     if not rows:
         raise Unsound("an atom that does not multiply these types")
-    layouts = [world.oracle.layout(id_) for id_ in rows[0][4:]]
+    layouts = [world.oracle.layout(id_) for id_ in rows[0][4 + len(signs) :]]
     for k, (operand, layout) in enumerate(zip((a, b, c), layouts, strict=True)):
         tile = cast(TileType, operand.type)
         world.env[f"operand{k}"] = Datum(tile, world.gathered(operand, layout).reshape(tile.shape))
-    names = tuple(Atom(f"operand{k}", 0) for k in range(3))
-    product = world.draw(List((Atom("mmaf", 0), *names, items[4]), 0, 0, 0))
-    return Held(product.type, np.asarray(product.data).reshape(-1)[layouts[2].element_map()], layouts[2])
+    multiplied = world.draw(term)
+    return Held(multiplied.type, np.asarray(multiplied.data).reshape(-1)[layouts[2].element_map()], layouts[2])
 
 
 def _reduced(world: PlacedWorld, items: Sequence[Sexpr]) -> Held:
@@ -469,8 +479,13 @@ _OPERATIONS: dict[str, Callable[[PlacedWorld, Sequence[Sexpr]], Held]] = {
     "p.splat": _literal("splat"),
     "p.iota": _literal("iota"),
     "p.mmaf": _multiplied,
+    "p.mmai": _multiplied_integers,
     "p.reduce": _reduced,
     "p.instead": _renamed,
+    "p.extract": parts.extracted,
+    "p.extract_shared": parts.extracted_shared,
+    "p.insert": parts.inserted,
+    "p.cat": parts.joined,
     "p.proj": values.projected,
     "p.list": values.held_list,
     "p.nil": lambda world, items: Held(None, ()),

@@ -17,7 +17,7 @@ import numpy as np
 from egraph.sexpr import Atom, List, Sexpr
 from egraph.soundness import meaning
 from egraph.soundness.draw import Array
-from egraph.soundness.model import Datum, NotCovered, Unsound
+from egraph.soundness.model import Datum, Unsound
 from egraph.terms import by_name
 from ir.types import I32, TileType
 from lowering.layouts.layout import Layout
@@ -91,9 +91,10 @@ def _known(head: str, operands: Sequence[Any], columns: Sequence[int]) -> Datum:
 def _key(data: Any) -> Any:
     """What tells a value from another: of a tile its bits."""
     if isinstance(data, np.ndarray):
-        return (data.dtype.name, data.shape, data.tobytes())
-    return tuple([_key(each.data) for each in data]) if isinstance(data, tuple) and data and isinstance(
-        data[0], Datum) else data  # fmt: skip
+        bits: Array = np.asarray(data)
+        return (bits.dtype.name, bits.shape, bits.tobytes())
+    several = isinstance(data, tuple) and all(isinstance(each, Datum) for each in cast(tuple[Any, ...], data))
+    return tuple([_key(each.data) for each in cast(tuple[Datum, ...], data)]) if several else data
 
 
 def _scalar(key: Any) -> Datum:
@@ -208,7 +209,9 @@ def held_each(world: PlacedWorld, value: Datum, layout_id: int) -> Held:
 
 def is_list(value: Datum) -> bool:
     """Is it a list of tiles, or several results?"""
-    return value.type is None and isinstance(value.data, tuple) and all(isinstance(e, Datum) for e in value.data)
+    if value.type is not None or not isinstance(value.data, tuple):
+        return False
+    return all(isinstance(each, Datum) for each in cast(tuple[Any, ...], value.data))
 
 
 def layout_of(value: Datum) -> Datum:
@@ -218,5 +221,3 @@ def layout_of(value: Datum) -> Datum:
     if is_list(value) and value.data:
         return value.data[0]
     return value
-
-
