@@ -24,7 +24,7 @@ from egraph.term import (
     TypeId,
     TypesId,
 )
-from egraph.terms import ELEMENTWISE, UNIFORM, Signature, signatures
+from egraph.terms import ELEMENTWISE, UNIFORM, Signature, by_name, signatures
 from ir.core import OPS, Field, Op
 
 
@@ -73,18 +73,13 @@ class PlacedForm(Form, Placed):
 
 
 @cache
-def _by_name() -> dict[str, Signature]:
-    return {each.name: each for each in signatures().values()}
-
-
-@cache
 def node_class(constructor: str) -> type[Node]:
     """The class of a constructor's nodes; `Node` itself where only a rule file of the user's declares it."""
     found = TERMS.get(constructor)
     if found is not None:
         return found
     placed = constructor.startswith(PREFIX)
-    signature = _by_name().get(constructor.removeprefix(PREFIX))
+    signature = by_name().get(constructor.removeprefix(PREFIX))
     if signature is None or (placed and signature.placement not in (ELEMENTWISE, UNIFORM)):
         return Node
     leaf = TERMS.get(signature.mnemonic)

@@ -128,6 +128,12 @@ def signatures() -> dict[str, Signature]:
     return found | {s.mnemonic: s for s in LEAVES}
 
 
+@cache
+def by_name() -> dict[str, Signature]:
+    """Every V constructor by its name in egglog."""
+    return {s.name: s for s in signatures().values()}
+
+
 PRELUDE = f"""
 (sort {LOGICAL})
 (sort {PLACED})

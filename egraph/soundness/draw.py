@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from egraph.facts import limits, pointee_bytes
+from egraph.facts import largest, limits, pointee_bytes, smallest_normal
 from egraph.soundness import patterns
 from ir.core import Attr, OperandGroup, Type
 from ir.dialects.cuda_tile import Bounded, DenseElements, DivBy, MmaF, Rounding, SameElements, dtype_of
@@ -59,6 +59,8 @@ REALS = (1.0, -1.0, 0.0, -0.0, 2.0, 0.5, 4.0, -0.25, 3.0, 0.1, 1024.0, np.inf, n
 ROUNDINGS = (0, 0, 0, 1, 1, 1, 2, 2, 3, 3, 4, 5)
 """Integers of roundings; the last two, approximate and full, are those of f32 alone."""
 
+_REGIMES = 5
+"""Ranges of exponents: about 1, all, beside the least normal number (closely, or not), beside the largest."""
 _KINDS = 10
 """Ways to draw a tile of integers."""
 
@@ -67,11 +69,14 @@ _TO_INTEGERS = ("exti", "trunci", "ftoi")
 
 class Draw:
     """A source of random parts around one preferred shape; `grouped`: how often all tiles lie in groups of one size,
-    `edged`: how often all are small and beside zero or a limit.
+    `edged`: how often all are small and beside zero or a limit; `short`: how often floats are powers of two, or
+    numbers of few bits, of any exponent.
     """
 
-    def __init__(self, rng: np.random.Generator, grouped: float = 0.1, edged: float = 0.1):
+    def __init__(self, rng: np.random.Generator, grouped: float = 0.1, edged: float = 0.1, short: float = 0.0):
         self.rng = rng
+        self.short = short
+        self.regime = int(rng.integers(_REGIMES))
         rank = int(rng.choice((0, 1, 1, 1, 2, 2, 2, 2, 2, 3)))
         self.shape = tuple(self.pick(SIZES) for _ in range(rank))
         if self.chance(0.04):
@@ -81,13 +86,17 @@ class Draw:
         if self.edged:
             self.shape = self.pick(((), (), (1,), (2,)))
         self.tokens = 0
-        self.group = 1
+        self.group, self.whole = 1, False
         self.grouped = not self.edged and self.chance(grouped)  # all tiles in aligned groups of one size
         self.along = int(rng.integers(6))
         self.integer: IntType = self.pick((I1, I8, I8, I16, I32, I32, I64))
         if self.grouped:
             self.shape = tuple(max(n, self.pick((4, 8))) for n in self.shape)
             self.group, self.integer_kind = self.pick((2, 4, 4, 8)), 8
+            self.whole = self.chance(0.15)  # groups of all numbers of a width
+            if self.whole:
+                self.shape, self.integer = self.pick((((256,), I8), ((256,), I8), ((4,), I1)))
+                self.group = self.shape[0]
         self.near: TileType | None = None
         self.drawn: list[tuple[Element, Array]] = []
 
@@ -111,7 +120,10 @@ class Draw:
         elements = ELEMENTS if group is None else _accepted(group) or _accepted_scalars(group)
         if shape[-1:] > (32,) and I8 in elements and self.chance(0.6):
             return TileType(shape, I8)
-        if self.grouped and self.integer in elements and self.chance(0.7):
+        if self.edged and I8 in elements and self.chance(0.7):
+            # of few numbers many pairs are at a limit
+            return TileType(shape, I4 if I4 in elements and self.chance(0.3) else I8)
+        if self.grouped and self.integer in elements and self.chance(1 if self.whole else 0.7):
             return TileType(shape, self.integer)
         return TileType(shape, self.pick(elements or ELEMENTS))
 
@@ -119,7 +131,9 @@ class Draw:
         """An integer that fits the element type."""
         low, high = limits(element.width)
         known = [array for other, array in self.drawn if other == element]
-        if self.edged and self.chance(0.6):
+        if self.edged and self.chance(0.4):
+            number = self.reaching(element.width)
+        elif self.edged and self.chance(0.6):
             number = self.pick(patterns.edges(element.width))
         elif known and self.chance(0.4):
             number = self.beside(self.pick(known))
@@ -139,6 +153,16 @@ class Draw:
         least, most = limits(64)
         return min(max(end + self.pick((0, 0, 1, -1)), least), most)
 
+    def reaching(self, width: int) -> int:
+        """A number whose sum, difference or product with one that was drawn is a limit, or next to one."""
+        known = [int(x) for _, array in self.drawn for x in array.reshape(-1)[:2]]
+        other = self.pick(known) if known else 0
+        if other == 0:
+            return self.pick((2, 3, 4, -1, -3))
+        end = self.pick(limits(self.pick((8, width)))) + self.pick((-1, 0, 0, 1))
+        least, most = limits(64)
+        return min(max(self.pick((end - other, other - end, end // other, -(-end // other))), least), most)
+
     def tile(self, type_: TileType) -> Array:
         """Elements for a tile."""
         element = type_.element
@@ -148,8 +172,10 @@ class Draw:
             step = pointee_bytes(element)
             base: int = self.pick((16, 64, 3 * step)) * 1024
             return self._integers(type_.shape, I32) % 4096 * step + base
-        beside = self.chance(0.1 if self.grouped else 0.3)
+        beside = self.chance(0.1 if self.grouped else 0.15 if self.edged else 0.3)
         values = self._beside_drawn(type_.shape, element) if beside else None
+        if values is None and self.edged and self.chance(0.3):
+            values = wrapped(np.full(type_.shape, self.reaching(element.width), np.int64), element.width)
         values = self._integers(type_.shape, element) if values is None else values
         self.drawn.append((element, values))
         return values.astype(dtype_of(element))
@@ -168,6 +194,8 @@ class Draw:
     def _floats(self, shape: tuple[int, ...], element: FloatType) -> Array:
         """Ordinary numbers, sums that cancel, and numbers by their bits: singular ones, or any near one exponent."""
         dtype = dtype_of(element)
+        if self.chance(self.short):
+            return self._short(shape, element)
         if self.chance(0.4):
             return self._bits(shape, element)
         values = np.asarray(self.rng.normal(size=shape)) * self.pick((1.0, 1.0, 100.0, 1e-6, 1e4))
@@ -178,6 +206,22 @@ class Draw:
         with np.errstate(all="ignore"):
             found = np.where(special, chosen, values).astype(dtype)
         return patterns.floats(element, found.view(np.uint32) >> np.uint32(13)) if element == TF32 else found
+
+    def _short(self, shape: tuple[int, ...], element: FloatType) -> Array:
+        """Numbers whose sums, products and quotients are often exact, or leave the range of the format."""
+        least, most = (int(np.log2(f(dtype_of(element)))) for f in (smallest_normal, largest))
+        if self.chance(0.15):  # exponents of functions, over the range of the format
+            numbers = np.asarray(self.rng.uniform(least - 20, most, size=shape) * self.pick((1, 0.69)))
+            return numbers.astype(dtype_of(element))
+        if self.chance(0.15):
+            return np.zeros(shape, dtype_of(element))
+        where = self.regime if self.chance(0.4) else int(self.rng.integers(_REGIMES))
+        middle, spread = ((0, 4), (0, most // 2), (least, 1), (least, 5), (most, 3))[where]
+        exponents = self.rng.integers(middle - spread, middle + spread, size=shape, endpoint=True)
+        odd = self.rng.choice(self.pick(((1,), (1,), (1, 3, 5, 7), (9, 11, 12, 13, 15), (1, 2**20 + 1))), size=shape)
+        signs = self.rng.choice((-1, 1), size=shape) if self.chance(0.7) else 1
+        with np.errstate(all="ignore"):
+            return np.asarray(np.ldexp(1.0 * odd * signs, exponents)).astype(dtype_of(element))
 
     def _bits(self, shape: tuple[int, ...], element: FloatType) -> Array:
         size, sign = prod(shape), 1 << (patterns.width(element) - 1)
@@ -196,10 +240,12 @@ class Draw:
         """Equal, consecutive, small, multiples of a power of two, in groups, or anything, wrapped to the width."""
         low, high = limits(element.width)
         kind = self.integer_kind if self.chance(0.9 if self.grouped else 0.6) else int(self.rng.integers(_KINDS))
-        if kind >= 8 and shape:
+        if kind >= 8 and shape and not (self.grouped and self.chance(0.5 if self.whole else 0.25)):
             return wrapped(self._groups(shape, element), element.width)
         size = prod(shape)
-        if self.chance(0.7 if self.edged else 0.12):  # sums and products of them are next to the limits
+        if self.grouped:  # what groups are compared with, or divided by
+            return wrapped(np.full(shape, self.group * self.pick((0, 0, 1, 1, 2, -1)), np.int64), element.width)
+        if self.chance(0.9 if self.edged else 0.12):  # sums and products of them are next to the limits
             values = np.asarray(self.rng.choice(np.array(patterns.edges(element.width)), size))
         elif kind == 0:
             values = np.full(size, self.number(element), np.int64)
@@ -229,7 +275,7 @@ class Draw:
         """Along one dimension, aligned groups of equal or consecutive elements, each from a multiple of some number."""
         d = self.dimension(len(shape))
         group = int(self.pick([n for n in (1, 2, 4, 8, 16, *LONG) if n <= shape[d]]))
-        if self.grouped and self.group <= shape[d] and self.chance(0.7):
+        if self.grouped and self.group <= shape[d] and self.chance(1 if self.whole else 0.7):
             group = self.group
         starts = (*shape[:d], shape[d] // group, *shape[d + 1 :])
         self.group = self.group if self.grouped else group
@@ -238,7 +284,7 @@ class Draw:
         if self.chance(0.3):  # groups that wrap, or end where they would
             first = first + limits(element.width)[1] + 1 - group
         values = np.repeat(first, group, axis=d)
-        if self.chance(0.6):
+        if self.chance(0.85 if self.whole else 0.6):
             along = np.arange(shape[d], dtype=np.int64) % group
             values = values + along.reshape([-1 if e == d else 1 for e in range(len(shape))])
         return values
@@ -251,6 +297,8 @@ class Draw:
     def attribute(self, attribute: Attr[Any], mnemonic: str, operands: list[tuple[Type | None, Any]]) -> Any:
         """A value for an attribute that nothing fixes; promises of assume are true of its value."""
         kind: Any = attribute.kind
+        if mnemonic == "ftoi" and kind is Rounding:
+            return attribute.default
         if kind is Rounding and attribute.default is not None:
             return Rounding(int(self.pick(ROUNDINGS)))
         if isinstance(kind, type) and issubclass(kind, enum.IntEnum):

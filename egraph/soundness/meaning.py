@@ -130,8 +130,8 @@ def true_claim(fact: str, value: int, data: Array, type_: TileType, d: int = 0, 
 
 
 def is_multiple(data: Array, by: int) -> bool:
-    """Whether `by` divides every element."""
-    return bool(np.all(integers(data) % by == 0))
+    """Whether `by` divides every element; 0 divides 0 alone."""
+    return bool(np.all(integers(data) % by == 0 if by else integers(data) == 0))
 
 
 _OPERATIONS: dict[str, Callable[[int, int], int]] = {"+": operator.add, "-": operator.sub, "*": operator.mul}

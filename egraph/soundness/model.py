@@ -38,6 +38,18 @@ class Datum:
     data: Any
 
 
+@dataclass(frozen=True, eq=False)
+class Carried(Datum):
+    """A value of a loop's body: its tile in each trip, `data` in the first; none where the loop makes no trip."""
+
+    tiles: tuple[Any, ...] = ()
+
+
+def tiles(value: Datum) -> tuple[Any, ...]:
+    """The tiles that a value has been."""
+    return value.tiles if isinstance(value, Carried) else (value.data,)
+
+
 def undefined(op: Op, data: list[Datum]) -> bool:
     """Whether the result is undefined: a broken promise, a division by zero, a shift by the width or more."""
     name, attributes = op.info.mnemonic, op.attributes
@@ -102,6 +114,24 @@ def evaluate(op: Op, data: list[Datum]) -> Datum:
     with np.errstate(all="ignore"):
         found = np.asarray(op.evaluate([d.data for d in data]))
     return Datum(op.results[0].type, found)
+
+
+APPROXIMATIONS = (4, 5)
+"""Roundings (approximate, full) whose result is only near the exact one."""
+
+
+def nudged(data: Any, rounding: int) -> Any:
+    """Another result of an approximation, 2 units in the last place from the nearest in about half of the elements: a
+    function of the nearest one and of the rounding.
+    """
+    array = np.ascontiguousarray(data)
+    bits = array.view(f"u{array.dtype.itemsize}").reshape(np.shape(data))
+    with np.errstate(invalid="ignore", over="ignore"):
+        mixed = (bits.astype(np.uint64) ^ np.uint64(rounding * 0x9E37)) * np.uint64(0x9E3779B97F4A7C15)
+        moved = bits ^ ((mixed >> np.uint64(62)) & np.uint64(2)).astype(bits.dtype)
+        size = np.abs(array.astype(np.float64)).reshape(bits.shape)
+    ordinary = (size > facts.smallest_normal(array.dtype) * 2) & np.isfinite(size)
+    return np.where(ordinary, np.ascontiguousarray(moved).view(array.dtype).reshape(bits.shape), data)
 
 
 def _load(op: Op, data: list[Datum]) -> tuple[Datum, Datum]:

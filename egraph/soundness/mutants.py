@@ -2,18 +2,24 @@
 
 Operators are declared in OPERATORS. They work on the parsed rule, so new rules are mutated too. A change that leaves a
 variable unbound, which egglog refuses to load, is no mutant; nor is one that states nothing (x is x), or is the rule
-itself with two variables renamed and operands of commutative operations exchanged.
+itself: with two variables renamed and operands of commutative operations exchanged, or at every value of its
+attributes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 from egraph.rule import Rule, text
 from egraph.rulefile import Command
 from egraph.sexpr import Atom, List, Sexpr
-from egraph.terms import Signature, signatures
+from egraph.soundness import instances
+from egraph.soundness.draw import ELEMENTS
+from egraph.terms import Signature, by_name
+from ir.core import OPS
+from ir.dialects.cuda_tile import TileOp
+from ir.types import TileType
 
 COMMUTATIVE = frozenset(
     (
@@ -156,8 +162,10 @@ def _extremum(rule: Rule) -> Iterator[Change]:
 
 
 def _order(rule: Rule) -> Iterator[Change]:
-    """Two operands of an operation that is not commutative exchanged, also of one of egglog's own."""
-    terms = _by_name()
+    """Two operands of an operation that is not commutative exchanged, also of one of egglog's own. On the left not
+    those of which none has a type of the other: such a term is nowhere.
+    """
+    terms = by_name()
 
     def change(form: List) -> Iterator[tuple[str, Sexpr]]:
         term = terms.get(form.head)
@@ -169,14 +177,33 @@ def _order(rule: Rule) -> Iterator[Change]:
         if text(left) != text(right):
             yield text(form), _with(_with(form, first, right), first + 1, left)
 
-    yield from _everywhere(rule, change)
+    def matched(form: List) -> Iterator[tuple[str, Sexpr]]:
+        if form.head not in terms or _exchangeable(terms[form.head]):
+            yield from change(form)
+
+    for what, changed in _in_body(rule, matched):
+        yield f"{what} on the left", changed
+    for what, changed in _in_actions(rule, change):
+        yield f"{what} on the right", changed
+
+
+def _exchangeable(term: Signature) -> bool:
+    """Is there a type that both operands may have, which an exchange of operands exchanges?"""
+    if term.mnemonic == "cons":
+        return False  # an operand and a list
+    cls = next((c for c in OPS.values() if issubclass(c, TileOp) and c.info.mnemonic == term.mnemonic), None)
+    if cls is None:
+        return True
+    pair = cls.info.operands[1:3] if term.mnemonic == "select" else cls.info.operands[:2]
+    types = [TileType(shape, element) for shape in ((), (2,), (2, 2)) for element in ELEMENTS]
+    return any(all(group.check is None or group.check(type_) for group in pair) for type_ in types)
 
 
 def _attribute(names: frozenset[str], other: Callable[[str, Atom], str | None]) -> Callable[[Rule], Iterator[Change]]:
     """Attributes of these names in new terms, changed as `other` says."""
 
     def change(form: List) -> Iterator[tuple[str, Sexpr]]:
-        term = _by_name().get(form.head)
+        term = by_name().get(form.head)
         if term is None:
             return
         for at, name in enumerate(term.integers, 1 + len(term.operands)):
@@ -208,7 +235,7 @@ def _other_predicate(_: str, item: Atom) -> str | None:
 
 def _any_attribute(rule: Rule) -> Iterator[Change]:
     """A literal column that a matched term must have, left open: a guard written as a pattern."""
-    terms = _by_name()
+    terms = by_name()
 
     def change(form: List) -> Iterator[tuple[str, Sexpr]]:
         term = terms.get(form.head)
@@ -245,16 +272,25 @@ _SYMMETRIC = frozenset(("=", "!=", "+", "*", "&", "|", "^", "min", "max", "exact
 
 def _states_another(changed: Rule, rule: Rule, exchanged: bool) -> bool:
     """Does a changed rule state something, and something else than the rule, also after two variables are renamed where
-    operands were exchanged?
+    operands were exchanged, and also at each value of its attributes?
     """
-    terms = {text(f.items[1]): text(f.items[2]) for f in changed.body if isinstance(f, List) and f.head == "="}
-    unions = [a for a in changed.actions if isinstance(a, List) and a.head == "union"]
-    if unions and all(terms.get(text(u.items[1])) == text(u.items[2]) for u in unions):
+    if instances.states_nothing(changed):
         return False
     names = sorted(_variables(List((Atom("rule", 0), *changed.body, *changed.actions), 0, 0, 0)))
     wanted = _normal(rule, {})
     pairs = [(a, b) for at, a in enumerate(names) for b in names[at + 1 :]] if exchanged else []
-    return all(_normal(changed, names) != wanted for names in ({}, *({a: b, b: a} for a, b in pairs)))
+    if any(_normal(changed, names) == wanted for names in ({}, *({a: b, b: a} for a, b in pairs))):
+        return False
+    return not 1 < instances.number_of_instances(changed) <= instances.MOST or any(
+        _is_new(instance, rule, given) for given, instance in instances.instances(changed)
+    )
+
+
+def _is_new(instance: Rule, rule: Rule, given: Mapping[str, int]) -> bool:
+    """Does an instance state something that the rule does not at the same values?"""
+    own = instances.at(rule, given)
+    same = own is not None and _normal(own, {}) == _normal(instance, {})
+    return not same and not instances.states_nothing(instance)
 
 
 def _normal(rule: Rule, names: dict[str, str]) -> tuple[str, ...]:
@@ -284,13 +320,9 @@ def _flat(form: Sexpr, head: str, names: dict[str, str]) -> list[str]:
 # --- what egglog would load
 
 
-def _by_name() -> dict[str, Signature]:
-    return {s.name: s for s in signatures().values()}
-
-
 def _matches_term(fact: List) -> bool:
     """Is a body fact the match of a term, bare or named?"""
-    names = _by_name().keys() | {"proj"}
+    names = by_name().keys() | {"proj"}
     return fact.head in names or (
         fact.head == "=" and any(isinstance(side, List) and side.head in names for side in fact.items[1:])
     )

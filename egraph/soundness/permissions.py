@@ -1,38 +1,55 @@
 """What a permission lets a rule change, by the names of `--fast`: two sides are compared exactly but for that.
 
 nsz: zeros are equal whatever their sign. contract: the right side is, bit for bit, what the left side gives with each
-product fused into the sum that reads it or not, and nothing between. All others let operations round otherwise: the
-sides are close, beside the largest number of the tile.
+product fused into the sum that reads it or not, and nothing between. ftz: the same with each operation flushing
+subnormal numbers or not. All others let operations round otherwise (`egraph.soundness.rounding`). Approximations are
+any number near the exact one: the left side's may be chosen, the right side's may not, so each is tried with its
+nearest result and with another.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from itertools import product
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from egraph.facts import largest
+from egraph.permissions import AFN, CONTRACT, FAST_EXP, FAST_SQRT, FTZ, FTZ_FUNCTIONS, FULL_DIV, NSZ
 from egraph.rule import text
 from egraph.sexpr import Atom, List, Sexpr
+from egraph.terms import by_name
 
 Array = npt.NDArray[Any]
 
-ROUGH = 0.02
-"""Part of the largest number of a tile by which sides may differ that round otherwise: bf16 has 8 bits, and rules of
-sums of a few terms lose two or three of them."""
+EXACT = frozenset({NSZ, CONTRACT, FTZ, FTZ_FUNCTIONS})
+"""Permissions under which sides are compared bit by bit."""
+APPROXIMATE = frozenset({AFN, FAST_EXP, FULL_DIV, FAST_SQRT})
+"""Permissions that let functions be approximated."""
+FUNCTIONS = ("exp2", "sqrt_", "rsqrt")
+"""What flushes by FTZ_FUNCTIONS; by FTZ all operations that can."""
 
 
-def roughly_equal(left: Array, right: Array) -> bool:
-    """Equality of float tiles where operations round otherwise, but for what overflows, or nearly, in one of them."""
-    x, y = left.astype(np.float64), right.astype(np.float64)
-    with np.errstate(all="ignore"):
-        most = 0.5 * largest(left.dtype)  # beyond it one rounding may overflow where two do not
-        compared = (np.abs(x) < most) & (np.abs(y) < most)
-        scale = float(np.max(np.abs(x[compared]), initial=1.0))
-        return bool(np.all(np.isclose(x, y, rtol=ROUGH, atol=ROUGH * scale) | ~compared))
+def alternatives(form: Sexpr, allowed: Collection[int]) -> Iterator[Sexpr]:
+    """What a term may be computed as, bit for bit, by permissions; unchanged first."""
+    fused = contractions(form) if CONTRACT in allowed else iter([form])
+    if FTZ in allowed or FTZ_FUNCTIONS in allowed:
+        return (each for term in fused for each in flushings(term, FTZ in allowed))
+    return fused
+
+
+def flushings(form: Sexpr, every: bool) -> Iterator[Sexpr]:
+    """The term with each operation, or each function, flushing subnormal numbers or not; unchanged first."""
+    if isinstance(form, Atom):
+        yield form
+        return
+    for items in product(*(flushings(item, every) for item in form.items)):
+        plain = List(items, form.line, form.start, form.end)
+        yield plain
+        term = by_name().get(form.head)
+        if term is not None and term.integers[-1:] == ("flush_to_zero",) and (every or form.head in FUNCTIONS):
+            yield List((*items[:-1], Atom("1", form.line)), form.line, form.start, form.end)
 
 
 def equal_but_zeros(left: Array, right: Array) -> bool:

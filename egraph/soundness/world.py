@@ -6,35 +6,42 @@ import enum
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
+from itertools import product
+from typing import Any, ClassVar
 
 import numpy as np
 
 from egraph import facts, promises
-from egraph.facts import smallest_normal
 from egraph.interner import Interner
 from egraph.sexpr import Atom, List, Sexpr
 from egraph.soundness import meaning, permissions
-from egraph.soundness.draw import Array, Draw
-from egraph.soundness.model import Datum, NotCovered, Reject, Unbound, Unsound, evaluate, flips_signs, undefined
-from egraph.terms import Signature, integer_of, is_hint, signatures
+from egraph.soundness.draw import Draw
+from egraph.soundness.knowledge import Knowledge, shown
+from egraph.soundness.model import (
+    APPROXIMATIONS,
+    Carried,
+    Datum,
+    NotCovered,
+    Reject,
+    Unbound,
+    Unsound,
+    evaluate,
+    flips_signs,
+    nudged,
+    tiles,
+    undefined,
+)
+from egraph.terms import Signature, by_name, integer_of, is_hint
 from ir.core import OPS, Block, Op, OperandGroup, OptionalOperand, TileError, Type, Value, verify
 from ir.core import Operand as OneOperand
 from ir.dialects.cuda_tile import DenseElements, TileOp, dtype_of
-from ir.types import F16, I1, I32, I64, TOKEN, FloatType, IntType, PointerType, TileType
+from ir.types import F16, F32, I1, I32, I64, TOKEN, FloatType, IntType, PointerType, TileType
 
-_SHOWN = 16
-"""Elements of a tile that a counterexample shows."""
 _TRIES = 30
 """Draws of types for the free operands of one term before the whole sample is drawn again."""
 
 
 Bound = Datum | int
-
-
-@cache
-def _constructors() -> dict[str, Signature]:
-    return {s.name: s for s in signatures().values()}
 
 
 @cache
@@ -64,11 +71,14 @@ def _quotient(a: int, b: int) -> int:
 
 @dataclass(frozen=True)
 class Hints:
-    """What a rule's guards ask for: numbers by the variable of a float literal; how often groups, and limits."""
+    """What a rule's guards ask for: numbers by the variable of a float literal; how often groups, limits, and floats of
+    few bits.
+    """
 
     literals: Mapping[str, tuple[float, ...]]
     grouped: float
     edged: float
+    short: float = 0.0
 
 
 NO_HINTS = Hints({}, 0.1, 0.1)
@@ -77,24 +87,29 @@ NO_HINTS = Hints({}, 0.1, 0.1)
 class World:
     """A sample under construction; `building` is False while the left side is drawn, True for the right side."""
 
+    runs_loops: ClassVar[bool] = True
+    """Are the loops that a rule speaks of run, or is what they carry any tile?"""
+
     def __init__(self, rng: np.random.Generator, hints: Hints = NO_HINTS):
-        self.random = Draw(rng, hints.grouped, hints.edged)
+        self.random = Draw(rng, hints.grouped, hints.edged, hints.short)
         self.interner = Interner()
         self.env: dict[str, Bound] = {}
         self.building = False
+        self.tight: Sexpr | None = None  # a comparison that is to hold with nothing to spare
+        self.approximates = False  # an operation was approximated
+        self.nudged = False  # and gives another number than the nearest
         self._literals = hints.literals
         self._group: OperandGroup | None = None
-        self._facts: dict[tuple[int, str, int], int] = {}
-        self._kept: list[Datum] = []
         self._rows: tuple[tuple[int, int], dict[str, list[tuple[int, ...]]]] = ((-1, -1), {})
         self._block = Block()
-        self._weaken = self.random.chance(0.4)
+        self._knowledge = Knowledge(self.random)
+        self._others = self.random.chance(0.25)  # the program has types that the sample has not
 
     # --- names
 
     def is_term(self, form: List) -> bool:
         """True for a constructor application."""
-        return form.head in _constructors() or form.head == "proj"
+        return form.head in by_name() or form.head == "proj"
 
     @staticmethod
     def is_analysis(head: str) -> bool:
@@ -131,6 +146,14 @@ class World:
             return self._calculate(form)
         raise NotCovered(f"({form.head} ...) has no meaning on tiles")
 
+    def computed(self, form: Sexpr, nudged: bool) -> Bound:
+        """The value of an expression; `nudged`: with approximations that are not the nearest numbers."""
+        self.nudged = nudged
+        try:
+            return self.evaluate(form)
+        finally:
+            self.nudged = False
+
     def _calculate(self, form: List) -> int:
         left, right = (self.integer(a) for a in form.items[1:])
         if form.head in ("/", "%") and right == 0:
@@ -154,32 +177,22 @@ class World:
             raise NotCovered("a number stands where a value is needed")
         return value
 
-    def same(self, left: Bound, right: Bound, zeros: bool = False, roughly: bool = False) -> bool:
-        """Equality of numbers, of tiles bit by bit; with `zeros` those of either sign are equal; `roughly`: floats may
-        be rounded otherwise.
-        """
+    def same(self, left: Bound, right: Bound, zeros: bool = False) -> bool:
+        """Equality of numbers, of tiles bit by bit; with `zeros` those of either sign are equal."""
         if not isinstance(left, Datum) or not isinstance(right, Datum):
             return left is right or left == right
+        if isinstance(left, Carried) or isinstance(right, Carried):
+            both = product(tiles(left), tiles(right))
+            return all(self.same(Datum(left.type, x), Datum(right.type, y), zeros) for x, y in both)
         if left.type is None and right.type is None and left.data is not None and right.data is not None:
             lefts: tuple[Datum, ...] = left.data
             rights: tuple[Datum, ...] = right.data
             return len(lefts) == len(rights) and all(map(self.same, lefts, rights))
         if left.type != right.type and left.type is not None and right.type is not None:
             return False
-        if (zeros or roughly) and isinstance(left.type, TileType) and isinstance(left.type.element, FloatType):
-            equal = permissions.roughly_equal if roughly else permissions.equal_but_zeros
-            return equal(np.asarray(left.data), np.asarray(right.data))
+        if zeros and isinstance(left.type, TileType) and isinstance(left.type.element, FloatType):
+            return permissions.equal_but_zeros(np.asarray(left.data), np.asarray(right.data))
         return meaning.equal(left.data, right.data)
-
-    def has_subnormals(self, value: Bound) -> bool:
-        """Does a tile of floats hold numbers below the least normal one?"""
-        if not isinstance(value, Datum) or not isinstance(value.type, TileType):
-            return False
-        if not isinstance(value.type.element, FloatType):
-            return False
-        with np.errstate(invalid="ignore"):  # NaNs that signal
-            data = np.abs(np.asarray(value.data).astype(np.float64))
-        return bool(np.any((data > 0) & (data < smallest_normal(np.asarray(value.data).dtype))))
 
     # --- facts
 
@@ -200,18 +213,7 @@ class World:
         known = IntType if form.head in ("low", "high") else IntType | PointerType
         self.require(isinstance(type_.element, known))
         d = self._dimension(form, type_) if form.head in meaning.BY_DIMENSION else 0
-        return self._known(form.head, value, type_, d)
-
-    def _known(self, head: str, value: Datum, type_: TileType, d: int) -> int:
-        key = (id(value.data), head, d)
-        if key not in self._facts:
-            group = self._known("contiguity", value, type_, d) if head in ("alignment", "run") else 1
-            found = meaning.strongest(head, value.data, type_, d, group)
-            if self._weaken and self.random.chance(0.5):
-                found = meaning.weaker(head, found, type_, int(self.random.rng.integers(4)))
-            self._kept.append(value)  # keeps the id in use
-            self._facts[key] = min(found, group) if head == "run" else found
-        return self._facts[key]
+        return self._knowledge.of(form.head, value, type_, d)
 
     def _dimension(self, form: List, type_: TileType) -> int:
         """The dimension argument; a free one is drawn."""
@@ -225,6 +227,9 @@ class World:
 
     def rows(self, relation: str) -> list[tuple[int, ...]]:
         """A fact relation of the types and attributes drawn so far."""
+        if self._others:
+            self._others = False
+            self._intern_types()
         size = (len(self.interner.types), len(self.interner.attributes))
         if self._rows[0] != size:
             found = facts.about(self.interner, ())
@@ -247,6 +252,8 @@ class World:
         fixed = [None if isinstance(a, Atom) and self.is_free(a) else self.integer(a) for a in arguments]
         if not anything and all(f is None for f in fixed):
             raise Unbound(head)
+        if not any(isinstance(a, Atom) and a.text in self.env for a in arguments):
+            self._intern_types()  # only numbers are known: of any type that a program may have
         rows = [r for r in self.rows(head) if all(f is None or f == c for f, c in zip(fixed, r, strict=True))]
         self.require(bool(rows))
         for argument, column in zip(arguments, self.random.pick(rows), strict=True):
@@ -262,10 +269,18 @@ class World:
         """Bind the columns of a relation that nothing else of the rule binds; False where they are bound."""
         if not any(isinstance(a, Atom) and self.is_free(a) for a in fact.items[1:]):
             return False
-        for type_ in (TileType((), I32), TileType((4,), I1), TileType((4,), PointerType(F16)), self.random.tile_type()):
-            self.interner.types.id(type_)
         self.relation(fact.head, fact.items[1:], anything=True)
         return True
+
+    def _intern_types(self) -> None:
+        """Types of a program: those of the sample, and others."""
+        shape = self.random.shape
+        others = [TileType((), I32), TileType((4,), I1), TileType((4,), PointerType(F16)), TileType((2,), F32)]
+        others += [TileType(each, I32) for each in ((*shape, 1), (1, *shape), (1,) * len(shape))]
+        drawn = (value.type for value in self.env.values() if isinstance(value, Datum))
+        for type_ in (*others, TileType((4,), F16), self.random.tile_type(), *drawn):
+            if isinstance(type_, TileType):
+                self.interner.types.id(type_)
 
     def _exact(self, head: str, x: Datum, y: Datum) -> bool:
         element = self.tile_type(x).element
@@ -295,9 +310,7 @@ class World:
         d = self.integer(target.items[2]) if len(target.items) > 2 else 0
         if target.head in meaning.BY_DIMENSION and d >= len(type_.shape):
             raise Unsound(f"{target.head} of dimension {d} of {type_}")
-        group = contiguity or (self._known("contiguity", about, type_, d) if target.head == "alignment" else 1)
-        if not meaning.true_claim(target.head, value, about.data, type_, d, group):
-            raise Unsound(f"{target.head} {value} is not true of {_shown(np.asarray(about.data))} along {d}")
+        self._knowledge.claim(target.head, value, about, type_, d, contiguity)
 
     def assertion(self, action: List) -> None:
         """Test a relation that the rule inserts."""
@@ -333,7 +346,7 @@ class World:
             return self.datum(form)
         if form.head == "proj":
             return self._projection(form)
-        signature = _constructors().get(form.head)
+        signature = by_name().get(form.head)
         if signature is None:
             raise NotCovered(f"({form.head} ...) is no term")
         split = 1 + len(signature.operands)
@@ -354,6 +367,12 @@ class World:
         if cls is None:
             raise NotCovered(f"({form.head} ...) has no value outside of a kernel")
         return self._operation(cls, signature, form, operands)
+
+    @staticmethod
+    def group_of(constructor: str) -> OperandGroup | None:
+        """What an operation's first operand may be."""
+        cls = _classes().get(by_name()[constructor].mnemonic)
+        return cls.info.operands[0] if cls is not None else None
 
     def _operands(self, signature: Signature, places: Sequence[Sexpr]) -> list[Datum | None]:
         """The operands that are terms or bound; None where free. Each is drawn for its place beside those before it."""
@@ -449,7 +468,11 @@ class World:
             for item, value in chosen:
                 self._bind(item, value)
             self._expect(not undefined(op, data), f"'{op.name}' has no defined result")
-            return evaluate(op, data)
+            found = evaluate(op, data)
+            if op.attributes.get("rounding") in APPROXIMATIONS and found.data.dtype.kind not in "iub":
+                self.approximates = True
+                return Datum(found.type, nudged(found.data, int(op.attributes["rounding"]))) if self.nudged else found
+            return found
         raise Reject
 
     def _instance(
@@ -563,20 +586,14 @@ class World:
         parts: list[str] = []
         for name, value in self.env.items():
             if isinstance(value, Datum):
-                shown: Any = _shown(np.asarray(value.data)) if isinstance(value.type, TileType) else value.data
-                parts.append(f"{name} = {value.type} {shown}")
+                data: Any = shown(value.data) if isinstance(value.data, np.ndarray) else value.data
+                parts.append(f"{name} = {value.type} {data}")
             else:
                 parts.append(f"{name} = {value}")
         return "sample: " + ", ".join(parts)
 
 
 _FACT_RELATIONS = facts.RELATIONS - {"allow", "combiner"}
-
-
-def _shown(data: Array) -> str:
-    """A tile's elements, of many the first."""
-    few = data.tolist() if data.size <= _SHOWN else [*data.reshape(-1)[:_SHOWN].tolist(), ...]
-    return str(few).replace("Ellipsis", "...")
 
 
 def _same_name(left: Sexpr, right: Sexpr) -> bool:

@@ -10,8 +10,8 @@ branches yield is any tile, the same on both sides; a reduction takes the greate
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import cache
+from itertools import product
 from math import prod
 from types import SimpleNamespace
 from typing import Any, cast
@@ -30,7 +30,9 @@ from lowering.layouts.anchors import coalesced
 from lowering.layouts.elements import element_bytes
 from lowering.layouts.layout import LANE_BITS, Layout, LayoutError
 from lowering.layouts.shapes import permute, reduce_dim
+from lowering.placement import parts, values
 from lowering.placement.oracle import LayoutOracle
+from lowering.placement.values import Held
 
 PLACED_RULESETS = ("demand", "place", "isel")
 """The rulesets about layouts."""
@@ -38,6 +40,9 @@ PLACED_RULESETS = ("demand", "place", "isel")
 WARPS = (1, 2, 4)
 _WANTS = ("want", "offer", "has")
 _YIELDS = ("loop_init", "loop_yield", "branch_yield")
+_DEFAULTS = ("default_layout", "carry_default", "branch_default", "uniform_type")
+_LIST = List((Atom("cons", 0), Atom("first of a list", 0), Atom("rest of a list", 0)), 0, 0, 0)
+_OPERANDS = tuple([Atom(f"operand{k}", 0) for k in range(3)])
 _LEAVES = ("carry", "res", "branch", "N")
 _ANSWERS: dict[str, tuple[tuple[str, tuple[int, ...]], ...]] = {
     "broadcast_layout": (("ask_broadcast", (0, 1, 2)),),
@@ -47,19 +52,15 @@ _ANSWERS: dict[str, tuple[tuple[str, tuple[int, ...]], ...]] = {
     "scan_layout": (("ask_scan", (0, 1, 2)),),
     "gather_layout": (("ask_gather", (0,)),),
     "mma_choice": (("ask_mma", (0, 1, 2)),),
+    "mmai_choice": (("ask_mmai", (0, 1, 2, 3, 4)),),
 }
 """Relations of answers: the questions that make their rows, with the columns that the question has of them."""
 
 
-@dataclass(frozen=True, eq=False)
-class Held(Datum):
-    """A value in a layout: `data` is [threads, registers], or the value itself where `layout` is None."""
-
-    layout: Layout | None = None
-
-
 class PlacedWorld(World):
     """A sample with layouts: those of want, offer and has are drawn, answers are those of the oracle."""
+
+    runs_loops = False
 
     def __init__(self, rng: np.random.Generator, hints: Hints = NO_HINTS):
         super().__init__(rng, hints)
@@ -73,7 +74,7 @@ class PlacedWorld(World):
 
     def layout(self, value: Datum) -> int:
         """Any layout of the value."""
-        type_ = value.type
+        type_ = values.layout_of(value).type
         if not isinstance(type_, TileType) or type_.size == 1:
             return 0
         if self.random.chance(0.3):
@@ -90,6 +91,8 @@ class PlacedWorld(World):
 
     def fits(self, value: Datum, id_: int) -> bool:
         """Is it a layout of as many elements as the value has?"""
+        if values.is_list(value):
+            return values.fits_list(self, value, id_)
         if id_ == 0:
             return not isinstance(value.type, TileType) or value.type.size == 1
         found = self.oracle.layouts[id_]
@@ -97,6 +100,8 @@ class PlacedWorld(World):
 
     def held(self, value: Datum, id_: int) -> Held:
         """The value in a layout."""
+        if values.is_list(value):
+            return values.held_each(self, value, id_)
         if not self.fits(value, id_):
             raise Unsound(f"layout {id_} is not one of {value.type}")
         found = self.oracle.layouts[id_]
@@ -127,6 +132,16 @@ class PlacedWorld(World):
             self.require(self.fits(value, self.integer(at)))
         elif head in _ANSWERS:
             self.answer(head, arguments)
+        elif head == "instead":
+            self.instead(*arguments)
+        elif head == "tiles":
+            self.require(values.is_list(self.datum(arguments[0])))
+        elif head == "ask_default":
+            self._bind(arguments[1], self.interner.types.id(self.tile_type(self.datum(arguments[0]))))
+        elif head == "r.tied":
+            self.tied(*arguments)
+        elif head in _DEFAULTS:
+            self.default(head, arguments)
         elif head in _YIELDS or head == "elementwise_operand":
             self.linked(head, arguments)
         elif head in ("r.want", "r.offer"):
@@ -135,6 +150,30 @@ class PlacedWorld(World):
             self.require(self.fits(value, self.integer(arguments[1])))
         else:
             super().relation(head, arguments, anything)
+
+    def instead(self, value: Sexpr, other: Sexpr) -> None:
+        """What may stand for a value: any that is the same, on which both sides are compared."""
+        free = [isinstance(item, Atom) and self.is_free(item) for item in (value, other)]
+        if all(free):
+            raise Unbound("instead")
+        known, wanted = (other, value) if free[0] else (value, other)
+        found = self.datum(known)
+        self._bind(wanted, Datum(found.type, found.data))
+
+    def tied(self, value: Sexpr, other: Sexpr) -> None:
+        """Two numbered values of one type."""
+        first = self.leaf("N", (value,))
+        self._bind(other, 1 + self.integer(value))
+        self.kinds[(self.integer(other),)] = self.tile_type(first)
+
+    def default(self, head: str, arguments: Sequence[Sexpr]) -> None:
+        """A layout for a value that has none: any of its type; the type of one element has none but the uniform one."""
+        if head == "uniform_type":
+            self.require(self.type_at(arguments[0]).size == 1)
+            return
+        like = Datum(self.type_at(arguments[0]), None) if head == "default_layout" else self.leaf(
+            head.removesuffix("_default"), arguments[:2])  # fmt: skip
+        self._bind(arguments[-1], self.layout(like))
 
     def answer(self, head: str, arguments: Sequence[Sexpr]) -> None:
         """A row of answers to a question whose columns are bound."""
@@ -158,21 +197,30 @@ class PlacedWorld(World):
     def any_row(self, fact: List) -> bool:
         """A value that only want, offer or has speak of is any tile."""
         about = fact.items[1]
-        if fact.head in _WANTS and isinstance(about, Atom) and self.is_free(about):
+        if fact.head in (*_WANTS, "instead", "ask_default") and isinstance(about, Atom) and self.is_free(about):
             self.env[about.text] = self.any_tile()
+            return True
+        if fact.head == "elementwise_operand" and isinstance(of := fact.items[2], Atom) and self.is_free(of):
+            self.env[of.text] = self.any_tile()
+            return True
+        if fact.head == "tiles" and isinstance(about, Atom) and self.is_free(about):
+            self.env[about.text] = values.tile_list(self, _LIST)
             return True
         return fact.head not in _WANTS and fact.head not in _ANSWERS and super().any_row(fact)
 
     @staticmethod
     def is_relation(head: str) -> bool:
         """Layout relations count too."""
-        return head in _WANTS or World.is_relation(head)
+        return head in (*_WANTS, "instead", "tiles", "ask_default", "elementwise_operand") or World.is_relation(head)
 
     def assertion(self, action: List) -> None:
         """A layout that is wanted, offered or had must be one of the value's size; a question claims nothing."""
         if action.head in _WANTS:
             if not self.fits(self.datum(action.items[1]), self.integer(action.items[2])):
                 raise Unsound(f"({action.head} ...) names a layout of another size")
+        elif action.head == "tiles":
+            if not values.is_list(self.datum(action.items[1])):
+                raise Unsound("(tiles ...) of what is no list")
         elif action.head.startswith("ask_"):
             for item in action.items[1:]:
                 self.evaluate(item)
@@ -185,6 +233,14 @@ class PlacedWorld(World):
         """Leaves of loops and branches, numbered values and reductions beside the others."""
         if isinstance(form, List) and form.head in _LEAVES:
             return self.leaf(form.head, form.items[1:])
+        if isinstance(form, List) and form.head in values.OF_KERNELS:
+            return values.made(self, form)
+        if isinstance(form, List) and form.head in ("cons", "nil"):
+            return values.tile_list(self, form)
+        if isinstance(form, List) and form.head in parts.PARTS:
+            return parts.drawn(self, form)
+        if isinstance(form, List) and form.head in values.FOLDS:
+            return values.folded(self, form)
         if isinstance(form, List) and form.head == "reduce":
             return self.reduction(*form.items[1:])
         return super().draw(form)
@@ -249,6 +305,8 @@ class PlacedWorld(World):
         if isinstance(form, List):
             if form.head in ("at", "nat"):
                 return self.held(self.datum(form.items[1]), self.integer(form.items[2]))
+            if form.head.removeprefix("p.") in values.OF_KERNELS and form.head.startswith("p."):
+                return values.placed(self, form.head.removeprefix("p."), form.items[1:])
             if form.head in _OPERATIONS:
                 return _OPERATIONS[form.head](self, form.items[1:])
             placed = _elementwise().get(form.head)
@@ -355,32 +413,38 @@ def _broadcast(world: PlacedWorld, items: Sequence[Sexpr]) -> Held:
         raise Unsound("a tile is read as if every thread held it whole")
     wanted = np.arange(small.size).reshape(small.shape)
     wanted = np.broadcast_to(wanted, type_.shape).reshape(-1)[after.element_map()]
-    places = source.layout.element_map()
-    found = np.empty(wanted.shape, source.data.dtype)
-    for thread in range(len(wanted)):
-        at = {int(e): r for r, e in enumerate(places[thread])}
-        if not at.keys() >= set(wanted[thread].tolist()):
-            raise Unsound("a thread does not hold what it would repeat")
-        found[thread] = source.data[thread, [at[int(e)] for e in wanted[thread]]]
-    return Held(type_, found, after)
+    return Held(type_, parts.repeated(source, wanted), after)
 
 
 def _multiplied(world: PlacedWorld, items: Sequence[Sexpr]) -> Held:
+    """A product by an atom of a choice for the types."""
+    flag = List((Atom("mmaf", 0), *_OPERANDS, items[4]), 0, 0, 0)
+    return _product(world, items, "mma_choice", (), flag)
+
+
+def _multiplied_integers(world: PlacedWorld, items: Sequence[Sexpr]) -> Held:
+    """The same of bytes: the atom says which are signed."""
+    choice = world.interner.attributes[world.integer(items[3])]
+    signs = [(p, q) for p, q in product((0, 1), repeat=2) if choice.atom.signed == (bool(p), bool(q))]
+    columns = [Atom(str(sign), 0) for sign in signs[0]]
+    return _product(world, items, "mmai_choice", signs[0], List((Atom("mmai", 0), *_OPERANDS, *columns), 0, 0, 0))
+
+
+def _product(world: PlacedWorld, items: Sequence[Sexpr], relation: str, signs: tuple[int, ...], term: List) -> Held:
     """A product by an atom: each operand is read where the atom's choice says that it lies."""
     a, b, c = (world.placed(item) for item in items[:3])
     types = [world.interner.types.id(operand.type) for operand in (a, b, c)]
-    choice = world.integer(items[3])
-    found = world.oracle.answers("ask_mma", tuple(types))
-    rows = [row for name, row in found if name == "mma_choice" and row[3] == choice]
+    question, choice = _ANSWERS[relation][0][0], world.integer(items[3])
+    found = world.oracle.answers(question, (*types, *signs))
+    rows = [row for name, row in found if name == relation and row[3 + len(signs)] == choice]
     if not rows:
         raise Unsound("an atom that does not multiply these types")
-    layouts = [world.oracle.layout(id_) for id_ in rows[0][4:]]
+    layouts = [world.oracle.layout(id_) for id_ in rows[0][4 + len(signs) :]]
     for k, (operand, layout) in enumerate(zip((a, b, c), layouts, strict=True)):
         tile = cast(TileType, operand.type)
         world.env[f"operand{k}"] = Datum(tile, world.gathered(operand, layout).reshape(tile.shape))
-    names = tuple(Atom(f"operand{k}", 0) for k in range(3))
-    product = world.draw(List((Atom("mmaf", 0), *names, items[4]), 0, 0, 0))
-    return Held(product.type, np.asarray(product.data).reshape(-1)[layouts[2].element_map()], layouts[2])
+    multiplied = world.draw(term)
+    return Held(multiplied.type, np.asarray(multiplied.data).reshape(-1)[layouts[2].element_map()], layouts[2])
 
 
 def _reduced(world: PlacedWorld, items: Sequence[Sexpr]) -> Held:
@@ -415,7 +479,18 @@ _OPERATIONS: dict[str, Callable[[PlacedWorld, Sequence[Sexpr]], Held]] = {
     "p.splat": _literal("splat"),
     "p.iota": _literal("iota"),
     "p.mmaf": _multiplied,
+    "p.mmai": _multiplied_integers,
     "p.reduce": _reduced,
+    "p.instead": _renamed,
+    "p.extract": parts.extracted,
+    "p.extract_shared": parts.extracted_shared,
+    "p.insert": parts.inserted,
+    "p.cat": parts.joined,
+    "p.proj": values.projected,
+    "p.list": values.held_list,
+    "p.nil": lambda world, items: Held(None, ()),
+    "p.fold": lambda world, items: values.placed_fold(world, "fold", items),
+    "p.scan": lambda world, items: values.placed_fold(world, "scan", items),
     "p.carry": lambda world, items: _leaf(world, "carry", items),
     "p.res": lambda world, items: _leaf(world, "res", items),
     "p.branch": lambda world, items: _leaf(world, "branch", items),

@@ -1,0 +1,191 @@
+"""Rules of loops: a loop of a few trips is run, and each value of its body has been several tiles, one a trip.
+
+What a rule states of such a value must be true in every trip; what it states of a value that never was (the counter of
+a loop without a trip) must not contradict itself, since facts are global (egraph/rules/README.md, 8).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from egraph.facts import limits
+from egraph.sexpr import Atom, List, Sexpr
+from egraph.soundness.model import Carried, Datum, NotCovered
+from egraph.soundness.world import World
+from ir.dialects.cuda_tile import dtype_of
+from ir.types import I8, I16, I32, I64, IntType, TileType
+
+TRIPS = (0, 1, 2, 5)
+STEPS = (1, 1, 2, 3, 4, 5, 8, 16, 100, 0, -1, -8)
+"""Steps of counters; those that are not positive count as far as MOST."""
+MOST = 12
+"""Trips that are run of a loop whose counter wraps."""
+
+_TERMS = ("iv", "carry", "res")
+_RELATIONS = ("loop_bounds", "r.loop_signed", "loop_init", "loop_yield")
+
+
+@dataclass
+class _Loop:
+    """What a rule says of a loop: facts by relation, and variables by the term that they name."""
+
+    facts: dict[str, List] = field(default_factory=dict[str, List])
+    named: dict[str, List] = field(default_factory=dict[str, List])
+    names: dict[str, str] = field(default_factory=dict[str, str])
+
+
+def run(body: Sequence[Sexpr], world: World) -> list[Sexpr]:
+    """Run the loop that a rule's facts speak of, bind what they name, and return the other facts."""
+    loop, rest = _Loop(), list[Sexpr]()
+    for fact in body:
+        term = fact.items[2] if isinstance(fact, List) and fact.head == "=" else None
+        if isinstance(fact, List) and fact.head in _RELATIONS:
+            _once(loop.facts, fact.head, fact)
+        elif isinstance(term, List) and term.head in _TERMS:
+            _once(loop.named, term.head, term)
+            loop.names[term.head] = _variable(fact.items[1]) if isinstance(fact, List) else ""
+        else:
+            rest.append(fact)
+    if "iv" in loop.named:
+        _count(loop, world)
+    elif loop.named or loop.facts:
+        _carry(loop, world)
+    return rest
+
+
+def _once(found: dict[str, List], name: str, form: List) -> None:
+    if name in found:
+        raise NotCovered(f"two facts of '{name}' in one rule are not run")
+    found[name] = form
+
+
+def _variable(form: Sexpr) -> str:
+    if not isinstance(form, Atom):
+        raise NotCovered("a loop's value that is no variable is not run")
+    return form.text
+
+
+def _bind(world: World, form: Sexpr, value: Datum | int) -> None:
+    """A variable's value; a number in the rule must be it."""
+    if isinstance(form, Atom) and world.is_free(form):
+        world.env[form.text] = value
+    else:
+        world.require(world.same(world.evaluate(form), value))
+
+
+# --- counters
+
+
+def _count(loop: _Loop, world: World) -> None:
+    """Bounds, a step and the counter of every trip."""
+    draw = world.random
+    element: IntType = draw.pick((I8, I8, I8, I16, I32, I64))
+    type_ = TileType((), element)
+    least, most = limits(element.width)
+    start: int = draw.number(element)
+    step: int = draw.pick(STEPS)
+    trips: int = draw.pick(TRIPS)
+    beyond = int(draw.rng.integers(1, max(step, 1), endpoint=True))
+    if draw.chance(0.3):  # the last step wraps, or just does not
+        start = most + draw.pick((-1, 0, 1, 1, 2)) - trips * step
+    end = start + (trips - 1) * step + beyond if trips else start - draw.pick((0, 0, 1, 7))
+    if draw.chance(0.1):
+        start, end = draw.pick((0, 1, 2)), draw.pick((-1, -2, -3))  # beyond, as unsigned numbers
+    elif draw.chance(0.2) or not least <= end <= most:
+        end = draw.number(element)
+    signed = draw.pick((0, 1))
+    world.require(least <= start <= most)
+    counters = [start]
+    while len(counters) < MOST and _less(counters[-1], end, element, bool(signed)):
+        counters.append((counters[-1] + step - least) % (1 << element.width) + least)
+    passed = counters[:-1] if len(counters) < MOST else counters
+    _bind(world, loop.named["iv"].items[1], 1)
+    _bind(world, loop.named["iv"].items[2], world.interner.types.id(type_))
+    dtype = dtype_of(element)
+    tiles = tuple([np.asarray(x, dtype) for x in passed])
+    world.env[loop.names["iv"]] = Carried(type_, np.asarray(start, dtype), tiles)
+    if (bounds := loop.facts.get("loop_bounds")) is not None:
+        for form, number in zip(bounds.items[2:], (start, end, step), strict=True):
+            world.require(number <= most)
+            _bind(world, form, Datum(type_, np.asarray(number, dtype)))
+    if (sign := loop.facts.get("r.loop_signed")) is not None:
+        _bind(world, sign.items[2], signed)
+
+
+def _less(a: int, b: int, element: IntType, signed: bool) -> bool:
+    mask = (1 << element.width) - 1
+    return a < b if signed else a & mask < b & mask
+
+
+# --- carried values
+
+
+def _carry(loop: _Loop, world: World) -> None:
+    """The initial tile, what each trip yields, and the result."""
+    draw = world.random
+    given = loop.facts.get("loop_yield")
+    made = given.items[3] if given is not None else None
+    type_ = draw.tile_type(world.group_of(made.head) if isinstance(made, List) else None)
+    initial = Datum(type_, draw.tile(type_))
+    for form in (*loop.named.values(), *loop.facts.values()):
+        _bind(world, form.items[1], 1)
+        _bind(world, form.items[2], 0)
+    for form in loop.named.values():
+        _bind(world, form.items[3], world.interner.types.id(type_))
+    if (init := loop.facts.get("loop_init")) is not None:
+        _bind(world, init.items[3], initial)
+    trips, carry = draw.pick(TRIPS), loop.names.get("carry", "")
+    carried, steps = [initial], dict[str, list[Datum]]()
+    if isinstance(made, List) and made.head == "addi" and draw.chance(0.7):
+        _bind(world, made.items[3], 0)  # a promise not to wrap is rarely kept for several trips
+    for _ in range(max(trips, 1)):
+        carried.append(_yielded(made, carry, carried[-1], steps, world))
+        world.require(carried[-1].type == type_)
+    for name, tiles in steps.items():
+        world.env[name] = _history(tiles)
+    if carry:
+        world.env[carry] = _history(carried[:-1])
+    if "res" in loop.named:
+        world.env[loop.names["res"]] = carried[trips]
+
+
+def _history(tiles: list[Datum]) -> Carried:
+    return Carried(tiles[0].type, tiles[0].data, tuple([tile.data for tile in tiles]))
+
+
+def _yielded(made: Sexpr | None, carry: str, now: Datum, steps: dict[str, list[Datum]], world: World) -> Datum:
+    """What one trip yields; `steps` collects the tiles of the variables that it binds."""
+    draw = world.random
+    if made is None:
+        return _again(now, [], world)
+    if isinstance(made, Atom):
+        if made.text == carry:
+            return now
+        if made.text in world.env and made.text not in steps:
+            return world.datum(made)
+        found = _again(now, steps.get(made.text, []), world)
+        steps.setdefault(made.text, []).append(found)
+        return found
+    names = [item.text for item in made.items[1:] if isinstance(item, Atom)]
+    world.env[carry or names[0]] = now
+    for name, tiles in steps.items():
+        world.env[name] = _again(tiles[-1], tiles, world)
+    new = [name for name in names if name not in world.env]
+    found = world.draw(made)
+    for name in (*new, *steps):
+        value = world.env[name]
+        if isinstance(value, Datum):
+            steps.setdefault(name, []).append(value)
+    draw.drawn.clear()
+    return found
+
+
+def _again(like: Datum, before: list[Datum], world: World) -> Datum:
+    """A tile of the same type: the one before, or another."""
+    if before and world.random.chance(0.5):
+        return before[-1]
+    type_ = world.tile_type(like)
+    return Datum(type_, world.random.tile(type_))

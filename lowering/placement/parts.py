@@ -1,0 +1,193 @@
+"""Meanings of parts of tiles: extract, insert and cat, drawn and placed. A thread that makes one from registers must
+hold every element that it is to give.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, cast
+
+import numpy as np
+
+from egraph.sexpr import Atom, List, Sexpr
+from egraph.soundness.draw import Array
+from egraph.soundness.model import Datum, Unsound
+from ir.types import I32, TileType
+from lowering.placement.values import Held, whole
+
+if TYPE_CHECKING:
+    from lowering.placement.meaning import PlacedWorld
+
+
+def drawn(world: PlacedWorld, form: List) -> Datum:
+    """The value of an extract, an insert or a cat, with what is free of it drawn."""
+    return _DRAWN[form.head](world, form.items[1:])
+
+
+def _tile(world: PlacedWorld, form: Sexpr) -> Datum:
+    """A tile with dimensions."""
+    if isinstance(form, Atom) and world.is_free(form):
+        world.env[form.text] = world.any_tile()
+    found = world.datum(form)
+    world.require(bool(world.tile_type(found).shape))
+    return found
+
+
+def _like(world: PlacedWorld, form: Sexpr, type_: TileType) -> Datum:
+    if isinstance(form, Atom) and world.is_free(form):
+        world.env[form.text] = Datum(type_, world.random.tile(type_))
+    found = world.datum(form)
+    world.require(found.type == type_)
+    return found
+
+
+def _divided(world: PlacedWorld, type_: TileType) -> TileType:
+    """The type of a part."""
+    sizes = tuple([max(1, n // world.random.pick((1, 2, 4))) for n in type_.shape])
+    return TileType(sizes, type_.element)
+
+
+def _indices(world: PlacedWorld, form: Sexpr, tile: TileType, part: TileType) -> tuple[int, ...]:
+    """Which part; drawn where it is free."""
+    if isinstance(form, Atom) and world.is_free(form):
+        counts = [a // b for a, b in zip(tile.shape, part.shape, strict=True)]
+        numbers = [np.asarray(int(world.random.rng.integers(n)), np.int32) for n in counts]
+        world.env[form.text] = Datum(None, tuple([Datum(TileType((), I32), x) for x in numbers]))
+    return numbers_of(world.datum(form))
+
+
+def numbers_of(indices: Datum) -> tuple[int, ...]:
+    """The numbers of a list of indices."""
+    return tuple([int(each.data) for each in cast(tuple[Datum, ...], indices.data)])
+
+
+def _window(indices: Sequence[int], part: TileType) -> tuple[slice, ...]:
+    return tuple([slice(i * n, (i + 1) * n) for i, n in zip(indices, part.shape, strict=True)])
+
+
+def _extract(world: PlacedWorld, items: Sequence[Sexpr]) -> Datum:
+    source, at, ty = items
+    tile = _tile(world, source)
+    type_ = world.tile_type(tile)
+    if isinstance(ty, Atom) and world.is_free(ty):
+        world.env[ty.text] = world.interner.types.id(_divided(world, type_))
+    part = world.type_at(ty)
+    world.require(_tiles(part, type_))
+    return Datum(part, np.asarray(tile.data)[_window(_indices(world, at, type_, part), part)])
+
+
+def _insert(world: PlacedWorld, items: Sequence[Sexpr]) -> Datum:
+    source, destination, at = items
+    tile = _tile(world, destination)
+    type_ = world.tile_type(tile)
+    free = isinstance(source, Atom) and world.is_free(source)
+    piece = _like(world, source, _divided(world, type_)) if free else world.datum(source)
+    kind = world.tile_type(piece)
+    world.require(_tiles(kind, type_))
+    found = np.array(tile.data)
+    found[_window(_indices(world, at, type_, kind), kind)] = piece.data
+    return Datum(type_, found)
+
+
+def _tiles(part: TileType, tile: TileType) -> bool:
+    alike = part.element == tile.element and len(part.shape) == len(tile.shape)
+    return alike and all(b % a == 0 for a, b in zip(part.shape, tile.shape, strict=True))
+
+
+def _cat(world: PlacedWorld, items: Sequence[Sexpr]) -> Datum:
+    first, second, dim, ty = items
+    left = _tile(world, first)
+    type_ = world.tile_type(left)
+    right = _like(world, second, type_)
+    if isinstance(dim, Atom) and world.is_free(dim):
+        world.env[dim.text] = world.random.dimension(len(type_.shape))
+    d = world.integer(dim)
+    found = np.concatenate((np.asarray(left.data), np.asarray(right.data)), axis=d)
+    joined = TileType(found.shape, type_.element)
+    if isinstance(ty, Atom) and world.is_free(ty):
+        world.env[ty.text] = world.interner.types.id(joined)
+    world.require(world.type_at(ty) == joined)
+    return Datum(joined, found)
+
+
+_DRAWN: dict[str, Callable[[PlacedWorld, Sequence[Sexpr]], Datum]] = {
+    "extract": _extract, "insert": _insert, "cat": _cat,
+}  # fmt: skip
+PARTS = tuple(_DRAWN)
+"""Their constructors."""
+
+
+# --- placed
+
+
+def repeated(source: Held, wanted: Array) -> Array:
+    """What each thread holds of the elements that are wanted of it: numbers [threads, registers] in the source's order.
+    Raises Unsound where it does not hold one; of an element -1 nothing is wanted.
+    """
+    if np.size(source.data) == 1:
+        return np.broadcast_to(np.reshape(source.data, -1)[0], wanted.shape).copy()
+    if source.layout is None:
+        raise Unsound("a tile is read as if every thread held it whole")
+    places = source.layout.element_map()
+    found = np.zeros(wanted.shape, source.data.dtype)
+    for thread in range(len(wanted)):
+        at = {int(e): r for r, e in enumerate(places[thread])} | {-1: 0}
+        if not at.keys() >= set(wanted[thread].tolist()):
+            raise Unsound("a thread does not hold what it would repeat")
+        found[thread] = source.data[thread, [at[int(e)] for e in wanted[thread]]]
+    return found
+
+
+def _given(world: PlacedWorld, type_: TileType, data: Array, layout: Sexpr) -> Held:
+    """What the threads give, in a layout that the term names; of one element every thread has it."""
+    id_ = world.integer(layout)
+    if id_ == 0:
+        return Held(type_, np.reshape(data.reshape(-1)[0], type_.shape))
+    return Held(type_, data, world.oracle.layout(id_))
+
+
+def extracted(world: PlacedWorld, items: Sequence[Sexpr]) -> Held:
+    """A part of what each thread holds."""
+    source, at, ty, layout = items
+    held, part = world.placed(source), world.type_at(ty)
+    after = world.oracle.layout(world.integer(layout))
+    tile = cast(TileType, held.type)
+    numbers = np.arange(tile.size).reshape(tile.shape)[_window(numbers_of(world.placed(at)), part)]
+    return _given(world, part, repeated(held, numbers.reshape(-1)[after.element_map()]), layout)
+
+
+def extracted_shared(world: PlacedWorld, items: Sequence[Sexpr]) -> Held:
+    """A part of what all threads hold, by shared memory."""
+    source, at, ty, layout, before = items
+    held, part = world.placed(source), world.type_at(ty)
+    found = whole(world, held, world.integer(before))[_window(numbers_of(world.placed(at)), part)]
+    return world.held(Datum(part, found), world.integer(layout))
+
+
+def joined(world: PlacedWorld, items: Sequence[Sexpr]) -> Held:
+    """Two tiles in one: each element is in a register of the one or of the other."""
+    first, second, dim, ty, layout = items
+    left, right, type_, d = world.placed(first), world.placed(second), world.type_at(ty), world.integer(dim)
+    after = world.oracle.layout(world.integer(layout))
+    shape = cast(TileType, left.type).shape
+    numbers, absent = np.arange(cast(TileType, left.type).size).reshape(shape), np.full(shape, -1)
+    places = after.element_map()
+    of_left = np.concatenate((numbers, absent), axis=d).reshape(-1)[places]
+    of_right = np.concatenate((absent, numbers), axis=d).reshape(-1)[places]
+    found = np.where(of_left >= 0, repeated(left, of_left), repeated(right, of_right))
+    return _given(world, type_, found.astype(left.data.dtype), layout)
+
+
+def inserted(world: PlacedWorld, items: Sequence[Sexpr]) -> Held:
+    """A tile with a part replaced, in the registers of the tile."""
+    source, destination, at, layout = items
+    piece, held = world.placed(source), world.placed(destination)
+    after = world.oracle.layout(world.integer(layout))
+    tile, part = cast(TileType, held.type), cast(TileType, piece.type)
+    numbers = np.full(tile.shape, -1)
+    numbers[_window(numbers_of(world.placed(at)), part)] = np.arange(part.size).reshape(part.shape)
+    wanted = numbers.reshape(-1)[after.element_map()]
+    if held.layout is not None and held.data.shape != wanted.shape:
+        raise Unsound("a tile is read in a layout of another size")
+    data = np.broadcast_to(held.data.reshape(-1)[0], wanted.shape) if held.layout is None else held.data
+    return _given(world, tile, np.where(wanted >= 0, repeated(piece, wanted), data), layout)
