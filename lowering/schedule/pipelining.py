@@ -243,7 +243,7 @@ class Scheduler:
     def bring(self, op: nv_tileas.TiledCopy, ops: Sequence[Op], b: Builder) -> bool:
         """Let the producer bring a tile, where it fills a ring of a loop of `ops` anyway and can; did it?"""
         loops = (each for each in ops if isinstance(each, scf.For))
-        if not op.tma or self.rewriter.tensor or not any(self.plan(e, asynchronous(e.body.block)) for e in loops):
+        if not op.tma or not any(self.plan(e, asynchronous(e.body.block)) for e in loops):
             return False
         plan = self.agents.lone(op)
         if plan is None:
