@@ -378,7 +378,7 @@ class Explanation:
         if node.mechanism != Mechanism.TMA:
             return f"no access of {node.bytes} bytes in {self.layout(node.shared)}"
         if not self.frozen.analysis.get("deps", {}).get(self.value_of(node), 0):
-            return "not in a loop, so nothing would hide the wait for a single box"
+            return "not in a loop, and no agent brings tiles of one"
         return f"no boxes make {self.layout(node.shared)}"
 
     def value_of(self, node: Node) -> int:

@@ -8,6 +8,7 @@ from lowering.convert import nvgpu_to_nvvm, tileas_to_nvgpu
 from lowering.convert.nvgpu_to_nvvm.branches import simplify_branches
 from lowering.convert.nvgpu_to_nvvm.carried import merge_carried_values
 from lowering.convert.nvgpu_to_nvvm.rematerialize import rematerialize
+from lowering.convert.nvgpu_to_nvvm.stages import carry_addresses
 from lowering.convert.nvgpu_to_nvvm.uses import simplify_by_uses
 from lowering.passes.manager import Context
 from lowering.ptx import printer
@@ -49,6 +50,12 @@ def simplify(func: llvm.Func, context: Context) -> llvm.Func:
 def merge_carried(func: llvm.Func, context: Context) -> llvm.Func:
     """Leave out values that loops carry beside others which are always the same."""
     context.count(values=merge_carried_values(func.body.blocks))
+    return func
+
+
+def carry_stages(func: llvm.Func, context: Context) -> llvm.Func:
+    """Carry stages of rings as the addresses of their barriers."""
+    context.count(values=carry_addresses(func.body.blocks))
     return func
 
 

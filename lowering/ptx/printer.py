@@ -143,7 +143,7 @@ class Printer:
         written = {m[1] for m in jump}
         early = len(common) == len(jump) and not any(m[2] in written for m in rest) and condition not in written
         if not early and condition not in written and not self._harmed(written, other):
-            early, rest = True, stay  # the jump's moves spoil nothing where the branch falls through
+            early = True  # the jump's moves spoil nothing where the branch falls through
         if early:
             self._moves(jump)
             self.lines.append(f"    @{'!' if negated else ''}{condition} bra {self.labels[taken.to]};")

@@ -78,11 +78,18 @@ class AgentRing:
             goes_on = len(self.runs) > 1 or any(isinstance(each, LOOPS) for each in enclosing(run.loop))
             if run.release is not None and not goes_on:
                 run.release.attributes["last"] = True
+        for op in self.alone if not self.runs else ():
+            for each in op.regions[0].block.ops:
+                if isinstance(each, nv_tileas.ConsumerRelease):
+                    each.attributes["last"] = True
 
 
 Key = tuple[int, int, int, int, int, Op | None]
 """Of a ring: depth of its loops, its number in them, stages, arrivals that fill a stage, CTAs that read it; its loop,
 where one warp runs that and leaves others no iterator."""
+
+
+LONE = -1  # depth of rings outside of loops
 
 
 @dataclass
@@ -120,6 +127,24 @@ class Agents:
             plans.append(Plan(op, copies, made, min(c.stages for c in copies), before))
         return plans if Boundary(self.ops, [*(job.plan for job in self.jobs), *plans]).legal else []
 
+    def lone(self, copy: nv_tileas.TiledCopy) -> Plan | None:
+        """How the producer brings a tile from outside of loops; None where it cannot."""
+        fill = None if copy.ordered or copy.after_store else boxed(copy, self.arguments)
+        if fill is None:
+            return None
+        plan = Plan(None, [copy], [fill], 1, [])
+        return plan if Boundary(self.ops, [*(job.plan for job in self.jobs), plan]).legal else None
+
+    def lone_ring(self, plan: Plan, buffer: Value, warps: int) -> AgentRing:
+        """A ring of one stage for a tile from outside of loops, and the job to fill it."""
+        pipeline = self.common.add(
+            nv_tileas.CreatePipeline, types=[nv_tileas.PipelineType(1)], offset=0, consumers=warps, each="warp",
+            producers=arrivals(plan.fills),
+        )  # fmt: skip
+        found = self.rings[(LONE, len(self.rings), 1, 1, 1, None)] = AgentRing(Ring(1), pipeline)
+        self.jobs.append(Job(plan, [buffer], pipeline.result, None))
+        return found
+
     def alike(self, op: scf.For, copies: Sequence[nv_tileas.TiledCopy]) -> int:
         """The bits of the CTA's rank that copies of one tile and the control of their loop do not depend on, where one
         copy may go to several CTAs. What has been stored before only this CTA's threads tell.
@@ -139,7 +164,7 @@ class Agents:
         """End the common part with the agents, on warps one behind the other."""
         plans = [job.plan for job in self.jobs]
         boundary = Boundary(self.ops, plans)
-        values = self.share(boundary, consumer, rewriter.values)
+        values = self.share(boundary, rewriter.values)
         channels = self.hand_over(boundary, rewriter)
         producer = Producer(boundary, self.jobs, values, channels, self.zero, self.map_number)
         block = Block()
@@ -197,7 +222,7 @@ class Agents:
             memory.attributes |= {"offset": offset, "columns": taken}
             rewriter.free = offset + nv_tileas.SLOT_BYTES
 
-    def share(self, boundary: Boundary, consumer: Block, values: dict[Value, Value]) -> dict[Value, Value]:
+    def share(self, boundary: Boundary, values: dict[Value, Value]) -> dict[Value, Value]:
         """Move what is computed before the agents part out of the consumers' code; new values of the source's."""
         moved = {v.owner for v, way in boundary.ways.items() if way is Way.COMMON}
         for op in reversed(self.ops):
@@ -206,8 +231,8 @@ class Agents:
         shared: dict[Value, Value] = {}
         for op in (op for op in self.ops if op in moved):
             made = values[op.results[0]].op
-            if made is not None and made.parent is consumer:
-                consumer.ops.remove(made)
+            if made is not None and made.parent is not None and made.parent is not self.common.block:
+                made.parent.ops.remove(made)  # from the consumers' code, or a region in it
                 self.common.block.append(made)
             shared.update((r, values[r]) for r in op.results)
         return shared
@@ -260,7 +285,9 @@ class Consumer:
         self.scheduler = scheduler
         self.agents = agents
         self.plans = plans
-        self.loop = plans[0].loop
+        loop = plans[0].loop
+        assert loop is not None
+        self.loop = loop
         self.rings = [self.ring(plan, number) for number, plan in enumerate(plans)]
         self.buffers: list[list[Value]] = []
         for plan, ring in zip(plans, self.rings, strict=True):

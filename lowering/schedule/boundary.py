@@ -25,14 +25,19 @@ from lowering.schedule.states import enclosing
 @dataclass
 class Plan:
     """A loop whose copies a producer makes into a ring of `stages`, and how it makes each. `first` are the same copies
-    for one stage before the loop, if it begins with one.
+    for one stage before the loop, if it begins with one. Without a loop: copies that fill the ring once.
     """
 
-    loop: scf.For
+    loop: scf.For | None
     copies: list[nv_tileas.TiledCopy]
     fills: list[Fill]
     stages: int
     first: list[nv_tileas.TiledCopy]
+
+    @property
+    def around(self) -> list[scf.For | scf.While | scf.If]:
+        """The loops and branches around its copies, innermost first."""
+        return [*enclosing(self.copies[0])]
 
     @property
     def after_store(self) -> bool:
@@ -67,7 +72,7 @@ class Boundary:
     def __init__(self, ops: Sequence[Op], plans: Sequence[Plan]):
         self.plans = plans
         self.early = early(ops)
-        self.spine = dict.fromkeys(each for plan in plans for each in (plan.loop, *enclosing(plan.loop)))  # in order
+        self.spine = dict.fromkeys(each for plan in plans for each in plan.around)  # in order
         self.needed: set[Value] = set()
         self.ways: dict[Value, Way | None] = {}
         self.need([*(v for each in self.spine for v in control(each)), *(v for plan in plans for v in plan.inputs())])
@@ -121,6 +126,8 @@ class Boundary:
         may be handed over and no other stage be filled.
         """
         for plan in self.plans:
+            if plan.loop is None:
+                continue
             ops = plan.loop.body.block.ops
             others = {copy for each in self.plans if each is not plan for copy in each.copies}
             first, last = (ops.index(copy) for copy in (plan.copies[0], plan.copies[-1]))

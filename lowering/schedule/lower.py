@@ -41,11 +41,14 @@ class Place:
 
 @dataclass(frozen=True)
 class Held:
-    """A stage that is being read; it is one only where `valid`, made when asked for, holds; None: always."""
+    """A stage that is being filled or read, or, where it is handed on to be released later (`place`), that of its empty
+    barrier; it is one only where `valid`, made when asked for, holds; None: always.
+    """
 
     pipeline: Value
     stage: Value
     valid: Callable[[Builder], Value] | None = None
+    place: bool = False
 
 
 def lower_pipelines(func: nv_tileas.Func, target: Target) -> nv_tileas.Func:
@@ -71,6 +74,7 @@ class _Lowering:
         self.twins: dict[Op, Mapping[int, int]] = {}  # of the ends of loops
         self.last = last_ring(func, target)
         self.passed = passed_over(func)
+        self.late = {op.pipeline for op in func.walk() if isinstance(op, nv_tileas.CreateNone)}
         self.tensor = any(isinstance(each, nv_tileas.TensorDot) for each in func.walk())
 
     @cached_property
@@ -114,8 +118,8 @@ class _Lowering:
         place = self.places.get(value)
         return self.values.get(value, value) if place is None else place.values[0]
 
-    def spread(self, values: Sequence[Value], twins: Mapping[int, int]) -> list[Value]:
-        """What loops and regions hand on of values: all of an iterator but of a twin, the stage of a token."""
+    def spread(self, values: Sequence[Value], twins: Mapping[int, int], b: Builder) -> list[Value]:
+        """What loops and regions hand on of values: all of an iterator but of a twin, the place of a token."""
         found: list[Value] = []
         for place, value in enumerate(values):
             if place in twins:
@@ -123,7 +127,8 @@ class _Lowering:
             if value in self.places:
                 found += self.places[value].values
             else:
-                found.append(self.held[value].stage if value in self.held else self.values.get(value, value))
+                held = self.held.get(value)
+                found.append(self.values.get(value, value) if held is None else self.empty(held, b))
         return found
 
     def keep(self, op: Op, b: Builder) -> None:
@@ -175,15 +180,27 @@ class _Lowering:
         if stage is self.zero and place.ring.by == nv_tileas.MBARRIERS:
             self.places[op.result] = Place(place.ring, (self.one, other))
             return
-        one, zero, count = (b.value(arith.Constant, types=[I32], value=n) for n in (1, 0, stages))
-        following = b.value(arith.AddI, stage, one)
-        wrapped = b.value(arith.CmpI, following, count, types=[I1], predicate="eq")
+        following, wrapped = self.following(stage, stages, b)
         if place.ring.by == nv_tileas.GROUPS:
-            values = (b.value(arith.Select, wrapped, zero, following), stage)
+            values = (following, stage)
         else:
             flip = b.value(arith.ExtUI, wrapped, types=[I32])
-            values = (b.value(arith.Select, wrapped, zero, following), b.value(arith.XOrI, other, flip))
+            values = (following, b.value(arith.XOrI, other, flip))
         self.places[op.result] = Place(place.ring, values)
+
+    def following(self, stage: Value, stages: int, b: Builder) -> tuple[Value, Value]:
+        """The stage behind one, and whether that is the first."""
+        one, zero, count = (b.value(arith.Constant, types=[I32], value=n) for n in (1, 0, stages))
+        found = b.value(arith.AddI, stage, one)
+        wrapped = b.value(arith.CmpI, found, count, types=[I1], predicate="eq")
+        return b.value(arith.Select, wrapped, zero, found), wrapped
+
+    def empty(self, held: Held, b: Builder) -> Value:
+        """The place of the empty barrier of a stage."""
+        stages = cast(nv_tileas.PipelineType, held.pipeline.type).stages
+        if held.place or held.pipeline not in self.late or stages == 1:
+            return held.stage
+        return self.one if held.stage is self.zero else self.following(held.stage, stages, b)[0]
 
     # --- what carries them
 
@@ -193,8 +210,9 @@ class _Lowering:
         op.operands[:3] = [lower, upper, step]
         ahead = [self.begin(op, v, b) for v in op.init if v in self.places]
         predicate = "ult" if op.unsigned else "slt"
+        self.begin_beside(op.init)
         twins = self.in_step(op)
-        inits, init = op.init, self.spread(op.init, twins)
+        inits, init = op.init, self.spread(op.init, twins, b)
         counter = op.body.block.args[0]
 
         def later(b: Builder) -> Value:
@@ -215,6 +233,14 @@ class _Lowering:
         b.block.ops.append(op)
         if any(ahead) and op is not self.last:
             b.add(nv_tileas.AsyncWait, types=(), pending=0)  # fills past the end may still be on their way
+
+    def begin_beside(self, inits: Sequence[Value]) -> None:
+        """Tokens of no stage begin where the iterator of their ring does, with which they go on."""
+        at = {place.ring.results[0]: place.values for v in inits if (place := self.places.get(v)) is not None}
+        for token in (v for v in inits if v in self.held):
+            held = self.held[token]
+            if held.valid is _nowhere and at.get(held.pipeline):
+                self.held[token] = Held(held.pipeline, at[held.pipeline][0], _nowhere, True)
 
     def in_step(self, op: scf.For) -> dict[int, int]:
         """The carried iterators that begin as earlier ones of as many stages and go on with them, by their places."""
@@ -250,7 +276,7 @@ class _Lowering:
                 self.places[value] = Place(place.ring, tuple(scalar() for _ in place.values))
             elif init in self.held:
                 held = self.held[init]
-                self.held[value] = Held(held.pipeline, scalar(), held.valid and valid)
+                self.held[value] = Held(held.pipeline, scalar(), held.valid and valid, True)
             else:
                 value.index = first + len(found)
                 found.append(value)
@@ -258,7 +284,7 @@ class _Lowering:
 
     def endless(self, op: scf.While, b: Builder) -> None:
         """A loop without a count."""
-        inits, init = op.init, self.spread(op.init, {})
+        inits, init = op.init, self.spread(op.init, {}, b)
         block, results = op.body.block, op.results
         block.args = self.handed(block.args, inits, block, 0, _nowhere, {})
         op.operands, op.segments = init, (len(init),)
@@ -280,7 +306,7 @@ class _Lowering:
     def end(self, op: scf.Yield | scf.Condition, b: Builder) -> None:
         """The end of a region of these."""
         fixed = op.operands[: len(op.operands) - op.segments[-1]]
-        values = self.spread(op.values, self.twins.get(op, {}))
+        values = self.spread(op.values, self.twins.get(op, {}), b)
         op.operands = [*(self.known(v) for v in fixed), *values]
         op.segments = (*op.segments[:-1], len(values))
         op.parent = b.block
@@ -348,14 +374,15 @@ class _Lowering:
         self.ops(op.body.block.ops[:-1], b)
 
     def acquire(self, op: nv_tileas.ProducerAcquire, b: Builder) -> None:
-        """Wait until the stage is empty, which is said of the round before; announce what comes."""
+        """Wait until the stage is empty, which is said of the round before, if there was one; announce what comes."""
         stage, phase = self.places[op.iterator].values
-        one = b.value(arith.Constant, types=[I32], value=1)
-        before = b.value(arith.XOrI, phase, one)
-        b.add(nv_tileas.BarrierWait, op.pipeline, stage, before, types=(), empty=True)
+        held = self.held[op.token] = Held(op.pipeline, stage)
+        if phase is not self.zero:
+            one = b.value(arith.Constant, types=[I32], value=1)
+            before = b.value(arith.XOrI, phase, one)
+            b.add(nv_tileas.BarrierWait, op.pipeline, self.empty(held, b), before, types=(), empty=True)
         if op.bytes:
             b.add(nv_tileas.BarrierExpectTx, op.pipeline, stage, types=(), bytes=op.bytes)
-        self.held[op.token] = Held(op.pipeline, stage)
 
     def write(self, op: nv_tileas.ProducerWrite, b: Builder) -> None:
         """The copies."""
@@ -393,7 +420,7 @@ class _Lowering:
     def none(self, op: nv_tileas.CreateNone, b: Builder) -> None:
         """Nothing is held, or the first stage, which has been passed over."""
         passed = any(each.ring is op.pipeline for each in self.passed)
-        self.held[op.result] = Held(op.pipeline, self.zero, None if passed else _nowhere)
+        self.held[op.result] = Held(op.pipeline, self.zero, None if passed else _nowhere, not passed)
 
     def release(self, op: nv_tileas.ConsumerRelease, b: Builder) -> None:
         """Arrive at the empty barrier; by groups the next barrier does."""
@@ -401,7 +428,8 @@ class _Lowering:
         if op.last or held.valid is _nowhere or self.by_groups(held.pipeline):
             return
         enable = [] if held.valid is None else [held.valid(b)]
-        b.add(nv_tileas.BarrierArrive, held.pipeline, held.stage, *enable, types=(), segments=(1, 1, len(enable)))
+        place = self.empty(held, b)
+        b.add(nv_tileas.BarrierArrive, held.pipeline, place, *enable, types=(), segments=(1, 1, len(enable)))
 
     @staticmethod
     def by_groups(pipeline: Value) -> bool:

@@ -10,6 +10,7 @@ assignment, for one agent; CUTLASS's sm_80 mainloop has the same shape.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from math import prod
 from typing import cast
 
@@ -19,10 +20,10 @@ from ir.types import PartitionViewType
 from lowering.atoms.barrier import moves_registers
 from lowering.clusters.ranks import Ranks
 from lowering.schedule import scratch, stores
-from lowering.schedule.agents import Agents, Consumer
+from lowering.schedule.agents import AgentRing, Agents, Consumer
 from lowering.schedule.boundary import Plan
 from lowering.schedule.lower import lower_pipelines
-from lowering.schedule.pipes import consume, produce
+from lowering.schedule.pipes import consume, produce, stage_alone, unknown
 from lowering.schedule.publish import publish
 from lowering.schedule.rings import Copy, Ring, align, arrange, before_loops, slice_of, tile_of
 from lowering.schedule.states import LOOPS, alternate, enclosing
@@ -82,7 +83,7 @@ def materialize(func: nv_tileas.Func, target: Target) -> nv_tileas.Func:
     moves = moves_registers(target)
     agents = Agents(common, ops, {argument: i for i, argument in enumerate(block.args)}, ranks_of(func, target), moves)
     consumer = Block()
-    Scheduler(rewriter, agents).run(ops, Builder(consumer, func.location))
+    Scheduler(rewriter, agents).run(ops, Builder(consumer, func.location), whole=True)
     for written, view in rewriter.held:
         alternate(written, 1, agents.other)
         view.operands[1] = written.stage
@@ -129,6 +130,15 @@ def ranks_of(func: nv_tileas.Func, target: Target) -> Ranks | None:
     return Ranks(ctas) if prod(func.cluster) == ctas > 1 and target.has(Feature.MULTICAST) else None
 
 
+@dataclass(frozen=True)
+class Lone:
+    """A tile from outside of loops that the producer brings to a buffer, in a ring of its own."""
+
+    copy: nv_tileas.TiledCopy
+    ring: AgentRing
+    buffer: Value
+
+
 class Scheduler:
     """The walk over a placed kernel that rebuilds it with copies scheduled."""
 
@@ -137,13 +147,24 @@ class Scheduler:
         self.agents = agents
         self.depth = 0
         self.begun: dict[scf.For, Consumer] = {}  # a stage of whose rings is read before the loop
+        self.lone: list[Lone] = []  # tiles from outside of loops that the producer brings, before they are waited for
         self.scratch_used = False  # since the last ring was filled: the next one may lie over it
 
-    def run(self, ops: list[Op], b: Builder) -> None:
-        """Rebuild a block outside of any pipelined loop."""
-        coming: list[tuple[Copy, Value]] = []  # copies that nothing has waited for, and their buffers
+    def run(
+        self, ops: list[Op], b: Builder, coming: list[tuple[Copy, Value]] | None = None, whole: bool = False
+    ) -> None:
+        """Rebuild a block outside of any pipelined loop, which is the kernel's where `whole`. `coming`: copies that
+        nothing has waited for, and their buffers.
+        """
+        coming = [] if coming is None else coming
         done: set[Op] = set()
         for place, op in enumerate(ops):
+            begins = isinstance(op, nv_tileas.TiledCopy) and op.ring and op not in done
+            if whole and self.lone and (begins or needs(op, [(each.copy, each.buffer) for each in self.lone])):
+                self.behind(ops[place:], coming, b)
+                return
+            if whole and isinstance(op, nv_tileas.TiledCopy) and not begins and self.bring(op, ops[place:], b):
+                continue
             if isinstance(op, nv_tileas.TiledCopy) and op.ring and op not in done:
                 done.update(self.begin(ops[place:], coming, b))
             if op in done:
@@ -218,6 +239,38 @@ class Scheduler:
         self.rewriter.once.append(made)
         self.copy(op, made.result, None, self.values(op.operands), b)
         return made.result
+
+    def bring(self, op: nv_tileas.TiledCopy, ops: Sequence[Op], b: Builder) -> bool:
+        """Let the producer bring a tile, where it fills a ring of a loop of `ops` anyway and can; did it?"""
+        loops = (each for each in ops if isinstance(each, scf.For))
+        if not op.tma or not any(self.plan(e, asynchronous(e.body.block)) for e in loops):
+            return False
+        plan = self.agents.lone(op)
+        if plan is None:
+            return False
+        b.location = op.location
+        made = self.allocate(op, 1, tile_of(op)[1].size_bytes, 0, self.agents.common)
+        self.rewriter.once.append(made)
+        self.lone.append(Lone(op, self.agents.lone_ring(plan, made.result, self.rewriter.func.warps), made.result))
+        return True
+
+    def behind(self, ops: list[Op], coming: list[tuple[Copy, Value]], b: Builder) -> None:
+        """Wait for tiles that the producer brings, one in the other, and rebuild the rest of the kernel there."""
+        first, *self.lone = self.lone
+        pipeline, b.location = first.ring.pipeline.result, first.copy.location
+        iterator = unknown(pipeline, 1)
+        read = Block()
+        inside = Builder(read, first.copy.location)
+        view = inside.add(nv_tileas.BufferView, first.buffer, iterator, types=[first.copy.result.type], segments=(1, 1))
+        self.rewriter.values[first.copy.result] = view.result
+        if self.lone:
+            self.behind(ops[:-1], coming, inside)
+        else:
+            self.run(ops[:-1], inside, coming, whole=True)
+        consume(b, pipeline, iterator, read, [])
+        made = b.block.ops[-1]
+        first.ring.alone[made] = stage_alone(made, b)
+        self.run(ops[-1:], b)
 
     def arrive(self, coming: list[tuple[Copy, Value]], b: Builder) -> None:
         """Wait once for all copies that are on their way."""

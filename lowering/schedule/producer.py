@@ -43,7 +43,7 @@ class Producer:
         zero: Value, map_number: Callable[[dict[str, Any]], int],
     ):  # fmt: skip
         self.boundary = boundary
-        self.jobs: defaultdict[Op, list[Job]] = defaultdict(list)
+        self.jobs: defaultdict[Op | None, list[Job]] = defaultdict(list)
         self.last: dict[Op, Job] = {}  # by the last copy of a stage
         for job in jobs:
             self.jobs[job.plan.loop].append(job)
@@ -75,7 +75,9 @@ class Producer:
             elif isinstance(op, scf.If) and op in self.boundary.spine:
                 self.branch(op, b)
             elif op in self.last and op in self.last[op].plan.first:
-                self.begin(self.last[op], b)
+                self.begin(self.last[op], self.last[op].plan.first, b)
+            elif op in self.last and self.last[op].plan.loop is None:
+                self.begin(self.last[op], self.last[op].plan.copies, b)
             elif op in self.last:
                 job = self.last[op]
                 self.fill(job, job.plan.copies, self.turns[job], b)
@@ -158,11 +160,11 @@ class Producer:
         if job.stored:
             self.receives.append(b.add(nv_tileas.Receive, job.stored, self.zero, types=[I32]))
 
-    def begin(self, job: Job, b: Builder) -> None:
-        """Fill a stage before the loop."""
+    def begin(self, job: Job, copies: list[nv_tileas.TiledCopy], b: Builder) -> None:
+        """Fill a stage outside of the loop, if there is one."""
         self.stored(job, b)
         iterator = unknown(job.pipeline, job.plan.stages)
-        made = self.fill(job, job.plan.first, iterator, b)
+        made = self.fill(job, copies, iterator, b)
         self.taking.append((job, made, stage_alone(made, b)))
 
     def fill(self, job: Job, copies: list[nv_tileas.TiledCopy], iterator: Value, b: Builder) -> Op:

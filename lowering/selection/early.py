@@ -22,6 +22,10 @@ class Early:
     def __contains__(self, value: int) -> bool:
         return value in self.values
 
+    def boxed(self, without: frozenset[int]) -> bool:
+        """Is there a tile that tensor copies may bring ahead, beside those that may go `without`?"""
+        return has_producer(self.target, True) and not self.values <= without
+
     def copied(self, value: int, *, boxed: bool) -> bool:
         """May copies of a tile run ahead, tensor copies (`boxed`) or cp.async? Those who read their ring know of later
         iterations what the counter says; an agent of its own goes through them.

@@ -421,8 +421,8 @@ class Selector:
             children += self.pressure.running(node, value, site, price)
             for operand in price.held:
                 children += self.kept.needed(loop, operand)
-            boxed = ring and isinstance(node, Copy) and node.mechanism == Mechanism.TMA
-            if ring and has_producer(self.target, boxed):
+            boxed = isinstance(node, Copy) and node.mechanism == Mechanism.TMA
+            if (ring or (boxed and loop < 0)) and has_producer(self.target, boxed):
                 children.append(self.shape.producer(boxed))
                 offered = (1, *STAGES) if boxed and self.shape.single_stages else STAGES
             use |= self.rows.of_columns(price.columns, loop)

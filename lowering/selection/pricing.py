@@ -366,9 +366,10 @@ class Pricer:
         elif view.padding not in (None, "zero"):
             return None  # asynchronous copies fill in zeros out of bounds
         elif node.mechanism == placed.Mechanism.TMA:
-            # one box by itself has nothing to hide it
+            # outside of loops the agent that fills rings brings it; without one it has nothing to hide it
             value, array = (self.owner[cls][0] for cls in (node.cls, node.view))
-            usable = value in self.ahead and value not in self.without_tma and self.host.maps(array)
+            brought = value in self.ahead if site.looped else self.ahead.boxed(self.without_tma)
+            usable = brought and value not in self.without_tma and self.host.maps(array)
             cost = self.box_copy(view, shared) if usable else None
         else:
             cost = self.async_copy(view, shared, node.bytes, node.inside, site.warps)

@@ -3,23 +3,27 @@
 // | filecheck %s --check-prefix COUNT
 
 // An iterator is a stage and the parity of its round; regions are waits, copies and arrivals at the barriers of a stage.
+// The products run on into the next iteration, so the empty barrier of a stage lies in the place of the following one.
 
 // CHECK-NOT: pipelined
 // CHECK: [[RING:%.*]] = "nv_tileas.async.pipeline.create_pipeline"() <{consumers = 4 : i64
 // CHECK: [[B:%.*]] = "nv_tileas.alloc_tensor"() <{offset = 0 : i64
 // CHECK: [[A:%.*]] = "nv_tileas.alloc_tensor"() <{offset = 16384 : i64
-// CHECK: {{\^bb.*, }}[[STAGE:%.*]]: i32, [[PARITY:%.*]]: i32, [[BEFORE:%.*]]: i32):
+// CHECK: {{\^bb.*, }}[[STAGE:%.*]]: i32, [[PARITY:%.*]]: i32, [[PLACE:%.*]]: i32):
 // CHECK-NEXT: "nv_tileas.async.mbarrier_wait"([[RING]], [[STAGE]], [[PARITY]]) :
 // CHECK: [[TILE:%.*]] = "nv_tileas.buffer_view"([[B]], [[STAGE]])
 // CHECK: "nv_tileas.dot"({{%.*}}, [[TILE]], {{.*}}pending = 1
 // CHECK: [[LATER:%.*]] = "arith.cmpi"({{.*}}predicate = 1
-// CHECK-NEXT: "nv_tileas.async.mbarrier_arrive"([[RING]], [[BEFORE]], [[LATER]]) :
-// CHECK: "scf.yield"({{.*}}, [[STAGE]])
+// CHECK-NEXT: "nv_tileas.async.mbarrier_arrive"([[RING]], [[PLACE]], [[LATER]]) :
+// CHECK: [[NEXT:%.*]] = "arith.select"
+// CHECK: [[ALIKE:%.*]] = "arith.select"
+// CHECK: "scf.yield"({{.*}}, [[NEXT]], {{%.*}}, [[ALIKE]])
 // CHECK-NOT: "nv_tileas.async.mbarrier_arrive"
 // CHECK: "nv_tileas.async.dot_wait"({{.*}}pending = 0
 // CHECK: {{\^bb.*, }}[[S:%.*]]: i32, [[P:%.*]]: i32):
 // CHECK: [[ROUND:%.*]] = "arith.xori"([[P]]
-// CHECK-NEXT: "nv_tileas.async.mbarrier_wait"([[RING]], [[S]], [[ROUND]]) <{empty = true}>
+// CHECK: [[EMPTY:%.*]] = "arith.select"
+// CHECK-NEXT: "nv_tileas.async.mbarrier_wait"([[RING]], [[EMPTY]], [[ROUND]]) <{empty = true}>
 // CHECK-NEXT: "nv_tileas.async.mbarrier_expect_tx"([[RING]], [[S]]) <{bytes = 32768
 // CHECK-NEXT: "nv_tileas.async.tiled_tma_load"([[B]], [[S]], [[RING]]
 // CHECK-NEXT: "nv_tileas.async.tiled_tma_load"([[A]], [[S]], [[RING]]

@@ -11,6 +11,7 @@ from lowering.convert.nvgpu_to_nvvm import comparisons, memory
 from lowering.convert.nvgpu_to_nvvm import integers as ints
 from lowering.convert.nvgpu_to_nvvm.emitter import Emitter, width_of
 from lowering.convert.nvgpu_to_nvvm.once import at_most_once
+from lowering.convert.nvgpu_to_nvvm.rows import Rows
 
 
 class Conversion(memory.Conversion, Protocol):
@@ -61,6 +62,7 @@ def _close(c: Conversion, op: scf.For, body: Block, carried: list[int], start: l
     """Emit the latch, the guard and the exit of a converted body; `runs` says at least one iteration is certain."""
     e, yields = c.e, op.body.block.terminator.operands
     lower, upper, step = (c.register(v) for v in op.operands[:3])
+    rows: Rows | None = None
     following = [r for i in carried for r in c.registers(yields[i])]
     results = [r for i in carried for r in c.registers(op.init[i])]
     exit_block = Block([] if runs else [r.type for r in results])
@@ -70,17 +72,20 @@ def _close(c: Conversion, op: scf.For, body: Block, carried: list[int], start: l
     if at_most_once(e, lower, upper, step, op.unsigned):
         e.effect(llvm.Br, out, [], successors=(left,))
     else:
+        rows = Rows(e, body, step, following)
+        carried_on = [*following, *rows.carry()]
         fits = _fits(e, op, upper, step)
         bump = ints.add(e, body.args[0], step, fits and not op.unsigned)
         again = _goes_on(e, op, bump, upper) if fits else _left(e, op, body.args[0], upper, step)
-        e.effect(llvm.CondBr, [again, bump, *following, *out], [], (1, 1 + len(following), len(out)),
+        e.effect(llvm.CondBr, [again, bump, *carried_on, *out], [], (1, 1 + len(carried_on), len(out)),
                  successors=(body, left))  # fmt: skip
     e.leave()
+    begin = [lower, *start, *(rows.first(lower) if rows is not None else ())]
     guard = e.boolean(True) if runs else _below(e, op, lower, upper)
     if e.integer(guard) == 1:
-        e.effect(llvm.Br, [lower, *start], [], successors=(body,))
+        e.effect(llvm.Br, begin, [], successors=(body,))
     else:
-        e.effect(llvm.CondBr, [guard, lower, *start, *start], [], (1, 1 + len(start), len(start)),
+        e.effect(llvm.CondBr, [guard, *begin, *start], [], (1, len(begin), len(start)),
                  successors=(body, exit_block))  # fmt: skip
     if wait is not None and landing is not None:
         e.landed.add(wait)
