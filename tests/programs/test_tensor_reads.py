@@ -58,8 +58,8 @@ def straight(branch: bool = False) -> Program:
 
 
 PROGRAMS: dict[str, Program] = {
-    "64": attention(64, False, 200),
-    "64-causal-tall": attention(64, True, 300, rows=256),
+    "64": attention(64, False, 136),
+    "64-causal-tall": attention(64, True, 136, rows=256),
     "128-causal-bf16": attention(128, True, 200, "bf16"),
     "256": attention(256, False, 136),
     "32-one-step": attention(32, False, 8),
@@ -87,7 +87,7 @@ def test_another_target_and_the_atom_that_is_forbidden() -> None:
     assert "tcgen05" not in tilesat.compile(PROGRAMS["64"].source(), "sm_100a", forbid=["tcgen05"]).ptx
 
 
-ORDERS = (0, 1, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (2, 3, 4)))
+ORDERS = (0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(1, 5)))
 
 
 @pytest.mark.parametrize("seed", ORDERS)

@@ -35,6 +35,7 @@ def test_the_commands_of_the_readme_run(tmp_path: Path) -> None:
     page = (ROOT / "README.md").read_text()
     assert "source .venv/bin/activate" in page
     (commands,) = (block["body"] for block in BLOCK.finditer(page) if block["language"] == "sh")
+    commands = commands.replace("--programs 20", "--programs 2")  # of seven targets each
     program = f'tilesat() {{ "{sys.executable}" -m tilesat "$@"; }}\n{commands}'
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     done = subprocess.run(["bash", "-ec", program], cwd=tmp_path, env=environment, capture_output=True, text=True)
