@@ -16,6 +16,7 @@ from ir.core import PURE, WRITE, Op, UnsupportedError, Value
 from ir.dialects import cuda_tile as ct
 from ir.types import TileType, TokenType
 from lowering.clusters.rewrite import halved, ranked
+from lowering.clusters.told import may_be_told
 from lowering.slicing.cuts import Cuts, find_cuts
 from lowering.slicing.fit import largest
 from lowering.targets import Feature, Target
@@ -156,11 +157,14 @@ def equal(one: Value, other: Value) -> bool:
 
 
 def cut(entry: ct.Entry, values: Sequence[Value], known: Cuts | None, product: bool) -> Cuts | None:
-    """A legal cut in two: of the longest dimension that has one, the first of equal ones."""
+    """A legal cut in two: of the longest dimension that has one, the first of equal ones; rather of one that no
+    reduction folds.
+    """
     shape = values[0].type.shape if isinstance(values[0].type, TileType) else ()
-    for dim in sorted(range(len(shape)), key=lambda dim: -shape[dim]):
-        if shape[dim] >= 2 * LEAST[product]:
-            found = find_cuts(entry, values, dim, 2, known, apart=True)
+    dims = sorted((dim for dim, size in enumerate(shape) if size >= 2 * LEAST[product]), key=lambda dim: -shape[dim])
+    for joined in (lambda op, dim: False, may_be_told):
+        for dim in dims:
+            found = find_cuts(entry, values, dim, 2, known, apart=True, joined=joined)
             if found is not None:
                 return found
     return None

@@ -9,10 +9,13 @@ The rewritten program is one for a grid of CTAs, c along x in place of one: the 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import cast
 
 from ir.core import Block, Builder, Op, Region, Type, Value
 from ir.dialects import cuda_tile as ct
+from ir.dialects.nv_tileas import Exchange
 from ir.types import I1, I32, PartitionViewType, TileType
+from lowering.clusters.told import told
 from lowering.rewriting import Rewriter, constant
 from lowering.slicing.cuts import Cuts, Dim, is_splat
 
@@ -33,7 +36,7 @@ def halved(entry: ct.Entry, cuts: Cuts, bit: int) -> ct.Entry:
     """
     body = Block([argument.type for argument in entry.body.block.args])
     b = Builder(body, entry.location)
-    writer = _Halved(cuts, rank_bit(b, bit))
+    writer = _Halved(entry, cuts, bit, rank_bit(b, bit))
     writer.bind(entry.body.block.args, body.args)
     writer.operations(entry.body.block.ops, b)
     return entry.with_body(body)
@@ -84,11 +87,20 @@ class _Ranked(Rewriter):
 
 
 class _Halved(Rewriter):
-    """Tiles that are cut, by halves; `bit` says which."""
+    """Tiles that are cut, by halves; `bit` says which, number `place` of the rank. What an exchange tells already is
+    told more CTAs.
+    """
 
-    def __init__(self, cuts: Cuts, bit: Value):
+    def __init__(self, entry: ct.Entry, cuts: Cuts, place: int, bit: Value):
         super().__init__()
-        self.cuts, self.bit = cuts, bit
+        self.cuts, self.place, self.bit = cuts, place, bit
+        exchanges = {op.values[0].op: op for op in entry.walk() if isinstance(op, Exchange)}
+        self.tellers = {fold: op for fold, op in exchanges.items() if self.in_parts(fold)}
+
+    def in_parts(self, op: Op | None) -> bool:
+        """Is it a reduction of what is cut?"""
+        cut = self.cuts.ops.get(op) if isinstance(op, ct.Reduce) else None
+        return isinstance(op, ct.Reduce) and cut is not None and cut.operands[0] == op.dim
 
     def operation(self, op: Op, b: Builder) -> None:
         """One, on halves of what is cut."""
@@ -102,9 +114,18 @@ class _Halved(Rewriter):
         else:
             dims = self.dims(op) if cut is None else cut.operands
             operands = [self.operand(v, dim, b) for v, dim in zip(op.operands, dims, strict=True)]
+            if isinstance(op, Exchange) and op in self.tellers.values():
+                self.tell(op.results, operands, op.among | 1 << self.place, cast(ct.Reduce, op.values[0].op), b)
+                return
             self.made(op, operands, b)
             if cut is not None and isinstance(op, ct.Iota):
                 self.count_on(op, b)
+            if isinstance(op, ct.Reduce) and self.in_parts(op) and op not in self.tellers:
+                self.tell(op.results, [self.new[v] for v in op.results], 1 << self.place, op, b)
+
+    def tell(self, results: Sequence[Value], values: Sequence[Value], among: int, fold: ct.Reduce, b: Builder) -> None:
+        """Results of which each CTA has folded a part."""
+        self.bind(results, told(values, among, fold, b))
 
     def made(self, op: Op, operands: Sequence[Value], b: Builder) -> None:
         """The operation anew, its results halves where they are cut."""

@@ -21,6 +21,7 @@ from lowering.clusters.ranks import Ranks
 from lowering.schedule import scratch, stores
 from lowering.schedule.agents import Agents, Consumer
 from lowering.schedule.boundary import Plan
+from lowering.schedule.exchanges import Exchanges
 from lowering.schedule.lower import lower_pipelines
 from lowering.schedule.pipes import consume, produce
 from lowering.schedule.publish import publish
@@ -51,6 +52,7 @@ class Rewriter:
         self.looped: list[nv_tileas.AllocTensor] = []  # buffers of one loop that all have read where it ends
         self.held: list[tuple[nv_tileas.WriteBuffer, nv_tileas.BufferView]] = []  # buffers in turn
         self.rings: list[list[Ring]] = []  # those that stand together are used at different times
+        self.exchanges = Exchanges()
         self.own: dict[int, list[Ring]] = {}  # by depth of their loops: rings that the consumers fill themselves
 
     def clone(self, op: Op, b: Builder, values: dict[Value, Value] | None = None) -> Op:
@@ -86,10 +88,11 @@ def materialize(func: nv_tileas.Func, target: Target) -> nv_tileas.Func:
     for written, view in rewriter.held:
         alternate(written, 1, agents.other)
         view.operands[1] = written.stage
+    rewriter.exchanges.count(agents)
     in_phases(consumer, agents)
     order(consumer)
     kept, free = arrange(rewriter.once, rewriter.rings, by_loop(rewriter.looped))
-    rewriter.free = scratch.place(consumer, target, free, kept)
+    rewriter.free = rewriter.exchanges.place(scratch.place(consumer, target, free, kept), bool(agents.jobs))
     if agents.tensor and not agents.jobs:
         agents.place_accumulators(rewriter, consumer)
         agents.tensor[-1].attributes["meets"] = True
@@ -141,6 +144,7 @@ class Scheduler:
 
     def run(self, ops: list[Op], b: Builder) -> None:
         """Rebuild a block outside of any pipelined loop."""
+        rewriter = self.rewriter
         coming: list[tuple[Copy, Value]] = []  # copies that nothing has waited for, and their buffers
         done: set[Op] = set()
         for place, op in enumerate(ops):
@@ -160,6 +164,11 @@ class Scheduler:
                 coming.append((op, self.start(op, b)))
             elif isinstance(op, nv_tileas.Hold):
                 self.hold(op, b)
+            elif isinstance(op, nv_tileas.Exchange):
+                told = rewriter.exchanges.add(
+                    op, self.values(list(op.operands)), self.depth > 0, rewriter.func.warps, self.agents, b
+                )
+                rewriter.values.update(zip(op.results, told, strict=True))
             elif isinstance(op, nv_tileas.AllocTensorMemory):
                 made = self.rewriter.clone(op, self.agents.common)
                 self.agents.tensor.append(cast(nv_tileas.AllocTensorMemory, made))
