@@ -60,7 +60,7 @@ class Exchange(Op):
     place = OptionalOperand(is_exchange)
     round = OptionalOperand(is_i32)
     among = Attr(int, least=1)
-    out = VariadicResult(TOLD)
+    out = VariadicResult()
 
     effect = WRITE
 

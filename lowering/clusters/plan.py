@@ -17,7 +17,7 @@ from ir.dialects import cuda_tile as ct
 from ir.types import TileType, TokenType
 from lowering.clusters.rewrite import halved, ranked
 from lowering.clusters.told import may_be_told
-from lowering.slicing.cuts import Cuts, find_cuts
+from lowering.slicing.cuts import Cuts, find_cuts, nothing
 from lowering.slicing.fit import largest
 from lowering.targets import Feature, Target
 from lowering.targets.target import PORTABLE
@@ -162,7 +162,7 @@ def cut(entry: ct.Entry, values: Sequence[Value], known: Cuts | None, product: b
     """
     shape = values[0].type.shape if isinstance(values[0].type, TileType) else ()
     dims = sorted((dim for dim, size in enumerate(shape) if size >= 2 * LEAST[product]), key=lambda dim: -shape[dim])
-    for joined in (lambda op, dim: False, may_be_told):
+    for joined in (nothing, may_be_told):
         for dim in dims:
             found = find_cuts(entry, values, dim, 2, known, apart=True, joined=joined)
             if found is not None:

@@ -39,8 +39,8 @@ def is_number(kind: object) -> bool:
 
 
 def told(values: Sequence[Value], among: int, fold: ct.Reduce, b: Builder) -> list[Value]:
-    """What the CTAs whose ranks differ in bits `among` hold of some values, but for the highest of these bits, whose two
-    halves are combined: for each value those of one half, in the order of the ranks.
+    """What the CTAs whose ranks differ in bits `among` hold of some values, in the order of their ranks: of each value
+    half as many, since the halves that differ in the highest bit are combined.
     """
     ctas = 1 << among.bit_count()
     kinds = [value.type for value in values for _ in range(ctas)]

@@ -10,8 +10,8 @@ from ir.core import UnsupportedError
 from ir.dialects import cuda_tile as ct
 from ir.dialects.nv_tileas_cluster import Exchange
 from ir.types import BF16, TileType
-from lowering.layouts.access import global_access
 from lowering.cost import Cost
+from lowering.layouts.access import global_access
 from lowering.layouts.elements import element_bytes
 from lowering.schedule.exchanges import told_bytes
 from lowering.selection.choices import BRANCH, Alternative, StoreChoice

@@ -40,17 +40,26 @@ class Cuts:
     ops: dict[Op, OpCut] = field(default_factory=dict[Op, OpCut])
 
 
+Joined = Callable[[Op, int], bool]
+"""May an operation whose operands are cut along a dimension make whole results of all slices?"""
+
+
+def nothing(op: Op, dim: int) -> bool:
+    """No operation makes whole results of slices."""
+    return False
+
+
 class _NoCutError(Exception):
     """Something cannot be done slice by slice."""
 
 
 def find_cuts(
     entry: ct.Entry, values: Sequence[Value], dim: int, count: int, known: Cuts | None = None, apart: bool = False,
-    joined: Callable[[Op, int], bool] = lambda op, dim: False,
+    joined: Joined = nothing,
 ) -> Cuts | None:  # fmt: skip
     """Cut dimension `dim` of some values into `count` slices, beside the `known` cuts, and all that this asks for; None
     where something does not allow it. `apart`: each slice is done by a CTA of its own, which runs every loop once.
-    `joined`: may an operation whose operands are cut along a dimension make whole results of all slices?
+    `joined` says which operations make whole results of slices.
     """
     cuts = Cuts(count) if known is None else Cuts(count, dict(known.values), dict(known.ops))
     found = _Finder(entry, cuts, apart, joined)
@@ -69,7 +78,7 @@ def halves(value: Value, dim: int, count: int) -> bool:
 
 
 class _Finder:
-    def __init__(self, entry: ct.Entry, cuts: Cuts, apart: bool, joined: Callable[[Op, int], bool]):
+    def __init__(self, entry: ct.Entry, cuts: Cuts, apart: bool, joined: Joined):
         self.cuts, self.apart, self.joined = cuts, apart, joined
         self.pending: list[Value] = []
         self.users: dict[Value, list[Op]] = {}

@@ -238,11 +238,10 @@ def counted() -> str:
     return w.text()
 
 
-def row() -> str:
+def scanned() -> str:
     w = Writer("k", x="ptr<f32>")
     view = w.view(w.x, [1024], [1], [1024])
-    tile = w.load(view, 0)
-    w.store(tile - tile.reduce(0, "max").splat(1024), w.view(w.x, [1024], [1], [1024]), 0)
+    w.store(w.scan(w.load(view, 0), 0, "add"), w.view(w.x, [1024], [1], [1024]), 0)
     return w.text()
 
 
@@ -255,7 +254,10 @@ REFUSED = [
     (stores_twice, "'cuda_tile.load_view_tko': it comes after a store, which another CTA may do"),
     (lambda: in_place(1), "'cuda_tile.store_view_tko': it comes after a load, which another CTA may do"),
     (counted, "'cuda_tile.atomic_rmw_tko': it is done once a tile block"),
-    (row, "'cuda_tile.subf': tile<1024xf32> cannot be cut in two: its halves are too small, or depend on each other"),
+    (
+        scanned,
+        "'cuda_tile.scan': tile<1024xf32> cannot be cut in two: its halves are too small, or depend on each other",
+    ),
     (nothing, "'cuda_tile.entry': nothing of it is computed in tiles that CTAs could divide"),
 ]
 

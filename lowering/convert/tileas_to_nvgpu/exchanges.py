@@ -9,8 +9,9 @@ there; who has seen all arrivals at its own barrier reads what it was told.
 In a loop rounds take two places in turn, with a barrier each. Who arrives in round n + 1 has read what it was told in
 round n, and has waited for nothing that comes later; so who has waited for round n + 1 may write again where round n
 was told. Its arrival in round n + 2 comes behind each other warp's in round n too, since the wait between acquires what
-that released: no arrival counts for the wrong phase. Source: PTX ISA 8.8, memory consistency model (release and acquire
-patterns, causality order), mbarrier.arrive and mbarrier.try_wait; the seeds' DSMEM handshake.
+that released: no arrival counts for the wrong phase. Nor need a CTA wait for others before it ends: what they do to its
+shared memory comes before the arrivals that each of its warps has waited for. Source: PTX ISA 8.8, memory consistency
+model (release and acquire patterns, causality order), mbarrier.arrive and try_wait; the seeds' DSMEM handshake.
 """
 
 from __future__ import annotations
