@@ -42,7 +42,7 @@ from ir.dialects.nv_tileas_async import (
     TiledTmaLoad,
     TiledTmaStore,
 )
-from ir.dialects.nv_tileas_cluster import CreateExchange, Exchange
+from ir.dialects.nv_tileas_cluster import CreateExchange, Exchange, Meet
 from ir.dialects.nv_tileas_effects import (
     Alloca,
     CancelNextProgramId,
@@ -516,6 +516,7 @@ __all__ = [
     "IteratorType",
     "LaunchDependents",
     "MakeMemref",
+    "Meet",
     "Partition",
     "PipelineType",
     "PipelineYield",

@@ -6,11 +6,12 @@ store, an arrival, a wait).
 
 from __future__ import annotations
 
-from ir.core import WRITE, Attr, Op, OptionalOperand, Result, Variadic, VariadicResult, flag, op
+from ir.core import WRITE, Attr, Op, Operand, OptionalOperand, Result, Variadic, VariadicResult, flag, op
 from ir.descriptors import BARRIER_BYTES
 from ir.dialects.nv_tileas_types import ExchangeType, is_exchange, is_held, is_i32
-from ir.types import Constraint, TileType
+from ir.types import TOKEN, Constraint, TileType
 
+IS_TOKEN = Constraint("a token", lambda t: t == TOKEN, (TOKEN,))
 TOLD = Constraint("a tile or a scalar", lambda t: isinstance(t, TileType) or is_held(t))
 
 
@@ -52,8 +53,9 @@ class Exchange(Op):
     """The values of all CTAs of the cluster whose ranks differ from this one's in the bits `among` only: of each value
     a result for each of these CTAs, in the order of these bits of their ranks, so that all of them get the same.
 
-    All threads that compute run it, in each of these CTAs equally often. In the source program it has tiles. Scheduling
-    gives it a `place`, and the number of the `round`, the times that this thread has run it before.
+    All threads that compute run it, in each of these CTAs equally often, and what any of them did before is seen by all
+    behind it: without values they only meet. In the source program it has tiles. Scheduling gives it a `place`, and the
+    number of the `round`, the times that this thread has run it before.
     """
 
     values = Variadic(TOLD)
@@ -72,6 +74,18 @@ class Exchange(Op):
     def verify(self) -> None:
         """A result of each CTA."""
         wanted = [value.type for value in self.values for _ in range(self.ctas)]
-        self.expect(bool(wanted), "must have a value")
         self.expect([result.type for result in self.results] == wanted, "must have {} results of each value", self.ctas)
         self.expect((self.place is None) == (self.round is None), "must have a place and a round, or neither")
+
+
+@op("nv_tileas.cluster.meet")
+class Meet(Op):
+    """In the source program: what comes after `result` comes after what `token` stands for in all CTAs of the cluster
+    whose ranks differ from this one's in the bits `among` only. It becomes an exchange without values.
+    """
+
+    token = Operand(IS_TOKEN)
+    among = Attr(int, least=1)
+    result = Result(IS_TOKEN)
+
+    effect = WRITE

@@ -13,14 +13,14 @@ from typing import cast
 
 from ir.core import Block, Builder, Op, Region, Type, Value
 from ir.dialects import cuda_tile as ct
-from ir.dialects.nv_tileas import Exchange
-from ir.types import I1, I32, PartitionViewType, TileType
+from ir.dialects.nv_tileas import Exchange, Meet
+from ir.types import I1, I32, PartitionViewType, TileType, TokenType
+from lowering.clusters.order import alone, crosses
 from lowering.clusters.told import told
 from lowering.rewriting import Rewriter, constant
 from lowering.slicing.cuts import Cuts, Dim, is_splat
 
 NUMBER = TileType((), I32)
-EFFECTS = (ct.StoreView, ct.StorePtr, ct.Print, ct.Assert)
 
 
 def ranked(entry: ct.Entry, ctas: int) -> ct.Entry:
@@ -40,6 +40,13 @@ def halved(entry: ct.Entry, cuts: Cuts, bit: int) -> ct.Entry:
     writer.bind(entry.body.block.args, body.args)
     writer.operations(entry.body.block.ops, b)
     return entry.with_body(body)
+
+
+def nothing(b: Builder, kind: Type, token: Value | None) -> Value:
+    """In place of what another CTA does: zeros, the token before, or one of nothing."""
+    if isinstance(kind, TileType):
+        return constant(b, 0, kind)
+    return b.value(ct.MakeToken, types=[kind]) if token is None else token
 
 
 def number(b: Builder, value: int, kind: TileType = NUMBER) -> Value:
@@ -96,6 +103,9 @@ class _Halved(Rewriter):
         self.cuts, self.place, self.bit = cuts, place, bit
         exchanges = {op.values[0].op: op for op in entry.walk() if isinstance(op, Exchange)}
         self.tellers = {fold: op for fold, op in exchanges.items() if self.in_parts(fold)}
+        self.used = {value for op in entry.walk() for value in op.operands}
+        self.met: dict[tuple[Value, Block], Value] = {}  # behind a meeting in a block: tokens of the source
+        self.meeting = {op for op in entry.walk() if crosses(op, cuts)}
 
     def in_parts(self, op: Op | None) -> bool:
         """Is it a reduction of what is cut?"""
@@ -104,8 +114,24 @@ class _Halved(Rewriter):
 
     def operation(self, op: Op, b: Builder) -> None:
         """One, on halves of what is cut."""
+        if op in self.meeting:  # the CTAs of both halves meet before it
+            token = cast(Value, getattr(op, "token", None))
+            before = self.new[token]
+            if (token, b.block) not in self.met:
+                self.met[token, b.block] = b.value(Meet, before, types=[token.type], among=1 << self.place)
+            self.new[token] = self.met[token, b.block]
+            self.rebuilt(op, b)
+            self.new[token] = before
+        else:
+            self.rebuilt(op, b)
+
+    def rebuilt(self, op: Op, b: Builder) -> None:
+        """One, behind what it comes after."""
         cut = self.cuts.ops.get(op)
-        if cut is None and isinstance(op, EFFECTS):
+        if isinstance(op, Meet):
+            among = op.among | 1 << self.place
+            self.new[op.result] = b.value(Meet, self.new[op.token], types=[op.result.type], among=among)
+        elif cut is None and alone(op):
             self.alone(op, b)
         elif cut is not None and isinstance(op, ct.Assume):  # of rows, a promise may not fit a half
             self.new[op.result] = self.new[op.value]
@@ -206,19 +232,32 @@ class _Halved(Rewriter):
         self.new[op.result] = b.value(ct.AddI, made, first)
 
     def alone(self, op: Op, b: Builder) -> None:
-        """An effect of the CTA whose bit is 0. Nothing that another CTA does comes after it, so its token is the one
-        before.
+        """An effect of the CTA whose bit is 0, which tells the other one what came of it, where that is used. A token
+        that is not used is the one before.
         """
         zero = b.value(ct.CmpI, self.bit, number(b, 0), types=[TileType((), I1)], predicate=ct.Predicate.EQUAL,
                        signedness=ct.Signedness.SIGNED)  # fmt: skip
-        inner = Block()
-        inside = Builder(inner, op.location)
+        before = getattr(op, "token", None)
+        token = None if before is None else self.new[before]
+        used = [result for result in op.results if result in self.used]
+        sides = Block(), Block()
+        inside, other = Builder(sides[0], op.location), Builder(sides[1], op.location)
         super().operation(op, inside)
-        inside.add(ct.Yield, types=())
-        b.add(ct.If, zero, types=(), regions=[Region([inner]), Region([])])
-        token = getattr(op, "token", None)
+        inside.add(ct.Yield, *[self.new[result] for result in used], types=())
+        kinds = [result.type for result in used]
+        other.add(ct.Yield, *[nothing(other, kind, token) for kind in kinds], types=())
+        regions = [Region([sides[0]]), Region([sides[1]] if used else [])]
+        made = b.add(ct.If, zero, types=kinds, regions=regions)
         for result in op.results:
-            self.new[result] = b.value(ct.MakeToken, types=[result.type]) if token is None else self.new[token]
+            if result not in self.used:
+                self.new[result] = nothing(b, result.type, token)
+        self.bind(used, made.results)
+        values = [result for result in used if not isinstance(result.type, TokenType)]
+        if values:
+            kinds = [value.type for value in values for _ in range(2)]
+            told = b.add(Exchange, *[self.new[value] for value in values], types=kinds, segments=(len(values), 0, 0),
+                         among=1 << self.place)  # fmt: skip
+            self.new.update(zip(values, told.results[::2], strict=True))
 
     def narrowed(self, kind: Type, dim: Dim) -> Type:
         """The type of a half."""

@@ -77,7 +77,9 @@ def places(values: Sequence[Value]) -> list[int]:
 
 
 def told_bytes(values: Sequence[Value]) -> int:
-    """Bytes of what one CTA tells another."""
+    """Bytes of what one CTA tells another, for which there is a place in any case."""
+    if not values:
+        return GRAIN
     return align(places(values)[-1] + size_of(values[-1]), GRAIN)
 
 

@@ -142,6 +142,8 @@ class _Finder:
             if not isinstance(branch, ct.If):
                 raise _NoCutError
             self.branch(branch, operand, dim)
+        elif self.apart and isinstance(op, ct.AtomicRMW | ct.AtomicCAS):  # each element is updated by itself
+            self.operation(op, alike(op, dim))
         elif operand is not None and self.joined(op, dim):
             self.operation(op, OpCut((dim,) * len(op.operands), (None,) * len(op.results)))
         else:
