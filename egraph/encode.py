@@ -419,7 +419,7 @@ class _Encoder:
         operands = tuple([self.numbers[v] for v in op.operands])
         results = [self.leaf(leaf_of(r.type), r, item, i, deps=self.scope) for i, r in enumerate(op.results)]
         if isinstance(op, Exchange) and leaf_of(op.results[0].type) == "branch":  # in a layout of what is told
-            self.rows["r.branch_yield"] += [(item, i, operands[i // op.ctas]) for i in range(len(results))]
+            self.rows["r.branch_yield"] += [(item, i, operands[i // op.parts]) for i in range(len(results))]
         at = [self.numbers[v] for v in accesses.place_of(op)]
         return skeleton.Store(op, item, operands, tuple(results), tuple(at))
 

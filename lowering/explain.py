@@ -112,8 +112,8 @@ class Explanation:
         """What each number of CTAs would have cost, where it was a choice."""
         if self.selection.clusters:
             yield "clusters, by the cycles of a CTA times CTAs of a tile block, or rounds over the device"
-            taken = self.program.entry.cluster
-            yield from (f"    {each}" + ", taken" * (each.ctas == taken) for each in self.selection.clusters)
+            least = min(self.selection.clusters, key=lambda each: each.total)
+            yield from (f"    {each}" + ", taken" * (each is least) for each in self.selection.clusters)
 
     def saturation(self) -> Iterator[str]:
         """The report of saturation and the sizes it ended with."""

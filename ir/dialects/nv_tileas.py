@@ -42,7 +42,7 @@ from ir.dialects.nv_tileas_async import (
     TiledTmaLoad,
     TiledTmaStore,
 )
-from ir.dialects.nv_tileas_cluster import CreateExchange, Exchange, Meet
+from ir.dialects.nv_tileas_cluster import CreateExchange, Exchange, Meet, PartialSum
 from ir.dialects.nv_tileas_effects import (
     Alloca,
     CancelNextProgramId,
@@ -517,6 +517,7 @@ __all__ = [
     "LaunchDependents",
     "MakeMemref",
     "Meet",
+    "PartialSum",
     "Partition",
     "PipelineType",
     "PipelineYield",

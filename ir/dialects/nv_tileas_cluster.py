@@ -11,6 +11,7 @@ from ir.descriptors import BARRIER_BYTES
 from ir.dialects.nv_tileas_types import ExchangeType, is_exchange, is_held, is_i32
 from ir.types import TOKEN, Constraint, TileType
 
+WIDEST = 16  # bytes that one access moves at most
 IS_TOKEN = Constraint("a token", lambda t: t == TOKEN, (TOKEN,))
 TOLD = Constraint("a tile or a scalar", lambda t: isinstance(t, TileType) or is_held(t))
 
@@ -18,12 +19,13 @@ TOLD = Constraint("a tile or a scalar", lambda t: isinstance(t, TileType) or is_
 @op("nv_tileas.cluster.create_exchange")
 class CreateExchange(Op):
     """A place in shared memory, from byte `offset` on, for what the `ctas` CTAs of an exchange tell this one: for each
-    of its type's rounds an mbarrier, then `bytes` for each of these CTAs. `warps` of each CTA arrive at a barrier.
+    of its type's rounds an mbarrier, then `bytes` for each of `parts` CTAs. `warps` of each CTA arrive at a barrier.
     `meets`: all threads of the cluster meet behind it, the last one of a kernel whose agents do not part, which would.
     """
 
     offset = Attr(int, 0, least=0)
     ctas = Attr(int, least=2)
+    parts = Attr(int, least=1)
     bytes = Attr(int, least=1)
     warps = Attr(int, least=1)
     meets = flag()
@@ -33,8 +35,8 @@ class CreateExchange(Op):
 
     @property
     def first(self) -> int:
-        """Where what the first CTA tells in the first round lies."""
-        return self.offset + BARRIER_BYTES * self.rounds
+        """Where what the first CTA tells in the first round lies: at a multiple of the widest access."""
+        return self.offset + -(-BARRIER_BYTES * self.rounds // WIDEST) * WIDEST
 
     @property
     def rounds(self) -> int:
@@ -45,7 +47,7 @@ class CreateExchange(Op):
     @property
     def end(self) -> int:
         """The byte behind it."""
-        return self.first + self.rounds * self.ctas * self.bytes
+        return self.first + self.rounds * self.parts * self.bytes
 
 
 @op("nv_tileas.cluster.exchange")
@@ -54,17 +56,24 @@ class Exchange(Op):
     a result for each of these CTAs, in the order of these bits of their ranks, so that all of them get the same.
 
     All threads that compute run it, in each of these CTAs equally often, and what any of them did before is seen by all
-    behind it: without values they only meet. In the source program it has tiles. Scheduling gives it a `place`, and the
-    number of the `round`, the times that this thread has run it before.
+    behind it: without values they only meet. `other`: of two CTAs, a result is what the other one has. In the source
+    program it has tiles. Scheduling gives it a `place`, and the number of the `round`, the times that this thread has
+    run it before.
     """
 
     values = Variadic(TOLD)
     place = OptionalOperand(is_exchange)
     round = OptionalOperand(is_i32)
     among = Attr(int, least=1)
+    other = flag()
     out = VariadicResult()
 
     effect = WRITE
+
+    @property
+    def parts(self) -> int:
+        """CTAs whose values are results."""
+        return 1 if self.other else self.ctas
 
     @property
     def ctas(self) -> int:
@@ -73,8 +82,11 @@ class Exchange(Op):
 
     def verify(self) -> None:
         """A result of each CTA."""
-        wanted = [value.type for value in self.values for _ in range(self.ctas)]
-        self.expect([result.type for result in self.results] == wanted, "must have {} results of each value", self.ctas)
+        wanted = [value.type for value in self.values for _ in range(self.parts)]
+        self.expect(not self.other or self.ctas == 2, "of {} CTAs there is no other one", self.ctas)
+        self.expect(
+            [result.type for result in self.results] == wanted, "must have {} results of each value", self.parts
+        )
         self.expect((self.place is None) == (self.round is None), "must have a place and a round, or neither")
 
 
@@ -87,5 +99,18 @@ class Meet(Op):
     token = Operand(IS_TOKEN)
     among = Attr(int, least=1)
     result = Result(IS_TOKEN)
+
+    effect = WRITE
+
+
+@op("nv_tileas.cluster.partial_sum")
+class PartialSum(Op):
+    """In the source program: the sum of the tiles of the two CTAs whose ranks differ in bit `place` only. It becomes an
+    exchange and an addition; where the result is cut in two each of them adds up a half.
+    """
+
+    value = Operand(TOLD)
+    place = Attr(int, least=0)
+    result = Result(like="value")
 
     effect = WRITE

@@ -10,17 +10,34 @@ from __future__ import annotations
 from math import ceil
 
 from egraph.placed import Copy, Mechanism
+from egraph.skeleton import For
 from ir.core import Location
 from ir.dialects import nv_tileas
 from lowering.selection import Selection
 from lowering.selection.choices import Clustered
+from lowering.selection.trips import known_trips
+from lowering.slicing.cuts import Products
 from lowering.targets.devices import multiprocessors
 
 
-def clustered(found: Selection, made: nv_tileas.Func, ctas: int, tile_blocks: int) -> Clustered:
-    """A program as that of a cluster; `tile_blocks` of a launch, 0: more than fill the device."""
+def clustered(found: Selection, made: nv_tileas.Func, ctas: int, tile_blocks: int, along: bool = False) -> Clustered:
+    """A program as that of a cluster; `tile_blocks` of a launch, 0: more than fill the device. `along`: its CTAs divide
+    the steps of products, and loops of an unknown number of steps were priced as if they did not.
+    """
     rounds = ceil(tile_blocks * ctas / multiprocessors(found.target.name)) if tile_blocks else ctas
-    return Clustered(ctas, found.answer.cost, saved(found, made), rounds)
+    left = in_steps(found) * (1.0 - 1.0 / ctas) if along else 0.0
+    return Clustered(ctas, found.answer.cost - left, saved(found, made), rounds, along=along)
+
+
+def in_steps(found: Selection) -> float:
+    """Cycles in the loops of products whose number of steps is not known."""
+    items = [item for item in found.saturated.program.skeleton.walk() if isinstance(item, For)]
+    unknown = {
+        item.loop for item in items
+        if known_trips(found.saturated, item) is None and any(isinstance(op, Products) for op in item.op.walk())
+    }  # fmt: skip
+    chosen = (n for n in found.answer.chosen.values() if n in found.priced and found.within.get(n, -1) in unknown)
+    return sum(found.priced[node][0] * found.priced[node][1].scalar() for node in chosen)
 
 
 def saved(found: Selection, made: nv_tileas.Func) -> float:

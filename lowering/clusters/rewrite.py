@@ -11,10 +11,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import cast
 
+from egraph.accesses import splatted
 from ir.core import Block, Builder, Op, Region, Type, Value
 from ir.dialects import cuda_tile as ct
-from ir.dialects.nv_tileas import Exchange, Meet
-from ir.types import I1, I32, PartitionViewType, TileType, TokenType
+from ir.dialects.nv_tileas import Exchange, Meet, PartialSum
+from ir.types import I1, I32, FloatType, PartitionViewType, TileType, TokenType
 from lowering.clusters.order import alone, crosses
 from lowering.clusters.told import told
 from lowering.rewriting import Rewriter, constant
@@ -47,6 +48,28 @@ def nothing(b: Builder, kind: Type, token: Value | None) -> Value:
     if isinstance(kind, TileType):
         return constant(b, 0, kind)
     return b.value(ct.MakeToken, types=[kind]) if token is None else token
+
+
+def as_type(value: Value, kind: TileType, b: Builder) -> Value:
+    """An i32 that is not negative as an integer of a tile's type."""
+    own, width = TileType((), kind.element), getattr(kind.element, "width", 0)
+    if width > I32.width:
+        return b.value(ct.ExtI, value, types=[own], signedness=ct.Signedness.SIGNED)
+    return b.value(ct.TruncI, value, types=[own]) if width < I32.width else value
+
+
+def plus(one: Value, other: Value, b: Builder) -> Value:
+    """The sum of two tiles."""
+    floating = isinstance(cast(TileType, one.type).element, FloatType)
+    return b.value(ct.AddF if floating else ct.AddI, one, other)
+
+
+def part(tile: Value, dim: int, half: int, b: Builder) -> Value:
+    """A half of a tile."""
+    kind = cast(TileType, tile.type)
+    shape = tuple(size // 2 if d == dim else size for d, size in enumerate(kind.shape))
+    index = [number(b, half if d == dim else 0) for d in range(len(shape))]
+    return b.value(ct.Extract, tile, *index, types=[TileType(shape, kind.element)])
 
 
 def number(b: Builder, value: int, kind: TileType = NUMBER) -> Value:
@@ -131,6 +154,8 @@ class _Halved(Rewriter):
         if isinstance(op, Meet):
             among = op.among | 1 << self.place
             self.new[op.result] = b.value(Meet, self.new[op.token], types=[op.result.type], among=among)
+        elif isinstance(op, PartialSum) and op.place == self.place:
+            self.new[op.result] = self.added(self.new[op.value], None if cut is None else cut.results[0], b)
         elif cut is None and alone(op):
             self.alone(op, b)
         elif cut is not None and isinstance(op, ct.Assume):  # of rows, a promise may not fit a half
@@ -148,6 +173,31 @@ class _Halved(Rewriter):
                 self.count_on(op, b)
             if isinstance(op, ct.Reduce) and self.in_parts(op) and op not in self.tellers:
                 self.tell(op.results, [self.new[v] for v in op.results], 1 << self.place, op, b)
+
+    def added(self, tile: Value, dim: Dim, b: Builder) -> Value:
+        """The sum of a tile over the CTAs of both bits; of one that is cut the half that this CTA keeps, for which the
+        other one tells it its own.
+        """
+        if dim is None:
+            return plus(tile, self.others(tile, b), b)
+        kept, told = self.choose(part(tile, dim, 0, b), part(tile, dim, 1, b), b)
+        return plus(kept, self.others(told, b), b)
+
+    def others(self, tile: Value, b: Builder) -> Value:
+        """What the CTA of the other bit holds of a tile."""
+        among = 1 << self.place
+        made = b.add(Exchange, tile, types=[tile.type], segments=(1, 0, 0), among=among, other=True)
+        return made.results[0]
+
+    def choose(self, first: Value, second: Value, b: Builder) -> tuple[Value, Value]:
+        """This CTA's one of two tiles, and the other."""
+        zero = number(b, 0)
+        mine = b.value(ct.CmpI, self.bit, zero, types=[TileType((), I1)], predicate=ct.Predicate.EQUAL,
+                       signedness=ct.Signedness.SIGNED)  # fmt: skip
+        kind = cast(TileType, first.type)
+        if kind.shape:
+            mine = splatted(b, mine, kind.shape)
+        return b.value(ct.Select, mine, first, second), b.value(ct.Select, mine, second, first)
 
     def tell(self, results: Sequence[Value], values: Sequence[Value], among: int, fold: ct.Reduce, b: Builder) -> None:
         """Results of which each CTA has folded a part."""
@@ -212,16 +262,8 @@ class _Halved(Rewriter):
 
     def bit_as(self, kind: TileType, b: Builder) -> Value:
         """The bit in every element of a tile of integers."""
-        bit, own = self.bit, TileType((), kind.element)
-        width = getattr(kind.element, "width", 0)
-        if width > I32.width:
-            bit = b.value(ct.ExtI, bit, types=[own], signedness=ct.Signedness.SIGNED)
-        elif width < I32.width:
-            bit = b.value(ct.TruncI, bit, types=[own])
-        if not kind.shape:
-            return bit
-        ones = b.value(ct.Reshape, bit, types=[TileType((1,) * len(kind.shape), kind.element)])
-        return b.value(ct.Broadcast, ones, types=[kind])
+        bit = as_type(self.bit, kind, b)
+        return splatted(b, bit, kind.shape) if kind.shape else bit
 
     def count_on(self, op: ct.Iota, b: Builder) -> None:
         """The numbers of the second half."""

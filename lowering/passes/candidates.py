@@ -12,12 +12,14 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+from egraph.permissions import REASSOC, granted
 from egraph.skeleton import For
 from ir.core import TileError
 from ir.dialects import cuda_tile as ct
 from ir.dialects import nv_tileas
 from lowering.clusters import Refusal, planned
 from lowering.clusters.price import clustered
+from lowering.clusters.split import split
 from lowering.modulo.predict import predicted
 from lowering.passes.manager import Context
 from lowering.passes.registry import Step
@@ -75,7 +77,8 @@ def best_of_candidates(
     """Run the passes inside on the kernel and, where its loops spill registers, on the kernel in slices of rows and of
     columns too, and keep the cheapest; of what costs little more with another number of warps or of CTAs an SM, keep
     what is predicted to take the least time. Rings that cannot share memory as they were to are tried apart. On demand
-    do so for each number of CTAs of a cluster, and keep that whose tile block costs least.
+    do so for each number of CTAs of a cluster, which divide tiles or, where sums may be taken in any order, the steps
+    of products, and keep that whose tile block costs least.
     """
     trials: list[Trial] = []
     if clusters:
@@ -105,19 +108,20 @@ def cheapest_cluster(
     found: list[Clustered] = []
     best: tuple[float, Trial] | None = None
     errors: list[TileError] = []
-    for ctas, made in of_clusters(entry, context):
+    (fast,) = (step.options["fast"] for step in steps if step.work.name == "saturate")
+    for ctas, along, made in of_clusters(entry, context, REASSOC in granted(fast)):
         if isinstance(made, Refusal):
-            found.append(Clustered(ctas, reason=f"'{made.op.name}': {made.reason}"))
+            found.append(Clustered(ctas, reason=f"'{made.op.name}': {made.reason}", along=along))
             continue
-        inside = context if ctas == 1 else context.trying(f"{ctas} CTAs")
+        inside = context if ctas == 1 else context.trying(f"{ctas} CTAs" + " along K" * along)
         inside.levels["cuda_tile"] = made
         try:
             trial = best_of(fitted(made), steps, inside, tried)
         except TileError as error:
             errors.append(error)
-            found.append(Clustered(ctas, reason=error.message))
+            found.append(Clustered(ctas, reason=error.message, along=along))
             continue
-        found.append(clustered(trial.found, trial.made, ctas, blocks))
+        found.append(clustered(trial.found, trial.made, ctas, blocks, along))
         if best is None or found[-1].total < best[0]:
             best = found[-1].total, trial
     if best is None:
@@ -126,12 +130,16 @@ def cheapest_cluster(
     return best[1]
 
 
-def of_clusters(entry: ct.Entry, context: Context) -> Iterator[tuple[int, ct.Entry | Refusal]]:
-    """The kernel as the work of one CTA and, where the target has clusters and a plan for them, of several."""
-    yield 1, entry
+def of_clusters(entry: ct.Entry, context: Context, any_order: bool) -> Iterator[tuple[int, bool, ct.Entry | Refusal]]:
+    """The kernel as the work of one CTA and, where the target has clusters and a plan for them, of several: of each
+    number the plan that divides tiles and, where sums may be taken in `any_order`, the one that divides steps.
+    """
+    yield 1, False, entry
     whole = context.shared.uncut.get(entry, entry)
     for ctas in CLUSTERS if context.target.has(Feature.CLUSTER) else ():
-        yield ctas, context.shared.once(("cluster", whole, ctas), partial(planned, whole, ctas))
+        yield ctas, False, context.shared.once(("cluster", whole, ctas), partial(planned, whole, ctas))
+        if any_order:
+            yield ctas, True, context.shared.once(("split", whole, ctas), partial(split, whole, ctas))
 
 
 def slices_of(entry: ct.Entry, context: Context) -> list[ct.Entry]:

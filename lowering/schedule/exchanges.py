@@ -37,12 +37,13 @@ class Exchanges:
         """An exchange with a place; in a loop with one for each of two rounds. Its results."""
         rounds = nv_tileas.ExchangeType(2 if looped else 1)
         place = agents.common.add(
-            nv_tileas.CreateExchange, types=[rounds], ctas=op.ctas, bytes=told_bytes(values), warps=warps
-        )
+            nv_tileas.CreateExchange, types=[rounds], ctas=op.ctas, parts=op.parts, bytes=told_bytes(values),
+            warps=warps,
+        )  # fmt: skip
         b.location = op.location
         made = b.add(
             nv_tileas.Exchange, *values, place.result, agents.zero, types=[r.type for r in op.results],
-            segments=(len(values), 1, 1), among=op.among,
+            segments=(len(values), 1, 1), among=op.among, other=op.other,
         )  # fmt: skip
         self.made.append((place, made))
         return made.results

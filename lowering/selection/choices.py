@@ -121,7 +121,8 @@ class Ranked:
 @dataclass(frozen=True)
 class Clustered:
     """A number of CTAs of a cluster that was tried: what a CTA costs and what multicast `saves` of it, in cycles; by
-    what that counts for a tile block (`times`); or why there is no such program.
+    what that counts for a tile block (`times`); or why there is no such program. `along`: they divide the steps of
+    products, not the tile.
     """
 
     ctas: int
@@ -129,6 +130,7 @@ class Clustered:
     saves: float = 0.0
     times: int = 1
     reason: str = ""
+    along: bool = False
 
     @property
     def total(self) -> float:
@@ -136,7 +138,7 @@ class Clustered:
         return float("inf") if self.reason else (self.cost - self.saves) * self.times
 
     def __str__(self) -> str:
-        what = "1 CTA" if self.ctas == 1 else f"{self.ctas} CTAs"
+        what = ("1 CTA" if self.ctas == 1 else f"{self.ctas} CTAs") + " along K" * self.along
         if self.reason:
             return f"{what}: not possible, {self.reason}"
         less = f" - {self.saves:,.0f} saved by multicast" if self.saves else ""

@@ -69,12 +69,13 @@ def told(s: Selector, item: Store, trips: float) -> list[Alternative]:
     """An exchange between CTAs: what is told and what comes of it in one layout."""
     op = cast(Exchange, item.op)
     first, found = s.frozen.class_of(item.operands[0]), list[Alternative]()
-    size = ROUNDS * op.ctas * told_bytes(op.values)
+    rounds = ROUNDS if s.loop_of(s.frozen.class_of(item.results[0])) >= 0 else 1
+    size = rounds * op.parts * told_bytes(op.values)
     for layout in [layout for wanted, layout in s.frozen.at if wanted == first]:
         children = [s.at(k, layout) for k in item.operands]
         if None not in children:
             machine, registers = s.pricer.machines[s.warps_of(layout)], s.oracle.layout(layout).n_regs if layout else 1
-            accesses = 2 * op.ctas * registers * len(children)
+            accesses = 2 * op.parts * registers * len(children)
             cost = machine.shared_access(accesses, accesses) + Cost(latency=HANDSHAKE)
             use = dict.fromkeys((*s.rows.shared, *s.rows.after), float(size))
             found.append(Alternative(

@@ -13,7 +13,7 @@ from math import prod
 
 from ir.core import WRITE, Op, Value
 from ir.dialects import cuda_tile as ct
-from ir.dialects.nv_tileas_cluster import Exchange
+from ir.dialects.nv_tileas_cluster import Exchange, PartialSum
 from ir.types import PartitionViewType, TileType
 
 Dim = int | None  # the dimension that is cut; None where a value stays whole
@@ -40,6 +40,8 @@ class Cuts:
     ops: dict[Op, OpCut] = field(default_factory=dict[Op, OpCut])
 
 
+ALIKE = ct.Assume | ct.Constant | ct.Iota | Exchange | PartialSum
+"""Operations that are no arithmetic, and are done slice by slice where one of their tiles is cut."""
 Joined = Callable[[Op, int], bool]
 """May an operation whose operands are cut along a dimension make whole results of all slices?"""
 
@@ -55,14 +57,15 @@ class _NoCutError(Exception):
 
 def find_cuts(
     entry: ct.Entry, values: Sequence[Value], dim: int, count: int, known: Cuts | None = None, apart: bool = False,
-    joined: Joined = nothing,
+    joined: Joined = nothing, scattered: int = -1,
 ) -> Cuts | None:  # fmt: skip
     """Cut dimension `dim` of some values into `count` slices, beside the `known` cuts, and all that this asks for; None
     where something does not allow it. `apart`: each slice is done by a CTA of its own, which runs every loop once.
-    `joined` says which operations make whole results of slices.
+    `joined` says which operations make whole results of slices, `scattered` which sums over a bit of the rank slices of
+    whole tiles.
     """
     cuts = Cuts(count) if known is None else Cuts(count, dict(known.values), dict(known.ops))
-    found = _Finder(entry, cuts, apart, joined)
+    found = _Finder(entry, cuts, apart, joined, scattered)
     try:
         for value in values:
             found.cut(value, dim)
@@ -78,8 +81,8 @@ def halves(value: Value, dim: int, count: int) -> bool:
 
 
 class _Finder:
-    def __init__(self, entry: ct.Entry, cuts: Cuts, apart: bool, joined: Joined):
-        self.cuts, self.apart, self.joined = cuts, apart, joined
+    def __init__(self, entry: ct.Entry, cuts: Cuts, apart: bool, joined: Joined, scattered: int):
+        self.cuts, self.apart, self.joined, self.scattered = cuts, apart, joined, scattered
         self.pending: list[Value] = []
         self.users: dict[Value, list[Op]] = {}
         for op in entry.walk():
@@ -144,6 +147,8 @@ class _Finder:
             self.branch(branch, operand, dim)
         elif self.apart and isinstance(op, ct.AtomicRMW | ct.AtomicCAS):  # each element is updated by itself
             self.operation(op, alike(op, dim))
+        elif isinstance(op, PartialSum) and op.place == self.scattered and operand is None:
+            self.operation(op, OpCut((None,), (dim,)))
         elif operand is not None and self.joined(op, dim):
             self.operation(op, OpCut((dim,) * len(op.operands), (None,) * len(op.results)))
         else:
@@ -210,7 +215,7 @@ def cut_of(op: Op, operand: int | None, result: int | None, dim: int) -> OpCut |
             return None
         return alike(op, dim)
     elementwise = isinstance(op, ct.TileOp) and op.placement is ct.Placement.ELEMENTWISE
-    return alike(op, dim) if elementwise or isinstance(op, ct.Assume | ct.Constant | ct.Iota | Exchange) else None
+    return alike(op, dim) if elementwise or isinstance(op, ALIKE) else None
 
 
 def cuttable_view(view: Value) -> bool:

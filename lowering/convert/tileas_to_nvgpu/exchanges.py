@@ -30,6 +30,7 @@ from lowering.convert.tileas_to_nvgpu.emitter import Emitter
 from lowering.convert.tileas_to_nvgpu.registers import Registers
 from lowering.convert.tileas_to_nvgpu.views import SharedVectors, SharedWindow, store, vector_of
 from lowering.layouts.access import access_plan
+from lowering.layouts.shared import SharedLayout
 from lowering.schedule.exchanges import places
 
 if TYPE_CHECKING:
@@ -76,16 +77,18 @@ def exchange(x: Expander, op: nv_tileas.Exchange) -> None:
     bits = [bit for bit in range(op.among.bit_length()) if op.among >> bit & 1]
     offsets = places(op.values)
     for tile, offset in zip(tiles, offsets, strict=True):
-        tell(emitter, place, tile, offset, bits, stage, part_number(emitter, op.among))
+        if op.other:
+            store_at(emitter, place, tile, offset, emitter.constant(op.among), stage, replicas_of(tile))
+        else:
+            tell(emitter, place, tile, offset, bits, stage, part_number(emitter, op.among))
     arrive(emitter, place, bits, stage)
     emitter.effect(nvvm.MBarrierTryWaitParity, emitter.mbarrier(place.barriers, stage), phase, cluster=True)
-    own = emitter.pointer(emitter.shared_base, stage, place.op.ctas * place.op.bytes, place.op.first)
+    own = emitter.pointer(emitter.shared_base, stage, place.op.parts * place.op.bytes, place.op.first)
     results = iter(op.results)
     for tile, offset in zip(tiles, offsets, strict=True):
-        for rank in range(place.op.ctas):
+        for rank in range(place.op.parts):
             source = emitter.pointer(own, None, 1, rank * place.op.bytes + offset)
-            shared = replicated(tile.layout, tile.element)
-            read = SharedVectors(emitter, tile.layout, tile.element, source, shared)
+            read = SharedVectors(emitter, tile.layout, tile.element, source, shared_layout(tile))
             read.force()  # what comes next may be told at this place again
             result = next(results)
             x.values[result] = read if isinstance(result.type, TensorType) else read.scalar(0)
@@ -104,29 +107,45 @@ def tell(
     emitter: Emitter, place: Place, tile: Registers, offset: int, bits: Sequence[int], stage: Value, rank: Value
 ) -> None:
     """A tile to all CTAs. Threads that hold replicas tell a CTA each, as far as there are such."""
-    plan = access_plan(tile.layout, replicated(tile.layout, tile.element), "store")
-    free = [bit for bit in range(LANE_BITS + len(tile.layout.warp)) if plan.free.thread >> bit & 1][: len(bits)]
+    replicas = replicas_of(tile)
+    free = [bit for bit in range(LANE_BITS + len(tile.layout.warp)) if replicas >> bit & 1][: len(bits)]
     spread = [0] * (max(free, default=-1) + 1)
     for bit, thread in zip(bits, free, strict=False):
         spread[thread] = 1 << bit
-    unused = plan.free.thread & ~sum(1 << bit for bit in free)
-    condition, near = emitter.when(unused), emitter.linear(spread)
+    unused = replicas & ~sum(1 << bit for bit in free)
+    near = emitter.linear(spread)
     for far in subsets(bits[len(free) :]):
         distance = emitter.constant(far) if not free else near
         if free and far:
             distance = emitter.prelude.value(arith.XOrI, near, emitter.constant(far))
-        base = place.remote(emitter, place.op.first + offset, distance)
+        store_at(emitter, place, tile, offset, distance, stage, unused, rank)
+
+
+def store_at(
+    emitter: Emitter, place: Place, tile: Registers, offset: int, distance: Value, stage: Value, unused: int,
+    rank: Value | None = None,
+) -> None:  # fmt: skip
+    """A tile to the CTA whose rank is this one's with these bits flipped, at the place of a rank there, by the threads
+    whose number has none of the bits `unused`.
+    """
+    base = place.remote(emitter, place.op.first + offset, distance)
+    if rank is not None:
         base = emitter.pointer(base, emitter.multiply(rank, place.op.bytes))
-        base = emitter.pointer(base, stage, place.op.ctas * place.op.bytes)
-        window = SharedWindow(emitter, base, plan.thread, plan_bytes(tile), unused)
-        for access in plan.accesses:
-            value = vector_of(emitter, tile, access.registers)
-            store(emitter, value, window.pointer(access), condition, remote=True)
+    base = emitter.pointer(base, stage, place.op.parts * place.op.bytes)
+    plan, condition = access_plan(tile.layout, shared_layout(tile), "store"), emitter.when(unused)
+    window = SharedWindow(emitter, base, plan.thread, shared_layout(tile).element_bytes, unused)
+    for access in plan.accesses:
+        store(emitter, vector_of(emitter, tile, access.registers), window.pointer(access), condition, remote=True)
 
 
-def plan_bytes(tile: Registers) -> int:
-    """Bytes of an element in memory."""
-    return replicated(tile.layout, tile.element).element_bytes
+def replicas_of(tile: Registers) -> int:
+    """The bits of thread numbers that only make replicas."""
+    return access_plan(tile.layout, shared_layout(tile), "store").free.thread
+
+
+def shared_layout(tile: Registers) -> SharedLayout:
+    """Memory that holds a tile in the order of its elements."""
+    return replicated(tile.layout, tile.element)
 
 
 def subsets(bits: Sequence[int]) -> Iterator[int]:
