@@ -111,14 +111,12 @@ def test_large_tiles() -> None:
     assert error(kernel, program(136, 128, 328, tile=tile)) < ERROR
 
 
-@pytest.mark.parametrize("resident", [2, 8])
-@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize(("target", "resident"), [("sm_90a", 2), ("sm_90a", 8), ("sm_120a", 2)])
 def test_persistent_clusters(target: str, resident: int) -> None:
     """Tile after tile, whose sums take two places in turn."""
     kernel = compiled(2, target, persistent="static")
-    assert error(kernel, program(200, 136, 264), resident=resident) < ERROR
-    for order in ORDERS[1:3]:
-        assert error(kernel, program(200, 136, 264), resident=resident, schedule=order) < ERROR
+    for order in ORDERS[:2]:
+        assert error(kernel, program(136, 136, 200), resident=resident, schedule=order) < ERROR
 
 
 # --- where
@@ -216,14 +214,14 @@ def test_each_cta_is_priced_for_its_steps(steps: int) -> None:
 ARRIVAL = r"(@%p\d+) mbarrier\.arrive\.release\.cluster\.shared::cluster\.b64 _, \[(%r\d+)\];"
 MUTANTS: dict[str, tuple[str, str]] = {
     "told nobody": (r"(?:@%p\d+ )?st\.shared::cluster.*;", ""),
-    "told this CTA": (r"xor\.b32 (%r\d+), (%r\d+), 1;(?=(?:\s+\S+.*)*?\s+mapa)", r"mov.b32 \1, \2;"),
+    "told this CTA": (r"xor\.b32 (%r\d+), (%r\d+), 1;(?=\s+mapa)", r"mov.b32 \1, \2;"),
     "no arrival": (ARRIVAL, ""),
     "arrival relaxed": (ARRIVAL, r"\1 mbarrier.arrive.relaxed.cluster.shared::cluster.b64 _, [\2];"),
     "arrival at CTA scope": (ARRIVAL, r"\1 mbarrier.arrive.release.cta.shared::cluster.b64 _, [\2];"),
-    "lanes do not meet": (r"bar\.warp\.sync -1;(?=(?:\s+\S+.*)*?\s+\S+ mbarrier\.arrive\.release\.cluster)", ""),
+    "lanes do not meet": (r"bar\.warp\.sync -1;(?=\s+\S+ mbarrier\.arrive\.release\.cluster)", ""),
     "no wait": (r"\s+(\$W\d+):\s+mbarrier\.try_wait\.parity\.acquire.*\n.*bra \1;", ""),
     "wait relaxed": (r"parity\.acquire\.cluster", "parity.relaxed.cluster"),
-    "parity of the next round": (r"(parity\.acquire\.cluster.*), %r\d+;", r"\1, 1;"),
+    "parity of the next round": (r"(parity\.acquire\.cluster.*), 0;", r"\1, 1;"),
     "counts one less": (r"(mbarrier\.init.*), 8;", r"\1, 7;"),
     "counts one more": (r"(mbarrier\.init.*), 8;", r"\1, 9;"),
     "no barrier at the start": (
