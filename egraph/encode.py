@@ -26,6 +26,7 @@ from egraph.terms import NIL_VALUE, NONE_VALUE, Signature, integer_of, is_hint, 
 from ir.core import READ, WRITE, Block, Op, OptionalOperand, Region, Type, UnsupportedError, Value
 from ir.core import Operand as OneOperand
 from ir.dialects import cuda_tile as ct
+from ir.dialects.nv_tileas_cluster import Exchange
 from ir.types import I1, TOKEN, FloatType, IntType, TileType
 
 MAX_SCOPES = 62
@@ -429,6 +430,8 @@ class _Encoder:
         self.items += 1
         operands = tuple([self.numbers[v] for v in op.operands])
         results = [self.leaf(leaf_of(r.type), r, item, i, deps=self.scope) for i, r in enumerate(op.results)]
+        if isinstance(op, Exchange) and leaf_of(op.results[0].type) == "branch":  # in a layout of what is told
+            self.rows["r.branch_yield"] += [(item, i, operands[i // op.parts]) for i in range(len(results))]
         at = [self.numbers[v] for v in accesses.place_of(op)]
         return skeleton.Store(op, item, operands, tuple(results), tuple(at))
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from ir.core import Op, Type
 from ir.dialects import cuda_tile as ct
+from ir.dialects.nv_tileas_cluster import Meet
 from ir.dialects.nv_tileas_effects import CancelNextProgramId
 from ir.types import TokenType
 
@@ -45,7 +46,8 @@ class Store:
     def alone(self) -> bool:
         """Has it neither operands but tokens nor a text? Then there is one way to do it."""
         return isinstance(
-            self.op, ct.Alloca | ct.GdcWait | ct.GdcLaunchDependents | ct.MemoryFenceAlias | CancelNextProgramId
+            self.op,
+            ct.Alloca | ct.GdcWait | ct.GdcLaunchDependents | ct.MemoryFenceAlias | CancelNextProgramId | Meet,
         )
 
     @property

@@ -58,7 +58,7 @@ def explain(compiled: Compiled) -> str:
     report = Explanation(compiled.selection)
     cut = ["large tiles are cut into slices of rows or columns: what follows names their values once a slice"]
     sections = (
-        report.saturation(), cut if compiled.slices else (), report.extraction(),
+        report.saturation(), cut if compiled.slices else (), report.extraction(), report.clusters(),
         (*report.shape(), *ctas(compiled)), report.values(), report.stores(), report.legend(),
         agents(cast(Func, compiled.modules["nv_tileas"])), schedules(compiled.selection), masks(compiled.selection),
     )  # fmt: skip
@@ -107,6 +107,13 @@ class Explanation:
                 self.candidates.setdefault(place[0], []).append(node)
 
     # --- saturation and totals
+
+    def clusters(self) -> Iterator[str]:
+        """What each number of CTAs would have cost, where it was a choice."""
+        if self.selection.clusters:
+            yield "clusters, by the cycles of a CTA times CTAs of a tile block, or rounds over the device"
+            least = min(self.selection.clusters, key=lambda each: each.total)
+            yield from (f"    {each}" + ", taken" * (each is least) for each in self.selection.clusters)
 
     def saturation(self) -> Iterator[str]:
         """The report of saturation and the sizes it ended with."""

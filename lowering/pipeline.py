@@ -26,6 +26,8 @@ from lowering.targets import Feature, Target
 from lowering.targets import target as target_named
 from lowering.targets.changed import changed
 
+CHOSEN = -1  # CTAs of a cluster: those whose tile block costs least
+
 
 @dataclass(frozen=True)
 class Options:
@@ -39,7 +41,8 @@ class Options:
     `verify_each`: every level is verified, not only the placed program. `annotate`, `lineinfo`: PTX says where it comes
     from, in comments or in .loc directives. `persistent`: how CTAs that go through all tiles take them
     (`lowering.persistent`). `ocg_knobs`: pragmas for the scheduler of ptxas (`lowering.ptx.knobs`).
-    `ctas`: CTAs of a cluster that do the work of a tile block, 0: as hints say.
+    `ctas`: CTAs of a cluster that do the work of a tile block, 0: as hints say, `CHOSEN`: those that cost least, for a
+    launch of `tile_blocks`, 0: of more than fill the device.
     """
 
     rules: tuple[str, ...] = ()
@@ -62,6 +65,7 @@ class Options:
     persistent: str = "off"
     ocg_knobs: bool = False
     ctas: int = 0
+    tile_blocks: int = 0
 
 
 @dataclass
@@ -131,7 +135,9 @@ def road(options: Options) -> tuple[Step, ...]:
         budget=float(options.extract_budget or 0), costs=options.costs,
     )  # fmt: skip
     steps = with_options(steps, "tileas-dynamic-persistent", schedule=options.persistent)
-    steps = with_options(steps, "tileas-plan-cta", ctas=options.ctas)
+    choose = options.ctas == CHOSEN
+    steps = with_options(steps, "tileas-plan-cta", ctas=1 if choose else options.ctas)
+    steps = with_options(steps, "best-of-candidates", clusters=choose, blocks=options.tile_blocks)
     for name, atom in BELOW.items():
         told = tuple(sorted(prefix for prefix in options.forbid if atom.startswith(prefix)))
         steps = with_options(steps, name, forbid=told)
@@ -179,7 +185,8 @@ def _compiled(module: ct.Module, outcome: Outcome, persistent: str) -> Compiled:
         "egraph": lambda: _egraph(selection.saturated, selection.oracle),
         **printers(modules, outcome.program),
     }
-    slices = outcome.context.shared.sliced or program.entry is not levels["cuda_tile"]
+    divided = bool(selection.clusters) and program.entry.cluster > 1  # from what had not been cut
+    slices = (outcome.context.shared.sliced and not divided) or program.entry is not levels["cuda_tile"]
     return Compiled(
         outcome.program, manifest_of(levels["nvvm"]), stages, selection, modules, levels["nv_tileaa"],
         outcome.context.seconds, slices, outcome.context.counts, persistent, levels["nvvm"].minctas,

@@ -11,7 +11,7 @@ from ir.dialects import arith, llvm, math
 from ir.dialects import cuda_tile as ct
 from ir.dialects.cuda_tile.attributes import ELEMENTWISE
 from ir.dialects.cuda_tile.constraints import TileOp, element_type
-from ir.dialects.nv_tileas import CancelNextProgramId
+from ir.dialects.nv_tileas import CancelNextProgramId, Exchange, Meet
 from ir.types import F4E2M1FN, F8E4M3FN, F8E5M2, F8E8M0FNU, FloatType, TensorViewType, TileType
 from lowering.targets import Feature, Target
 
@@ -25,7 +25,7 @@ LOWERED: frozenset[type[Op]] = frozenset((
     ct.MmaFScaled, ct.GetGlobal, ct.Pack, ct.Unpack, ct.AtomicRMW, ct.AtomicCAS, ct.AtomicRedView, ct.MakeStridedView,
     ct.MultimemLoadReduceView, ct.MultimemReduceView, ct.MultimemStoreView,
     ct.MakeGatherScatterView, ct.Assert, ct.Print, ct.MemoryFenceAlias, ct.GdcWait, ct.GdcLaunchDependents, ct.Alloca,
-    CancelNextProgramId,
+    CancelNextProgramId, Exchange, Meet,
 ))  # fmt: skip
 """Operations with a lowering of their own; elementwise ones have it where they name a scalar operation that exists."""
 

@@ -13,10 +13,7 @@ from types import SimpleNamespace
 from typing import Any, cast
 from unittest.mock import patch
 
-MULTIPROCESSORS = {(8, 0): 108, (9, 0): 132, (10, 0): 148, (10, 3): 148, (12, 0): 170}
-"""A100, H100, B200, B300 and RTX 5090 (NVIDIA data sheets)."""
-OTHERS = 132
-"""Of a card that is not listed."""
+from lowering.targets.devices import MULTIPROCESSORS, OTHERS
 
 
 @contextmanager

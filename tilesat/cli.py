@@ -339,8 +339,11 @@ def _add_pipeline_options(parser: argparse.ArgumentParser) -> None:
                         help="as many CTAs as fit the device go through all tile blocks of the grid")  # fmt: skip
     parser.add_argument("--ocg-knobs", action="store_true",
                         help="pragmas for the scheduler of ptxas, of which 13.5 knows none")  # fmt: skip
-    parser.add_argument("--num-ctas", type=_count, default=0, metavar="N",
-                        help="CTAs of a cluster that divide each tile block; default: as hints say")  # fmt: skip
+    parser.add_argument("--num-ctas", type=_ctas, default=0, metavar="N",
+                        help="CTAs of a cluster that divide each tile block, auto: as many as cost least; default: "
+                             "as hints say")  # fmt: skip
+    parser.add_argument("--tile-blocks", type=_count, default=0, metavar="N",
+                        help="of a launch, for --num-ctas auto; default: more than fill the device")  # fmt: skip
     parser.add_argument("--extractor", choices=EXTRACTORS, default="auto", help="default %(default)s")
     parser.add_argument("--extract-budget", type=_count, metavar="N",
                         help="units of work of the search for the cheapest program, default 10000")  # fmt: skip
@@ -358,6 +361,10 @@ def _count(text: str) -> int:
     if not (text.isdecimal() and int(text)):
         raise argparse.ArgumentTypeError(f"{text!r} is not a whole number above 0")
     return int(text)
+
+
+def _ctas(text: str) -> int | str:
+    return text if text == "auto" else _count(text)
 
 
 def _focus(text: str) -> tuple[str, int]:

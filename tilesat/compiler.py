@@ -39,7 +39,8 @@ def compile(
     fast: Iterable[str] | Mapping[str, Iterable[str]] = (),
     provenance: bool = False,
     persistent: str = "off",
-    num_ctas: int = 0,
+    num_ctas: int | str = 0,
+    tile_blocks: int = 0,
     verify_each: bool = False,
     cache: bool = False,
 ) -> Kernel:
@@ -56,7 +57,8 @@ def compile(
     ninf, uscale, and triton, which is what Triton does unasked; of all entries or each, {"softmax": ["afn"]}.
     `provenance`: note which rule made which e-node (`Kernel.provenance`). `persistent`: static or dynamic, as many CTAs
     as fit the device at once go through all tile blocks of the grid (`lowering.persistent`). `num_ctas`: CTAs of a
-    cluster that divide the work of a tile block, whatever its hints say (`lowering.clusters`); 0: as they say.
+    cluster that divide the work of a tile block, whatever its hints say (`lowering.clusters`); 0: as they say; "auto":
+    those that cost least (`lowering.clusters.price`), in a launch of `tile_blocks`, 0: of more than fill the device.
     `verify_each`: what each pass makes is verified.
     `cache`: take the kernel out of the cache on disk, or put it there (`tilesat.cache`).
     Raises TileError, with the place in the source, for anything that cannot be compiled; warns of optimization hints
@@ -69,7 +71,7 @@ def compile(
     options |= {
         "extractor": extractor, "extract_budget": extract_budget, "saturate_budget": saturate_budget,
         "lineinfo": lineinfo, "provenance": provenance, "persistent": persistent, "num_ctas": num_ctas,
-        "verify_each": verify_each, "unchecked": unchecked,
+        "tile_blocks": tile_blocks, "verify_each": verify_each, "unchecked": unchecked,
     }  # fmt: skip
     seconds: dict[str, float] = {}
     calling: Calling | None = None
@@ -158,7 +160,8 @@ def compile_for(
     fast: Iterable[str] | Mapping[str, Iterable[str]] = (),
     provenance: bool = False,
     persistent: str = "off",
-    num_ctas: int = 0,
+    num_ctas: int | str = 0,
+    tile_blocks: int = 0,
     verify_each: bool = False,
 ) -> list[Kernel]:
     """`compile` for several targets, of which each extracts its program from one saturated e-graph."""
@@ -169,7 +172,7 @@ def compile_for(
     tiers = given.targets(targets)
     options = given.options(
         rules, without, forbid, extractor, extract_budget, saturate_budget, lineinfo, fast, provenance, persistent,
-        num_ctas, verify_each, unchecked,
+        num_ctas, verify_each, unchecked, tile_blocks,
     )  # fmt: skip
     found = find_entry(read(given.source(source), seconds), entry)
     kernels = compile_module(*found, tiers, options, seconds)

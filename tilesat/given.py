@@ -12,12 +12,13 @@ from extract import Extractor
 from extract.methods import METHODS
 from ir.core import TileError
 from lowering.passes.table import PERSISTENT
-from lowering.pipeline import Options
+from lowering.pipeline import CHOSEN, Options
 from tilesat.shown import shown
 
 if TYPE_CHECKING:  # only those who have rules of their own load the samples
     from egraph.soundness.given import Checked
 
+AUTO = "auto"  # a number of CTAs: that which costs least
 Number = TypeVar("Number", int, float)
 
 
@@ -71,7 +72,7 @@ def targets(given: object) -> tuple[str, ...]:
 def options(
     rules: Any, without: Any, forbid: Any, extractor: Any, extract_budget: Any = None, saturate_budget: Any = None,
     lineinfo: Any = False, fast: Any = (), provenance: Any = False, persistent: Any = "off", num_ctas: Any = 0,
-    verify_each: Any = False, unchecked: Any = False,
+    verify_each: Any = False, unchecked: Any = False, tile_blocks: Any = 0,
 ) -> Options:  # fmt: skip
     """The options of `tilesat.compile`; rules of the user's are tried on samples unless `unchecked`, with a warning for
     each that cannot be. Raises TileError for what is not of their kind, and for a rule with a counterexample.
@@ -80,8 +81,12 @@ def options(
         raise TileError(f"extractor: expected one of {', '.join(METHODS)}, or a function, got {shown(extractor)}")
     if persistent not in PERSISTENT:
         raise TileError(f"persistent: expected one of {', '.join(PERSISTENT)}, got {shown(persistent)}")
-    if type(num_ctas) is not int or num_ctas < 0:
-        raise TileError(f"num_ctas: expected a number of CTAs, or 0, got {shown(num_ctas)}")
+    if num_ctas != AUTO and (type(num_ctas) is not int or num_ctas < 0):
+        raise TileError(f"num_ctas: expected a number of CTAs, or 0, or {AUTO!r}, got {shown(num_ctas)}")
+    if type(tile_blocks) is not int or tile_blocks < 0:
+        raise TileError(f"tile_blocks: expected a number of tile blocks, or 0, got {shown(tile_blocks)}")
+    if tile_blocks and num_ctas != AUTO:
+        raise TileError("tile_blocks: only a choice of CTAs takes them", hint=f"give num_ctas={AUTO!r} too")
     files = names("rules", rules, paths=True)
     if files and not unchecked:
         for each in tried_rules(files).untried:
@@ -90,7 +95,8 @@ def options(
         files, frozenset(names("without", without)), frozenset(names("forbid", forbid)),
         cast("str | Extractor", extractor), positive("extract_budget", extract_budget),
         positive("saturate_budget", saturate_budget), lineinfo=bool(lineinfo), fast=permissions(fast),
-        provenance=bool(provenance), persistent=persistent, ctas=num_ctas, verify_each=bool(verify_each),
+        provenance=bool(provenance), persistent=persistent, ctas=CHOSEN if num_ctas == AUTO else num_ctas,
+        tile_blocks=tile_blocks, verify_each=bool(verify_each),
     )  # fmt: skip
 
 

@@ -255,11 +255,9 @@ class _Search:
 
     def rows(self, device: Device | None) -> tuple[Row, ...]:
         """A row a candidate that the budget reached, the best first."""
-        from tilesat.backend import capability_of
-        from tilesat.card import MULTIPROCESSORS, OTHERS
+        from lowering.targets.devices import multiprocessors
 
-        card = MULTIPROCESSORS.get(capability_of(self.target), OTHERS)
-        count = card if device is None else device.multiprocessors
+        count = multiprocessors(self.target) if device is None else device.multiprocessors
         found: dict[int, Row] = {}
         for number, (cycles, ctas, error) in self._prices():
             each = self.made[number]

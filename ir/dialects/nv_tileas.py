@@ -42,6 +42,7 @@ from ir.dialects.nv_tileas_async import (
     TiledTmaLoad,
     TiledTmaStore,
 )
+from ir.dialects.nv_tileas_cluster import CreateExchange, Exchange, Meet, PartialSum
 from ir.dialects.nv_tileas_effects import (
     Alloca,
     CancelNextProgramId,
@@ -109,6 +110,7 @@ from ir.dialects.nv_tileas_types import (
     PRODUCER_TOKEN,
     BufferType,
     ChannelType,
+    ExchangeType,
     IteratorType,
     PipelineType,
     TensorMemoryType,
@@ -506,9 +508,12 @@ __all__ = [
     "ConsumerRelease",
     "ConsumerWait",
     "CreateChannel",
+    "CreateExchange",
     "CreateIterator",
     "CreateNone",
     "CreatePipeline",
+    "Exchange",
+    "ExchangeType",
     "FenceAlias",
     "Free",
     "Gather",
@@ -519,6 +524,8 @@ __all__ = [
     "IteratorType",
     "LaunchDependents",
     "MakeMemref",
+    "Meet",
+    "PartialSum",
     "Partition",
     "PipelineType",
     "PipelineYield",

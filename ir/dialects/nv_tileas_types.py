@@ -132,6 +132,22 @@ class ChannelType(Type):
         return ChannelType(type_of(body))
 
 
+@spelled("!nv_tileas.exchange")
+@dataclass(frozen=True, slots=True)
+class ExchangeType(Type):
+    """A place for what other CTAs of a cluster tell this one, of each of `rounds` that follow one another."""
+
+    rounds: int
+
+    def __str__(self) -> str:
+        return f"!nv_tileas.exchange<{self.rounds}>"
+
+    @staticmethod
+    def read(body: str, *_: Any) -> ExchangeType:
+        """From the number of rounds."""
+        return ExchangeType(int(body))
+
+
 @spelled("!nv_tileas.tmem")
 @dataclass(frozen=True, slots=True)
 class TensorMemoryType(Type):
@@ -171,6 +187,7 @@ is_buffer = Constraint("a ring of buffers", lambda t: isinstance(t, BufferType))
 is_tensor_memory = Constraint("an accumulator in tensor memory", lambda t: isinstance(t, TensorMemoryType))
 is_pipeline = Constraint("a pipeline", lambda t: isinstance(t, PipelineType))
 is_channel = Constraint("a channel", lambda t: isinstance(t, ChannelType))
+is_exchange = Constraint("an exchange", lambda t: isinstance(t, ExchangeType))
 is_ring = Constraint("a pipeline or a channel", lambda t: isinstance(t, PipelineType | ChannelType))
 is_iterator = Constraint("an iterator of a pipeline", lambda t: isinstance(t, IteratorType))
 is_stage = Constraint("an i32 or an iterator of a pipeline", lambda t: t == I32 or isinstance(t, IteratorType))

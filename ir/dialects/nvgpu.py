@@ -221,7 +221,8 @@ class Load(Op):
 class Store(Op):
     """Writes a scalar or vector of 1 to 16 bytes; nothing where `pred` is false (ours). `order`: relaxed or release.
 
-    `compare_again`: a comparison behind `pred` is made again for this store (ours).
+    `compare_again`: a comparison behind `pred` is made again for this store (ours). `remote`: to the shared memory of
+    any CTA of the cluster, by an address of `nvvm.mapa` (ours).
     """
 
     value = Operand()
@@ -231,6 +232,7 @@ class Store(Op):
     order = Attr(str, "", among=ORDERS)
     scope = Attr(str, "", among=SCOPES)
     compare_again = flag()
+    remote = flag()
     effect = WRITE
 
     def verify(self) -> None:

@@ -2,7 +2,8 @@
 
 The rank of one of c CTAs is the low bits of its number along x. A value is alike in CTAs that differ in bits only that
 no operation hands on to it: the number shifted right by n has the bits from n on. Scalars from memory are alike where
-their addresses are: a plan for clusters has no strong loads, and none of what another CTA stores (`plan`).
+their addresses are: before loads of what another CTA stores all of them meet (`order`). Of what strong loads and
+updates give one CTA, which tells the others, nothing is said here.
 """
 
 from __future__ import annotations

@@ -9,15 +9,19 @@ The rewritten program is one for a grid of CTAs, c along x in place of one: the 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import cast
 
+from egraph.accesses import splatted
 from ir.core import Block, Builder, Op, Region, Type, Value
 from ir.dialects import cuda_tile as ct
-from ir.types import I1, I32, PartitionViewType, TileType
+from ir.dialects.nv_tileas import Exchange, Meet, PartialSum
+from ir.types import I1, I32, FloatType, PartitionViewType, TileType, TokenType
+from lowering.clusters.order import alone, crosses
+from lowering.clusters.told import told
 from lowering.rewriting import Rewriter, constant
 from lowering.slicing.cuts import Cuts, Dim, is_splat
 
 NUMBER = TileType((), I32)
-EFFECTS = (ct.StoreView, ct.StorePtr, ct.Print, ct.Assert)
 
 
 def ranked(entry: ct.Entry, ctas: int) -> ct.Entry:
@@ -33,10 +37,39 @@ def halved(entry: ct.Entry, cuts: Cuts, bit: int) -> ct.Entry:
     """
     body = Block([argument.type for argument in entry.body.block.args])
     b = Builder(body, entry.location)
-    writer = _Halved(cuts, rank_bit(b, bit))
+    writer = _Halved(entry, cuts, bit, rank_bit(b, bit))
     writer.bind(entry.body.block.args, body.args)
     writer.operations(entry.body.block.ops, b)
     return entry.with_body(body)
+
+
+def nothing(b: Builder, kind: Type, token: Value | None) -> Value:
+    """In place of what another CTA does: zeros, the token before, or one of nothing."""
+    if isinstance(kind, TileType):
+        return constant(b, 0, kind)
+    return b.value(ct.MakeToken, types=[kind]) if token is None else token
+
+
+def as_type(value: Value, kind: TileType, b: Builder) -> Value:
+    """An i32 that is not negative as an integer of a tile's type."""
+    own, width = TileType((), kind.element), getattr(kind.element, "width", 0)
+    if width > I32.width:
+        return b.value(ct.ExtI, value, types=[own], signedness=ct.Signedness.SIGNED)
+    return b.value(ct.TruncI, value, types=[own]) if width < I32.width else value
+
+
+def plus(one: Value, other: Value, b: Builder) -> Value:
+    """The sum of two tiles."""
+    floating = isinstance(cast(TileType, one.type).element, FloatType)
+    return b.value(ct.AddF if floating else ct.AddI, one, other)
+
+
+def part(tile: Value, dim: int, half: int, b: Builder) -> Value:
+    """A half of a tile."""
+    kind = cast(TileType, tile.type)
+    shape = tuple(size // 2 if d == dim else size for d, size in enumerate(kind.shape))
+    index = [number(b, half if d == dim else 0) for d in range(len(shape))]
+    return b.value(ct.Extract, tile, *index, types=[TileType(shape, kind.element)])
 
 
 def number(b: Builder, value: int, kind: TileType = NUMBER) -> Value:
@@ -84,16 +117,46 @@ class _Ranked(Rewriter):
 
 
 class _Halved(Rewriter):
-    """Tiles that are cut, by halves; `bit` says which."""
+    """Tiles that are cut, by halves; `bit` says which, number `place` of the rank. What an exchange tells already is
+    told more CTAs.
+    """
 
-    def __init__(self, cuts: Cuts, bit: Value):
+    def __init__(self, entry: ct.Entry, cuts: Cuts, place: int, bit: Value):
         super().__init__()
-        self.cuts, self.bit = cuts, bit
+        self.cuts, self.place, self.bit = cuts, place, bit
+        exchanges = {op.values[0].op: op for op in entry.walk() if isinstance(op, Exchange)}
+        self.tellers = {fold: op for fold, op in exchanges.items() if self.in_parts(fold)}
+        self.used = {value for op in entry.walk() for value in op.operands}
+        self.met: dict[tuple[Value, Block], Value] = {}  # behind a meeting in a block: tokens of the source
+        self.meeting = {op for op in entry.walk() if crosses(op, cuts)}
+
+    def in_parts(self, op: Op | None) -> bool:
+        """Is it a reduction of what is cut?"""
+        cut = self.cuts.ops.get(op) if isinstance(op, ct.Reduce) else None
+        return isinstance(op, ct.Reduce) and cut is not None and cut.operands[0] == op.dim
 
     def operation(self, op: Op, b: Builder) -> None:
         """One, on halves of what is cut."""
+        if op in self.meeting:  # the CTAs of both halves meet before it
+            token = cast(Value, getattr(op, "token", None))
+            before = self.new[token]
+            if (token, b.block) not in self.met:
+                self.met[token, b.block] = b.value(Meet, before, types=[token.type], among=1 << self.place)
+            self.new[token] = self.met[token, b.block]
+            self.rebuilt(op, b)
+            self.new[token] = before
+        else:
+            self.rebuilt(op, b)
+
+    def rebuilt(self, op: Op, b: Builder) -> None:
+        """One, behind what it comes after."""
         cut = self.cuts.ops.get(op)
-        if cut is None and isinstance(op, EFFECTS):
+        if isinstance(op, Meet):
+            among = op.among | 1 << self.place
+            self.new[op.result] = b.value(Meet, self.new[op.token], types=[op.result.type], among=among)
+        elif isinstance(op, PartialSum) and op.place == self.place:
+            self.new[op.result] = self.added(self.new[op.value], None if cut is None else cut.results[0], b)
+        elif cut is None and alone(op):
             self.alone(op, b)
         elif cut is not None and isinstance(op, ct.Assume):  # of rows, a promise may not fit a half
             self.new[op.result] = self.new[op.value]
@@ -102,9 +165,43 @@ class _Halved(Rewriter):
         else:
             dims = self.dims(op) if cut is None else cut.operands
             operands = [self.operand(v, dim, b) for v, dim in zip(op.operands, dims, strict=True)]
+            if isinstance(op, Exchange) and op in self.tellers.values():
+                self.tell(op.results, operands, op.among | 1 << self.place, cast(ct.Reduce, op.values[0].op), b)
+                return
             self.made(op, operands, b)
             if cut is not None and isinstance(op, ct.Iota):
                 self.count_on(op, b)
+            if isinstance(op, ct.Reduce) and self.in_parts(op) and op not in self.tellers:
+                self.tell(op.results, [self.new[v] for v in op.results], 1 << self.place, op, b)
+
+    def added(self, tile: Value, dim: Dim, b: Builder) -> Value:
+        """The sum of a tile over the CTAs of both bits; of one that is cut the half that this CTA keeps, for which the
+        other one tells it its own.
+        """
+        if dim is None:
+            return plus(tile, self.others(tile, b), b)
+        kept, told = self.choose(part(tile, dim, 0, b), part(tile, dim, 1, b), b)
+        return plus(kept, self.others(told, b), b)
+
+    def others(self, tile: Value, b: Builder) -> Value:
+        """What the CTA of the other bit holds of a tile."""
+        among = 1 << self.place
+        made = b.add(Exchange, tile, types=[tile.type], segments=(1, 0, 0), among=among, other=True)
+        return made.results[0]
+
+    def choose(self, first: Value, second: Value, b: Builder) -> tuple[Value, Value]:
+        """This CTA's one of two tiles, and the other."""
+        zero = number(b, 0)
+        mine = b.value(ct.CmpI, self.bit, zero, types=[TileType((), I1)], predicate=ct.Predicate.EQUAL,
+                       signedness=ct.Signedness.SIGNED)  # fmt: skip
+        kind = cast(TileType, first.type)
+        if kind.shape:
+            mine = splatted(b, mine, kind.shape)
+        return b.value(ct.Select, mine, first, second), b.value(ct.Select, mine, second, first)
+
+    def tell(self, results: Sequence[Value], values: Sequence[Value], among: int, fold: ct.Reduce, b: Builder) -> None:
+        """Results of which each CTA has folded a part."""
+        self.bind(results, told(values, among, fold, b))
 
     def made(self, op: Op, operands: Sequence[Value], b: Builder) -> None:
         """The operation anew, its results halves where they are cut."""
@@ -165,16 +262,8 @@ class _Halved(Rewriter):
 
     def bit_as(self, kind: TileType, b: Builder) -> Value:
         """The bit in every element of a tile of integers."""
-        bit, own = self.bit, TileType((), kind.element)
-        width = getattr(kind.element, "width", 0)
-        if width > I32.width:
-            bit = b.value(ct.ExtI, bit, types=[own], signedness=ct.Signedness.SIGNED)
-        elif width < I32.width:
-            bit = b.value(ct.TruncI, bit, types=[own])
-        if not kind.shape:
-            return bit
-        ones = b.value(ct.Reshape, bit, types=[TileType((1,) * len(kind.shape), kind.element)])
-        return b.value(ct.Broadcast, ones, types=[kind])
+        bit = as_type(self.bit, kind, b)
+        return splatted(b, bit, kind.shape) if kind.shape else bit
 
     def count_on(self, op: ct.Iota, b: Builder) -> None:
         """The numbers of the second half."""
@@ -185,19 +274,32 @@ class _Halved(Rewriter):
         self.new[op.result] = b.value(ct.AddI, made, first)
 
     def alone(self, op: Op, b: Builder) -> None:
-        """An effect of the CTA whose bit is 0. Nothing that another CTA does comes after it, so its token is the one
-        before.
+        """An effect of the CTA whose bit is 0, which tells the other one what came of it, where that is used. A token
+        that is not used is the one before.
         """
         zero = b.value(ct.CmpI, self.bit, number(b, 0), types=[TileType((), I1)], predicate=ct.Predicate.EQUAL,
                        signedness=ct.Signedness.SIGNED)  # fmt: skip
-        inner = Block()
-        inside = Builder(inner, op.location)
+        before = getattr(op, "token", None)
+        token = None if before is None else self.new[before]
+        used = [result for result in op.results if result in self.used]
+        sides = Block(), Block()
+        inside, other = Builder(sides[0], op.location), Builder(sides[1], op.location)
         super().operation(op, inside)
-        inside.add(ct.Yield, types=())
-        b.add(ct.If, zero, types=(), regions=[Region([inner]), Region([])])
-        token = getattr(op, "token", None)
+        inside.add(ct.Yield, *[self.new[result] for result in used], types=())
+        kinds = [result.type for result in used]
+        other.add(ct.Yield, *[nothing(other, kind, token) for kind in kinds], types=())
+        regions = [Region([sides[0]]), Region([sides[1]] if used else [])]
+        made = b.add(ct.If, zero, types=kinds, regions=regions)
         for result in op.results:
-            self.new[result] = b.value(ct.MakeToken, types=[result.type]) if token is None else self.new[token]
+            if result not in self.used:
+                self.new[result] = nothing(b, result.type, token)
+        self.bind(used, made.results)
+        values = [result for result in used if not isinstance(result.type, TokenType)]
+        if values:
+            kinds = [value.type for value in values for _ in range(2)]
+            told = b.add(Exchange, *[self.new[value] for value in values], types=kinds, segments=(len(values), 0, 0),
+                         among=1 << self.place)  # fmt: skip
+            self.new.update(zip(values, told.results[::2], strict=True))
 
     def narrowed(self, kind: Type, dim: Dim) -> Type:
         """The type of a half."""

@@ -53,3 +53,15 @@ def access(d: Decoder, item: Store, choice: StoreChoice) -> None:
         )  # fmt: skip
     if made.results:
         d.effects[item.item, 0] = (len(d.scopes) - 1, made.results[0])
+
+
+def exchange(d: Decoder, item: Store, choice: StoreChoice) -> None:
+    """What the CTAs of a cluster tell each other, and where it is known."""
+    op = item.op
+    assert isinstance(op, nv_tileas.Exchange)
+    operands = [d.value_at(k, choice.layout) for k in item.operands]
+    kinds = [d.placed_type(result.type, choice.layout) for result in op.results]
+    d.builder.location = op.location
+    made = d.builder.add(nv_tileas.Exchange, *operands, types=kinds, segments=(len(operands), 0, 0), among=op.among,
+                         other=op.other)  # fmt: skip
+    d.effects.update({(item.item, k): (len(d.scopes) - 1, result) for k, result in enumerate(made.results)})

@@ -144,6 +144,9 @@ class Decoder:
             self.store_staged(item, choice)
         elif isinstance(op, ct.LoadPtr | ct.AtomicRMW | ct.AtomicCAS):
             accesses.access(self, item, choice)
+        elif isinstance(op, nv_tileas.Exchange):
+            accesses.exchange(self, item, choice)
+            return
         elif isinstance(op, ct.Assert):
             condition = self.value_at(item.operands[0], choice.layout)
             self.builder.location = op.location

@@ -44,6 +44,11 @@ def effect(d: Decoder, item: Store) -> None:
         memory = allocate(d, op)
         d.scopes[depth].allocated.append(memory)
         d.effects[item.item, 0] = (depth, memory)
+    elif isinstance(op, nv_tileas.Meet):
+        d.loads_before(item)
+        d.stores_written(d.order.of_store(item), depth)
+        d.builder.add(nv_tileas.Exchange, types=(), segments=(0, 0, 0), among=op.among)
+        d.scopes[depth].open &= d.staged - d.order.of_store(item)  # all threads of this CTA have met too
     elif isinstance(op, nv_tileas.CancelNextProgramId):
         d.builder.location = op.location
         taken = d.builder.add(nv_tileas.CancelNextProgramId, types=[I1, I32, I32, I32])

@@ -36,6 +36,8 @@ def is_plain(op: Op) -> bool:
     if not isinstance(op, nvvm.Ld | nvvm.St) or op.order or op.wide() or op.cache not in ("", "nc"):
         return False
     guarded = op.pred is not None or (isinstance(op, nvvm.Ld) and op.l2CacheHint is not None)
+    if isinstance(op, nvvm.St) and op.remote:
+        return False
     return not guarded and not any(isinstance(value.type, LLVMPointerType) for value in op.moves())
 
 

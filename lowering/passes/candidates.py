@@ -12,10 +12,14 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+from egraph.permissions import REASSOC, granted
 from egraph.skeleton import For
 from ir.core import TileError
 from ir.dialects import cuda_tile as ct
 from ir.dialects import nv_tileas
+from lowering.clusters import Refusal, planned
+from lowering.clusters.price import clustered
+from lowering.clusters.split import split
 from lowering.modulo.predict import predicted
 from lowering.passes.manager import Context
 from lowering.passes.registry import Step
@@ -24,10 +28,13 @@ from lowering.passes.syntax import with_options
 from lowering.schedule import MemoryExceededError
 from lowering.schedule.tensor import TensorMemoryError
 from lowering.selection import Selection
-from lowering.selection.choices import Ranked
+from lowering.selection.choices import Clustered, Ranked
 from lowering.skeletons import permitted
-from lowering.slicing import in_slices
+from lowering.slicing import fitted, in_slices
+from lowering.targets import Feature
+from lowering.targets.target import PORTABLE
 
+CLUSTERS = tuple(1 << bits for bits in range(1, PORTABLE.bit_length()))  # CTAs of a cluster that are tried
 UNSPILLED = 1.05  # an estimate: of attention's priced registers ptxas 13.5 stored 0 of 32, 134 of 32, 175 of 128
 WORTH = 1.05  # the whole kernel is not searched again, half a second of CPU, where it could save less than 5 %
 NEAR = 1.1  # times the bound of a whole: attention_varlen's slices have 1.06 times its bound and a quarter of its cost
@@ -65,17 +72,75 @@ class Trial:
         return self.found.answer.cost < (best.most if self.spills < best.spills else best.found.answer.cost)
 
 
-def best_of_candidates(entry: ct.Entry, context: Context, steps: Sequence[Step]) -> nv_tileas.Func:
+def best_of_candidates(
+    entry: ct.Entry, context: Context, steps: Sequence[Step], clusters: bool = False, blocks: int = 0
+) -> nv_tileas.Func:
     """Run the passes inside on the kernel and, where its loops spill registers, on the kernel in slices of rows and of
     columns too, and keep the cheapest; of what costs little more with another number of warps or of CTAs an SM, keep
-    what is predicted to take the least time. Rings that cannot share memory as they were to are tried apart.
+    what is predicted to take the least time. Rings that cannot share memory as they were to are tried apart. On demand
+    do so for each number of CTAs of a cluster, which divide tiles or, where sums may be taken in any order, the steps
+    of products, and keep that whose tile block costs least.
     """
-    trials = of_skeletons(entry, steps, context)
-    best = cheapest_of_slices(trials, slices_of(trials[0].entry, context), steps, context)
-    best = soonest(best, trials, context)
+    trials: list[Trial] = []
+    if clusters:
+        best = cheapest_cluster(entry, steps, context, blocks, trials)
+    else:
+        best = best_of(entry, steps, context, trials)
     context.levels.update(best.context.levels)
     context.count(programs=len(trials))
     return best.made
+
+
+def best_of(entry: ct.Entry, steps: Sequence[Step], context: Context, tried: list[Trial]) -> Trial:
+    """The best program of a kernel for its number of CTAs; all that are `tried` are noted."""
+    trials = of_skeletons(entry, steps, context)
+    best = cheapest_of_slices(trials, slices_of(trials[0].entry, context), steps, context)
+    best = soonest(best, trials, context)
+    tried += trials
+    return best
+
+
+def cheapest_cluster(
+    entry: ct.Entry, steps: Sequence[Step], context: Context, blocks: int, tried: list[Trial]
+) -> Trial:
+    """The best program of the number of CTAs whose tile block costs least, of equal ones the smallest. Raises the error
+    of a single CTA where there is none for any.
+    """
+    found: list[Clustered] = []
+    best: tuple[float, Trial] | None = None
+    errors: list[TileError] = []
+    (fast,) = (step.options["fast"] for step in steps if step.work.name == "saturate")
+    for ctas, along, made in of_clusters(entry, context, REASSOC in granted(fast)):
+        if isinstance(made, Refusal):
+            found.append(Clustered(ctas, reason=f"'{made.op.name}': {made.reason}", along=along))
+            continue
+        inside = context if ctas == 1 else context.trying(f"{ctas} CTAs" + " along K" * along)
+        inside.levels["cuda_tile"] = made
+        try:
+            trial = best_of(fitted(made), steps, inside, tried)
+        except TileError as error:
+            errors.append(error)
+            found.append(Clustered(ctas, reason=error.message, along=along))
+            continue
+        found.append(clustered(trial.found, trial.made, ctas, blocks, along))
+        if best is None or found[-1].total < best[0]:
+            best = found[-1].total, trial
+    if best is None:
+        raise errors[0]
+    best[1].found.clusters = tuple(found)
+    return best[1]
+
+
+def of_clusters(entry: ct.Entry, context: Context, any_order: bool) -> Iterator[tuple[int, bool, ct.Entry | Refusal]]:
+    """The kernel as the work of one CTA and, where the target has clusters and a plan for them, of several: of each
+    number the plan that divides tiles and, where sums may be taken in `any_order`, the one that divides steps.
+    """
+    yield 1, False, entry
+    whole = context.shared.uncut.get(entry, entry)
+    for ctas in CLUSTERS if context.target.has(Feature.CLUSTER) else ():
+        yield ctas, False, context.shared.once(("cluster", whole, ctas), partial(planned, whole, ctas))
+        if any_order:
+            yield ctas, True, context.shared.once(("split", whole, ctas), partial(split, whole, ctas))
 
 
 def slices_of(entry: ct.Entry, context: Context) -> list[ct.Entry]:

@@ -33,7 +33,7 @@ class Watcher:
 @dataclass
 class Shared:
     """What the targets of one compilation have in common: results of shared passes, and how the user wants it run;
-    `sliced`: the kernel had to be cut.
+    `sliced`: the kernel had to be cut; `uncut`: what was cut, by what became of it.
     """
 
     targets: tuple[Target, ...]
@@ -41,6 +41,7 @@ class Shared:
     verify_each: bool = False
     counting: bool = False
     sliced: bool = False
+    uncut: dict[Any, Any] = field(default_factory=dict[Any, Any])
     results: dict[Any, Any] = field(default_factory=dict[Any, Any])
 
     def once(self, key: Any, make: Callable[[], Any]) -> Any:

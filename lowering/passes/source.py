@@ -134,6 +134,7 @@ def slice_products(entry: ct.Entry, context: Context, half: int, count: int) -> 
         made = ways[half - 1]
     context.count(products=lambda: products(made) - products(entry), loops=cut)
     context.shared.sliced = made is not entry
+    context.shared.uncut[made] = entry
     return made
 
 

@@ -211,8 +211,7 @@ def with_pass(steps: Sequence[Step], name: str, before: str) -> tuple[Step, ...]
 
 def with_options(steps: Sequence[Step], name: str, **values: Any) -> tuple[Step, ...]:
     """The pipeline with options given to every pass of a name."""
+    given = (step.given_also(**values) if step.work.name == name else step for step in steps)
     return tuple(
-        replace(step, inner=with_options(step.inner, name, **values)) if step.inner
-        else step.given_also(**values) if step.work.name == name else step
-        for step in steps
-    )  # fmt: skip
+        replace(step, inner=with_options(step.inner, name, **values)) if step.inner else step for step in given
+    )

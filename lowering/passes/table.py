@@ -53,6 +53,9 @@ PASSES: dict[str, Pass] = {
              (Statistic("products", "products that it added by cutting others, those in slices of loops included"),
               Statistic("loops", "loops cut into slices")), shared=True),
         Pass("best-of-candidates", "cuda_tile", "nv_tileas", "lowering.passes.candidates:best_of_candidates",
+             (Option("clusters", "flag", False, "try clusters of 2, 4 and 8 CTAs too"),
+              Option("blocks", "count", 0, "tile blocks of a launch, by which clusters are compared; 0: more than "
+                     "fill the device")),
              statistics=(Statistic("programs", "programs that were tried"),), around=True),
         Pass("encode", "cuda_tile", "encoded", f"{SOURCE}:encode",
              (Option("warps", "count", 0, "warps of a CTA that compute, 0 to leave the number to extraction"),),

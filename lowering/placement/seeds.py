@@ -6,8 +6,9 @@ from typing import cast
 
 from egraph.encode import Program
 from egraph.skeleton import For, If, Store
-from ir.core import UnsupportedError
+from ir.core import Type, UnsupportedError
 from ir.dialects import cuda_tile as ct
+from ir.dialects.nv_tileas_cluster import Exchange
 from ir.types import PartitionViewType, TileType
 from lowering.atoms.tma import reduction
 from lowering.placement import printing
@@ -34,7 +35,7 @@ def seed(program: Program, oracle: LayoutOracle) -> dict[str, list[Row]]:
     rows["r.held"] = [(number,) for number in held(program, left=tensor)]
     rows["r.runs"] = [(number,) for number in runs(program)]
     for id, kind in oracle.interner.types.items():
-        if not isinstance(kind, TileType) or kind.size == 1:
+        if is_uniform(kind):
             rows["uniform_type"].append((id,))
     for item in program.skeleton.walk():
         if isinstance(item, Store):
@@ -61,6 +62,11 @@ def _seed_store(item: Store, oracle: LayoutOracle, rows: dict[str, list[Row]]) -
         return
     if isinstance(op, ct.LoadPtr | ct.AtomicRMW | ct.AtomicCAS):
         _seed_access(item, oracle, rows)
+        return
+    if isinstance(op, Exchange):
+        first, *others = item.operands
+        rows["r.tied"] += [pair for k in others for pair in ((first, k), (k, first))]
+        rows["r.want"] += [(k, 0) for k in item.operands if is_uniform(op.values[0].type)]
         return
     if not isinstance(op, ct.StoreView | ct.StorePtr):
         raise UnsupportedError(f"'{op.name}' is not supported by the compiler yet", op.location)
@@ -97,6 +103,11 @@ def _seed_access(item: Store, oracle: LayoutOracle, rows: dict[str, list[Row]]) 
     if item.at and reduction(item.op) and Feature.TMA in oracle.features:
         rows["r.want"] += [(k, 0) for k in item.at]
         rows.setdefault("r.stored", []).append((item.operands[1], item.at[0]))
+
+
+def is_uniform(kind: Type) -> bool:
+    """Does every thread hold such a value?"""
+    return not isinstance(kind, TileType) or kind.size == 1
 
 
 def is_token(op: ct.StoreView, item: Store, number: int) -> bool:

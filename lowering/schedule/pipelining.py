@@ -22,6 +22,7 @@ from lowering.clusters.ranks import Ranks
 from lowering.schedule import scratch, stores
 from lowering.schedule.agents import AgentRing, Agents, Consumer
 from lowering.schedule.boundary import Plan
+from lowering.schedule.exchanges import Exchanges
 from lowering.schedule.lower import lower_pipelines
 from lowering.schedule.pipes import consume, produce, stage_alone, unknown
 from lowering.schedule.publish import publish
@@ -52,6 +53,7 @@ class Rewriter:
         self.looped: list[nv_tileas.AllocTensor] = []  # buffers of one loop that all have read where it ends
         self.held: list[tuple[nv_tileas.WriteBuffer, nv_tileas.BufferView]] = []  # buffers in turn
         self.rings: list[list[Ring]] = []  # those that stand together are used at different times
+        self.exchanges = Exchanges()
         self.own: dict[int, list[Ring]] = {}  # by depth of their loops: rings that the consumers fill themselves
 
     def clone(self, op: Op, b: Builder, values: dict[Value, Value] | None = None) -> Op:
@@ -87,10 +89,11 @@ def materialize(func: nv_tileas.Func, target: Target) -> nv_tileas.Func:
     for written, view in rewriter.held:
         alternate(written, 1, agents.other)
         view.operands[1] = written.stage
+    rewriter.exchanges.count(agents)
     in_phases(consumer, agents)
     order(consumer)
     kept, free = arrange(rewriter.once, rewriter.rings, by_loop(rewriter.looped))
-    rewriter.free = scratch.place(consumer, target, free, kept)
+    rewriter.free = rewriter.exchanges.place(scratch.place(consumer, target, free, kept), bool(agents.jobs))
     if agents.tensor and not agents.jobs:
         agents.place_accumulators(rewriter, consumer)
         agents.tensor[-1].attributes["meets"] = True
@@ -181,6 +184,8 @@ class Scheduler:
                 coming.append((op, self.start(op, b)))
             elif isinstance(op, nv_tileas.Hold):
                 self.hold(op, b)
+            elif isinstance(op, nv_tileas.Exchange):
+                self.exchange(op, b)
             elif isinstance(op, nv_tileas.AllocTensorMemory):
                 made = self.rewriter.clone(op, self.agents.common)
                 self.agents.tensor.append(cast(nv_tileas.AllocTensorMemory, made))
@@ -192,6 +197,12 @@ class Scheduler:
                 self.scratch_used = self.scratch_used or scratch.scratch_of(op, self.rewriter.target) > 0
                 self.rewriter.clone(op, b)
         self.arrive(coming, b)
+
+    def exchange(self, op: nv_tileas.Exchange, b: Builder) -> None:
+        """What CTAs of a cluster hand one another."""
+        operands, warps = self.values(list(op.operands)), self.rewriter.func.warps
+        handed = self.rewriter.exchanges.add(op, operands, self.depth > 0, warps, self.agents, b)
+        self.rewriter.values.update(zip(op.results, handed, strict=True))
 
     def branch(self, op: scf.If, b: Builder) -> None:
         """Both sides of a branch."""

@@ -114,7 +114,7 @@ def events(body: Block, target: Target) -> Iterator[tuple[str, Value | None]]:
     for op in (each for top in body.ops for each in top.walk()):
         if isinstance(op, nv_tileas.ConsumerWait):
             yield "wait", op.pipeline
-        elif isinstance(op, nv_tileas.Barrier) or scratch_of(op, target):
+        elif isinstance(op, nv_tileas.Barrier | nv_tileas.Exchange) or scratch_of(op, target):
             yield "meet", None
         elif isinstance(op, nv_tileas.TakeTurn):
             yield "take", None

@@ -118,6 +118,33 @@ class Ranked:
     cycles: float
 
 
+@dataclass(frozen=True)
+class Clustered:
+    """A number of CTAs of a cluster that was tried: what a CTA costs and what multicast `saves` of it, in cycles; by
+    what that counts for a tile block (`times`); or why there is no such program. `along`: they divide the steps of
+    products, not the tile.
+    """
+
+    ctas: int
+    cost: float = 0.0
+    saves: float = 0.0
+    times: int = 1
+    reason: str = ""
+    along: bool = False
+
+    @property
+    def total(self) -> float:
+        """What is compared."""
+        return float("inf") if self.reason else (self.cost - self.saves) * self.times
+
+    def __str__(self) -> str:
+        what = ("1 CTA" if self.ctas == 1 else f"{self.ctas} CTAs") + " along K" * self.along
+        if self.reason:
+            return f"{what}: not possible, {self.reason}"
+        less = f" - {self.saves:,.0f} saved by multicast" if self.saves else ""
+        return f"{what}: ({self.cost:,.0f}{less}) x {self.times} = {self.total:,.0f}"
+
+
 @dataclass
 class Selection:
     """The chosen program: for every placed class its node, for stores and carried values their layouts.
@@ -158,6 +185,7 @@ class Selection:
     offered: Mapping[str, tuple[int, ...]] = field(default_factory=dict[str, tuple[int, ...]])
     """Numbers of `warps` and of `ctas` that extraction had to choose from; without an entry where it had no choice."""
     ranked: tuple[Ranked, ...] = ()  # programs that were compared by predicted time, the cheapest first
+    clusters: tuple[Clustered, ...] = ()  # numbers of CTAs that were tried, where that was a choice
 
     @property
     def shaped(self) -> str:

@@ -25,6 +25,7 @@ from extract import (
 )
 from ir.core import Location, UnsupportedError
 from ir.dialects import cuda_tile as ct
+from ir.dialects.nv_tileas_cluster import Exchange
 from ir.types import PartitionViewType, TileType, TokenType
 from lowering.atoms.copy import WIDE_STORE, widest
 from lowering.atoms.tma import GRAIN, TMA_REDUCE
@@ -94,6 +95,8 @@ class Selector:
         self.priced: dict[int, tuple[float, Cost]] = {}
         self.within: dict[int, int] = {}  # node of a value -> its innermost loop
         self.choices: dict[int, StoreChoice | CarryChoice] = {}
+        stores = (item for item in self.program.skeleton.walk() if isinstance(item, Store))
+        self.exchanges = {BRANCH + item.item for item in stores if isinstance(item.op, Exchange)}
         self.groups: dict[Hashable, int] = {}
         self.shape = Shape(self)
         self.staged: dict[int, int] = {}  # node of a copy -> stages of its ring
@@ -279,6 +282,8 @@ class Selector:
         trips = self.trips.product(self.analysis("deps", item.results[0], 0))
         if item.alone:
             return [Alternative([], trips=trips, choice=StoreChoice(item.item, 0, 1))]  # every program has it
+        if isinstance(op, Exchange):
+            return ordered.told(self, item, trips)
         if isinstance(op, ct.Print):
             return printing.ways(item, self.oracle, self.at, trips)
         if isinstance(op, ct.LoadPtr | ct.AtomicRMW | ct.AtomicCAS):
@@ -413,7 +418,8 @@ class Selector:
         group, alternative = -1, 0
         if isinstance(node, PlacedCarry | PlacedLoopResult | PlacedBranch):
             item = BRANCH + node.item if isinstance(node, PlacedBranch) else node.loop
-            group, alternative = self.group("carried", item, node.index), node.layout
+            index = 0 if item in self.exchanges else node.index  # all results in one layout
+            group, alternative = self.group("carried", item, index), node.layout
         use, offered = self.pressure.unpacked(node, placed, loop), STAGES
         ring = price is not None and loop in self.counted and self.fills_ring(node, self.owner[placed][0])
         if price is not None:

@@ -8,9 +8,12 @@ from egraph.accesses import MultimemAccess, TileUpdate
 from egraph.skeleton import Store
 from ir.core import UnsupportedError
 from ir.dialects import cuda_tile as ct
+from ir.dialects.nv_tileas_cluster import Exchange
 from ir.types import BF16, TileType
+from lowering.cost import Cost
 from lowering.layouts.access import global_access
 from lowering.layouts.elements import element_bytes
+from lowering.schedule.exchanges import told_bytes
 from lowering.selection.choices import BRANCH, Alternative, StoreChoice
 from lowering.targets import Feature
 
@@ -19,6 +22,13 @@ if TYPE_CHECKING:
 
 WORD = 4  # bytes of the least access to multicast memory; PTX ISA, multimem
 PAIRED = 2  # bytes of the floats that atomic sums take in pairs; PTX ISA, atom.add.noftz.f16x2
+
+HANDSHAKE = 500.0
+"""Cycles from a store to another CTA's shared memory until that has seen the arrival behind it, and its own wait: an
+estimate, twice the latency of the network between SMs and a barrier. Source: 180 cycles of an H100's network, Luo et
+al., Benchmarking and Dissecting the Nvidia Hopper GPU Architecture (arXiv 2402.13499).
+"""
+ROUNDS = 2  # of an exchange in a loop; elsewhere one is enough
 
 
 def ways(s: Selector, item: Store, trips: float) -> list[Alternative]:
@@ -52,6 +62,26 @@ def ways(s: Selector, item: Store, trips: float) -> list[Alternative]:
             f"'{item.op.whole.name}': pairs of 16-bit elements are not proved to lie at multiples of 4 bytes",
             item.op.location, "promise even sizes and strides and a base of 4 bytes by assume div_by",
         )  # fmt: skip
+    return found
+
+
+def told(s: Selector, item: Store, trips: float) -> list[Alternative]:
+    """An exchange between CTAs: what is told and what comes of it in one layout."""
+    op = cast(Exchange, item.op)
+    first, found = s.frozen.class_of(item.operands[0]), list[Alternative]()
+    rounds = ROUNDS if s.loop_of(s.frozen.class_of(item.results[0])) >= 0 else 1
+    size = rounds * op.parts * told_bytes(op.values)
+    for layout in [layout for wanted, layout in s.frozen.at if wanted == first]:
+        children = [s.at(k, layout) for k in item.operands]
+        if None not in children:
+            machine, registers = s.pricer.machines[s.warps_of(layout)], s.oracle.layout(layout).n_regs if layout else 1
+            accesses = 2 * op.parts * registers * len(children)
+            cost = machine.shared_access(accesses, accesses) + Cost(latency=HANDSHAKE)
+            use = dict.fromkeys((*s.rows.shared, *s.rows.after), float(size))
+            found.append(Alternative(
+                [c for c in children if c is not None], cost, trips, StoreChoice(item.item, layout, 1),
+                ("carried", BRANCH + item.item, 0), use=use,
+            ))  # fmt: skip
     return found
 
 

@@ -24,19 +24,20 @@ from lowering.unrolling import constant_of
 
 def trip_counts(saturated: Saturated) -> dict[int, float]:
     """Iterations of every loop where its bounds are known numbers, else an estimate."""
+    items = [item for item in saturated.program.skeleton.walk() if isinstance(item, For)]
+    return {item.loop: known_trips(saturated, item) or float(UNKNOWN_TRIPS) for item in items}
+
+
+def known_trips(saturated: Saturated, item: For) -> float | None:
+    """Iterations of a loop whose bounds are numbers, the lower one less than a step above one; None for others."""
     frozen = saturated.frozen
     low, high = frozen.analysis.get("low", {}), frozen.analysis.get("high", {})
-    counts: dict[int, float] = {}
-    for item in saturated.program.skeleton.walk():
-        if isinstance(item, For):
-            classes = [frozen.class_of(k) for k in (item.lower, item.upper, item.step)]
-            known = [low[c] if c in low and low[c] == high.get(c) else None for c in classes]
-            lower, upper, step = known
-            if lower is not None and upper is not None and step:
-                counts[item.loop] = float(max(1, -(-(upper - lower) // step)))
-            else:
-                counts[item.loop] = 1.0 if once(item.op) else float(UNKNOWN_TRIPS)
-    return counts
+    classes = [frozen.class_of(k) for k in (item.lower, item.upper, item.step)]
+    upper, step = (low[c] if c in low and low[c] == high.get(c) else None for c in classes[1:])
+    lower, most = (bounds.get(classes[0]) for bounds in (low, high))
+    if lower is not None and most is not None and upper is not None and step and most - lower < step:
+        return float(max(1, -(-(upper - lower) // step)))
+    return 1.0 if once(item.op) else None
 
 
 def once(loop: Op) -> bool:

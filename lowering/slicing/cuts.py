@@ -7,12 +7,13 @@ of a product from rows of its left operand and all of the right one, a row's max
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from math import prod
 
 from ir.core import WRITE, Op, Value
 from ir.dialects import cuda_tile as ct
+from ir.dialects.nv_tileas_cluster import Exchange, PartialSum
 from ir.types import PartitionViewType, TileType
 
 Dim = int | None  # the dimension that is cut; None where a value stays whole
@@ -39,17 +40,32 @@ class Cuts:
     ops: dict[Op, OpCut] = field(default_factory=dict[Op, OpCut])
 
 
+ALIKE = ct.Assume | ct.Constant | ct.Iota | Exchange | PartialSum
+"""Operations that are no arithmetic, and are done slice by slice where one of their tiles is cut."""
+Joined = Callable[[Op, int], bool]
+"""May an operation whose operands are cut along a dimension make whole results of all slices?"""
+
+
+def nothing(op: Op, dim: int) -> bool:
+    """No operation makes whole results of slices."""
+    return False
+
+
 class _NoCutError(Exception):
     """Something cannot be done slice by slice."""
 
 
 def find_cuts(
-    entry: ct.Entry, values: Sequence[Value], dim: int, count: int, known: Cuts | None = None, apart: bool = False
-) -> Cuts | None:
+    entry: ct.Entry, values: Sequence[Value], dim: int, count: int, known: Cuts | None = None, apart: bool = False,
+    joined: Joined = nothing, scattered: int = -1,
+) -> Cuts | None:  # fmt: skip
     """Cut dimension `dim` of some values into `count` slices, beside the `known` cuts, and all that this asks for; None
     where something does not allow it. `apart`: each slice is done by a CTA of its own, which runs every loop once.
+    `joined` says which operations make whole results of slices, `scattered` which sums over a bit of the rank slices of
+    whole tiles.
     """
-    found = _Finder(entry, Cuts(count) if known is None else Cuts(count, dict(known.values), dict(known.ops)), apart)
+    cuts = Cuts(count) if known is None else Cuts(count, dict(known.values), dict(known.ops))
+    found = _Finder(entry, cuts, apart, joined, scattered)
     try:
         for value in values:
             found.cut(value, dim)
@@ -65,8 +81,8 @@ def halves(value: Value, dim: int, count: int) -> bool:
 
 
 class _Finder:
-    def __init__(self, entry: ct.Entry, cuts: Cuts, apart: bool):
-        self.cuts, self.apart = cuts, apart
+    def __init__(self, entry: ct.Entry, cuts: Cuts, apart: bool, joined: Joined, scattered: int):
+        self.cuts, self.apart, self.joined, self.scattered = cuts, apart, joined, scattered
         self.pending: list[Value] = []
         self.users: dict[Value, list[Op]] = {}
         for op in entry.walk():
@@ -129,6 +145,12 @@ class _Finder:
             if not isinstance(branch, ct.If):
                 raise _NoCutError
             self.branch(branch, operand, dim)
+        elif self.apart and isinstance(op, ct.AtomicRMW | ct.AtomicCAS):  # each element is updated by itself
+            self.operation(op, alike(op, dim))
+        elif isinstance(op, PartialSum) and op.place == self.scattered and operand is None:
+            self.operation(op, OpCut((None,), (dim,)))
+        elif operand is not None and self.joined(op, dim):
+            self.operation(op, OpCut((dim,) * len(op.operands), (None,) * len(op.results)))
         else:
             self.operation(op, cut_of(op, operand, result, dim))
 
@@ -193,7 +215,7 @@ def cut_of(op: Op, operand: int | None, result: int | None, dim: int) -> OpCut |
             return None
         return alike(op, dim)
     elementwise = isinstance(op, ct.TileOp) and op.placement is ct.Placement.ELEMENTWISE
-    return alike(op, dim) if elementwise or isinstance(op, ct.Assume | ct.Constant | ct.Iota) else None
+    return alike(op, dim) if elementwise or isinstance(op, ALIKE) else None
 
 
 def cuttable_view(view: Value) -> bool:

@@ -73,9 +73,11 @@ class LaneOrder:
         self._since[numbers] = later[numbers // WARP]
 
     def _delay(self, left: Array, epoch: Array) -> None:
-        """What lanes of a mask did counts as done in an epoch [warp]."""
+        """What lanes of a mask did counts as done in an epoch [warp]; what is not remembered counts as handed on."""
         chosen = [(where, lanes, left.take(lanes[:, 0])) for where, lanes in self._accesses]
         chosen = [(where, lanes, rows) for where, lanes, rows in chosen if np.count_nonzero(rows)]
+        if not chosen:
+            return
         where = np.concatenate([where[rows].reshape(-1) for where, _, rows in chosen])
         lane = np.concatenate([np.repeat(lanes[rows, 0], where.shape[1]) for where, lanes, rows in chosen])
         records, since, then = self._records, self._since.take(lane), epoch.take(lane // WARP)

@@ -15,6 +15,7 @@ import tilesat
 from ir.core import TileError
 from ir.dialects import cuda_tile as ct
 from ir.load import load
+from ir.types import TOKEN
 from lowering.clusters import Refusal, planned
 from lowering.layouts.boxes import Boxes, parted
 from runtime.ptxas import assemble, disassemble
@@ -215,14 +216,6 @@ def test_a_plan_is_a_program_for_a_grid_of_ctas(ctas: int) -> None:
     assert made.cluster == ctas
 
 
-def stores_twice() -> str:
-    w = Writer("k", x="ptr<f32>")
-    view = w.view(w.x, [256], [1], [256])
-    stored = w.store(w.load(view, 0) + 1.0, view, 0)
-    w.store(w.load(view, 0, token=stored) + 1.0, view, 0)
-    return w.text()
-
-
 def in_place(index: int) -> str:
     """A tile is read and then written, at the same index or another one."""
     w = Writer("k", x="ptr<f32>")
@@ -238,11 +231,18 @@ def counted() -> str:
     return w.text()
 
 
-def row() -> str:
+def scanned() -> str:
     w = Writer("k", x="ptr<f32>")
     view = w.view(w.x, [1024], [1], [1024])
-    tile = w.load(view, 0)
-    w.store(tile - tile.reduce(0, "max").splat(1024), w.view(w.x, [1024], [1], [1024]), 0)
+    w.store(w.scan(w.load(view, 0), 0, "add"), w.view(w.x, [1024], [1], [1024]), 0)
+    return w.text()
+
+
+def fenced() -> str:
+    w = Writer("k", x="ptr<f32>")
+    view = w.view(w.x, [256], [1], [256])
+    stored = w.store(w.load(view, 0) + 1.0, view, 0)
+    w.op(ct.MemoryFenceAlias, stored, types=[TOKEN])
     return w.text()
 
 
@@ -252,10 +252,15 @@ def nothing() -> str:
 
 
 REFUSED = [
-    (stores_twice, "'cuda_tile.load_view_tko': it comes after a store, which another CTA may do"),
-    (lambda: in_place(1), "'cuda_tile.store_view_tko': it comes after a load, which another CTA may do"),
-    (counted, "'cuda_tile.atomic_rmw_tko': it is done once a tile block"),
-    (row, "'cuda_tile.subf': tile<1024xf32> cannot be cut in two: its halves are too small, or depend on each other"),
+    (
+        counted,
+        "'cuda_tile.offset': tile<ptr<i32>> cannot be cut in two: its halves are too small, or depend on each other",
+    ),
+    (fenced, "'cuda_tile.memory_fence_alias_tko': it is done once a tile block"),
+    (
+        scanned,
+        "'cuda_tile.scan': tile<1024xf32> cannot be cut in two: its halves are too small, or depend on each other",
+    ),
     (nothing, "'cuda_tile.entry': nothing of it is computed in tiles that CTAs could divide"),
 ]
 
@@ -277,7 +282,7 @@ def test_a_tile_may_be_changed_in_place() -> None:
         ("sm_80", 2, "clusters of 2 CTAs: sm_80 has no clusters"),
         ("sm_90a", 16, "clusters of 16 CTAs: expected a power of two up to 8"),
         ("sm_90a", 3, "clusters of 3 CTAs: expected a power of two up to 8"),
-        ("sm_90a", 2, "2 CTAs cannot divide a tile block: 'cuda_tile.atomic_rmw_tko': it is done once a tile block"),
+        ("sm_90a", 2, "2 CTAs cannot divide a tile block: 'cuda_tile.offset': tile<ptr<i32>> cannot be cut in two"),
     ],
 )
 def test_an_option_that_cannot_be_obeyed_is_an_error(target: str, ctas: int, message: str) -> None:
@@ -307,7 +312,7 @@ def test_a_hint_is_obeyed_by_target() -> None:
 @pytest.mark.parametrize(
     ("source", "target", "hint", "message"),
     [
-        (counted(), "sm_90a", 2, "has no effect: 2 CTAs cannot divide a tile block: 'cuda_tile.atomic_rmw_tko' at "),
+        (counted(), "sm_90a", 2, "has no effect: 2 CTAs cannot divide a tile block: 'cuda_tile.offset' at "),
         (counted(), "sm_80", 2, "has no effect: sm_80 has no clusters"),
         (counted(), "sm_90a", 3, "has no effect: a cluster has a power of two of CTAs"),
         (in_place(0), "sm_90a", 16, "is obeyed in part: clusters of 8 CTAs are the largest"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ir.core import READ, WRITE, Attr, Operand, OptionalOperand, Value, Variadic, VariadicResult
+from ir.core import READ, WRITE, Attr, Operand, OptionalOperand, Value, Variadic, VariadicResult, flag
 from ir.instruction import (
     DOUBLE_WORD,
     POINTER,
@@ -27,6 +27,7 @@ SCOPES = ("", "cta", "cluster", "gpu", "sys")
 WIDE = Needs(100, (8, 8))
 HINTED = Needs(80, (7, 4))
 ATOMIC_BF16 = Needs(90, (7, 8))
+CLUSTERS = Needs(90, (7, 8))
 ATOMIC_TYPES: dict[str, tuple[str, ...]] = {
     "add": ("u32", "s32", "u64", "f32", "f64", "noftz.f16", "noftz.f16x2", "noftz.bf16", "noftz.bf16x2"),
     **dict.fromkeys(("and", "or", "xor", "exch"), ("b32", "b64")), "cas": ("b16", "b32", "b64"),
@@ -44,7 +45,7 @@ class Access(Instruction):
 
     def opcode(self, mnemonic: str, pointer: Value, moved: list[Value], hinted: str = "") -> str:
         """`ld.relaxed.gpu.global.v2.b32`."""
-        space = state_space(pointer)
+        space = state_space(pointer) + ("::cluster" if self.attributes.get("remote") else "")
         order = f".{self.order}.{self.scope}" if self.order else ""
         cache = f".{self.cache}" if self.cache and space == "global" else ""
         count = f".v{len(moved)}" if len(moved) > 1 else ""
@@ -123,12 +124,19 @@ class Ld(Access):
     "nvvm.st", "@{pred} {store} [{ptr}], {values:stored};", SM_80, source="PTX ISA 8.8, st", seed="nvgpu.store"
 )
 class St(Access):
-    """Registers to memory, 1 to 16 bytes, or 32 to global memory (ours), only where `pred` holds."""
+    """Registers to memory, 1 to 16 bytes, or 32 to global memory (ours), only where `pred` holds. `remote`: to the
+    shared memory of any CTA of the cluster (`nvvm.mapa`).
+    """
 
     ptr = Operand(POINTER)
     pred = OptionalOperand(PREDICATE)
     values = Variadic(REGISTER)
+    remote = flag()
     effect = WRITE
+
+    def needs(self) -> Needs:
+        """Clusters came with sm_90."""
+        return CLUSTERS if self.remote else super().needs()
 
     @property
     def store(self) -> str:
@@ -150,6 +158,9 @@ class St(Access):
         for scope in ("cta", "gpu", "sys"):
             for order in ("relaxed", "release"):
                 yield Form(((GLOBAL_PTR,), (), (I32,)), (), {"order": order, "scope": scope})
+        for kinds in ((I8,), (I32,), (F32,) * 4):
+            yield Form(((SHARED_PTR,), (), kinds), (), {"remote": True})
+            yield Form(((SHARED_PTR,), (I1,), kinds), (), {"remote": True})
 
 
 @instruction(

@@ -107,7 +107,7 @@ def store(c: Conversion, op: nvgpu.Store) -> None:
     guard = [] if pred is True else [compared_again(e, pred) if op.compare_again else pred]
     e.effect(
         nvvm.St, [c.register(op.ptr), *guard, *values], [], (1, len(guard), len(values)), cache=op.cache,
-        order=op.order, scope=op.scope,
+        order=op.order, scope=op.scope, remote=op.remote,
     )  # fmt: skip
 
 

@@ -92,6 +92,7 @@ def create_pipeline(x: Expander, op: nv_tileas.CreatePipeline) -> None:
         x.mbarriers.append((full, stage, op.producers))
         x.mbarriers.append((empty, stage, op.consumers * op.peers.bit_count()))
     x.emitter.clustered = x.emitter.clustered or op.peers > 1
+    x.emitter.outlived = x.emitter.outlived or op.peers > 1
 
 
 def nested(x: Expander, fill: Callable[[], None]) -> Region:

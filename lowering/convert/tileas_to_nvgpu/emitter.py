@@ -44,6 +44,7 @@ class Emitter:
         self.block = block
         self.ctas = prod(cluster)
         self.clustered = False  # do the CTAs of a cluster reach each other's shared memory?
+        self.outlived = False  # may they do so when this one has nothing to wait for any more?
         self.prelude = Builder(Block())
         self.builder = Builder(block)
         self.open: set[Block] = {block}  # the blocks around the place where code is put
@@ -185,7 +186,7 @@ class Emitter:
     def leave(self) -> None:
         """Nobody reads or writes this CTA's shared memory any more, nor arrives at its barriers."""
         self.stores_read()
-        if self.clustered:
+        if self.outlived:
             self.cluster_barrier()
 
     def cluster_barrier(self) -> None:

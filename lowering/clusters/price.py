@@ -1,0 +1,61 @@
+"""What a tile block costs as the work of a cluster, beside clusters of other sizes.
+
+Extraction's cost is that of a CTA, in cycles of an SM. A cluster of several takes so many SMs, or rounds of one.
+Where more tile blocks are launched than fill the device all SMs are taken anyway, and cycles times CTAs count; of a
+known number of tile blocks the rounds in which their CTAs go over the device do.
+"""
+
+from __future__ import annotations
+
+from math import ceil
+
+from egraph.placed import Copy, Mechanism
+from egraph.skeleton import For
+from ir.core import Location
+from ir.dialects import nv_tileas
+from lowering.selection import Selection
+from lowering.selection.choices import Clustered
+from lowering.selection.trips import known_trips
+from lowering.slicing.cuts import Products
+from lowering.targets.devices import multiprocessors
+
+
+def clustered(found: Selection, made: nv_tileas.Func, ctas: int, tile_blocks: int, along: bool = False) -> Clustered:
+    """A program as that of a cluster; `tile_blocks` of a launch, 0: more than fill the device. `along`: its CTAs divide
+    the steps of products, and loops of an unknown number of steps were priced as if they did not.
+    """
+    rounds = ceil(tile_blocks * ctas / multiprocessors(found.target.name)) if tile_blocks else ctas
+    left = in_steps(found) * (1.0 - 1.0 / ctas) if along else 0.0
+    return Clustered(ctas, found.answer.cost - left, saved(found, made), rounds, along=along)
+
+
+def in_steps(found: Selection) -> float:
+    """Cycles in the loops of products whose number of steps is not known."""
+    items = [item for item in found.saturated.program.skeleton.walk() if isinstance(item, For)]
+    unknown = {
+        item.loop for item in items
+        if known_trips(found.saturated, item) is None and any(isinstance(op, Products) for op in item.op.walk())
+    }  # fmt: skip
+    chosen = (n for n in found.answer.chosen.values() if n in found.priced and found.within.get(n, -1) in unknown)
+    return sum(found.priced[node][0] * found.priced[node][1].scalar() for node in chosen)
+
+
+def saved(found: Selection, made: nv_tileas.Func) -> float:
+    """Cycles of copies that multicast leaves out: those in which other CTAs bring what this one needs too.
+
+    A copy of extraction is the tensor copies of the same place in the source.
+    """
+    parts: dict[Location, list[float]] = {}
+    for op in made.walk():
+        if isinstance(op, nv_tileas.TiledTmaLoad):
+            parts.setdefault(op.location, []).append(1.0 / (1 << op.alike.bit_count()))
+    total, program = 0.0, found.saturated.program
+    for node in found.answer.chosen.values():
+        copy = found.enodes.get(node)
+        if not isinstance(copy, Copy) or copy.mechanism != Mechanism.TMA or node not in found.priced:
+            continue
+        value, (trips, cost) = found.owner[copy.cls][0], found.priced[node]
+        numbers = (k for k, op in program.source.items() if found.saturated.frozen.class_of(k) == value and op.results)
+        own = next((parts[place] for k in numbers if (place := program.source[k].location) in parts), [1.0])
+        total += trips * cost.scalar() * (1.0 - sum(own) / len(own))
+    return total

@@ -1,0 +1,122 @@
+"""Split-K: the loop that adds up a product divided among the CTAs of a cluster, each of which takes every c-th step.
+
+    for k: acc = mma(a[k], b[k], acc)      for k = rank, rank + c, ...: acc = mma(a[k], b[k], acc)
+                                           sum over the CTAs, of which each keeps a part of the tile
+
+For products whose grid leaves multiprocessors idle and whose tiles are too small to be cut. The order of sums changes,
+so reassociation must be permitted. What comes behind the loop is cut with the tile, as in `plan`. Source: CUTLASS's
+split-K and stream-K; the reduction goes through distributed shared memory in place of a workspace.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import cast
+
+from ir.core import WRITE, Builder, Op, Value
+from ir.dialects import cuda_tile as ct
+from ir.dialects.nv_tileas import PartialSum
+from ir.types import TileType
+from lowering.clusters.plan import Refusal, between_ctas, shared_state
+from lowering.clusters.rewrite import NUMBER, as_type, halved, promised, ranked, remainder
+from lowering.rewriting import Rewriter, constant
+from lowering.slicing.cuts import Cuts, Products, find_cuts, is_splat
+
+LEAST = 16  # columns or rows of a CTA's part: those that 16-byte accesses of a warp's quarter fill, an estimate
+
+
+def split(entry: ct.Entry, ctas: int) -> ct.Entry | Refusal:
+    """The entry for clusters of `ctas` CTAs, a power of two, that divide the steps of its products; or why not."""
+    if (found := next(shared_state(entry), None)) is not None:
+        return found
+    products = [op for op in entry.walk() if isinstance(op, Products)]
+    if not products:
+        return Refusal("it has no product whose steps CTAs could divide", entry)
+    loops = [op for op in entry.walk() if isinstance(op, ct.For) and adds_up(op)]
+    within = {each for loop in loops for each in loop.walk()}
+    if (rest := next((op for op in products if op not in within), None)) is not None:
+        return Refusal("no loop adds it up from zero and does nothing else with what it carries", rest)
+    made = _Split(ctas).entry(ranked(entry, ctas))
+    for bit in range(ctas.bit_length() - 1):
+        cuts = scattered(made, bit)
+        if (refusal := next(between_ctas(made, cuts), None)) is not None:
+            return refusal
+        made = halved(made, cuts, bit)
+    return made
+
+
+def adds_up(loop: ct.For) -> bool:
+    """Does a loop carry nothing but sums of products from zero on, and only load beside?"""
+    body = loop.body.block
+    carried, ends = body.args[1:], body.terminator.operands
+    inside = list(loop.walk())[1:]
+    if not carried or any(op.regions or op.effect is WRITE or not quiet(op) for op in inside):
+        return False
+    for init, argument, end in zip(loop.init_values, carried, ends, strict=True):
+        users = [op for op in inside if argument in op.operands]
+        product = end.op
+        if not isinstance(product, Products) or product.acc is not argument or users != [product]:
+            return False
+        if not is_splat(init) or cast(ct.Constant, init.op).value.item != 0:
+            return False
+        if [op for op in inside if end in op.operands] != [body.terminator]:
+            return False
+    return True
+
+
+def quiet(op: Op) -> bool:
+    """Is it no load that is ordered with other accesses?"""
+    return not isinstance(op, ct.LoadView | ct.LoadPtr) or op.order == ct.MemoryOrder.WEAK
+
+
+def scattered(entry: ct.Entry, bit: int) -> Cuts:
+    """Of each sum over a bit of the rank the halves that its CTAs keep, by columns where those do; what has no cut each
+    CTA keeps whole.
+    """
+    cuts = Cuts(2)
+    for op in sums(entry, bit):
+        shape = cast(TileType, op.result.type).shape
+        for dim in sorted((dim for dim, size in enumerate(shape) if size >= 2 * LEAST), reverse=True):
+            found = find_cuts(entry, [op.result], dim, 2, cuts, apart=True, scattered=bit)
+            if found is not None:
+                cuts = found
+                break
+    return cuts
+
+
+def sums(entry: ct.Entry, bit: int) -> Iterator[PartialSum]:
+    """Those over a bit of the rank."""
+    return (op for op in entry.walk() if isinstance(op, PartialSum) and op.place == bit)
+
+
+class _Split(Rewriter):
+    """Loops that take every c-th step, from this CTA's first one on, and sums behind them."""
+
+    def __init__(self, ctas: int):
+        super().__init__()
+        self.ctas = ctas
+
+    def operation(self, op: Op, b: Builder) -> None:
+        """One; a loop with its own bounds."""
+        if not isinstance(op, ct.For) or not adds_up(op):
+            super().operation(op, b)
+            return
+        kind = cast(TileType, op.step.type)
+        cta = promised(b, b.add(ct.GetTileBlockId, types=[NUMBER] * 3).results[0], 0)
+        rank = as_type(promised(b, remainder(b, cta, self.ctas), 0, self.ctas - 1), kind, b)
+        lower, upper, step = (self.new[value] for value in (op.lower_bound, op.upper_bound, op.step))
+        first = b.value(ct.AddI, lower, b.value(ct.MulI, rank, step))
+        jump = b.value(ct.MulI, step, constant(b, self.ctas, kind))
+        inits = [self.new[value] for value in op.init_values]
+        made = b.add(
+            ct.For, first, upper, jump, *inits, types=[v.type for v in op.results], segments=op.segments,
+            regions=[self.region(op.regions[0])], **op.attributes,
+        )  # fmt: skip
+        self.bind(op.results, self.summed(made.results, b))
+
+    def summed(self, parts: Sequence[Value], b: Builder) -> list[Value]:
+        """Over all bits of the rank."""
+        found = list(parts)
+        for bit in range(self.ctas.bit_length() - 1):
+            found = [b.value(PartialSum, value, types=[value.type], place=bit) for value in found]
+        return found

@@ -1,0 +1,170 @@
+"""Exchanges between the CTAs of a cluster: each stores its values to the shared memory of all and arrives at a barrier
+there; who has seen all arrivals at its own barrier reads what it was told.
+
+    store     to the place of this CTA's rank in each CTA that takes part, st.shared::cluster on mapa of an address
+    arrive    the lanes of a warp meet, then one lane for each CTA arrives there, with release at the cluster's scope
+    wait      for the arrivals of all warps of all CTAs, with acquire at the cluster's scope
+    read      own shared memory
+
+In a loop rounds take two places in turn, with a barrier each. Who arrives in round n + 1 has read what it was told in
+round n, and has waited for nothing that comes later; so who has waited for round n + 1 may write again where round n
+was told. Its arrival in round n + 2 comes behind each other warp's in round n too, since the wait between acquires what
+that released: no arrival counts for the wrong phase. Nor need a CTA wait for others before it ends: what they do to its
+shared memory comes before the arrivals that each of its warps has waited for. Source: PTX ISA 8.8, memory consistency
+model (release and acquire patterns, causality order), mbarrier.arrive and try_wait; the seeds' DSMEM handshake.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from ir.core import Op, Value
+from ir.dialects import arith, llvm, nv_tileas, nvvm
+from ir.dialects.nv_tileas import BARRIER_BYTES
+from ir.types import SHARED_PTR, TensorType
+from lowering.convert.tileas_to_nvgpu.agents import LANE_BITS, initialise, part_number
+from lowering.convert.tileas_to_nvgpu.atomics import replicated
+from lowering.convert.tileas_to_nvgpu.emitter import Emitter
+from lowering.convert.tileas_to_nvgpu.registers import Registers
+from lowering.convert.tileas_to_nvgpu.views import SharedVectors, SharedWindow, store, vector_of
+from lowering.layouts.access import access_plan
+from lowering.layouts.shared import SharedLayout
+from lowering.schedule.exchanges import places
+
+if TYPE_CHECKING:
+    from lowering.convert.tileas_to_nvgpu.expand import Expander
+
+
+@dataclass
+class Place:
+    """Where a CTA is told something: the barriers of its rounds, and what is behind them."""
+
+    op: nv_tileas.CreateExchange
+    barriers: Value
+
+    def remote(self, emitter: Emitter, offset: int, distance: Value) -> Value:
+        """Address of a byte of the shared memory of the CTA whose rank is this one's with these bits flipped."""
+        build = emitter.prelude.value
+        own = build(
+            llvm.GetElementPtr, emitter.shared_base, types=[SHARED_PTR], segments=(1, 0), element_bytes=1,
+            offset=offset, outermost=False,
+        )  # fmt: skip
+        return build(nvvm.Mapa, own, build(arith.XOrI, emitter.rank, distance), types=[SHARED_PTR])
+
+
+def create(x: Expander, op: nv_tileas.CreateExchange) -> None:
+    """Remember the barriers; they are initialised before the agents part, or here where all threads `meet`."""
+    barriers = x.emitter.mbarriers(op.rounds, op.offset)
+    x.values[op.result] = Place(op, barriers)
+    x.mbarriers += [(barriers, number, op.ctas * op.warps) for number in range(op.rounds)]
+    x.emitter.clustered = True
+    if op.meets:
+        initialise(x)
+        x.emitter.cluster_barrier()
+
+
+def exchange(x: Expander, op: nv_tileas.Exchange) -> None:
+    """Store to all, arrive at all, wait for all, read."""
+    emitter, place = x.emitter, x.values[op.place] if op.place is not None else None
+    if not isinstance(place, Place):
+        raise TypeError(f"{op} has no place")
+    if not op.values:
+        emitter.settle()  # what was to be loaded before they meet
+    tiles = [x.tile(value) for value in op.values]
+    stage, phase = turn(emitter, x.scalar(op.operands[-1]), place.op.rounds)
+    bits = [bit for bit in range(op.among.bit_length()) if op.among >> bit & 1]
+    offsets = places(op.values)
+    for tile, offset in zip(tiles, offsets, strict=True):
+        if op.other:
+            store_at(emitter, place, tile, offset, emitter.constant(op.among), stage, replicas_of(tile))
+        else:
+            tell(emitter, place, tile, offset, bits, stage, part_number(emitter, op.among))
+    arrive(emitter, place, bits, stage)
+    emitter.effect(nvvm.MBarrierTryWaitParity, emitter.mbarrier(place.barriers, stage), phase, cluster=True)
+    own = emitter.pointer(emitter.shared_base, stage, place.op.parts * place.op.bytes, place.op.first)
+    results = iter(op.results)
+    for tile, offset in zip(tiles, offsets, strict=True):
+        for rank in range(place.op.parts):
+            source = emitter.pointer(own, None, 1, rank * place.op.bytes + offset)
+            read = SharedVectors(emitter, tile.layout, tile.element, source, shared_layout(tile))
+            read.force()  # what comes next may be told at this place again
+            result = next(results)
+            x.values[result] = read if isinstance(result.type, TensorType) else read.scalar(0)
+
+
+def turn(emitter: Emitter, number: Value, rounds: int) -> tuple[Value, Value]:
+    """The place of a round, and the parity of its barrier's phase."""
+    if rounds == 1:
+        return emitter.constant(0), emitter.constant(0)
+    one = emitter.constant(1)
+    stage = emitter.emit(arith.AndI, number, one)
+    return stage, emitter.emit(arith.AndI, emitter.emit(arith.ShRUI, number, one), one)
+
+
+def tell(
+    emitter: Emitter, place: Place, tile: Registers, offset: int, bits: Sequence[int], stage: Value, rank: Value
+) -> None:
+    """A tile to all CTAs. Threads that hold replicas tell a CTA each, as far as there are such."""
+    replicas = replicas_of(tile)
+    free = [bit for bit in range(LANE_BITS + len(tile.layout.warp)) if replicas >> bit & 1][: len(bits)]
+    spread = [0] * (max(free, default=-1) + 1)
+    for bit, thread in zip(bits, free, strict=False):
+        spread[thread] = 1 << bit
+    unused = replicas & ~sum(1 << bit for bit in free)
+    near = emitter.linear(spread)
+    for far in subsets(bits[len(free) :]):
+        distance = emitter.constant(far) if not free else near
+        if free and far:
+            distance = emitter.prelude.value(arith.XOrI, near, emitter.constant(far))
+        store_at(emitter, place, tile, offset, distance, stage, unused, rank)
+
+
+def store_at(
+    emitter: Emitter, place: Place, tile: Registers, offset: int, distance: Value, stage: Value, unused: int,
+    rank: Value | None = None,
+) -> None:  # fmt: skip
+    """A tile to the CTA whose rank is this one's with these bits flipped, at the place of a rank there, by the threads
+    whose number has none of the bits `unused`.
+    """
+    base = place.remote(emitter, place.op.first + offset, distance)
+    if rank is not None:
+        base = emitter.pointer(base, emitter.multiply(rank, place.op.bytes))
+    base = emitter.pointer(base, stage, place.op.parts * place.op.bytes)
+    plan, condition = access_plan(tile.layout, shared_layout(tile), "store"), emitter.when(unused)
+    window = SharedWindow(emitter, base, plan.thread, shared_layout(tile).element_bytes, unused)
+    for access in plan.accesses:
+        store(emitter, vector_of(emitter, tile, access.registers), window.pointer(access), condition, remote=True)
+
+
+def replicas_of(tile: Registers) -> int:
+    """The bits of thread numbers that only make replicas."""
+    return access_plan(tile.layout, shared_layout(tile), "store").free.thread
+
+
+def shared_layout(tile: Registers) -> SharedLayout:
+    """Memory that holds a tile in the order of its elements."""
+    return replicated(tile.layout, tile.element)
+
+
+def subsets(bits: Sequence[int]) -> Iterator[int]:
+    """All numbers that have no other bits, 0 first."""
+    for number in range(1 << len(bits)):
+        yield sum(1 << bit for place, bit in enumerate(bits) if number >> place & 1)
+
+
+def arrive(emitter: Emitter, place: Place, bits: Sequence[int], stage: Value) -> None:
+    """One lane of a warp for each CTA, behind what the warp's lanes have stored, and have read of an earlier round."""
+    emitter.effect(nvvm.SyncWarp, emitter.constant(-1))
+    near = emitter.linear([1 << bit for bit in bits])
+    chosen = emitter.when((1 << LANE_BITS) - place.op.ctas)
+    barrier = emitter.pointer(place.remote(emitter, place.op.offset, near), stage, BARRIER_BYTES)
+    when = [] if chosen is None else [chosen]
+    emitter.effect(nvvm.MBarrierArriveCluster, barrier, *when, segments=(1, 0, len(when)))
+
+
+HANDLERS: dict[type[Op], Callable[[Any, Any], None]] = {
+    nv_tileas.CreateExchange: create,
+    nv_tileas.Exchange: exchange,
+}
