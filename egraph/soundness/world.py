@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import product
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from egraph import facts, promises
 from egraph.interner import Interner
 from egraph.sexpr import Atom, List, Sexpr
 from egraph.soundness import meaning, permissions
-from egraph.soundness.draw import Draw
+from egraph.soundness.draw import Array, Draw
 from egraph.soundness.knowledge import Knowledge, shown
 from egraph.soundness.model import (
     APPROXIMATIONS,
@@ -28,6 +28,7 @@ from egraph.soundness.model import (
     evaluate,
     flips_signs,
     nudged,
+    several,
     tiles,
     undefined,
 )
@@ -557,7 +558,7 @@ class World:
             found = table[self.integer(item)]
             return list(found) if many else [found]
         if many:
-            drawn = _several(signature.mnemonic, types)
+            drawn = several(signature.mnemonic, types)
         else:
             drawn = [self.random.result_type(signature.mnemonic, types, attributes)]
         chosen.append((item, table.id(tuple(drawn) if many else drawn[0])))
@@ -586,8 +587,9 @@ class World:
         parts: list[str] = []
         for name, value in self.env.items():
             if isinstance(value, Datum):
-                data: Any = shown(value.data) if isinstance(value.data, np.ndarray) else value.data
-                parts.append(f"{name} = {value.type} {data}")
+                data: Any = value.data
+                tile = isinstance(data, np.ndarray)
+                parts.append(f"{name} = {value.type} {shown(cast(Array, data)) if tile else data}")
             else:
                 parts.append(f"{name} = {value}")
         return "sample: " + ", ".join(parts)
@@ -602,12 +604,3 @@ def _same_name(left: Sexpr, right: Sexpr) -> bool:
 
 def _number(text: str) -> int | None:
     return int(text) if text.lstrip("-").isdigit() else None
-
-
-def _several(mnemonic: str, types: list[Type | None]) -> list[Type]:
-    """Result types of an operation with several results."""
-    if mnemonic == "load_ptr_tko" and isinstance(types[0], TileType) and isinstance(types[0].element, PointerType):
-        return [TileType(types[0].shape, types[0].element.pointee), TOKEN]
-    if mnemonic in ("get_tile_block_id", "get_num_tile_blocks"):
-        return [TileType((), I32)] * 3
-    raise NotCovered(f"'{mnemonic}' has no value outside of a kernel")
