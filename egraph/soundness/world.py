@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import product
@@ -48,26 +48,6 @@ Bound = Datum | int
 @cache
 def _classes() -> dict[str, type[TileOp]]:
     return {cls.info.mnemonic: cls for cls in OPS.values() if issubclass(cls, TileOp)}
-
-
-_ARITHMETIC: dict[str, Callable[[int, int], int]] = {
-    "+": lambda a, b: a + b,
-    "-": lambda a, b: a - b,
-    "*": lambda a, b: a * b,
-    "/": lambda a, b: _quotient(a, b),
-    "%": lambda a, b: a - b * _quotient(a, b),
-    "&": lambda a, b: a & b,
-    "|": lambda a, b: a | b,
-    "^": lambda a, b: a ^ b,
-    "<<": lambda a, b: a << b if 0 <= b < 64 else 1 << 70,
-    ">>": lambda a, b: a >> b if 0 <= b < 64 else 1 << 70,
-    "min": min,
-    "max": max,
-}
-
-
-def _quotient(a: int, b: int) -> int:
-    return abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)
 
 
 @dataclass(frozen=True)
@@ -143,7 +123,7 @@ class World:
             return self.fact(form)
         if form.head == "log2":
             return self.integer(form.items[1]).bit_length() - 1
-        if form.head in _ARITHMETIC:
+        if form.head in meaning.ARITHMETIC:
             return self._calculate(form)
         raise NotCovered(f"({form.head} ...) has no meaning on tiles")
 
@@ -159,7 +139,7 @@ class World:
         left, right = (self.integer(a) for a in form.items[1:])
         if form.head in ("/", "%") and right == 0:
             raise Reject
-        found = _ARITHMETIC[form.head](left, right)
+        found = meaning.ARITHMETIC[form.head](left, right)
         if not -(1 << 63) <= found < 1 << 63:
             raise Reject  # egglog's arithmetic is checked: no match
         return found
