@@ -169,3 +169,24 @@ def equal(a: Any, b: Any) -> bool:
         x, y = left.astype(np.float64), right.astype(np.float64)
     same = (x == y) & (np.signbit(x) == np.signbit(y))
     return bool(np.all(same | (np.isnan(x) & np.isnan(y))))
+
+
+ARITHMETIC: dict[str, Callable[[int, int], int]] = {
+    "+": lambda a, b: a + b,
+    "-": lambda a, b: a - b,
+    "*": lambda a, b: a * b,
+    "/": lambda a, b: _quotient(a, b),
+    "%": lambda a, b: a - b * _quotient(a, b),
+    "&": lambda a, b: a & b,
+    "|": lambda a, b: a | b,
+    "^": lambda a, b: a ^ b,
+    "<<": lambda a, b: a << b if 0 <= b < 64 else 1 << 70,
+    ">>": lambda a, b: a >> b if 0 <= b < 64 else 1 << 70,
+    "min": min,
+    "max": max,
+}
+"""egglog's own operations on numbers; a shift that its checked arithmetic refuses is beyond 64 bits."""
+
+
+def _quotient(a: int, b: int) -> int:
+    return abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)

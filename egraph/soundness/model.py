@@ -11,7 +11,7 @@ from egraph import facts
 from egraph.soundness import meaning
 from ir.core import Op, Type
 from ir.dialects.cuda_tile import Bounded, DivBy, NegF, SameElements, TileOp, dtype_of
-from ir.types import TOKEN, IntType, PointerType, TileType
+from ir.types import I32, TOKEN, IntType, PointerType, TileType
 
 
 class Reject(Exception):
@@ -150,3 +150,12 @@ def flips_signs(op: Op) -> bool:
     """Is it the negation of a tile that has no arithmetic? Rules make it of factors of products, which flip signs."""
     kind = op.operands[0].type if isinstance(op, NegF) else None
     return isinstance(kind, TileType) and kind.element in facts.SYMMETRIC
+
+
+def several(mnemonic: str, types: list[Type | None]) -> list[Type]:
+    """Result types of an operation with several results."""
+    if mnemonic == "load_ptr_tko" and isinstance(types[0], TileType) and isinstance(types[0].element, PointerType):
+        return [TileType(types[0].shape, types[0].element.pointee), TOKEN]
+    if mnemonic in ("get_tile_block_id", "get_num_tile_blocks"):
+        return [TileType((), I32)] * 3
+    raise NotCovered(f"'{mnemonic}' has no value outside of a kernel")

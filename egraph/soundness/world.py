@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import product
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from egraph import facts, promises
 from egraph.interner import Interner
 from egraph.sexpr import Atom, List, Sexpr
 from egraph.soundness import meaning, permissions
-from egraph.soundness.draw import Draw
+from egraph.soundness.draw import Array, Draw
 from egraph.soundness.knowledge import Knowledge, shown
 from egraph.soundness.model import (
     APPROXIMATIONS,
@@ -28,6 +28,7 @@ from egraph.soundness.model import (
     evaluate,
     flips_signs,
     nudged,
+    several,
     tiles,
     undefined,
 )
@@ -47,26 +48,6 @@ Bound = Datum | int
 @cache
 def _classes() -> dict[str, type[TileOp]]:
     return {cls.info.mnemonic: cls for cls in OPS.values() if issubclass(cls, TileOp)}
-
-
-_ARITHMETIC: dict[str, Callable[[int, int], int]] = {
-    "+": lambda a, b: a + b,
-    "-": lambda a, b: a - b,
-    "*": lambda a, b: a * b,
-    "/": lambda a, b: _quotient(a, b),
-    "%": lambda a, b: a - b * _quotient(a, b),
-    "&": lambda a, b: a & b,
-    "|": lambda a, b: a | b,
-    "^": lambda a, b: a ^ b,
-    "<<": lambda a, b: a << b if 0 <= b < 64 else 1 << 70,
-    ">>": lambda a, b: a >> b if 0 <= b < 64 else 1 << 70,
-    "min": min,
-    "max": max,
-}
-
-
-def _quotient(a: int, b: int) -> int:
-    return abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)
 
 
 @dataclass(frozen=True)
@@ -142,7 +123,7 @@ class World:
             return self.fact(form)
         if form.head == "log2":
             return self.integer(form.items[1]).bit_length() - 1
-        if form.head in _ARITHMETIC:
+        if form.head in meaning.ARITHMETIC:
             return self._calculate(form)
         raise NotCovered(f"({form.head} ...) has no meaning on tiles")
 
@@ -158,7 +139,7 @@ class World:
         left, right = (self.integer(a) for a in form.items[1:])
         if form.head in ("/", "%") and right == 0:
             raise Reject
-        found = _ARITHMETIC[form.head](left, right)
+        found = meaning.ARITHMETIC[form.head](left, right)
         if not -(1 << 63) <= found < 1 << 63:
             raise Reject  # egglog's arithmetic is checked: no match
         return found
@@ -557,7 +538,7 @@ class World:
             found = table[self.integer(item)]
             return list(found) if many else [found]
         if many:
-            drawn = _several(signature.mnemonic, types)
+            drawn = several(signature.mnemonic, types)
         else:
             drawn = [self.random.result_type(signature.mnemonic, types, attributes)]
         chosen.append((item, table.id(tuple(drawn) if many else drawn[0])))
@@ -586,8 +567,9 @@ class World:
         parts: list[str] = []
         for name, value in self.env.items():
             if isinstance(value, Datum):
-                data: Any = shown(value.data) if isinstance(value.data, np.ndarray) else value.data
-                parts.append(f"{name} = {value.type} {data}")
+                data: Any = value.data
+                tile = isinstance(data, np.ndarray)
+                parts.append(f"{name} = {value.type} {shown(cast(Array, data)) if tile else data}")
             else:
                 parts.append(f"{name} = {value}")
         return "sample: " + ", ".join(parts)
@@ -602,12 +584,3 @@ def _same_name(left: Sexpr, right: Sexpr) -> bool:
 
 def _number(text: str) -> int | None:
     return int(text) if text.lstrip("-").isdigit() else None
-
-
-def _several(mnemonic: str, types: list[Type | None]) -> list[Type]:
-    """Result types of an operation with several results."""
-    if mnemonic == "load_ptr_tko" and isinstance(types[0], TileType) and isinstance(types[0].element, PointerType):
-        return [TileType(types[0].shape, types[0].element.pointee), TOKEN]
-    if mnemonic in ("get_tile_block_id", "get_num_tile_blocks"):
-        return [TileType((), I32)] * 3
-    raise NotCovered(f"'{mnemonic}' has no value outside of a kernel")

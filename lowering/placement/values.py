@@ -91,10 +91,14 @@ def _known(head: str, operands: Sequence[Any], columns: Sequence[int]) -> Datum:
 def _key(data: Any) -> Any:
     """What tells a value from another: of a tile its bits."""
     if isinstance(data, np.ndarray):
-        bits: Array = np.asarray(data)
+        bits = cast(Array, data)
         return (bits.dtype.name, bits.shape, bits.tobytes())
-    several = isinstance(data, tuple) and all(isinstance(each, Datum) for each in cast(tuple[Any, ...], data))
-    return tuple([_key(each.data) for each in cast(tuple[Datum, ...], data)]) if several else data
+    items = cast(tuple[Any, ...], data) if isinstance(data, tuple) else ()
+    return tuple([_key(each.data) for each in items]) if _all_values(items) else cast(Any, data)
+
+
+def _all_values(items: tuple[Any, ...]) -> bool:
+    return bool(items) and all(isinstance(each, Datum) for each in items)
 
 
 def _scalar(key: Any) -> Datum:
@@ -209,9 +213,8 @@ def held_each(world: PlacedWorld, value: Datum, layout_id: int) -> Held:
 
 def is_list(value: Datum) -> bool:
     """Is it a list of tiles, or several results?"""
-    if value.type is not None or not isinstance(value.data, tuple):
-        return False
-    return all(isinstance(each, Datum) for each in cast(tuple[Any, ...], value.data))
+    data: Any = value.data
+    return value.type is None and isinstance(data, tuple) and (not data or _all_values(cast(tuple[Any, ...], data)))
 
 
 def layout_of(value: Datum) -> Datum:

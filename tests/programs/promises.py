@@ -20,8 +20,40 @@ PLACES = {
     "after-continue": "for %i in (%zero to %three, step %one) : tile<i32> {{ if %always {{ continue }}\n{0} }}",
     "after-break": "loop {{ if %always {{ break }}\n{0} }}",
     "nested": "for %i in (%zero to %three, step %one) : tile<i32> {{ if %never {{\n{0} }} }}",
+    "no-trip-unsigned": "for unsigned %i in (%five to %three, step %one) : tile<i32> {{\n{0} }}",
+    "no-trip-in-a-loop": """for %i in (%zero to %three, step %one) : tile<i32> {{
+        for %j in (%zero to %none, step %one) : tile<i32> {{\n{0} }} }}""",
+    "loop-in-a-branch": "if %never {{ for %i in (%zero to %three, step %one) : tile<i32> {{\n{0} }} }}",
+    "loop-in-a-branch-in-a-loop": """for %i in (%zero to %three, step %one) : tile<i32> {{ if %never {{
+        for %j in (%zero to %three, step %one) : tile<i32> {{\n{0} }} }} }}""",
+    "after-the-first-trip": """for %i in (%zero to %one, step %one) : tile<i32> {{
+        %first = cmpi equal %i, %zero, signed : tile<i32> -> tile<i1>
+        if %first {{ continue }}\n{0} }}""",
+    "after-an-inner-break": """for %i in (%zero to %three, step %one) : tile<i32> {{
+        loop {{ if %always {{ break }}\n{0} }} }}""",
+    "after-return-in-a-branch": "if %always {{ if %always {{ return }}\n{0} }}",
+    "else-in-a-loop": """for %i in (%zero to %three, step %one) : tile<i32> {{
+        if %always {{ }} else {{\n{0} }} }}""",
+    "else-of-then": "if %always {{ if %always {{ }} else {{\n{0} }} }}",
+    "then-of-never": "if %never {{ if %always {{\n{0} }} }}",
 }
 """Where an execution with `none` = 0 makes no promise."""
+
+JOINED = {
+    "merged-branches": """%m = if %never -> (tile<i32>) {{\n{0}
+        yield %b : tile<i32> }} else {{
+        %a1 = muli %v, %twelve : tile<i32>
+        %b1 = addi %a1, %five : tile<i32>
+        yield %b1 : tile<i32> }}
+        %q = divi %m, %twelve signed rounding<zero> : tile<i32>
+        %tq = store_ptr_tko weak %y1, %q token = %t1 : tile<ptr<i32>>, tile<i32> -> token""",
+    "carried-through-no-trip": """%m = for %i in (%zero to %none, step %one) : tile<i32>
+        iter_values(%c0 = %p2) -> (tile<i32>) {{\n{0}
+        continue %c : tile<i32> }}
+        %q = maxi %m, %zero signed : tile<i32>
+        %tq = store_ptr_tko weak %y2, %q token = %t2 : tile<ptr<i32>>, tile<i32> -> token""",
+}
+"""What a promise is made of leaves its region, where it meets the same without a promise; a probe is stored again."""
 
 PROMISED = """%a = muli %v, %twelve overflow<no_signed_wrap> : tile<i32>
     %b = addi %a, %five overflow<no_wrap> : tile<i32>
@@ -65,7 +97,7 @@ def text(place: str) -> str:
     {lines}
     %never = cmpi not_equal %none, %zero, signed : tile<i32> -> tile<i1>
     %always = cmpi equal %none, %zero, signed : tile<i32> -> tile<i1>
-    {PLACES[place].format(PROMISED)}
+    {(PLACES | JOINED)[place].format(PROMISED)}
     return }} }}"""
 
 
@@ -79,7 +111,7 @@ def expected(x: Any, y: Any, v: int, w: int, none: int) -> dict[int, Any]:
     return {0: x, 1: np.array(probes, np.int32)}
 
 
-for where in PLACES:
+for where in PLACES | JOINED:
     add(
         Program(
             f"promise-{where}",
