@@ -21,6 +21,7 @@ from ir.core import Block, Builder, Op, Value
 from ir.dialects import arith, nv_tileas, scf
 from ir.types import I1, I32
 from lowering.schedule.first_fills import begin_before_wait
+from lowering.schedule.live import refuse_deadlock
 from lowering.schedule.passed import passed_over
 from lowering.schedule.publish import publish
 from lowering.schedule.scratch import scratch_of
@@ -52,7 +53,10 @@ class Held:
 
 
 def lower_pipelines(func: nv_tileas.Func, target: Target) -> nv_tileas.Func:
-    """Lower a kernel in place; its regions have been verified."""
+    """Lower a kernel in place; its regions have been verified. Raises TileError, located, where agents would wait for
+    one another for ever.
+    """
+    refuse_deadlock(func)
     lowering = _Lowering(func, target)
     lowering.block(func.body.block)
     lowering.finish()

@@ -366,9 +366,10 @@ class Pricer:
         elif view.padding not in (None, "zero"):
             return None  # asynchronous copies fill in zeros out of bounds
         elif node.mechanism == placed.Mechanism.TMA:
-            # outside of loops the agent that fills rings brings it; without one it has nothing to hide it
+            # outside of loops the agent that fills rings brings it, or after all threads where it cannot
             value, array = (self.owner[cls][0] for cls in (node.cls, node.view))
-            brought = value in self.ahead if site.looped else self.ahead.boxed(self.without_tma)
+            threads = site.looped or self.async_copy(view, shared, node.bytes, node.inside, site.warps) is not None
+            brought = value in self.ahead if site.looped else threads and self.ahead.boxed(self.without_tma)
             usable = brought and value not in self.without_tma and self.host.maps(array)
             cost = self.box_copy(view, shared) if usable else None
         else:

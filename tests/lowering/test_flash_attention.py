@@ -64,3 +64,10 @@ def test_without_what_hopper_adds(forbid: str, absent: str, present: str) -> Non
     assert case.outside_untouched(found)
     made = assemble(kernel.ptx, "sm_90a")
     assert (made.spill_stores, made.stack, made.infos) == (0, 0, ())
+
+
+def test_sums_begin_with_zero_once() -> None:
+    """Both ways out of the test whether the loop runs begin with the same numbers in the same registers."""
+    zeros = re.findall(r"mov\.b32 (%f\d+), 0f00000000;", compiled("sm_90a").ptx)
+    assert len(zeros) >= 32
+    assert len(zeros) == len(set(zeros))

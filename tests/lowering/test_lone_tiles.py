@@ -12,15 +12,15 @@ import pytest
 from runtime.simulator import SimulatorError
 from tests.programs.program import FAR_APART, Program, check, interpret, random, simulate
 from tilesat.execution import largest_error
-from tilesat.fuzz.writer import Writer
+from tilesat.fuzz.writer import Tile, Writer
 from tilesat.kernel import Kernel
 
 M, N, K, STEPS = 64, 64, 64, 3
 
 
-def sums(stored: bool = False) -> Program:
+def sums(stored: bool = False, branch: bool = False) -> Program:
     """D = sum of (A_0 + A_1) B_j, with both tiles of A loaded before the loop; `stored`: the second has been doubled by
-    this kernel.
+    this kernel; `branch`: all of it is one side of a branch.
     """
 
     def source() -> str:
@@ -28,13 +28,19 @@ def sums(stored: bool = False) -> Program:
         w.promise(a=16, b=16, d=16, n=1)
         left = w.view(w.a, [2 * M, K], [K, 1], [M, K])
         right = w.view(w.b, [w.n * K, N], [N, 1], [K, N])
-        first = w.load(left, 0, 0)
-        token = w.store(w.load(left, 1, 0) * 2.0, left, 1, 0) if stored else None
-        second = w.load(left, 1, 0, token=token)
-        with w.loop(0, w.n, carried=[w.const(0.0, "f32", M, N)]) as loop:
-            b = w.load(right, loop.counter, 0)
-            loop.values = [w.dot(second, b, w.dot(first, b, loop.values[0]))]
-        w.store(loop.values[0], w.view(w.d, [M, N], [N, 1], [M, N]), 0, 0)
+
+        def total() -> Tile:
+            first = w.load(left, 0, 0)
+            token = w.store(w.load(left, 1, 0) * 2.0, left, 1, 0) if stored else None
+            second = w.load(left, 1, 0, token=token)
+            with w.loop(0, w.n, carried=[w.const(0.0, "f32", M, N)]) as loop:
+                b = w.load(right, loop.counter, 0)
+                loop.values = [w.dot(second, b, w.dot(first, b, loop.values[0]))]
+            return loop.values[0]
+
+        zero = w.const(0.0, "f32", M, N)
+        found = w.branch(w.n > 0, lambda: [total()], lambda: [zero])[0] if branch else total()
+        w.store(found, w.view(w.d, [M, N], [N, 1], [M, N]), 0, 0)
         return w.text()
 
     def arguments() -> list[Any]:
@@ -44,7 +50,7 @@ def sums(stored: bool = False) -> Program:
         a, b = a.astype(np.float64).reshape(2, M, K), b.astype(np.float64).reshape(n, K, N)
         return {2: (a[0] + a[1] * (2.0 if stored else 1.0)) @ b.sum(0)}
 
-    return Program(f"sums-{stored}", source, arguments, (1,), expected, 4e-3)
+    return Program(f"sums-{stored}-{branch}", source, arguments, (1,), expected, 4e-3)
 
 
 @cache
@@ -70,6 +76,13 @@ def test_the_producer_brings_both(target: str) -> None:
 
 def test_what_this_kernel_has_stored_its_threads_bring() -> None:
     assert threads_copy(compiled(True, "sm_90a"))
+
+
+def test_in_a_branch_threads_bring_them() -> None:
+    """The agents' code is one region only where everything behind the tile is."""
+    kernel = check(sums(branch=True), "sm_90a")
+    assert threads_copy(kernel)
+    assert "setmaxnreg" in kernel.ptx
 
 
 @pytest.mark.parametrize("which", [0, 1])
