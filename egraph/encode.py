@@ -49,8 +49,7 @@ class Program:
     source: dict[int, Op] = field(default_factory=dict[int, Op])
     bodies: list[Body] = field(default_factory=list[Body])
     numbers: dict[Value, int] = field(default_factory=dict[Value, int])
-    factors: dict[ct.MmaFScaled, tuple[int, int]] = field(default_factory=dict[ct.MmaFScaled, tuple[int, int]])
-    """Numbers of the factors of block-scaled products as instructions take them: f8, or bytes of two f4."""
+    factors: dict[Op, tuple[int, ...]] = field(default_factory=dict[Op, tuple[int, ...]])  # of block-scaled products
 
     def number_of(self, value: Value) -> int:
         """The number of a source value."""
@@ -268,11 +267,10 @@ class _Encoder:
 
     def scaled(self, op: ct.MmaFScaled, into: skeleton.Region) -> None:
         """The factors of a block-scaled product beside their scales."""
-        ops, factors = of_bytes(op) or ([], (op.lhs, op.rhs))
+        ops, factors = of_bytes(op) or ((), (op.lhs, op.rhs))
         for each in ops:
             self.operation(each, into)
-        left, right = (self.numbers[factor] for factor in factors)
-        self.program.factors[op] = (left, right)
+        self.program.factors[op] = tuple(self.numbers[each] for each in factors)
 
     @property
     def believed(self) -> bool:

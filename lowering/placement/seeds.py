@@ -30,8 +30,10 @@ def seed(program: Program, oracle: LayoutOracle) -> dict[str, list[Row]]:
     rows["r.accumulated"] = [(number,) for number in accumulated(program)] if tensor else []
     rows["r.read"] = [(number,) for number in read_alone(program)] if tensor else []
     rows["r.rescaled"] = [*rescaled(program)] if tensor else []
-    others = {op: map(program.number_of, (op.acc, op.lhs_scale, op.rhs_scale)) for op in program.factors}
-    rows["r.scaled"] = [(program.number_of(op.result), *program.factors[op], *others[op]) for op in others]
+    numbers = (
+        (factors, *map(program.number_of, (*op.results, *op.operands[2:]))) for op, factors in program.factors.items()
+    )
+    rows["r.scaled"] = [(result, *factors, *others) for factors, result, *others in numbers]
     rows["r.held"] = [(number,) for number in held(program, left=tensor)]
     rows["r.runs"] = [(number,) for number in runs(program)]
     for id, kind in oracle.interner.types.items():

@@ -407,10 +407,8 @@ class Expander:
 
     def dot(self, op: nv_tileas.Dot) -> None:
         """A matrix product by its atom."""
-        *batch, m, k = tensor_of(op.a).shape
-        n = tensor_of(op.b).shape[-1]
-        warpgroup = wgmma_named(op.atom)
-        if warpgroup is not None:
+        (*batch, m, k), n = tensor_of(op.a).shape, tensor_of(op.b).shape[-1]
+        if (warpgroup := wgmma_named(op.atom)) is not None:
             left = self.values[op.a] if isinstance(self.values[op.a], SharedTile) else self.tile(op.a)
             right = self._as(op.b, SharedTile)
             self.values[op.result] = agents.product(self, op, warpgroup, left, right, self.tile(op.c), (m, n, k))
