@@ -54,9 +54,9 @@ def test_options_of_compile_are_options_of_passes(capsys: pytest.CaptureFixture[
 @pytest.mark.parametrize(
     ("stop", "passes"),
     [
-        ("decode", 16),
-        ("tileas-materialize-schedule", 13),
-        ("optimize-execution-unit-mapping", 10),
+        ("decode", 17),
+        ("tileas-materialize-schedule", 14),
+        ("optimize-execution-unit-mapping", 11),
         ("rematerialize", 4),
     ],
 )
