@@ -245,6 +245,11 @@ def test_loops_in_skewed_orders(target: str, order: str) -> None:
     assert error(in_a_loop(4, target), looped(7), schedule=order) < ERROR
 
 
+def test_loops_are_explained() -> None:
+    """Without a search for schedules, which would take minutes."""
+    assert "CTAs of the cluster wait for each other in it" in in_a_loop(4).compiled.explain()
+
+
 @pytest.mark.parametrize("resident", [2, 8])
 def test_persistent_clusters(resident: int) -> None:
     kernel = compiled(1024, 2, persistent="static")
