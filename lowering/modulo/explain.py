@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from string import ascii_lowercase, ascii_uppercase
 
+from egraph.skeleton import For, Store
+from ir.dialects.nv_tileas_cluster import Exchange, Meet
 from lowering.decode import decode
 from lowering.modulo.ahead import Prediction, choose, predictions
 from lowering.modulo.graph import Schedule
@@ -35,7 +37,17 @@ def schedules(selection: Selection) -> Iterator[str]:
         yield f"  loop at {loop.item.op.location}: {loop.cycles:.0f} cycles an iteration where nothing overlaps"
         if loop.item.loop in made:
             yield f"    {early_product(made[loop.item.loop])}"
+        if meets(loop.item):
+            yield "    CTAs of the cluster wait for each other in it: no schedule is looked for"
+            continue
         yield from (f"    {line}" for line in lines(search(loop.graph)))
+
+
+def meets(loop: For) -> bool:
+    """Do the CTAs of a cluster wait for each other in a loop? Delays of hundreds of cycles make the search for its
+    schedule take minutes, and say what it would.
+    """
+    return any(isinstance(item, Store) and isinstance(item.op, Exchange | Meet) for item in loop.body.walk())
 
 
 def masks(selection: Selection) -> Iterator[str]:

@@ -14,6 +14,7 @@ from functools import cached_property
 from egraph import leaves, placed
 from egraph.skeleton import For, If, Store
 from egraph.term import Node, Term
+from ir.dialects.nv_tileas_cluster import Exchange, Meet
 from lowering.cost import Cost, units_of
 from lowering.decode.needs import Needs
 from lowering.loops import paths
@@ -218,8 +219,9 @@ class _Body:
         made = {(n.item, n.index): cls for cls, n in self.nodes.items() if isinstance(n, leaves.ItemResult)}
         for item in items:
             cycles = prices.get(item.item, 0.0)
-            number = self.add(f"{item.op.name.split('.')[-1]} line {item.op.location.line}",
-                              Cost(memory=cycles, parts=(("global", cycles),)), 0.0, False, False)  # fmt: skip
+            told = isinstance(item.op, Exchange | Meet)  # it waits, and no unit is busy
+            cost = Cost(latency=cycles) if told else Cost(memory=cycles, parts=(("global", cycles),))
+            number = self.add(f"{item.op.name.split('.')[-1]} line {item.op.location.line}", cost, 0.0, False, False)
             found.append((item, number))
             self.numbers |= {cls: number for (owner, _), cls in made.items() if owner == item.item}
             if before is not None:

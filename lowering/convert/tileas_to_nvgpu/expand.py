@@ -189,8 +189,7 @@ class Expander:
             return
         item = op.value.item
         value = self.emitter.constant(item, kind.element)
-        registers = Computed(self.emitter, layout, kind.element, lambda _: value)
-        self.values[op.result] = registers
+        self.values[op.result] = Computed(self.emitter, layout, kind.element, lambda _: value)
 
     def get_global(self, op: nv_tileas.GetGlobal) -> None:
         """The base of a module's array."""
@@ -226,8 +225,7 @@ class Expander:
         if not isinstance(result.type, TensorType):
             self.values[result] = source.scalar(0)
             return
-        numbers = range(source.count)
-        self.values[result] = Renamed(self.emitter, layout_of(result), result.type.element, source, numbers)
+        self.values[result] = Renamed(self.emitter, layout_of(result), result.type.element, source, range(source.count))
 
     def addptr(self, op: nv_tileas.AddPtr) -> None:
         """Pointer plus offset."""
