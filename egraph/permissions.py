@@ -15,9 +15,9 @@ NSZ, CONTRACT, REASSOC, ARCP, AFN, FTZ, NNAN, NINF = range(8)
 """What rules ask for as `(allow n)`: the flags of LLVM's fast-math (Language Reference, Fast-Math Flags) but for
 FTZ: subnormal operands and results of any operation may become zero, as by .ftz (PTX ISA, floating-point instructions).
 """
-FAST_EXP, FTZ_FUNCTIONS, FULL_DIV, FAST_SQRT = range(8, 12)
+FAST_EXP, FTZ_FUNCTIONS, FULL_DIV, FAST_SQRT, RECIPROCAL = range(8, 13)
 """Parts of AFN and FTZ that Triton takes: exp as ex2.approx(x log2 e); exp2, sqrt and rsqrt that flush subnormals;
-div.full; sqrt.approx."""
+div.full; sqrt.approx. RECIPROCAL is the part of ARCP that is about quotients which round as IEEE says."""
 
 USCALE = 12
 """Scales of f8E4M3FN have no sign: what tensor cores read as ue4m3 (PTX ISA, mma with .block_scale; NVFP4)."""
@@ -31,8 +31,8 @@ GRANTS: Mapping[str, frozenset[int]] = {
     "nsz": frozenset({NSZ}),
     "contract": frozenset({CONTRACT}),
     "reassoc": frozenset({REASSOC}),
-    "arcp": frozenset({ARCP}),
-    "afn": frozenset({ARCP, AFN, FAST_EXP, FULL_DIV, FAST_SQRT}),
+    "arcp": frozenset({ARCP, RECIPROCAL}),
+    "afn": frozenset({ARCP, AFN, FAST_EXP, FULL_DIV, FAST_SQRT, RECIPROCAL}),
     "ftz": frozenset({FTZ, FTZ_FUNCTIONS}),
     "nnan": frozenset({NNAN}),
     "ninf": frozenset({NINF}),
@@ -41,12 +41,17 @@ GRANTS: Mapping[str, frozenset[int]] = {
 }
 """What each name allows."""
 
+SUPERSEDED: Mapping[int, frozenset[int]] = {AFN: frozenset({FAST_EXP, FULL_DIV, RECIPROCAL})}
+"""What a permission leaves without use: of AFN's own rules one gives the same code or less. div.approx is less than
+div.full, and its reciprocal less than one that rounds; exp2(x log2 e) is rounding<approx>, its product apart."""
+
 
 def granted(names: Iterable[str]) -> frozenset[int]:
-    """What names allow together. Raises TileError for a permission that there is not."""
+    """What names allow together, less what is of no use then. Raises TileError for a permission that there is not."""
     given = tuple(names)
     check_permissions(given)
-    return frozenset[int]().union(*(GRANTS[name] for name in given))
+    found = frozenset[int]().union(*(GRANTS[name] for name in given))
+    return found.difference(*(less for code, less in SUPERSEDED.items() if code in found))
 
 
 def allowed(names: Iterable[str]) -> list[tuple[int]]:

@@ -149,7 +149,7 @@ ESSENTIAL = [
     ("exponential/flush", "(floating t 32)"),
     ("exponential/scale-into-difference", "(allow 2)"),
     ("exponential/scale-into-factor", "(allow 2)"),
-    ("quotient/by-reciprocal", "(allow 3)"),
+    ("quotient/by-reciprocal", "(allow 12)"),
     ("quotient/full-range", "(floating t 32)"),
     ("quotient/reciprocal-root", "(float_is k 1)"),
     ("integer/div-to-shift", "(>= (low x) 0)"),
