@@ -15,9 +15,9 @@ from dataclasses import dataclass
 from ir.core import WRITE, Op, UnsupportedError, Value
 from ir.dialects import cuda_tile as ct
 from ir.types import TileType
+from lowering.clusters.exchanged import may_be_exchanged
 from lowering.clusters.order import EFFECTS, alone
 from lowering.clusters.rewrite import halved, ranked
-from lowering.clusters.told import may_be_told
 from lowering.slicing.cuts import Cuts, find_cuts, is_splat, nothing
 from lowering.slicing.fit import largest
 from lowering.targets import Feature, Target
@@ -103,7 +103,7 @@ def cut(entry: ct.Entry, values: Sequence[Value], known: Cuts | None, product: b
     """
     shape = values[0].type.shape if isinstance(values[0].type, TileType) else ()
     dims = sorted((dim for dim, size in enumerate(shape) if size >= 2 * LEAST[product]), key=lambda dim: -shape[dim])
-    for joined in (nothing, may_be_told):
+    for joined in (nothing, may_be_exchanged):
         for dim in dims:
             found = find_cuts(entry, values, dim, 2, known, apart=True, joined=joined)
             if found is not None:

@@ -16,8 +16,8 @@ from ir.core import Block, Builder, Op, Region, Type, Value
 from ir.dialects import cuda_tile as ct
 from ir.dialects.nv_tileas import Exchange, Meet, PartialSum
 from ir.types import I1, I32, FloatType, PartitionViewType, TileType, TokenType
+from lowering.clusters.exchanged import exchanged
 from lowering.clusters.order import alone, crosses
-from lowering.clusters.told import told
 from lowering.rewriting import Rewriter, constant
 from lowering.slicing.cuts import Cuts, Dim, is_splat
 
@@ -117,8 +117,8 @@ class _Ranked(Rewriter):
 
 
 class _Halved(Rewriter):
-    """Tiles that are cut, by halves; `bit` says which, number `place` of the rank. What an exchange tells already is
-    told more CTAs.
+    """Tiles that are cut, by halves; `bit` says which, number `place` of the rank. What an exchange hands on already goes
+    to more CTAs.
     """
 
     def __init__(self, entry: ct.Entry, cuts: Cuts, place: int, bit: Value):
@@ -180,8 +180,8 @@ class _Halved(Rewriter):
         """
         if dim is None:
             return plus(tile, self.others(tile, b), b)
-        kept, told = self.choose(part(tile, dim, 0, b), part(tile, dim, 1, b), b)
-        return plus(kept, self.others(told, b), b)
+        kept, given = self.choose(part(tile, dim, 0, b), part(tile, dim, 1, b), b)
+        return plus(kept, self.others(given, b), b)
 
     def others(self, tile: Value, b: Builder) -> Value:
         """What the CTA of the other bit holds of a tile."""
@@ -201,7 +201,7 @@ class _Halved(Rewriter):
 
     def tell(self, results: Sequence[Value], values: Sequence[Value], among: int, fold: ct.Reduce, b: Builder) -> None:
         """Results of which each CTA has folded a part."""
-        self.bind(results, told(values, among, fold, b))
+        self.bind(results, exchanged(values, among, fold, b))
 
     def made(self, op: Op, operands: Sequence[Value], b: Builder) -> None:
         """The operation anew, its results halves where they are cut."""
@@ -297,9 +297,9 @@ class _Halved(Rewriter):
         values = [result for result in used if not isinstance(result.type, TokenType)]
         if values:
             kinds = [value.type for value in values for _ in range(2)]
-            told = b.add(Exchange, *[self.new[value] for value in values], types=kinds, segments=(len(values), 0, 0),
+            made = b.add(Exchange, *[self.new[value] for value in values], types=kinds, segments=(len(values), 0, 0),
                          among=1 << self.place)  # fmt: skip
-            self.new.update(zip(values, told.results[::2], strict=True))
+            self.new.update(zip(values, made.results[::2], strict=True))
 
     def narrowed(self, kind: Type, dim: Dim) -> Type:
         """The type of a half."""

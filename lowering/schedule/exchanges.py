@@ -37,7 +37,7 @@ class Exchanges:
         """An exchange with a place; in a loop with one for each of two rounds. Its results."""
         rounds = nv_tileas.ExchangeType(2 if looped else 1)
         place = agents.common.add(
-            nv_tileas.CreateExchange, types=[rounds], ctas=op.ctas, parts=op.parts, bytes=told_bytes(values),
+            nv_tileas.CreateExchange, types=[rounds], ctas=op.ctas, parts=op.parts, bytes=sent_bytes(values),
             warps=warps,
         )  # fmt: skip
         b.location = op.location
@@ -77,7 +77,7 @@ def places(values: Sequence[Value]) -> list[int]:
     return found
 
 
-def told_bytes(values: Sequence[Value]) -> int:
+def sent_bytes(values: Sequence[Value]) -> int:
     """Bytes of what one CTA tells another, for which there is a place in any case."""
     if not values:
         return GRAIN

@@ -1,12 +1,12 @@
 """Exchanges between the CTAs of a cluster: each stores its values to the shared memory of all and arrives at a barrier
-there; who has seen all arrivals at its own barrier reads what it was told.
+there; who has seen all arrivals at its own barrier reads what was sent to it.
 
     store     to the place of this CTA's rank in each CTA that takes part, st.shared::cluster on mapa of an address
     arrive    the lanes of a warp meet, then one lane for each CTA arrives there, with release at the cluster's scope
     wait      for the arrivals of all warps of all CTAs, with acquire at the cluster's scope
     read      own shared memory
 
-In a loop rounds take two places in turn, with a barrier each. Who arrives in round n + 1 has read what it was told in
+In a loop rounds take two places in turn, with a barrier each. Who arrives in round n + 1 has read what was sent to it in
 round n, and has waited for nothing that comes later; so who has waited for round n + 1 may write again where round n
 was told. Its arrival in round n + 2 comes behind each other warp's in round n too, since the wait between acquires what
 that released: no arrival counts for the wrong phase. Nor need a CTA wait for others before it ends: what they do to its
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 @dataclass
 class Place:
-    """Where a CTA is told something: the barriers of its rounds, and what is behind them."""
+    """Where a CTA is sent something: the barriers of its rounds, and what is behind them."""
 
     op: nv_tileas.CreateExchange
     barriers: Value
@@ -89,7 +89,7 @@ def exchange(x: Expander, op: nv_tileas.Exchange) -> None:
         for rank in range(place.op.parts):
             source = emitter.pointer(own, None, 1, rank * place.op.bytes + offset)
             read = SharedVectors(emitter, tile.layout, tile.element, source, shared_layout(tile))
-            read.force()  # what comes next may be told at this place again
+            read.force()  # what comes next may be sent to this place again
             result = next(results)
             x.values[result] = read if isinstance(result.type, TensorType) else read.scalar(0)
 

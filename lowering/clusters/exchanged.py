@@ -19,7 +19,7 @@ from ir.types import I1, IntType, TileType
 BYTE = 8  # bits; of narrower elements but predicates none has an address
 
 
-def may_be_told(op: Op, dim: int) -> bool:
+def may_be_exchanged(op: Op, dim: int) -> bool:
     """Is `dim` what a reduction folds, and can its region combine whole tiles?"""
     if not isinstance(op, ct.Reduce) or dim != op.dim:
         return False
@@ -34,11 +34,11 @@ def may_be_told(op: Op, dim: int) -> bool:
 
 
 def is_number(kind: object) -> bool:
-    """Has an element a size that is moved by itself? Pointers are not told."""
+    """Has an element a size that is moved by itself? Pointers are not."""
     return isinstance(kind, IntType) or hasattr(kind, "width")
 
 
-def told(values: Sequence[Value], among: int, fold: ct.Reduce, b: Builder) -> list[Value]:
+def exchanged(values: Sequence[Value], among: int, fold: ct.Reduce, b: Builder) -> list[Value]:
     """What the CTAs whose ranks differ in bits `among` hold of some values, in the order of their ranks: of each value
     half as many, since the halves that differ in the highest bit are combined.
     """
