@@ -117,8 +117,8 @@ class _Ranked(Rewriter):
 
 
 class _Halved(Rewriter):
-    """Tiles that are cut, by halves; `bit` says which, number `place` of the rank. What an exchange hands on already goes
-    to more CTAs.
+    """Tiles that are cut, by halves; `bit` says which, number `place` of the rank. What an exchange hands
+    on already goes to more CTAs.
     """
 
     def __init__(self, entry: ct.Entry, cuts: Cuts, place: int, bit: Value):

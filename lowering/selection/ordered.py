@@ -13,7 +13,7 @@ from ir.types import BF16, TileType
 from lowering.cost import Cost
 from lowering.layouts.access import global_access
 from lowering.layouts.elements import element_bytes
-from lowering.schedule.exchanges import told_bytes
+from lowering.schedule.exchanges import sent_bytes
 from lowering.selection.choices import BRANCH, Alternative, StoreChoice
 from lowering.targets import Feature
 
@@ -70,7 +70,7 @@ def told(s: Selector, item: Store, trips: float) -> list[Alternative]:
     op = cast(Exchange, item.op)
     first, found = s.frozen.class_of(item.operands[0]), list[Alternative]()
     rounds = ROUNDS if s.loop_of(s.frozen.class_of(item.results[0])) >= 0 else 1
-    size = rounds * op.parts * told_bytes(op.values)
+    size = rounds * op.parts * sent_bytes(op.values)
     for layout in [layout for wanted, layout in s.frozen.at if wanted == first]:
         children = [s.at(k, layout) for k in item.operands]
         if None not in children:

@@ -6,12 +6,13 @@ there; who has seen all arrivals at its own barrier reads what was sent to it.
     wait      for the arrivals of all warps of all CTAs, with acquire at the cluster's scope
     read      own shared memory
 
-In a loop rounds take two places in turn, with a barrier each. Who arrives in round n + 1 has read what was sent to it in
-round n, and has waited for nothing that comes later; so who has waited for round n + 1 may write again where round n
-was told. Its arrival in round n + 2 comes behind each other warp's in round n too, since the wait between acquires what
-that released: no arrival counts for the wrong phase. Nor need a CTA wait for others before it ends: what they do to its
-shared memory comes before the arrivals that each of its warps has waited for. Source: PTX ISA 8.8, memory consistency
-model (release and acquire patterns, causality order), mbarrier.arrive and try_wait; the seeds' DSMEM handshake.
+In a loop rounds take two places in turn, with a barrier each. Who arrives in round n + 1 has read what was sent to it
+in round n, and has waited for nothing that comes later; so who has waited for round n + 1 may write again where round
+n was written. Its arrival in round n + 2 comes behind each other warp's in round n too, since the wait between
+acquires what that released: no arrival counts for the wrong phase. Nor need a CTA wait for others before it ends:
+what they do to its shared memory comes before the arrivals that each of its warps has waited for. Source: PTX ISA
+8.8, memory consistency model (release and acquire patterns, causality order), mbarrier.arrive and try_wait; the
+seeds' DSMEM handshake.
 """
 
 from __future__ import annotations
