@@ -216,18 +216,24 @@ class Decoder:
         self.builder.location = item.op.location
 
     def barrier_behind(self, accesses: Accesses, depth: int) -> None:
-        """A barrier at the end of a scope if one of these accesses is open there."""
+        """A barrier at the end of a scope if one of these accesses is open there. What tensor copies store stays open
+        where it was not waited for: threads that meet know nothing of it.
+        """
         scope = self.scopes[depth]
         if accesses & scope.open:
-            self.stores_written(accesses, depth)
+            left = scope.open & self.staged
+            if self.stores_written(accesses, depth):
+                left = set[int]()
             scope.builder.add(nv_tileas.Barrier, types=())
-            scope.open.clear()
+            scope.open.intersection_update(left)
 
-    def stores_written(self, accesses: Accesses, depth: int) -> None:
-        """Tensor stores that are open in a scope, if they are among these accesses, have written memory."""
+    def stores_written(self, accesses: Accesses, depth: int) -> bool:
+        """All tensor stores that are open in a scope have written memory, if one is among these accesses; says so."""
         scope = self.scopes[depth]
-        if accesses & scope.open & self.staged:
+        found = bool(accesses & scope.open & self.staged)
+        if found:
             scope.builder.add(nv_tileas.StoreWait, types=())
+        return found
 
     def release(self) -> None:
         """At the end of the innermost block nobody uses the memory that was asked for there any more."""

@@ -100,6 +100,16 @@ def in_place(w: Writer, view: Any) -> None:
     w.store(value.reshape(128, 32).T.reshape(32, 128), y, 0, 0, token=token)
 
 
+def past_another_barrier(w: Writer, view: Any) -> None:
+    """A load of what was stored before threads met for another tile's sake."""
+    y = view(w.y)
+    first = w.store(w.load(view(w.x), 0, 0) * 0.5, y, 0, 0)
+    value, token = w.load_token(y, 1, 0)
+    w.store(value.reshape(128, 32).T.reshape(32, 128), y, 1, 0, token=token)
+    back, token = w.load_token(y, 0, 0, token=first)
+    w.store(back.reshape(128, 32).T.reshape(32, 128), y, 0, 0, token=token)
+
+
 def round_the_loop(w: Writer, view: Any) -> None:
     """An iteration loads what the one before stored."""
     y = view(w.y)
@@ -141,6 +151,7 @@ PROGRAMS = {
     "twice": pairs(twice),
     "then a load": pairs(then_load),
     "in place": pairs(in_place),
+    "past another barrier": pairs(past_another_barrier),
     "round the loop": pairs(round_the_loop),
     "after pointers": pairs(after_pointers),
     "in a branch": pairs(in_a_branch),
