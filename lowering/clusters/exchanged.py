@@ -1,4 +1,4 @@
-"""Reductions over CTAs: each folds its part of a tile, tells the others what came of it, and combines all parts.
+"""Reductions over CTAs: each folds its part of a tile, sends the others what came of it, and combines all parts.
 
 The parts are combined two by two in the order of the CTAs' ranks, by the region of the reduction on whole tiles, so
 that all CTAs hold the same bits.
