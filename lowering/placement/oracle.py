@@ -551,15 +551,18 @@ class LayoutOracle:
             yield "runs_read", (*row, self.layout_id(shared), self.interner.attributes.id(name))
 
     def _boxed(self, row: Row) -> Iterator[tuple[str, Row]]:
-        """The tile as it lies in global memory, where full vectors serve the layout from there too."""
+        """The tile as it lies in global memory, where full vectors serve the layout from there too, or where it is so
+        small that nothing else may bring it ahead.
+        """
         ty, vty, id = row
         view: PartitionViewType = self.interner.types[vty]
         kind, contiguous, size = self.tile(ty), contiguous_dim(view), element_bytes(view.view.element)
-        if contiguous is None or not worth_staging(kind):
+        small = not worth_staging(kind)
+        if contiguous is None or (small and (kind.element == I1 or kind.shape[contiguous] * size < MAX_BYTES)):
             return
         layout = self.layout(id)
         shared = swizzled(kind.shape, memory_order(kind.shape, contiguous), size, 0)
-        full = global_access(layout, kind.shape, contiguous, MAX_BYTES // size).vector * size == MAX_BYTES
+        full = small or global_access(layout, kind.shape, contiguous, MAX_BYTES // size).vector * size == MAX_BYTES
         found = (*row, self.layout_id(shared), self.interner.attributes.id("ld.shared"))
         if full and Feature.TMA in self.features and boxes(kind.shape, contiguous, shared) is not None:
             yield "boxed_read", found
