@@ -350,6 +350,9 @@ ARRIVAL = r"(@%p\d+) mbarrier\.arrive\.release\.cluster\.shared::cluster\.b64 _,
 WAIT = r"\s+\$W1:\s+mbarrier\.try_wait.*\n.*bra \$W1;"
 READS = r"((?:\s+ld\.shared\.b32 .*)+)"
 CLUSTER = r"barrier\.cluster\.arrive\.release\.aligned;\s+barrier\.cluster\.wait\.acquire\.aligned;"
+ROUND = r"(and\.b32 (%r\d+), (%r\d+), 1;\s+shr\.u32 %r\d+, \3, 1;\s+and\.b32 (%r\d+), %r\d+, 1;)"
+"""The place (2) and the parity (4) of a round (3)."""
+
 MUTANTS: dict[str, tuple[str, str]] = {
     "no barrier at the start": (CLUSTER, "bar.sync 0;"),
     "init released by nothing at the start": (
@@ -371,11 +374,11 @@ MUTANTS: dict[str, tuple[str, str]] = {
     "no wait": (WAIT, ""),
     "wait relaxed": (r"parity\.acquire\.cluster", "parity.relaxed.cluster"),
     "parity is 0": (r"(parity\.acquire\.cluster.*), (%r\d+);", r"\1, 0;"),
-    "parity of the next round": (r"and\.b32 (%r53), %r52, 1;", r"and.b32 \1, %r52, 1; xor.b32 \1, \1, 1;"),
+    "parity of the next round": (ROUND, r"\1 xor.b32 \4, \4, 1;"),
     "reads before the wait": (f"({WAIT})" + r"(\s+add\.s32.*)" + READS, r"\2\3\1"),
-    "one place for all rounds": (r"shl\.b32 (%r54), %r51, 6;", r"shl.b32 \1, %r51, 0; and.b32 \1, \1, 0;"),
-    "one barrier for all rounds": (r"shl\.b32 (%r56), %r51, 3;", r"shl.b32 \1, %r51, 3; and.b32 \1, \1, 0;"),
-    "the round stays": (r"add\.s32 (%r44), \1, 1;", ""),
+    "one place for all rounds": (ROUND + r"(\s+)shl\.b32 (%r\d+), \2, 6;", r"\1\5mov.b32 \6, 0;"),
+    "one barrier for all rounds": (ROUND + r"([\s\S]*?)shl\.b32 (%r\d+), \2, 3;", r"\1\5mov.b32 \6, 0;"),
+    "the round stays": (ROUND + r"([\s\S]*?)add\.s32 \3, \3, 1;", r"\1\5"),
     "counts one CTA": (r"(mbarrier\.init.*), 8;", r"\1, 4;"),
     "counts one more": (r"(mbarrier\.init.*), 8;", r"\1, 9;"),
     "counts one less": (r"(mbarrier\.init.*), 8;", r"\1, 7;"),
