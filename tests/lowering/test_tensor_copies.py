@@ -259,3 +259,12 @@ def test_copies_into_this_block_call_nothing() -> None:
     assert "cp.async.bulk.tensor" in kernel.ptx
     assembled = assemble(kernel.ptx, "sm_120a")
     assert (assembled.stack, assembled.warnings, assembled.infos) == (0, (), ())
+
+
+def test_small_tiles_of_loops_come_ahead() -> None:
+    """128 bytes of factors a step: loaded by the threads that multiply, they would be waited for in each iteration."""
+    kernel = tilesat.compile(EXAMPLES / "gemm_negated.mlir", "sm_90a")
+    assert "cp.async.bulk.tensor.1d" in kernel.ptx
+    assert "ld.global" not in kernel.ptx
+    boxes = [each["box"] for each in kernel.manifest["params"] if each["kind"] == "tensormap"]
+    assert [64] in boxes
