@@ -32,7 +32,7 @@ from lowering.layouts.conversions import estimate
 from lowering.layouts.elements import element_bytes, moved_bits
 from lowering.layouts.layout import Layout
 from lowering.layouts.scans import Part, scan_dim
-from lowering.layouts.shared import SharedLayout
+from lowering.layouts.shared import PERIOD, SharedLayout
 from lowering.layouts.tensor import accumulator_columns
 from lowering.placement import LayoutOracle, MmaChoice
 from lowering.placement.oracle import contiguous_dim, copy_threads
@@ -376,7 +376,7 @@ class Pricer:
             cost = self.async_copy(view, shared, node.bytes, node.inside, site.warps)
             if cost is not None and not self.ahead.copied(self.owner[node.cls][0], boxed=False):
                 cost += self.exposed(site.looped)
-        return None if cost is None else Price(cost, buffer=shared.size_bytes)
+        return None if cost is None else Price(cost, buffer=-(-shared.size_bytes // PERIOD) * PERIOD)  # stages begin at multiples
 
     def register_copy(self, view: PartitionViewType, shared: SharedLayout, nbytes: int, warps: int) -> Cost:
         """Load and store again."""
