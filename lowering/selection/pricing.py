@@ -358,7 +358,7 @@ class Pricer:
 
     @prices(placed.Copy)
     def copy(self, node: placed.Copy, site: Site) -> Price | None:
-        """One tile into one stage."""
+        """One tile into one stage, which begins at a multiple of PERIOD."""
         view: PartitionViewType = self.interner.types[node.view_type]
         shared = self.oracle.shared(node.shared)
         if node.mechanism == placed.Mechanism.REGISTERS:
@@ -376,7 +376,7 @@ class Pricer:
             cost = self.async_copy(view, shared, node.bytes, node.inside, site.warps)
             if cost is not None and not self.ahead.copied(self.owner[node.cls][0], boxed=False):
                 cost += self.exposed(site.looped)
-        return None if cost is None else Price(cost, buffer=-(-shared.size_bytes // PERIOD) * PERIOD)  # stages begin at multiples
+        return None if cost is None else Price(cost, buffer=-(-shared.size_bytes // PERIOD) * PERIOD)
 
     def register_copy(self, view: PartitionViewType, shared: SharedLayout, nbytes: int, warps: int) -> Cost:
         """Load and store again."""
