@@ -15,12 +15,10 @@ NSZ, CONTRACT, REASSOC, ARCP, AFN, FTZ, NNAN, NINF = range(8)
 """What rules ask for as `(allow n)`: the flags of LLVM's fast-math (Language Reference, Fast-Math Flags) but for
 FTZ: subnormal operands and results of any operation may become zero, as by .ftz (PTX ISA, floating-point instructions).
 """
-FAST_EXP, FTZ_FUNCTIONS, FULL_DIV, FAST_SQRT, RECIPROCAL = range(8, 13)
+FAST_EXP, FTZ_FUNCTIONS, FULL_DIV, FAST_SQRT, RECIPROCAL, USCALE = range(8, 14)
 """Parts of AFN and FTZ that Triton takes: exp as ex2.approx(x log2 e); exp2, sqrt and rsqrt that flush subnormals;
-div.full; sqrt.approx. RECIPROCAL is the part of ARCP that is about quotients which round as IEEE says."""
-
-USCALE = 12
-"""Scales of f8E4M3FN have no sign: what tensor cores read as ue4m3 (PTX ISA, mma with .block_scale; NVFP4)."""
+div.full; sqrt.approx. RECIPROCAL is the part of ARCP that is about quotients which round as IEEE says. USCALE: scales
+of f8E4M3FN have no sign, and tensor cores read them as ue4m3 (PTX ISA, mma with .block_scale; NVFP4)."""
 
 TRITON = frozenset({CONTRACT, FAST_EXP, FTZ_FUNCTIONS, FULL_DIV, FAST_SQRT})
 """What Triton 3.9.0 does to f32 without being asked, as `python -m benchmarks.ablation.triton_defaults` reads off its

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import tilesat
+from egraph.permissions import GRANTS
 from ir.dialects import cuda_tile as ct
 from ir.types import F4E2M1FN, TileType
 from tests.programs.program import Program, check, random
@@ -127,6 +128,12 @@ def test_scales_that_may_be_negative_are_not_read_without_their_sign() -> None:
     """PTX's ue4m3 has no sign; E8M0 has none either, and needs no permission."""
     assert "block_scale" not in check(of_bytes((16, 8, 64), 1, "f8E4M3FN"), "sm_120a").ptx
     assert "block_scale" in check(of_bytes((16, 8, 64), 1), "sm_120a").ptx
+
+
+@pytest.mark.parametrize("name", GRANTS)
+def test_one_permission_alone_is_about_signs_of_scales(name: str) -> None:
+    kernel = tilesat.compile(of_bytes((16, 8, 64), 1, "f8E4M3FN").source(), "sm_120a", fast=[name])
+    assert ("block_scale" in kernel.ptx) == (name == "uscale")
 
 
 def test_f4_with_neighbours_along_n_are_scaled() -> None:
