@@ -160,34 +160,18 @@ def _mma_integer(kinds: str, signed: tuple[bool, bool]) -> MmaAtom:
     )
 
 
-def _mma_scaled(a: FloatType, b: FloatType, ptx_types: str) -> MmaAtom:
-    """An atom on bytes with a power of two for each 32 neighbours along k: scale_vec::1X."""
+def _block_scaled(kind: str, k: int, a: Numeric, ptx_type: str, scale: FloatType, factors: int) -> MmaAtom:
+    """An atom on 32 bytes along k, with `factors` scales of a row; fragments and blocks of f4 count bytes of two."""
+    inside = (1, 2)[: factors // 2]
+    types, ptx_scale = f"{ptx_type}.{ptx_type}", "ue8m0" if scale == F8E8M0FNU else "ue4m3"
     return MmaAtom(
-        f"mma.sync.m16n8k32.mxf8f6f4.{ptx_types}",
+        f"mma.sync.m16n8k{k}.{kind}.{types}" + (f".{ptx_scale}" if a == I8 else ""),
         (16, 8, 32),
-        (a, b, F32),
+        (a, a, F32),
         frozenset({Feature.MMA_BLOCK_SCALE}),
         *_warp_fragments(a.width, 32),
-        ptx=f"mma.sync.aligned.m16n8k32.row.col.kind::mxf8f6f4.block_scale.scale_vec::1X.f32.{ptx_types}.f32.ue8m0",
-        source="PTX ISA, mma with .block_scale: figures of scale_vec::1X, selectors {byte, 0}",
-        scales=Scales(
-            F8E8M0FNU, 32, "mxf8f6f4", Fragment(((8, 0), (0, 0), (1, 0), (2, 0), (4, 0)), ()),
-            Fragment(((0, 0), (0, 0), (0, 1), (0, 2), (0, 4)), ()),
-        ),
-    )  # fmt: skip
-
-
-def _mma_of_bytes(kind: str, scale: FloatType, factors: int, ptx_scale: str) -> MmaAtom:
-    """An atom on bytes of two f4 each, which is m16n8k64: fragments and blocks count bytes, of which there are 32."""
-    inside = (1, 2)[: factors // 2]
-    return MmaAtom(
-        f"mma.sync.m16n8k64.{kind}.e2m1.e2m1.{ptx_scale}",
-        (16, 8, 32),
-        (I8, I8, F32),
-        frozenset({Feature.MMA_BLOCK_SCALE}),
-        *_warp_fragments(I8.width, 32),
-        ptx=f"mma.sync.aligned.m16n8k64.row.col.kind::{kind}.block_scale.scale_vec::{factors}X.f32.e2m1.e2m1.f32.{ptx_scale}",
-        source="PTX ISA, mma with .block_scale: figures of scale_vec::2X and 4X, selectors {0 or 2, 0}",
+        ptx=f"mma.sync.aligned.m16n8k{k}.row.col.kind::{kind}.block_scale.scale_vec::{factors}X.f32.{types}.f32.{ptx_scale}",
+        source="PTX ISA, mma with .block_scale: figures of scale_vec::1X, 2X and 4X, selectors {byte, 0}",
         scales=Scales(
             scale, 32 // factors, kind,
             Fragment(((8, 0), (0, 0), (1, 0), (2, 0), (4, 0)), tuple((0, x) for x in inside)),
@@ -241,9 +225,9 @@ MMA_ATOMS: tuple[MmaAtom, ...] = (
     _mma_sync(32, F8E4M3FN, "e4m3", Feature.MMA_FP8, F16),
     _mma_sync(32, F8E5M2, "e5m2", Feature.MMA_FP8, F16),
     *(_mma_integer(kinds, signed) for kinds, signed in _SIGNS.items()),
-    *(_mma_scaled(kind, kind, f"{ptx}.{ptx}") for kind, ptx in ((F8E4M3FN, "e4m3"), (F8E5M2, "e5m2"))),
-    _mma_of_bytes("mxf4", F8E8M0FNU, 2, "ue8m0"),
-    _mma_of_bytes("mxf4nvf4", F8E4M3FN, 4, "ue4m3"),
+    *(_block_scaled("mxf8f6f4", 32, kind, ptx, F8E8M0FNU, 1) for kind, ptx in ((F8E4M3FN, "e4m3"), (F8E5M2, "e5m2"))),
+    _block_scaled("mxf4", 64, I8, "e2m1", F8E8M0FNU, 2),
+    _block_scaled("mxf4nvf4", 64, I8, "e2m1", F8E4M3FN, 4),
     MMA_M8N8K4_F64,
     FMA_F32,
     FMA_F16,
