@@ -1,5 +1,6 @@
 """Golden files: the expected text of a level, kept under tests/data/golden and renewed by `--bless`."""
 
+from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -8,6 +9,26 @@ import pytest
 from tilesat.testing.golden import check as compare
 
 GOLDEN = Path(__file__).parent / "data" / "golden"
+
+
+GOLDEN_RATIO = 0.618034
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Of a test that is `sampled(n)` one in n parameters runs in `make test`; the others are slow.
+
+    The n-th multiples of the golden ratio are spread evenly, whatever period the parameters have: each target and each
+    case of a product of both is among those taken.
+    """
+    seen = Counter[str]()
+    for item in items:
+        mark = item.get_closest_marker("sampled")
+        if mark is not None:
+            function = item.nodeid.partition("[")[0]
+            if seen[function] * GOLDEN_RATIO % 1 >= 1 / mark.args[0]:
+                item.add_marker(pytest.mark.slow)
+            seen[function] += 1
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -101,6 +101,7 @@ def test_forced_bound_counts_single_nodes_and_least_costs() -> None:
     assert forced_bound(graph.topology, graph.cost.tolist()) == 1.0 + 2.0 + 4.0 - 1.0
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("seed", range(3))
 def test_neighbourhoods_improve_and_relaxations_bound_a_hard_graph(seed: int) -> None:
     graph = tangle(80, seed)

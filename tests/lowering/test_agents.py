@@ -82,6 +82,7 @@ def all_of(root: Op, kind: type[Op]) -> list[Any]:
     return [each for each in root.walk() if isinstance(each, kind)]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", sorted(AGENTS))
 def test_program(name: str) -> None:
     """Right numbers and no hazard; all have a producer."""
@@ -215,6 +216,7 @@ def test_warps_far_apart(name: str, schedule: str) -> None:
     judge(name, kernel, kernel.ptx, schedule)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("seed", [0, 2, 6, 228])
 def test_random_nest(seed: int) -> None:
     """In 228 the producer takes a last scalar when the consumers' scratch may lie over all rings already."""

@@ -106,6 +106,7 @@ def test_explanation_says_why_no_scalar_product() -> None:
     assert "mma.sync.m16n8k16.f16.f16: forbidden by the caller" in forced
 
 
+@pytest.mark.slow
 def test_spilled_registers_are_stated_and_priced() -> None:
     """A loop that needs more registers than a thread has: `--explain` says how many spill."""
     report = compiled("sm_80", (128, 128, 128)).compiled.explain()

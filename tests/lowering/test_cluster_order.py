@@ -49,6 +49,7 @@ def ticket() -> str:
     return w.text()
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("ctas", [2, 8])
 @pytest.mark.parametrize("order", ORDERS[:3])
@@ -135,6 +136,7 @@ def test_what_another_cta_has_stored(target: str, order: str) -> None:
     assert same(kernel, given_turned(), schedule=order)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("order", ORDERS)
 @pytest.mark.parametrize("ctas", [2, 8])
 def test_steps(ctas: int, order: str) -> None:
@@ -179,6 +181,7 @@ def by_views() -> str:
     return w.text()
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("order", ORDERS)
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("ctas", [2, 4])
@@ -202,6 +205,7 @@ def flags() -> str:
     return w.text()
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("order", ORDERS)
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("ctas", [2, 4])
@@ -223,6 +227,7 @@ def test_a_tile_changed_in_place_needs_no_meeting() -> None:
     assert not [op for op in entry.walk() if isinstance(op, nv_tileas.Meet)]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("order", ORDERS[:3])
 def test_tiles_are_drawn_once_a_cluster(order: str) -> None:
     """A counter gives a cluster its next tile, as it gives a CTA's."""

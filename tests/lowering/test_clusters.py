@@ -87,6 +87,7 @@ SIZES = {
 }  # fmt: skip
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize(
     ("kind", "right", "ctas"),
@@ -381,6 +382,7 @@ the initialisation. One is not seen: without a scope an acquire is of the CTA, a
 """
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", MUTANTS)
 def test_mutants_of_the_protocol_are_caught(name: str) -> None:
     kernel, given = compiled(), program(200, 136, 448)

@@ -54,6 +54,7 @@ def difference(shape: Shape, m: int, n: int, k: int, hazards: bool = False, edit
     return float(abs(got - a.astype(np.float64) @ b.astype(np.float64).T).max())
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("shape", SHAPES, ids=named)
 def test_gemm_on_the_simulator(shape: Shape) -> None:
     assert difference(shape, 136, 144, 208) < 1e-3
@@ -84,6 +85,7 @@ MUTATIONS = {
 }
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", MUTATIONS)
 def test_mutations_are_caught(name: str) -> None:
     pattern, text = MUTATIONS[name]

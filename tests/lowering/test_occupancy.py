@@ -137,6 +137,7 @@ def test_more_ctas_than_fit_are_warned_of(asked: int, name: str, given: int) -> 
     assert assemble(kernel.ptx, name).warnings == ()
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("asked", [3, 4, 5, 8])
 def test_ctas_that_products_leave_no_registers_for_are_not_promised(asked: int) -> None:
     """ptxas refused the kernel with 4 (C7602: 32 sums and 4 registers of A want 62 registers) and with 5 (C7600)."""
@@ -150,6 +151,7 @@ def test_ctas_that_products_leave_no_registers_for_are_not_promised(asked: int) 
     assert given == asked or made.spill_stores == 0
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("example", "name", "asked"), [("gemm", H100, 4), ("gemm", "sm_80", 4), ("flash_attention", "sm_120a", 3)]
 )

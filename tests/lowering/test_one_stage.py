@@ -68,6 +68,7 @@ def test_each_waits_for_the_other(lost: str) -> None:
         simulate(kernel, program, ptx="\n".join([*lines[:place], *lines[place + end :]]))
 
 
+@pytest.mark.slow
 def test_attention_of_wide_heads() -> None:
     """64 KB of keys and 64 KB of values: the values are not read into the next iteration, nothing is left in use."""
     kernel = check(ATTENTION, "sm_90a")

@@ -58,6 +58,7 @@ def reads(kernel: Kernel) -> list[str]:
     return [op.atom for op in found if id(cast(Any, op.operands[0].op)) not in inside]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("program", [QUERIES, scaled()], ids=lambda program: program.name)
 def test_tiles_are_read_again(program: Program) -> None:
     """Held through the loop they would take the registers of the sums, which would be spilled or cut into slices."""

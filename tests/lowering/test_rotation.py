@@ -141,6 +141,7 @@ def test_attention_of_any_number_of_steps(keys: int) -> None:
     assert case.outside_untouched(found)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("steps", [0, 1, 2, 8])
 @pytest.mark.parametrize("schedule", ["together", "skewed:1", "skewed:2"])
 def test_sums_of_any_number_of_steps(steps: int, schedule: str) -> None:

@@ -237,6 +237,7 @@ def sums(rows: int, columns: int, carried: int = 2) -> Program:
     return Program("sums", source, arguments, (1,), expected, 1e-4)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("target", ["sm_80", "sm_90a"])
 def test_tiles_that_a_loop_carries(target: str) -> None:
     """Two of 128 registers a thread spilled 236 bytes: all registers of an SM."""

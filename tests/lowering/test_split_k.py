@@ -75,6 +75,7 @@ def error(kernel: Kernel, given: Program, **options: Any) -> float:
     return largest_error(d, (a[:, :k].astype(kind) @ b[:, :k].astype(kind).T * scale).astype(d.dtype))
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("ctas", [2, 4, 8])
 @pytest.mark.parametrize("size", [(64, 64, 512), (72, 136, 200), (1, 4, 1024)])
@@ -90,6 +91,7 @@ def test_any_number_of_steps(steps: int) -> None:
     assert error(compiled(), program(64, 72, 64 * steps)) < ERROR
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("order", ORDERS)
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("ctas", [2, 8])
@@ -111,6 +113,7 @@ def test_large_tiles() -> None:
     assert error(kernel, program(136, 128, 328, tile=tile)) < ERROR
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(("target", "resident"), [("sm_90a", 2), ("sm_90a", 8), ("sm_120a", 2)])
 def test_persistent_clusters(target: str, resident: int) -> None:
     """Tile after tile, whose sums take two places in turn."""
@@ -186,6 +189,7 @@ def test_refusals(text: Any, reason: str) -> None:
     assert found.reason == reason
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("target", TARGETS)
 def test_taken_where_multiprocessors_are_idle(target: str) -> None:
     """16 tile blocks of 64 x 64, too small to be cut: eight CTAs each, where sums may be taken in any order."""

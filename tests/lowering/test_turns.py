@@ -131,6 +131,7 @@ def turning(program: Program) -> Kernel:
         return tilesat.compile(program.source(), TARGET)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("persistent", [False, pytest.param(True, marks=pytest.mark.slow)])
 def test_two_loops_of_any_number_of_steps(persistent: bool) -> None:
     """The first block's first loop has no step, the second one's one; two loops in a row, and in a loop around."""

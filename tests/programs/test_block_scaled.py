@@ -114,6 +114,7 @@ def of_bytes(tile: tuple[int, int, int], steps: int, scale: str = SCALE, turned:
     return Program(f"halves-{m}x{n}x{k}", source, arguments, (1,), expected, 2e-3)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("tile", "steps"), [((128, 64, 128), 2), ((64, 32, 64), 3), ((32, 64, 256), 1), ((16, 8, 64), 1)], ids=str
 )
@@ -142,6 +143,7 @@ def test_f4_with_neighbours_along_n_are_scaled() -> None:
     assert "block_scale" not in kernel.ptx
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("tile", "steps"),
     [((128, 64, 128), 2), ((64, 64, 32), 3), ((64, 128, 64), 2), ((32, 32, 256), 1), ((16, 8, 32), 1)],
@@ -156,6 +158,7 @@ def test_tensor_cores_take_the_scales(tile: tuple[int, int, int], steps: int) ->
     assert "bf16" not in kernel.ptx
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize(("kind", "letters"), [("f8E4M3FN", "e4m3"), ("f8E5M2", "e5m2")])
 def test_types_and_rows_that_overhang(kind: str, letters: str, target: str) -> None:

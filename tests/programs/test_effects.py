@@ -24,6 +24,7 @@ WAIT = "griddepcontrol.wait;"
 LATER = ("sm_90a", "sm_120a")
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("target", LATER)
 @pytest.mark.parametrize("name", [name for name in PROGRAMS if name.startswith(("alloca", "fence-", "dependent"))])
 def test_on_later_targets(name: str, target: str) -> None:

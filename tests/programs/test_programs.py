@@ -26,7 +26,7 @@ from tests.programs import (  # noqa: F401
     reductions,
     scans,
 )
-from tests.programs.program import PROGRAMS, TOLERANCE, check
+from tests.programs.program import PROGRAMS, TOLERANCE, check, read_back
 from tests.tilesat.example_cases import F16_TOLERANCE, F32_TOLERANCE
 from tilesat.fuzz.generated import INEXACT
 
@@ -66,17 +66,19 @@ def first_target(name: str) -> str:
     return "sm_89" if "f8" in name else "sm_80"
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", FAST)
 def test_program(name: str) -> None:
-    check(PROGRAMS[name], first_target(name))
+    read_back(check(PROGRAMS[name], first_target(name)))
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name in PROGRAMS if name not in FAST])
 def test_program_of_the_long_tail(name: str) -> None:
-    check(PROGRAMS[name], first_target(name))
+    read_back(check(PROGRAMS[name], first_target(name)))
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("target", ["sm_86", "sm_89", "sm_90"])
 @pytest.mark.parametrize("name", ELSEWHERE)
 def test_program_for_other_targets(name: str, target: str) -> None:
@@ -90,12 +92,14 @@ def test_program_on_every_name(name: str, target: str) -> None:
     check(PROGRAMS[name], target)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("target", ["sm_89", "sm_90a", "sm_100a"])
 @pytest.mark.parametrize("name", ELEMENTS)
 def test_products_for_other_targets(name: str, target: str) -> None:
-    check(PROGRAMS[name], target)
+    read_back(check(PROGRAMS[name], target))
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("target", ["sm_100a", "sm_120a"])
 @pytest.mark.parametrize("name", ["f4-of-f32", "f4-to-f16", "f4-moved", "f4-quantised", "matmul-f4-scaled"])
 def test_half_bytes_by_their_own_instructions(name: str, target: str) -> None:
@@ -108,6 +112,7 @@ def test_large_scaled_product_in_slices(target: str) -> None:
     check(PROGRAMS["matmul-f8-scaled-256"], target)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("target", ["sm_90a", "sm_120a"])
 @pytest.mark.parametrize(
     "name",

@@ -94,6 +94,7 @@ TARGETS = ["sm_80", "sm_100a", *LATER]
 """Of each family of products one in every run, all at night."""
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("name", MOVED)
 def test_scales_move_behind_their_products(name: str, target: str) -> None:
@@ -271,6 +272,7 @@ EXACT = {
 }  # fmt: skip
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("target", ["sm_80", "sm_100a"])
 @pytest.mark.parametrize("name", EXACT)
 def test_exact_folds_are_carried_as_tiles_without_permission(name: str, target: str) -> None:

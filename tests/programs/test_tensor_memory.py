@@ -67,6 +67,7 @@ def test_tails(m: int, n: int) -> None:
     assert error_of(136, target="sm_103a", m=m, n=n) <= 1
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("seed", range(5))
 def test_any_order_of_warps(seed: int) -> None:
     assert error_of(456, f"skewed:{seed}") <= 1
@@ -110,6 +111,7 @@ PRODUCTS: dict[str, tuple[Any, Any, dict[str, Any]]] = {
 """Tile, size, and what differs from f16 to f32 of A (m, k) and B (n, k)."""
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("name", PRODUCTS)
 def test_types_majors_and_tiles(name: str, target: str) -> None:
@@ -147,6 +149,7 @@ MUTANTS = {
 }
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", MUTANTS)
 def test_what_is_left_out_is_found(name: str) -> None:
     pattern, text = MUTANTS[name]

@@ -75,6 +75,7 @@ def compiled(name: str, target: str = "sm_100a") -> Kernel:
     return check(PROGRAMS[name], target)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_all_products_are_made_in_tensor_memory(name: str) -> None:
     """Right beside the interpreter and NumPy in hazard mode; no spill."""
@@ -151,6 +152,7 @@ MUTANTS: dict[str, tuple[str, str, str]] = {
 }
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", MUTANTS)
 def test_what_is_left_out_is_found(name: str) -> None:
     which, pattern, text = MUTANTS[name]

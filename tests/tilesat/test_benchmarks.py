@@ -191,6 +191,7 @@ def test_calibration_without_a_card_says_so(
     assert "nothing was measured: no GPU can be used: cuInit failed" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_calibration_reads_the_clock_around_chains(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """On a device that is the simulator, whose clock moves on by 64 where it is read, whatever is between."""
     monkeypatch.setattr(cuda, "load_driver", lambda: FakeDriver())

@@ -339,6 +339,7 @@ GEMM_RUN = [
 ]  # fmt: skip
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("target", "wait"), [("sm_80", r"cp\.async\.wait_group \d+;"), ("sm_90a", r"bar\.sync [^;]*;")]
 )

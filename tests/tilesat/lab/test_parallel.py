@@ -44,6 +44,7 @@ def test_a_worker_that_dies_is_one_failed_row(tmp_path: Path) -> None:
     assert len(lab.Table.read(path)) == 3
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("extra")
 def test_two_that_die_are_two_failed_rows() -> None:
     """Each is tried again by itself, since either may have taken the other with it."""
