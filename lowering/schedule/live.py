@@ -45,6 +45,11 @@ def takes_part(op: Op) -> bool:
     return any(isinstance(each, EVENTS) for each in op.walk())
 
 
+def holds_loops(op: Loop) -> bool:
+    """Is it around other loops that take part? It may be so in one agent alone, and runs as often in all of them."""
+    return any(isinstance(each, scf.For | scf.While) and takes_part(each) for each in walked(op.body.block))
+
+
 @dataclass
 class Counts:
     """How often each agent has filled, waited for and given back a stage of a ring; a channel has one stage."""
@@ -82,6 +87,8 @@ class _Run:
                 elif isinstance(op, nv_tileas.ConsumeOne | nv_tileas.Receive):
                     self.of(op).waited[agent] = self.of(op).freed[agent] = 0
         self.trips = 2 + max((each.stages for each in self.counts.values()), default=0)
+        loops = [op for block in blocks for op in walked(block) if isinstance(op, scf.For | scf.While)]
+        self.around = {op.location for op in loops if holds_loops(op)}
 
     def of(self, op: Op) -> Counts:
         """The counts of what an operation, or the region around it, fills or reads."""
@@ -149,9 +156,8 @@ class _Run:
         body: Any = op.body.block
         counted = isinstance(op, scf.For)
         arguments, left = (body.args[1:], 0) if counted else (body.args, 1)
-        inner = any(isinstance(each, scf.For | scf.While) and takes_part(each) for each in walked(body))
         self.hand(arguments, op.init)
-        for _ in range(AROUND if inner else self.trips):
+        for _ in range(AROUND if op.location in self.around else self.trips):
             yield from self.program(agent, body)
             self.hand(arguments, body.terminator.operands[left:])
         self.hand(op.results, body.terminator.operands[left:])
