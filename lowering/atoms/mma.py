@@ -108,9 +108,13 @@ class MmaAtom:
         """SM cycles that one warp-wide instruction keeps its pipe busy."""
         if self.threads == 1:
             return WARP / self.scalar_rate(target)
-        rates = target.throughput
-        share = 1.0 if self.dtypes[0] == F64 else rates.sync_share  # nothing else multiplies f64
-        return self.flops / (rates.tensor[str(self.dtypes[0])] * share)
+        rates, kind = target.throughput, F16 if self.in_halves(target) else self.dtypes[0]
+        share = 1.0 if kind == F64 else rates.sync_share  # nothing else multiplies f64
+        return self.flops / (rates.tensor[str(kind)] * share)
+
+    def in_halves(self, target: Target) -> bool:
+        """Does ptxas make products of f8 of two of f16?"""
+        return self.dtypes[0] in (F8E4M3FN, F8E5M2) and target.throughput.f8_adds > 0
 
 
 def _warp_fragments(element_bits: int, k: int) -> tuple[Fragment, Fragment, Fragment]:

@@ -45,8 +45,6 @@ class TensorMemoryError(TileError):
 def place_accumulators(func: nv_tileas.Func) -> int:
     """Rewrite all products in tensor memory of a placed kernel, in place; their number. Raises TensorMemoryError."""
     products = [op for op in func.walk() if isinstance(op, nv_tileas.Dot) and tensor_named(op.atom) is not None]
-    if products and prod(func.cluster) > 1:
-        refuse(products[0], "the kernel runs in clusters, whose CTAs share what they read")
     shared: dict[Value, Value] = {}
     for product in reversed(products):  # of two that are read last, that which begins early is read behind the other
         if product.read:

@@ -41,7 +41,7 @@ from lowering.selection.early import Early
 from lowering.selection.folding import Folds
 from lowering.selection.hints import loads_without_tma
 from lowering.selection.host import Host
-from lowering.selection.products import by_threads, promoted
+from lowering.selection.products import by_threads, emulated, promoted
 from lowering.targets import Feature, Target
 from lowering.targets.target import WARP
 
@@ -339,8 +339,7 @@ class Pricer:
             return None
         contiguous = contiguous_dim(view) or 0
         plan = global_access(self.oracle.layout(node.layout), view.tile, contiguous, max(1, node.bytes // size))
-        cost = self.machines[site.warps].global_access(plan.thread, contiguous, len(plan.accesses), size)
-        return Price(cost + self.exposed(site.looped))
+        return Price(self.machines[site.warps].load(plan, contiguous, size, node.bytes, site.looped))
 
     @prices(placed.LoadPointer)
     def gather(self, node: placed.LoadPointer, site: Site) -> Price | None:
@@ -351,8 +350,7 @@ class Pricer:
         size = element_bytes(kind.element)
         if node.width * size > widest(self.target, self.forbid, WIDE_LOAD):
             return None
-        cost = self.machines[site.warps].global_access(plan.thread, dim, len(plan.accesses), size)
-        return Price(cost + self.exposed(site.looped))
+        return Price(self.machines[site.warps].load(plan, dim, size, node.width * size, site.looped))
 
     # --- copies to shared memory
 
@@ -528,11 +526,13 @@ class Pricer:
             cost = Cost(alu=fma, parts=(("fma_f32", fma),)) + convert
             return Price(cost, registers=registers, held=held)
         count = work / (m * n * k)
+        cost = FREE
         if isinstance(atom, MmaAtom):
             count *= site.warps / prod(choice.grid)  # where the tile is small, warps compute copies
+            cost = emulated(self.target, atom, count / site.warps, (a, b), machine)
         cycles = count * atom.cycles(self.target)
         issued = count * atom.threads / WARP / self.target.throughput.issue
-        cost = Cost(tensor=cycles, alu=issued, parts=(("issue", issued),))
+        cost += Cost(tensor=cycles, alu=issued, parts=(("issue", issued),))
         sums, more = promoted(self, node, int(work / (1 << c.bits)), c, machine)
         columns = accumulator_columns(1 << c.bits) if isinstance(node, placed.InTensorMemory) else 0
         cost += by_threads(self, node, c, machine)

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from egraph import placed
+from lowering.atoms.mma import MmaAtom
 from lowering.atoms.pairs import adds
 from lowering.atoms.wgmma import WgmmaAtom
 from lowering.cost import FREE, Cost, Machine
 from lowering.layouts.layout import Layout
 from lowering.selection.literals import zeros
+from lowering.targets import Target
 
 if TYPE_CHECKING:
     from lowering.selection.pricing import Pricer
@@ -26,6 +29,16 @@ def promoted(pricer: Pricer, node: placed.Product, k: int, c: Layout, machine: M
     parts = -(-k // every)
     added = machine.busy("fma_f32", float(parts * c.n_regs))
     return added + Cost(latency=parts * float(pricer.target.latency.mma)), c.n_regs
+
+
+def emulated(target: Target, atom: MmaAtom, count: float, operands: Iterable[object], machine: Machine) -> Cost:
+    """What `count` products a warp of f8 cost beside those of f16 that ptxas makes of them: operands are widened, two
+    elements an instruction, and the halves' sums added. FREE for any other.
+    """
+    if not atom.in_halves(target):
+        return FREE
+    elements = sum(each.n_regs for each in operands if isinstance(each, Layout))
+    return machine.busy("convert", elements / 2) + machine.busy("fma_f32", count * target.throughput.f8_adds)
 
 
 def by_threads(pricer: Pricer, node: placed.Product, c: Layout, machine: Machine) -> Cost:

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from lowering.targets import guide
 from lowering.targets.sm100a import SYNC
-from lowering.targets.target import EXTREMUM_WHOLE, KIB, NO_TMEM, PAIR_WHOLE, Limit, Rate, Target, Throughput
+from lowering.targets.target import EXTREMUM_WHOLE, F8_HALVES, KIB, NO_TMEM, PAIR_WHOLE, Limit, Rate, Target, Throughput
 
 TENSOR = "Blackwell architecture brief, B200: 2.25 PFLOP/s dense f16 on 148 SMs at 1.85 GHz; taken over for B300"
 
@@ -35,6 +35,7 @@ SM_103A = Target(
         pair_slots=PAIR_WHOLE,
         extremum_slots=EXTREMUM_WHOLE,
         sync_share=SYNC,
+        f8_adds=F8_HALVES,
         tensor={
             "f16": Rate(8192, TENSOR),
             "bf16": Rate(8192, TENSOR),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from lowering.targets import guide
-from lowering.targets.target import KIB, Limit, Rate, Target, Throughput
+from lowering.targets.target import F8_HALVES, KIB, Limit, Rate, Target, Throughput
 
 TENSOR = "H100 white paper, SXM5: 989 TFLOP/s dense f16 on 132 SMs at 1.83 GHz; fp8 twice, tf32 half of it; wgmma rate"
 SYNC = Rate(0.62, "arXiv 2402.13499, H100: what mma.sync reaches of wgmma's rate")
@@ -42,6 +42,7 @@ SM_90A = Target(
             "f64": Rate(256, "H100 white paper, table 2: 66.9 TFLOP/s f64 by tensor cores"),
         },
         sync_share=SYNC,
+        f8_adds=F8_HALVES,
     ),
     latency=guide.LATENCY,
 )

@@ -52,6 +52,10 @@ REDUX = Rate(16, "CUDA C++ Best Practices Guide 13, section 12.1.1: warp-wide re
 PAIR_SPLIT = Rate(2, "SASS of ptxas 13.5 for sm_110a and sm_120a: two FFMA")
 PAIR_WHOLE = Rate(1, "SASS of ptxas 13.5 for sm_100a and sm_103a: one FFMA2, FADD2 or FMUL2")
 ALL_OF_IT = Rate(1, "mma.sync is the only one")
+F8_WHOLE = Rate(0, "SASS of ptxas 13.5 for sm_89, sm_120a and sm_121a: one QMMA")
+F8_HALVES = Rate(
+    4, "SASS of ptxas 13.5 for sm_90a, sm_100a, sm_103a and sm_110a: two HMMA of f16, 4 FADD, F2FP of operands"
+)
 EXTREMUM_SPLIT = Rate(4, "SASS of ptxas 13.5 for sm_120a and sm_121a: two FMNMX between two RPCMOV")
 EXTREMUM_WHOLE = Rate(1, "SASS of ptxas 13.5 for sm_100a, sm_103a and sm_110a: one FMNMX3")
 
@@ -62,6 +66,7 @@ class Throughput:
 
     `tensor` counts a multiply-add as two operations, by the operand type's name. `pair_slots`: instructions that one of
     f32x2 becomes, `extremum_slots`: one min or max of three. `sync_share`: the part of `tensor` that mma.sync reaches.
+    `f8_adds`: additions beside an mma.sync of f8 that is two of f16 there, as ptxas makes it where 0 is not.
     """
 
     issue: Rate
@@ -81,6 +86,7 @@ class Throughput:
     pair_slots: Rate = PAIR_SPLIT
     extremum_slots: Rate = EXTREMUM_SPLIT
     sync_share: Rate = ALL_OF_IT
+    f8_adds: Rate = F8_WHOLE
 
 
 @dataclass(frozen=True, slots=True)

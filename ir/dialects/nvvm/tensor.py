@@ -9,6 +9,7 @@ from ir.dialects.nvvm.matrix import WIDTHS
 from ir.instruction import (
     BARRIER,
     DOUBLE_WORD,
+    HALF_WORD,
     PREDICATE,
     REGISTER_32,
     SHARED,
@@ -19,7 +20,7 @@ from ir.instruction import (
     instruction,
 )
 from ir.tensor_descriptors import TENSOR_COLUMNS, instruction_descriptor
-from ir.types import F32, I1, I32, I64, Constraint, Type
+from ir.types import F32, I1, I16, I32, I64, SHARED_PTR, Constraint, Type
 
 TCGEN05 = Needs(100, (8, 6), frozenset({"sm_100a", "sm_103a", "sm_110a"}))  # PTX ISA 8.8, tcgen05, Target ISA Notes
 BYTE_PRODUCTS = Needs(100, (8, 6), frozenset({"sm_100a", "sm_110a"}))  # PTX ISA 8.8, tcgen05.mma, kind::i8
@@ -166,15 +167,30 @@ def verify_shape(op: Op, kind: str, element: str, m: int, n: int, k: int) -> Non
 
 @instruction(
     "nvvm.tcgen05.commit",
-    "@{predicate} tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [{addr}];", TCGEN05,
+    "@{predicate} tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster{options}.b64 [{addr}], "
+    "{multicastMask:register};", TCGEN05,
     source="PTX ISA 8.8, tcgen05.commit",
 )  # fmt: skip
 class TensorCommit(Instruction):
-    """One arrival at an mbarrier when all that the thread has begun, products and copies, is complete."""
+    """One arrival at an mbarrier when all that the thread has begun, products and copies, is complete; with a mask at
+    the one at that place in each CTA that it names.
+    """
 
     addr = Operand(BARRIER)
+    multicastMask = OptionalOperand(HALF_WORD)
     predicate = OptionalOperand(PREDICATE)
     effect = WRITE
+
+    @property
+    def options(self) -> str:
+        """The suffix of a mask."""
+        return "" if self.multicastMask is None else ".multicast::cluster"
+
+    @classmethod
+    def forms(cls) -> Iterator[Form]:
+        """With a mask and without."""
+        for mask in ((), (I16,)):
+            yield Form(((SHARED_PTR,), mask, ()), (), {})
 
 
 class TensorAccess(Instruction):

@@ -183,6 +183,19 @@ def destinations(emitter: Emitter, alike: int, ctas: int) -> Value:
     return emitter.prelude.value(arith.TruncI, mask, types=[I16])
 
 
+def partners(emitter: Emitter, peers: int) -> Value:
+    """The mask of the CTAs whose ranks are this one's, exclusive or, a number of which `peers` has the bit."""
+    if peers == (1 << emitter.ctas) - 1:
+        return emitter.constant(peers, I16)
+    found: Value | None = None
+    for distance in (d for d in range(peers.bit_length()) if peers >> d & 1):
+        rank = emitter.prelude.value(arith.XOrI, emitter.rank, emitter.constant(distance))
+        bit = emitter.prelude.value(arith.ShLI, emitter.constant(1), rank)
+        found = bit if found is None else emitter.prelude.value(arith.OrI, found, bit)
+    assert found is not None
+    return emitter.prelude.value(arith.TruncI, found, types=[I16])
+
+
 def boxes(
     emitter: Emitter, op: nv_tileas.TiledTmaLoad | nv_tileas.TiledTmaStore, index: list[Value]
 ) -> Iterator[tuple[int, list[Value]]]:
@@ -206,7 +219,8 @@ def arrive(x: Expander, op: nv_tileas.BarrierArrive) -> None:
     if barriers.op.each == nv_tileas.COMMIT:
         chosen = emitter.compare("eq", emitter.thread, emitter.constant(0))
         empty = barriers.at(emitter, x.scalar(op.stage), True)
-        emitter.effect(nvvm.TensorCommit, empty, chosen, segments=(1, 1))
+        mask = [] if barriers.op.peers == 1 else [partners(emitter, barriers.op.peers)]
+        emitter.effect(nvvm.TensorCommit, empty, *mask, chosen, segments=(1, len(mask), 1))
         return
     if barriers.op.meet and barriers.op.each == "warp":
         emitter.effect(nvvm.SyncWarp, emitter.constant(-1))

@@ -40,8 +40,8 @@ def agent_switch(x: Expander, op: nv_tileas.AgentSwitch) -> None:
 
     initialise(x)
     memory = tensor.allocated(x)
-    meet = emitter.cluster_barrier if emitter.clustered else emitter.barrier if memory is None else memory.meet
-    meet()  # in a cluster, before another CTA's copies and arrivals come
+    meet = emitter.cluster_barrier if emitter.clustered else emitter.barrier
+    (meet if memory is None else memory.meet)()  # in a cluster, before another CTA's copies and arrivals come
     Parting(x, op).part(sides(op))
 
 

@@ -56,10 +56,10 @@ class TensorMemory:
         branch(self.x, first_warp(self.x), ask)
 
     def meet(self) -> None:
-        """All threads of the CTA meet, and learn the address."""
+        """All threads of the CTA, or of the cluster where its CTAs fill each other's rings, meet, and learn the address."""
         emitter = self.x.emitter
         emitter.effect(nvvm.TensorFence, when="before")
-        emitter.barrier()
+        (emitter.cluster_barrier if emitter.clustered else emitter.barrier)()
         emitter.effect(nvvm.TensorFence, when="after")
         self.base = loaded(emitter, self.slot, I32)
 
@@ -190,7 +190,7 @@ class Factor:
 def commit(x: Expander, op: nv_tileas.TensorCommit) -> None:
     """nv_tileas.tensor_commit: the last arrival at the accumulator's own barrier."""
     done = x.emitter.mbarrier(memory(x, op.d).done)
-    x.emitter.effect(nvvm.TensorCommit, done, chosen(x), segments=(1, 1))
+    x.emitter.effect(nvvm.TensorCommit, done, chosen(x), segments=(1, 0, 1))
 
 
 def load(x: Expander, op: nv_tileas.TensorLoad) -> None:
