@@ -56,7 +56,7 @@ class TensorMemory:
         branch(self.x, first_warp(self.x), ask)
 
     def meet(self) -> None:
-        """All threads of the CTA, or of the cluster where its CTAs fill each other's rings, meet, and learn the address."""
+        """All threads of the CTA, or of a cluster that fills each other's rings, meet, and learn the address."""
         emitter = self.x.emitter
         emitter.effect(nvvm.TensorFence, when="before")
         (emitter.cluster_barrier if emitter.clustered else emitter.barrier)()
