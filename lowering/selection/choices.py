@@ -23,6 +23,8 @@ from lowering.placement import LayoutOracle
 from lowering.targets import Target
 
 if TYPE_CHECKING:
+    from lowering.persistence.order import Order
+    from lowering.persistence.price import Scheduled
     from lowering.selection.folding import Folds
 
 BRANCH = 1 << 32  # beyond every loop id
@@ -186,6 +188,8 @@ class Selection:
     """Numbers of `warps` and of `ctas` that extraction had to choose from; without an entry where it had no choice."""
     ranked: tuple[Ranked, ...] = ()  # programs that were compared by predicted time, the cheapest first
     clusters: tuple[Clustered, ...] = ()  # numbers of CTAs that were tried, where that was a choice
+    schedules: tuple[Scheduled, ...] = ()  # ways to go through tile blocks that were tried, where that was a choice
+    orders: tuple[Order, ...] = ()  # in which tile blocks with numbers may be taken
 
     @property
     def shaped(self) -> str:
