@@ -14,7 +14,7 @@ from typing import cast
 from egraph.accesses import splatted
 from ir.core import Block, Builder, Op, Region, Type, Value
 from ir.dialects import cuda_tile as ct
-from ir.dialects.nv_tileas import Exchange, Meet, PartialSum
+from ir.dialects.nv_tileas import CancelNextProgramId, Exchange, Meet, PartialSum
 from ir.types import I1, I32, FloatType, PartitionViewType, TileType, TokenType
 from lowering.clusters.exchanged import exchanged
 from lowering.clusters.order import alone, crosses
@@ -110,10 +110,11 @@ class _Ranked(Rewriter):
     def operation(self, op: Op, b: Builder) -> None:
         """One."""
         super().operation(op, b)
-        if isinstance(op, ct.GetTileBlockId | ct.GetNumTileBlocks):
+        if isinstance(op, ct.GetTileBlockId | ct.GetNumTileBlocks | CancelNextProgramId):
             least = int(isinstance(op, ct.GetNumTileBlocks))
-            along = promised(b, self.new[op.results[0]], least * self.ctas)
-            self.new[op.results[0]] = promised(b, quotient(b, along, self.ctas), least)
+            x = op.x if isinstance(op, CancelNextProgramId) else op.results[0]  # that is the cluster's first CTA's
+            along = promised(b, self.new[x], least * self.ctas)
+            self.new[x] = promised(b, quotient(b, along, self.ctas), least)
 
 
 class _Halved(Rewriter):
