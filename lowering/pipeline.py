@@ -223,7 +223,9 @@ def _compiled(module: ct.Module, entry: ct.Entry, outcome: Outcome, options: Opt
     }
     if GRID[0] in program.entry.given:
         selection.orders = tuple(orders(entry, outcome.context.target, options.tile_blocks))
-    divided = bool(selection.clusters) and program.entry.cluster > 1  # from what had not been cut
+    divided = (
+        bool(selection.clusters) and max(program.entry.cluster, program.entry.split) > 1
+    )  # from what had not been cut
     slices = (outcome.context.shared.sliced and not divided) or program.entry is not levels["cuda_tile"]
     return Compiled(
         outcome.program, manifest_of(levels["nvvm"]), stages, selection, modules, levels["nv_tileaa"],

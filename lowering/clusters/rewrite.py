@@ -24,10 +24,10 @@ from lowering.slicing.cuts import Cuts, Dim, is_splat
 NUMBER = TileType((), I32)
 
 
-def ranked(entry: ct.Entry, ctas: int) -> ct.Entry:
-    """The entry, whose tile blocks are clusters of `ctas` CTAs along x that all do the same."""
+def ranked(entry: ct.Entry, ctas: int, what: str = "cluster") -> ct.Entry:
+    """The entry, whose tile blocks are `ctas` CTAs along x that all do the same: a "cluster", or a "split" grid."""
     made = _Ranked(ctas).entry(entry)
-    made.attributes["cluster"] = ctas
+    made.attributes[what] = ctas
     return made
 
 
