@@ -1,4 +1,4 @@
-"""Devices that stand for the tiers: multiprocessors, and the rate of their memory."""
+"""Devices of the tiers: multiprocessors, and the rate of their memory."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ DEVICES = {
 
 
 def device(target: str) -> Device:
-    """That which stands for a tier, by its name; an H100 for tiers that are not listed."""
+    """That of a tier, by its name; an H100 for tiers that are not listed."""
     found = re.match(r"sm_(\d+)(\d)", target)
     return H100 if found is None else DEVICES.get((int(found[1]), int(found[2])), H100)
 
 
 def multiprocessors(target: str) -> int:
-    """Of the device that stands for a tier, by its name."""
+    """Of the device of a tier, by its name."""
     return device(target).multiprocessors

@@ -225,7 +225,7 @@ def test_a_tile_changed_in_place_needs_no_meeting() -> None:
 
 @pytest.mark.parametrize("order", ORDERS[:3])
 def test_tiles_are_drawn_once_a_cluster(order: str) -> None:
-    """A counter gives a cluster its next tile, as it gives a CTA's; what one CTA has told the others is alike in them,
+    """A counter gives a cluster its next tile, as it gives a CTA's; what one CTA has sent the others is alike in them,
     so that copies are multicast.
     """
     kernel = compiled(persistent="dynamic")

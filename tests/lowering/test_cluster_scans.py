@@ -150,8 +150,8 @@ def test_what_does_not_commute_is_not_cut(scan: Any) -> None:
 
 
 MUTANTS: dict[str, tuple[str, str]] = {
-    "told nobody": (r"@%p\d+ st\.shared::cluster\.b32 .*", ""),
-    "told this CTA": (r"(mapa\.shared::cluster\.u32 %r\d+, %r\d+), %r\d+;", r"\1, %r_own;"),
+    "sent to nobody": (r"@%p\d+ st\.shared::cluster\.b32 .*", ""),
+    "sent to this CTA": (r"(mapa\.shared::cluster\.u32 %r\d+, %r\d+), %r\d+;", r"\1, %r_own;"),
     "no arrival": (r"@%p\d+ mbarrier\.arrive\.release\.cluster\.shared::cluster\.b64 .*", ""),
     "arrival relaxed": (r"arrive\.release\.cluster\.shared", "arrive.relaxed.cluster.shared"),
     "arrival at CTA scope": (r"arrive\.release\.cluster\.shared", "arrive.release.cta.shared"),

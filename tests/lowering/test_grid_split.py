@@ -293,8 +293,8 @@ def test_the_ticket_is_released_and_acquired() -> None:
     ptx = compiled(4, text=noted()).ptx
     stored = r"st\.global\.v2\.b32 .*\n\s+bar\.sync 0;(?:\s+(?:mul|add|mov).*)*"
     drawn = r"\s+@%p0 atom\.acq_rel\.gpu\.global\.add\.u32 (%r\d+), .*\n\s+@%p0 st\.shared\.b32 .*, \1;\s+bar\.sync 0;"
-    told = r"\s+ld\.shared\.b32 (%r\d+), .*\n\s+setp\.eq\.s32 (%p\d+), \2, 3;(?:\s+(?:shl|add|mul).*)*\s+@!\3 bra "
-    assert re.search(stored + drawn + told, ptx)
+    read = r"\s+ld\.shared\.b32 (%r\d+), .*\n\s+setp\.eq\.s32 (%p\d+), \2, 3;(?:\s+(?:shl|add|mul).*)*\s+@!\3 bra "
+    assert re.search(stored + drawn + read, ptx)
 
 
 TICKET = r"(@%p\d+) atom\.acq_rel\.gpu\.global\.add\.u32 (%r\d+), \[(%rd\d+)\], (%r\d+);"
