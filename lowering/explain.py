@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
-from math import prod
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -33,12 +32,12 @@ from lowering.atoms.wgmma import IMM_SCALE
 from lowering.layouts.layout import Layout
 from lowering.modulo.explain import masks, schedules
 from lowering.modulo.predict import predicted
+from lowering.ptx.grant import resident
 from lowering.schedule.explain import agents
 from lowering.selection import Selection, StoreChoice
 from lowering.selection.resources import SPILLS
 from lowering.selection.units import least_time
 from lowering.targets import Feature, target
-from lowering.targets.occupancy import occupancy
 
 if TYPE_CHECKING:
     from lowering.pipeline import Compiled
@@ -58,18 +57,18 @@ def explain(compiled: Compiled) -> str:
     report = Explanation(compiled.selection)
     cut = ["large tiles are cut into slices of rows or columns: what follows names their values once a slice"]
     sections = (
-        report.saturation(), cut if compiled.slices else (), report.extraction(), report.clusters(),
-        (*report.shape(), *ctas(compiled)), report.values(), report.stores(), report.legend(),
+        report.saturation(), cut if compiled.slices else (), report.extraction(), report.tile_blocks(),
+        report.clusters(), (*report.shape(), *ctas(compiled)), report.values(), report.stores(), report.legend(),
         agents(cast(Func, compiled.modules["nv_tileas"])), schedules(compiled.selection), masks(compiled.selection),
     )  # fmt: skip
     return "\n\n".join(text for text in map("\n".join, sections) if text)
 
 
 def ctas(compiled: Compiled) -> Iterator[str]:
-    """How many CTAs an SM holds by the registers that are needed; where no agents part, ptxas decides on registers."""
-    func, tier = cast(llvm.Func, compiled.modules["nvvm"]), target(compiled.selection.target.name)
-    registers = min(func.registers, int(tier.registers_per_thread))
-    yield str(occupancy(tier, prod(func.block), min(registers, func.maxnreg or registers), func.dynamic_smem))
+    """How many CTAs an SM holds by the registers that are needed."""
+    func = cast(llvm.Func, compiled.modules["nvvm"])
+    registers = min(func.registers, int(target(func.target).registers_per_thread))
+    yield str(resident(func))
     given = f", {func.maxnreg} given" if func.maxnreg else ""
     yield f"    {registers} registers a thread needed{given}, {func.dynamic_smem} bytes of shared memory"
 
@@ -107,6 +106,16 @@ class Explanation:
                 self.candidates.setdefault(place[0], []).append(node)
 
     # --- saturation and totals
+
+    def tile_blocks(self) -> Iterator[str]:
+        """What each way to go through tile blocks would have cost, and each order of them, where that was a choice."""
+        if self.selection.schedules:
+            yield "tile blocks, by cycles of a launch, or of an SM for each of many"
+            yield from (f"    {each}" for each in self.selection.schedules)
+        if len(self.selection.orders) > 1:
+            yield "order of tile blocks"
+            first = min(self.selection.orders, key=lambda each: each.cycles)
+            yield from (f"    {each}" + ", taken" * (each is first) for each in self.selection.orders)
 
     def clusters(self) -> Iterator[str]:
         """What each number of CTAs would have cost, where it was a choice."""

@@ -17,6 +17,10 @@ GRID = ("grid x", "grid y", "grid z")
 COUNTER = "tile counter"
 """What the launcher of a persistent kernel passes: the extents of the logical grid, and memory of four bytes that are
 zero when it begins. A record of the manifest says so in `launch`."""
+TICKETS, SUMS = "tickets", "sums"
+"""What the launcher passes where CTAs of the grid divide the work of a tile block: `bytes` of memory for each tile
+block, those of tickets zero; `ctas` says how many CTAs are launched for one."""
+TICKET_BYTES = 4
 
 
 def parameters(entry: ct.Entry) -> tuple[dict[str, Any], ...]:
@@ -32,6 +36,8 @@ def parameters(entry: ct.Entry) -> tuple[dict[str, Any], ...]:
             records.append({"kind": "scalar", "arg": number, "dtype": str(kind.element)})
     for record, name in zip(records[len(records) - len(entry.given) :], entry.given, strict=True):
         record["launch"] = name
+        if name in (TICKETS, SUMS):
+            record |= {"bytes": TICKET_BYTES if name == TICKETS else entry.sums, "ctas": entry.split}
     return tuple(records)
 
 

@@ -9,15 +9,18 @@ from typing import Any
 from egraph.permissions import of_entry
 from egraph.saturate import Saturated
 from extract import CostFunction, Extractor
-from ir.core import Op
+from ir.core import Op, TileError
 from ir.dialects import cuda_tile as ct
 from lowering.atoms.names import BELOW, check_forbidden
-from lowering.launch import manifest_of
+from lowering.launch import GRID, manifest_of
 from lowering.levels import printers
 from lowering.passes.manager import Outcome, Shared, Watcher, run
 from lowering.passes.registry import Step
 from lowering.passes.syntax import parse, with_options, with_pass
 from lowering.passes.table import ROAD
+from lowering.persistence import already, best_order
+from lowering.persistence.choice import SCHEDULES, cheapest_schedule
+from lowering.persistence.order import orders
 from lowering.placement import LayoutOracle
 from lowering.ptx.grant import lacking
 from lowering.selection import Selection
@@ -27,6 +30,7 @@ from lowering.targets import target as target_named
 from lowering.targets.changed import changed
 
 CHOSEN = -1  # CTAs of a cluster: those whose tile block costs least
+AUTO = "auto"  # a schedule of tile blocks: that which costs least
 
 
 @dataclass(frozen=True)
@@ -40,7 +44,8 @@ class Options:
     that prices the nodes; `rates`: numbers of the target's tables that are others (`lowering.targets.changed`).
     `verify_each`: every level is verified, not only the placed program. `annotate`, `lineinfo`: PTX says where it comes
     from, in comments or in .loc directives. `persistent`: how CTAs that go through all tiles take them
-    (`lowering.persistent`). `ocg_knobs`: pragmas for the scheduler of ptxas (`lowering.ptx.knobs`).
+    (`lowering.persistence`), `AUTO`: in the way that costs least. `ocg_knobs`: pragmas for the scheduler of ptxas
+    (`lowering.ptx.knobs`).
     `ctas`: CTAs of a cluster that do the work of a tile block, 0: as hints say, `CHOSEN`: those that cost least, for a
     launch of `tile_blocks`, 0: of more than fill the device.
     """
@@ -134,7 +139,7 @@ def road(options: Options) -> tuple[Step, ...]:
         steps, "extract", forbid=tuple(sorted(options.forbid)), method=options.extractor,
         budget=float(options.extract_budget or 0), costs=options.costs,
     )  # fmt: skip
-    steps = with_options(steps, "tileas-dynamic-persistent", schedule=options.persistent)
+    steps = with_options(steps, "tileas-dynamic-persistent", schedule=options.persistent, blocks=options.tile_blocks)
     choose = options.ctas == CHOSEN
     steps = with_options(steps, "tileas-plan-cta", ctas=1 if choose else options.ctas)
     steps = with_options(steps, "best-of-candidates", clusters=choose, blocks=options.tile_blocks)
@@ -155,26 +160,57 @@ def compile_entry(
 
     Raises TargetError for an unknown target, UnsupportedError or TileError, located, for what cannot be compiled.
     """
+    if options.persistent == AUTO:
+        return [
+            _cheapest(module, entry, target, options, watchers, counting, shared if len(targets) == 1 else None)
+            for target in targets
+        ]
     tiers = tuple(as_asked(entry, changed(target_named(target), options.rates)) for target in targets)
     check_forbidden(options.forbid)
     options = replace(options, fast=of_entry(options.fast, entry.sym_name, (each.sym_name for each in module.entries)))
-    parts, made = _of_one_program(tiers, options.persistent), dict[int, Outcome]()
+    parts, made = _of_one_program(entry, tiers, options), dict[int, Outcome]()
     for part in parts:
         some, known = tuple(tiers[i] for i in part), shared if len(parts) == 1 else None
         outcomes = run(road(options), entry, (), watchers, options.verify_each, counting, tiers=some, shared=known)
         made.update(zip(part, outcomes, strict=True))
-    return [_compiled(module, made[i], options.persistent) for i in range(len(tiers))]
+    return [_compiled(module, entry, made[i], options) for i in range(len(tiers))]
 
 
-def _of_one_program(tiers: Sequence[Target], persistent: str) -> list[list[int]]:
-    """Numbers of the targets that share a source program: those with and without clusterlaunchcontrol apart, where
-    tiles are taken dynamically.
+def _cheapest(
+    module: ct.Module, entry: ct.Entry, target: str, options: Options, watchers: Sequence[Watcher], counting: bool,
+    shared: Shared | None,
+) -> Compiled:  # fmt: skip
+    """The kernel as it is and made persistent, for one target: what costs least. Raises the error of the kernel as it
+    is where there is none in any way.
     """
-    have = [persistent == "dynamic" and tier.has(Feature.CLUSTER_LAUNCH) for tier in tiers]
-    return [part for flag in (False, True) if (part := [i for i, has in enumerate(have) if has is flag])]
+    made: dict[str, Compiled] = {}
+    errors: dict[str, TileError] = {}
+    for schedule in SCHEDULES[:1] if already(entry) else SCHEDULES:
+        given = replace(options, persistent=schedule)
+        try:
+            (made[schedule],) = compile_entry(module, entry, [target], given, watchers, counting, shared)
+        except TileError as error:
+            errors[schedule] = error
+    if not made:
+        raise next(iter(errors.values()))
+    tier = as_asked(entry, changed(target_named(target), options.rates))
+    return cheapest_schedule(entry, tier, made, errors, options.tile_blocks)
 
 
-def _compiled(module: ct.Module, outcome: Outcome, persistent: str) -> Compiled:
+def _of_one_program(entry: ct.Entry, tiers: Sequence[Target], options: Options) -> list[list[int]]:
+    """Numbers of the targets that share a source program: where tiles are taken dynamically those with and without
+    clusterlaunchcontrol apart, where they have numbers those that take them in other orders.
+    """
+    parts: dict[tuple[bool, int], list[int]] = {}
+    for number, tier in enumerate(tiers):
+        taken = options.persistent == "dynamic" and tier.has(Feature.CLUSTER_LAUNCH)
+        counted = taken or options.persistent == "off"
+        width = 0 if counted else best_order(entry, tier, options.tile_blocks).width
+        parts.setdefault((taken, width), []).append(number)
+    return list(parts.values())
+
+
+def _compiled(module: ct.Module, entry: ct.Entry, outcome: Outcome, options: Options) -> Compiled:
     levels = outcome.context.levels
     selection: Selection = levels["chosen"]
     program = selection.saturated.program
@@ -185,11 +221,15 @@ def _compiled(module: ct.Module, outcome: Outcome, persistent: str) -> Compiled:
         "egraph": lambda: _egraph(selection.saturated, selection.oracle),
         **printers(modules, outcome.program),
     }
-    divided = bool(selection.clusters) and program.entry.cluster > 1  # from what had not been cut
+    if GRID[0] in program.entry.given:
+        selection.orders = tuple(orders(entry, outcome.context.target, options.tile_blocks))
+    divided = (
+        bool(selection.clusters) and max(program.entry.cluster, program.entry.split) > 1
+    )  # from what had not been cut
     slices = (outcome.context.shared.sliced and not divided) or program.entry is not levels["cuda_tile"]
     return Compiled(
         outcome.program, manifest_of(levels["nvvm"]), stages, selection, modules, levels["nv_tileaa"],
-        outcome.context.seconds, slices, outcome.context.counts, persistent, levels["nvvm"].minctas,
+        outcome.context.seconds, slices, outcome.context.counts, options.persistent, levels["nvvm"].minctas,
         lacking(levels["nvvm"]),
     )  # fmt: skip
 

@@ -23,12 +23,12 @@ from typing import Any, TypeAlias, cast
 import numpy as np
 
 from runtime.manifest import (
-    COUNTER,
     FILLS,
     GRID,
     GRID_LIMITS,
     PADDING_BYTES,
     SIZES,
+    ZEROED,
     Manifest,
     Pointer,
     Scalar,
@@ -279,11 +279,11 @@ class Kernel:
         Arguments are those of the source's entry: arrays of the device and numbers; tensor maps are encoded here.
         dependent: the grid may begin before the one before it has ended (programmatic stream serialization), for
         kernels that wait for it by themselves (gdc_wait_tko). Of a persistent kernel as many CTAs are launched as fit
-        the device at once, and its counter is zeroed before each launch, on the same stream. Raises CudaError where one
+        the device at once, and counters are zeroed before each launch, on the same stream. Raises CudaError where one
         does not fit.
         """
         launched = self.manifest.launched
-        if not launched:
+        if not self.manifest.persistent:
             self._check_grid(self.manifest.in_ctas(grid))
         if dependent and not self.manifest.dependent:
             raise CudaError(
@@ -294,10 +294,11 @@ class Kernel:
             raise CudaError(
                 f"kernel '{self.manifest.entry}' takes {self.manifest.arguments} arguments, {len(given)} are given"
             )
-        counters = [self.device.empty((1,), np.int32) for name in launched if name == COUNTER]
+        sizes = self.manifest.memory(grid)
+        memory = {name: self.device.empty((size,), np.uint8) for name, size in sizes.items()}
         extents: dict[str, int] = dict(zip(GRID, grid, strict=True))
-        given = [*given[: self.manifest.arguments], *(extents.get(name) or counters[0] for name in launched)]
-        grid = self.manifest.in_ctas(persistent_grid(grid, self._resident()) if launched else grid)
+        given = [*given[: self.manifest.arguments], *(extents.get(name) or memory[name] for name in launched)]
+        grid = self.manifest.in_ctas(persistent_grid(grid, self._resident()) if self.manifest.persistent else grid)
         values = [argument.address if isinstance(argument, DeviceArray) else argument for argument in given]
         blocks: list[ctypes.Array[ctypes.c_char]] = []
         for place, parameter in enumerate(self.manifest.params):
@@ -308,8 +309,9 @@ class Kernel:
         driver, function = self.device._driver, self.function  # pyright: ignore[reportPrivateUsage]
 
         def launch(kept: Any = (blocks, pointers, attributes)) -> None:  # the driver reads them at each launch
-            for counter in counters:
-                _call(driver, "cuMemsetD8Async", counter.address, 0, counter.nbytes, 0)
+            for name in ZEROED:
+                if name in memory:
+                    _call(driver, "cuMemsetD8Async", memory[name].address, 0, memory[name].nbytes, 0)
             _call(driver, "cuLaunchKernelEx", config, function, ctypes.addressof(kept[1]), 0)
 
         return launch
@@ -325,7 +327,9 @@ class Kernel:
             return pack_scalar(parameter.dtype, argument, where)
         if not isinstance(argument, DeviceArray):
             raise CudaError(f"{where} is a pointer to {parameter.dtype}: give an array, not {argument!r}")
-        if argument.dtype.itemsize != SIZES.get(parameter.dtype, 8):  # pointers to pointers have 8 bytes
+        if not parameter.launch and argument.dtype.itemsize != SIZES.get(
+            parameter.dtype, 8
+        ):  # pointers to pointers have 8 bytes
             raise CudaError(f"{where} is a pointer to {parameter.dtype}: the array holds {argument.dtype}")
         return struct.pack("<Q", argument.address)
 
@@ -339,7 +343,7 @@ class Kernel:
         return self.device.multiprocessors * int(call(name, self.function, threads, self.manifest.dynamic_smem))
 
     def _check_grid(self, grid: Grid) -> None:
-        for extent, limit, axis, cluster in zip(grid, GRID_LIMITS, "xyz", self.manifest.cluster, strict=True):
+        for extent, limit, axis, cluster in zip(grid, GRID_LIMITS, "xyz", self.manifest.along, strict=True):
             if not cluster <= extent <= limit:
                 raise CudaError(f"grid {axis} = {extent // cluster} is not within 1 to {limit // cluster}")
 

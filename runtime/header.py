@@ -17,6 +17,8 @@ from runtime.manifest import (
     MOST_ELEMENTS,
     MOST_TILES,
     PADDING_BYTES,
+    SUMS,
+    TICKETS,
     Expression,
     Manifest,
     ManifestError,
@@ -42,7 +44,7 @@ KEYWORDS = frozenset(_WORDS.split())
 """Of C and C++."""
 LOCALS = frozenset(
     ("kernel", "grid_x", "grid_y", "grid_z", "stream", "grid", "status", "maps", "box", "dims", "strides", "counter",
-     "parameters")
+     "parameters", "tickets", "sums")
 )  # fmt: skip
 """Other names inside the launch function."""
 _BARE = ("CUdeviceptr", "uint16_t", "uint8_t")
@@ -129,10 +131,11 @@ def _head(manifests: Sequence[Manifest], name: str) -> Iterator[str]:
     yield f"\n{_COMMON.read_text()}\n#endif /* TILESAT_LAUNCH_H */\n"
     yield f"static const struct tilesat_plan {name}_plans[] = {{"
     for each in manifests:
-        flags = each.dependent, bool(each.launched), COUNTER in each.launched
+        flags = each.dependent, each.persistent, COUNTER in each.launched
+        sums = next((p.bytes for p in each.params if isinstance(p, Pointer) and p.launch == SUMS), 0)
         yield (
             f'  {{"{each.target}", {architecture(each.target)}, {_braced(each.block)}, {_braced(each.cluster)}, '
-            f"{each.dynamic_smem}, {', '.join('true' if flag else 'false' for flag in flags)}}},"
+            f"{each.dynamic_smem}, {', '.join('true' if flag else 'false' for flag in flags)}, {each.split}, {sums}}},"
         )
     yield "};\n"
 
@@ -173,6 +176,11 @@ def _launch(manifest: Manifest, names: Sequence[str]) -> Iterator[str]:
         yield "if (status) return status;"
     if COUNTER in manifest.launched:
         yield "CUdeviceptr counter = tilesat_counter(kernel);"
+    in_parts = TICKETS in manifest.launched
+    if in_parts:
+        yield "CUdeviceptr tickets = 0, sums = 0;"
+        yield ("" if maps else "CUresult ") + "status = tilesat_parts(kernel, grid, stream, &tickets, &sums);"
+        yield "if (status) return status;"
     places: list[str] = []
     for each in manifest.params:
         if isinstance(each, TensorMapRecord):
@@ -181,12 +189,17 @@ def _launch(manifest: Manifest, names: Sequence[str]) -> Iterator[str]:
             places.append(_launched(each) if each.launch else names[each.arg])
     listed = ", ".join(f"(void *)&{place}" for place in places)
     yield f"void *parameters[] = {{{listed or 'NULL'}}};"
-    yield "return tilesat_launch(kernel, grid, stream, parameters);"
+    if in_parts:
+        yield "status = tilesat_launch(kernel, grid, stream, parameters);"
+        yield "const CUresult freed = cuMemFreeAsync(tickets, stream);"
+        yield "return status ? status : freed;"
+    else:
+        yield "return tilesat_launch(kernel, grid, stream, parameters);"
 
 
 def _launched(parameter: Pointer | Scalar) -> str:
     """What the launcher passes by itself."""
-    return "counter" if parameter.launch == COUNTER else EXTENTS[parameter.launch]
+    return "counter" if parameter.launch == COUNTER else EXTENTS.get(parameter.launch, parameter.launch)
 
 
 def _encode(record: TensorMapRecord, number: int, names: Sequence[str]) -> Iterator[str]:

@@ -10,6 +10,8 @@ struct tilesat_plan {
   bool dependent;        /* waits by itself for the grid before it */
   bool persistent;       /* as many CTAs as fit the device at once go through all tile blocks */
   bool counts;           /* and take their numbers from a counter */
+  unsigned parts;        /* CTAs without a cluster that do the work of one tile block; 1 where none do */
+  size_t sums;           /* bytes of memory in which they leave their sums, for a tile block */
 };
 
 /* A kernel in the current context. Launches of a persistent one follow each other in one stream: load it once a stream. */
@@ -143,6 +145,22 @@ static inline CUresult tilesat_load(struct tilesat_kernel *kernel, const void *i
   return status;
 }
 
+/* Memory for the tickets of a grid's tile blocks, which become zero, and behind them for the sums; to be freed, by the
+   address of the tickets, in the order of the stream. */
+static inline CUresult tilesat_parts(const struct tilesat_kernel *kernel, const unsigned *grid, CUstream stream,
+                                     CUdeviceptr *tickets, CUdeviceptr *sums) {
+  const uint64_t plane = (uint64_t)grid[0] * grid[1];
+  if (plane > TILESAT_MOST_TILES || plane * grid[2] > TILESAT_MOST_TILES) return CUDA_ERROR_INVALID_VALUE;
+  const size_t blocks = (size_t)(plane * grid[2]);
+  const size_t room = (blocks * sizeof(int32_t) + 255) / 256 * 256;
+  CUresult status = cuMemAllocAsync(tickets, room + blocks * kernel->plan->sums, stream);
+  if (status) return status;
+  *sums = *tickets + room;
+  status = cuMemsetD8Async(*tickets, 0, blocks * sizeof(int32_t), stream);
+  if (status) cuMemFreeAsync(*tickets, stream);
+  return status;
+}
+
 /* Launches over a grid of tile blocks. */
 static inline CUresult tilesat_launch(const struct tilesat_kernel *kernel, const unsigned *grid, CUstream stream,
                                       void **parameters) {
@@ -151,6 +169,7 @@ static inline CUresult tilesat_launch(const struct tilesat_kernel *kernel, const
   CUlaunchAttribute attributes[2];
   CUlaunchConfig config;
   unsigned blocks[3] = {grid[0], grid[1], grid[2]};
+  const unsigned along[3] = {plan->cluster[0] * plan->parts, plan->cluster[1], plan->cluster[2]};
   tilesat_configure(&config, attributes, plan);
   config.hStream = stream;
   if (plan->persistent) {
@@ -160,10 +179,10 @@ static inline CUresult tilesat_launch(const struct tilesat_kernel *kernel, const
     blocks[1] = blocks[2] = 1;
   }
   for (int axis = 0; axis < 3; ++axis)
-    if (blocks[axis] == 0 || blocks[axis] > limits[axis] / plan->cluster[axis]) return CUDA_ERROR_INVALID_VALUE;
-  config.gridDimX = blocks[0] * plan->cluster[0];
-  config.gridDimY = blocks[1] * plan->cluster[1];
-  config.gridDimZ = blocks[2] * plan->cluster[2];
+    if (blocks[axis] == 0 || blocks[axis] > limits[axis] / along[axis]) return CUDA_ERROR_INVALID_VALUE;
+  config.gridDimX = blocks[0] * along[0];
+  config.gridDimY = blocks[1] * along[1];
+  config.gridDimZ = blocks[2] * along[2];
   if (kernel->dependent) {
     CUlaunchAttribute *early = &attributes[config.numAttrs++];
     if (!plan->dependent) return CUDA_ERROR_INVALID_VALUE;

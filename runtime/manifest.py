@@ -30,6 +30,12 @@ GRID = ("grid x", "grid y", "grid z")
 COUNTER = "tile counter"
 """What a persistent kernel takes from the launcher, behind its own arguments: the extents of the logical grid, and four
 bytes of memory that are zero when it begins."""
+TICKETS, SUMS = "tickets", "sums"
+"""What a kernel takes whose tile blocks are the work of several CTAs without a cluster: memory for each tile block of
+the grid, that of tickets zero when it begins."""
+COUNTER_BYTES = 4
+ZEROED = (COUNTER, TICKETS)
+"""Memory that is zero when a kernel begins."""
 GRID_LIMITS = (2**31 - 1, 65535, 65535)
 """CTAs of a grid. Source: CUDA C++ Programming Guide, technical specifications per compute capability."""
 MOST_ELEMENTS = (1 << 31) - 1
@@ -65,11 +71,15 @@ class ManifestError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Pointer:
-    """A parameter that takes the address of array argument `arg`; `launch`: of memory that the launcher gives."""
+    """A parameter that takes the address of array argument `arg`; `launch`: of memory that the launcher gives, of so
+    many `bytes` for each tile block, which is the work of `ctas` CTAs.
+    """
 
     arg: int
     dtype: str
     launch: str = ""
+    bytes: int = 0
+    ctas: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,10 +141,33 @@ class Manifest:
         """CTAs of a cluster, which does the work of one tile block."""
         return math.prod(self.cluster)
 
+    @property
+    def split(self) -> int:
+        """CTAs without a cluster that do the work of one tile block."""
+        return max((each.ctas for each in self.params if isinstance(each, Pointer)), default=1)
+
+    @property
+    def along(self) -> tuple[int, int, int]:
+        """CTAs of one tile block along each axis of the grid."""
+        x, y, z = self.cluster
+        return x * self.split, y, z
+
+    @property
+    def persistent(self) -> bool:
+        """Do as many tile blocks as fit the device go through all of them?"""
+        return GRID[0] in self.launched
+
     def in_ctas(self, grid: tuple[int, int, int]) -> tuple[int, int, int]:
         """The CTAs that a grid of tile blocks is launched as."""
-        x, y, z = self.cluster
+        x, y, z = self.along
         return grid[0] * x, grid[1] * y, grid[2] * z
+
+    def memory(self, grid: tuple[int, int, int]) -> dict[str, int]:
+        """Bytes of memory that the launcher gives for a grid of tile blocks, by what it is for."""
+        given = [each for each in self.params if isinstance(each, Pointer) and each.launch]
+        return {
+            each.launch: COUNTER_BYTES if each.launch == COUNTER else each.bytes * math.prod(grid) for each in given
+        }
 
     @property
     def arguments(self) -> int:
@@ -149,7 +182,7 @@ class Manifest:
 
     @property
     def launched(self) -> list[str]:
-        """What the launcher passes behind the arguments, in order; nothing where the kernel is not persistent."""
+        """What the launcher passes behind the arguments, in order; nothing where the kernel takes no more."""
         given = [p for p in self.params if not isinstance(p, TensorMapRecord) and p.launch]
         return [each.launch for each in sorted(given, key=lambda each: each.arg)]
 
@@ -263,10 +296,17 @@ def _parameter(raw: Any, place: str) -> Parameter:
     if number < 0:
         raise ManifestError(f"manifest: {place}.arg = {number} is negative")
     launch = _field(fields, "launch", str, place) if "launch" in fields else ""
-    known = ("", COUNTER) if kind == "pointer" else ("", *GRID)
+    known = ("", COUNTER, TICKETS, SUMS) if kind == "pointer" else ("", *GRID)
     if launch not in known:
         raise ManifestError(f"manifest: {place}.launch = {launch!r} is none of {', '.join(known[1:])}")
-    return Pointer(number, dtype, launch) if kind == "pointer" else Scalar(number, dtype, launch)
+    if kind == "scalar":
+        return Scalar(number, dtype, launch)
+    if launch not in (TICKETS, SUMS):
+        return Pointer(number, dtype, launch)
+    size, ctas = (_field(fields, name, int, place) for name in ("bytes", "ctas"))
+    if min(size, ctas) < 1:
+        raise ManifestError(f"manifest: {place}.bytes = {size} and ctas = {ctas} must be positive")
+    return Pointer(number, dtype, launch, size, ctas)
 
 
 def _tensor_map(raw: Mapping[str, Any], dtype: str, place: str) -> TensorMapRecord:

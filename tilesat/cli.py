@@ -335,15 +335,17 @@ def _add_pipeline_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--fast", action="append", default=[], metavar="[ENTRY=]NAME[,NAME]",
                         help="inexact replacements that are allowed, of all entries or of one: nsz, contract, reassoc, "
                              "arcp, afn, ftz, nnan, ninf, uscale, triton")  # fmt: skip
-    parser.add_argument("--persistent", default="off", metavar="static|atomic|dynamic",
-                        help="as many CTAs as fit the device go through all tile blocks of the grid")  # fmt: skip
+    parser.add_argument("--persistent", default="off", metavar="static|atomic|dynamic|auto",
+                        help="as many CTAs as fit the device go through all tile blocks of the grid; auto: if that "
+                             "costs less")  # fmt: skip
     parser.add_argument("--ocg-knobs", action="store_true",
                         help="pragmas for the scheduler of ptxas, of which 13.5 knows none")  # fmt: skip
     parser.add_argument("--num-ctas", type=_ctas, default=0, metavar="N",
                         help="CTAs of a cluster that divide each tile block, auto: as many as cost least; default: "
                              "as hints say")  # fmt: skip
     parser.add_argument("--tile-blocks", type=_count, default=0, metavar="N",
-                        help="of a launch, for --num-ctas auto; default: more than fill the device")  # fmt: skip
+                        help="of a launch, for --num-ctas auto and --persistent auto; default: more than fill the "
+                             "device")  # fmt: skip
     parser.add_argument("--extractor", choices=EXTRACTORS, default="auto", help="default %(default)s")
     parser.add_argument("--extract-budget", type=_count, metavar="N",
                         help="units of work of the search for the cheapest program, default 10000")  # fmt: skip

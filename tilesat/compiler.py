@@ -56,7 +56,7 @@ def compile(
     `fast`: permissions for inexact replacements (`egraph.permissions`): nsz, contract, reassoc, arcp, afn, ftz, nnan,
     ninf, uscale, and triton, which is what Triton does unasked; of all entries or each, {"softmax": ["afn"]}.
     `provenance`: note which rule made which e-node (`Kernel.provenance`). `persistent`: static or dynamic, as many CTAs
-    as fit the device at once go through all tile blocks of the grid (`lowering.persistent`). `num_ctas`: CTAs of a
+    as fit the device at once go through all tile blocks of the grid (`lowering.persistence`). `num_ctas`: CTAs of a
     cluster that divide the work of a tile block, whatever its hints say (`lowering.clusters`); 0: as they say; "auto":
     those that cost least (`lowering.clusters.price`), in a launch of `tile_blocks`, 0: of more than fill the device.
     `verify_each`: what each pass makes is verified.

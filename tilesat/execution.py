@@ -24,6 +24,8 @@ from tilesat.spec import Argument, Array, numpy_type
 if TYPE_CHECKING:
     from runtime.simulator import GlobalMemory, Hazard, Report
 
+GARBAGE = 0x7FC0_1234
+"""What memory holds that a launcher has not zeroed: a NaN of f32."""
 RESIDENT = 4
 """CTAs at once in the simulator: fewer than a device has, so that persistent kernels go round."""
 ROUNDINGS = 4
@@ -223,12 +225,14 @@ def on_the_device(
     manifest: dict[str, Any], grid: Grid, arguments: Sequence[Argument], resident: int = RESIDENT
 ) -> tuple[Grid, list[Argument]]:
     """The grid of CTAs and the arguments with those that the launcher gives, which a persistent kernel takes."""
-    from runtime.manifest import GRID, parse, persistent_grid
+    from runtime.manifest import GRID, ZEROED, parse, persistent_grid
 
     given, whole = parse(manifest), list(arguments)
-    extents = dict(zip(GRID, grid, strict=True))
-    whole += [np.int32(extents[name]) if name in extents else np.zeros(1, np.int32) for name in given.launched]
-    if given.launched:
+    known: dict[str, Any] = {name: np.int32(extent) for name, extent in zip(GRID, grid, strict=True)}
+    for name, size in given.memory(grid).items():  # what is not zero may be anything
+        known[name] = np.full(size // 4, 0 if name in ZEROED else GARBAGE, np.int32)
+    whole += [known[name] for name in given.launched]
+    if given.persistent:
         grid = persistent_grid(grid, resident // given.ctas)
     return given.in_ctas(grid), whole
 

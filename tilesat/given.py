@@ -12,13 +12,12 @@ from extract import Extractor
 from extract.methods import METHODS
 from ir.core import TileError
 from lowering.passes.table import PERSISTENT
-from lowering.pipeline import CHOSEN, Options
+from lowering.pipeline import AUTO, CHOSEN, Options
 from tilesat.shown import shown
 
 if TYPE_CHECKING:  # only those who have rules of their own load the samples
     from egraph.soundness.given import Checked
 
-AUTO = "auto"  # a number of CTAs: that which costs least
 Number = TypeVar("Number", int, float)
 
 
@@ -79,14 +78,15 @@ def options(
     """
     if not callable(extractor) and extractor not in METHODS:
         raise TileError(f"extractor: expected one of {', '.join(METHODS)}, or a function, got {shown(extractor)}")
-    if persistent not in PERSISTENT:
-        raise TileError(f"persistent: expected one of {', '.join(PERSISTENT)}, got {shown(persistent)}")
+    if persistent not in (*PERSISTENT, AUTO):
+        raise TileError(f"persistent: expected one of {', '.join((*PERSISTENT, AUTO))}, got {shown(persistent)}")
     if num_ctas != AUTO and (type(num_ctas) is not int or num_ctas < 0):
         raise TileError(f"num_ctas: expected a number of CTAs, or 0, or {AUTO!r}, got {shown(num_ctas)}")
     if type(tile_blocks) is not int or tile_blocks < 0:
         raise TileError(f"tile_blocks: expected a number of tile blocks, or 0, got {shown(tile_blocks)}")
-    if tile_blocks and num_ctas != AUTO:
-        raise TileError("tile_blocks: only a choice of CTAs takes them", hint=f"give num_ctas={AUTO!r} too")
+    if tile_blocks and AUTO not in (num_ctas, persistent):
+        message = "tile_blocks: only a choice of CTAs, or of how they go through tile blocks, takes them"
+        raise TileError(message, hint=f"give num_ctas={AUTO!r} or persistent={AUTO!r} too")
     files = names("rules", rules, paths=True)
     if files and not unchecked:
         for each in tried_rules(files).untried:

@@ -229,6 +229,7 @@ def _compiled_for(made: Sequence[_Candidate], target: str, cache: bool, configur
 def price(program: Any, target: str, options: Values) -> tuple[float, int, str]:
     """Cycles of an SM for a CTA, and CTAs of a tile block; or why there is no kernel. A task of a process."""
     from lowering.cost import UNKNOWN_TRIPS
+    from runtime.manifest import parse
     from tilesat.compiler import compile
     from tilesat.failures import describe, user_errors
 
@@ -237,7 +238,7 @@ def price(program: Any, target: str, options: Values) -> tuple[float, int, str]:
     except user_errors() as error:
         return 0.0, 1, describe(error).splitlines()[0]
     tiles = 1 if kernel.compiled.persistent == "off" else UNKNOWN_TRIPS  # its own loop over tiles is in the cost
-    return kernel.cost / tiles, math.prod(kernel.manifest["cluster"]), ""
+    return kernel.cost / tiles, math.prod(parse(kernel.manifest).along), ""
 
 
 @dataclass

@@ -1,4 +1,5 @@
 """Reductions over CTAs: each folds its part of a tile, sends the others what came of it, and combines all parts.
+Scans: each scans its part, and those whose parts come later add what the others' parts have come to.
 
 The parts are combined two by two in the order of the CTAs' ranks, by the region of the reduction on whole tiles, so
 that all CTAs hold the same bits.
@@ -11,17 +12,20 @@ from typing import cast
 
 from egraph.accesses import splatted
 from egraph.combiners import is_elementwise
-from ir.core import Builder, Op, Value
+from ir.core import Builder, Op, Region, Value
 from ir.dialects import cuda_tile as ct
 from ir.dialects.nv_tileas import Exchange
 from ir.types import I1, IntType, TileType
 
+COMMUTATIVE = (
+    ct.AddF, ct.AddI, ct.MulF, ct.MulI, ct.MaxF, ct.MaxI, ct.MinF, ct.MinI, ct.AndI, ct.OrI, ct.XorI,
+)  # fmt: skip
 BYTE = 8  # bits; of narrower elements but predicates none has an address
 
 
 def may_be_exchanged(op: Op, dim: int) -> bool:
-    """Is `dim` what a reduction folds, and can its region combine whole tiles?"""
-    if not isinstance(op, ct.Reduce) or dim != op.dim:
+    """Is `dim` what a reduction or a scan folds, and can its region combine whole tiles?"""
+    if not isinstance(op, ct.Reduce | ct.Scan) or dim != op.dim or (isinstance(op, ct.Scan) and not commutes(op)):
         return False
     made = set(op.body.block.args)
     for each in op.body.block.ops[:-1]:
@@ -31,6 +35,33 @@ def may_be_exchanged(op: Op, dim: int) -> bool:
             made.update(each.results)
     kinds = [cast(TileType, value.type).element for value in op.results]
     return all(kind == I1 or getattr(kind, "width", BYTE) >= BYTE for kind in kinds) and all(map(is_number, kinds))
+
+
+def commutes(scan: ct.Scan) -> bool:
+    """Does one operation combine elements, in any order? Then a reduction gives what a part comes to."""
+    first, *rest = scan.body.block.ops
+    return (
+        len(scan.operands) == len(rest) == 1
+        and isinstance(first, COMMUTATIVE)
+        and first.operands[0] is not first.operands[1]
+    )
+
+
+def total(scan: ct.Scan, source: Value, body: Region, b: Builder) -> Value:
+    """What a half comes to, in every place of it along the dimension: the reduction by the scan's region."""
+    kind = cast(TileType, source.type)
+    rest = TileType((*kind.shape[: scan.dim], *kind.shape[scan.dim + 1 :]), kind.element)
+    attributes = {name: value for name, value in scan.attributes.items() if name != "reverse"}
+    return b.add(ct.Reduce, source, types=[rest], regions=[body], **attributes).results[0]
+
+
+def along(value: Value, shape: tuple[int, ...], dim: int, b: Builder) -> Value:
+    """A tile without a dimension, the same in each place of it."""
+    kind = cast(TileType, value.type)
+    if not kind.shape:
+        return splatted(b, value, shape)
+    row = TileType((*shape[:dim], 1, *shape[dim + 1 :]), kind.element)
+    return b.value(ct.Broadcast, b.value(ct.Reshape, value, types=[row]), types=[TileType(shape, kind.element)])
 
 
 def is_number(kind: object) -> bool:
@@ -52,7 +83,7 @@ def exchanged(values: Sequence[Value], among: int, fold: ct.Reduce, b: Builder) 
     return [results[number] for number in range(len(values)) for results in made]
 
 
-def combined(fold: ct.Reduce, left: Sequence[Value], right: Sequence[Value], b: Builder) -> list[Value]:
+def combined(fold: ct.Reduce | ct.Scan, left: Sequence[Value], right: Sequence[Value], b: Builder) -> list[Value]:
     """The region of a reduction on whole tiles; scalars from around it in every element."""
     shape = cast(TileType, left[0].type).shape
     block = fold.body.block

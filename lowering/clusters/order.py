@@ -10,14 +10,16 @@ from collections.abc import Iterator
 
 from ir.core import PURE, Op, Value
 from ir.dialects import cuda_tile as ct
-from ir.dialects.nv_tileas import Meet
+from ir.dialects.nv_tileas import CancelNextProgramId, Meet
 from ir.types import TokenType
 from lowering.slicing.cuts import Cuts
 
 Load = ct.LoadView | ct.LoadPtr
 Update = ct.AtomicRMW | ct.AtomicCAS | ct.AtomicRedView
 Access = Load | ct.StoreView | ct.StorePtr | Update
-EFFECTS = (ct.StoreView, ct.StorePtr, ct.Print, ct.Assert, ct.AtomicRMW, ct.AtomicCAS, ct.AtomicRedView)
+EFFECTS = (
+    ct.StoreView, ct.StorePtr, ct.Print, ct.Assert, ct.AtomicRMW, ct.AtomicCAS, ct.AtomicRedView, CancelNextProgramId,
+)  # fmt: skip
 
 
 def alone(op: Op) -> bool:

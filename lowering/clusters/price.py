@@ -7,6 +7,7 @@ known number of tile blocks the rounds in which their CTAs go over the device do
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from math import ceil
 
 from egraph.placed import Copy, Mechanism
@@ -19,14 +20,35 @@ from lowering.selection.trips import known_trips
 from lowering.slicing.cuts import Products
 from lowering.targets.devices import multiprocessors
 
+TRIPS = 3  # to memory, from the last store of a part: until it is seen, the ticket, the parts; as latencies an estimate
 
-def clustered(found: Selection, made: nv_tileas.Func, ctas: int, tile_blocks: int, along: bool = False) -> Clustered:
-    """A program as that of a cluster; `tile_blocks` of a launch, 0: more than fill the device. `along`: its CTAs divide
-    the steps of products, and loops of an unknown number of steps were priced as if they did not.
+
+@dataclass(frozen=True)
+class Way:
+    """How many CTAs do the work of a tile block: dividing the tile, or `along` the steps of its products; a cluster, or
+    CTAs of the `grid`.
     """
+
+    ctas: int
+    along: bool = False
+    grid: bool = False
+
+    @property
+    def name(self) -> str:
+        """For paths of passes."""
+        return f"{self.ctas} CTAs" + " of the grid" * self.grid + " along K" * self.along
+
+
+def clustered(found: Selection, made: nv_tileas.Func, way: Way, tile_blocks: int) -> Clustered:
+    """A program as the work of several CTAs; `tile_blocks` of a launch, 0: more than fill the device. Where they divide
+    the steps of products, loops of an unknown number of steps were priced as if they did not.
+    """
+    ctas = way.ctas
     rounds = ceil(tile_blocks * ctas / multiprocessors(found.target.name)) if tile_blocks else ctas
-    left = in_steps(found) * (1.0 - 1.0 / ctas) if along else 0.0
-    return Clustered(ctas, found.answer.cost - left, saved(found, made), rounds, along=along)
+    left = in_steps(found) * (1.0 - 1.0 / ctas) if way.along else 0.0
+    adds = TRIPS * float(found.target.latency.global_) if way.grid else 0.0
+    cost = found.answer.cost - left
+    return Clustered(ctas, cost, saved(found, made), rounds, along=way.along, grid=way.grid, adds=adds)
 
 
 def in_steps(found: Selection) -> float:

@@ -2,8 +2,8 @@
 
 The rank of one of c CTAs is the low bits of its number along x. A value is alike in CTAs that differ in bits only that
 no operation hands on to it: the number shifted right by n has the bits from n on. Scalars from memory are alike where
-their addresses are: before loads of what another CTA stores all of them meet (`order`). Of what strong loads and
-updates give one CTA, which tells the others, nothing is said here.
+their addresses are: before loads of what another CTA stores all of them meet (`order`). What strong loads and updates
+give may differ in all CTAs; what these tell each other in an exchange is alike in those that take part.
 """
 
 from __future__ import annotations
@@ -44,19 +44,23 @@ class Ranks:
 
     def of(self, values: Iterable[Value]) -> int:
         """The bits of the rank that these values may depend on, as a mask."""
-        found, waiting, seen = 0, list(values), set[Value]()
+        found, seen = 0, set[tuple[Value, int]]()
+        waiting = [(value, 0) for value in values]  # with bits in which an exchange on the way makes it alike
         while waiting:
-            value = waiting.pop()
-            if value in seen:
+            value, alike = each = waiting.pop()
+            if each in seen:
                 continue
-            seen.add(value)
-            field = self.field(value)
+            seen.add(each)
+            field, op = self.field(value), value.op
             if field is not None:
-                found |= field.mask & self.all
+                found |= field.mask & self.all & ~alike
+            elif isinstance(op, nv_tileas.Exchange):
+                among = 0 if op.other else op.among
+                waiting.append((op.values[value.index // op.parts], alike | among))
             elif unsteady(value):
-                return self.all
+                found |= self.all & ~alike
             else:
-                waiting += made_of(value)
+                waiting += [(part, alike) for part in made_of(value)]
         return found
 
     def field(self, value: Value) -> Field | None:

@@ -14,9 +14,9 @@ from typing import cast
 from egraph.accesses import splatted
 from ir.core import Block, Builder, Op, Region, Type, Value
 from ir.dialects import cuda_tile as ct
-from ir.dialects.nv_tileas import Exchange, Meet, PartialSum
+from ir.dialects.nv_tileas import CancelNextProgramId, Exchange, Meet, PartialSum
 from ir.types import I1, I32, FloatType, PartitionViewType, TileType, TokenType
-from lowering.clusters.exchanged import exchanged
+from lowering.clusters.exchanged import along, combined, exchanged, total
 from lowering.clusters.order import alone, crosses
 from lowering.rewriting import Rewriter, constant
 from lowering.slicing.cuts import Cuts, Dim, is_splat
@@ -24,10 +24,10 @@ from lowering.slicing.cuts import Cuts, Dim, is_splat
 NUMBER = TileType((), I32)
 
 
-def ranked(entry: ct.Entry, ctas: int) -> ct.Entry:
-    """The entry, whose tile blocks are clusters of `ctas` CTAs along x that all do the same."""
+def ranked(entry: ct.Entry, ctas: int, what: str = "cluster") -> ct.Entry:
+    """The entry, whose tile blocks are `ctas` CTAs along x that all do the same: a "cluster", or a "split" grid."""
     made = _Ranked(ctas).entry(entry)
-    made.attributes["cluster"] = ctas
+    made.attributes[what] = ctas
     return made
 
 
@@ -110,10 +110,11 @@ class _Ranked(Rewriter):
     def operation(self, op: Op, b: Builder) -> None:
         """One."""
         super().operation(op, b)
-        if isinstance(op, ct.GetTileBlockId | ct.GetNumTileBlocks):
+        if isinstance(op, ct.GetTileBlockId | ct.GetNumTileBlocks | CancelNextProgramId):
             least = int(isinstance(op, ct.GetNumTileBlocks))
-            along = promised(b, self.new[op.results[0]], least * self.ctas)
-            self.new[op.results[0]] = promised(b, quotient(b, along, self.ctas), least)
+            x = op.x if isinstance(op, CancelNextProgramId) else op.results[0]  # that is the cluster's first CTA's
+            along = promised(b, self.new[x], least * self.ctas)
+            self.new[x] = promised(b, quotient(b, along, self.ctas), least)
 
 
 class _Halved(Rewriter):
@@ -124,7 +125,7 @@ class _Halved(Rewriter):
     def __init__(self, entry: ct.Entry, cuts: Cuts, place: int, bit: Value):
         super().__init__()
         self.cuts, self.place, self.bit = cuts, place, bit
-        exchanges = {op.values[0].op: op for op in entry.walk() if isinstance(op, Exchange)}
+        exchanges = {op.values[0].op: op for op in entry.walk() if isinstance(op, Exchange) and not op.other}
         self.tellers = {fold: op for fold, op in exchanges.items() if self.in_parts(fold)}
         self.used = {value for op in entry.walk() for value in op.operands}
         self.met: dict[tuple[Value, Block], Value] = {}  # behind a meeting in a block: tokens of the source
@@ -171,6 +172,8 @@ class _Halved(Rewriter):
             self.made(op, operands, b)
             if cut is not None and isinstance(op, ct.Iota):
                 self.count_on(op, b)
+            if isinstance(op, ct.Scan) and cut is not None and cut.operands[0] == op.dim:
+                self.scan_on(op, operands[0], b)
             if isinstance(op, ct.Reduce) and self.in_parts(op) and op not in self.tellers:
                 self.tell(op.results, [self.new[v] for v in op.results], 1 << self.place, op, b)
 
@@ -264,6 +267,15 @@ class _Halved(Rewriter):
         """The bit in every element of a tile of integers."""
         bit = as_type(self.bit, kind, b)
         return splatted(b, bit, kind.shape) if kind.shape else bit
+
+    def scan_on(self, op: ct.Scan, source: Value, b: Builder) -> None:
+        """Of the half that comes later what the other CTA's half has come to is before all of it."""
+        made = self.new[op.results[0]]
+        shape = cast(TileType, made.type).shape
+        before = self.others(total(op, source, self.region(op.regions[0]), b), b)
+        (later,) = combined(op, [along(before, shape, op.dim, b)], [made], b)
+        first, second = (made, later) if not op.reverse else (later, made)
+        self.new[op.results[0]], _ = self.choose(first, second, b)
 
     def count_on(self, op: ct.Iota, b: Builder) -> None:
         """The numbers of the second half."""

@@ -36,7 +36,7 @@ def split(entry: ct.Entry, ctas: int) -> ct.Entry | Refusal:
     within = {each for loop in loops for each in loop.walk()}
     if (rest := next((op for op in products if op not in within), None)) is not None:
         return Refusal("no loop adds it up from zero and does nothing else with what it carries", rest)
-    made = _Split(ctas).entry(ranked(entry, ctas))
+    made = Split(ctas).entry(ranked(entry, ctas))
     for bit in range(ctas.bit_length() - 1):
         cuts = scattered(made, bit)
         if (refusal := next(between_ctas(made, cuts), None)) is not None:
@@ -89,7 +89,7 @@ def sums(entry: ct.Entry, bit: int) -> Iterator[PartialSum]:
     return (op for op in entry.walk() if isinstance(op, PartialSum) and op.place == bit)
 
 
-class _Split(Rewriter):
+class Split(Rewriter):
     """Loops that take every c-th step, from this CTA's first one on, and sums behind them."""
 
     def __init__(self, ctas: int):

@@ -18,7 +18,8 @@ from ir.core import TileError
 from ir.dialects import cuda_tile as ct
 from ir.dialects import nv_tileas
 from lowering.clusters import Refusal, planned
-from lowering.clusters.price import clustered
+from lowering.clusters.grid import in_grid
+from lowering.clusters.price import Way, clustered
 from lowering.clusters.split import split
 from lowering.modulo.predict import predicted
 from lowering.passes.manager import Context
@@ -32,9 +33,11 @@ from lowering.selection.choices import Clustered, Ranked
 from lowering.skeletons import permitted
 from lowering.slicing import fitted, in_slices
 from lowering.targets import Feature
+from lowering.targets.devices import multiprocessors
 from lowering.targets.target import PORTABLE
 
 CLUSTERS = tuple(1 << bits for bits in range(1, PORTABLE.bit_length()))  # CTAs of a cluster that are tried
+MOST_PARTS = 16  # of a product's steps in a grid: the last CTA reads all of them, 64 KB each of 128 x 128 f32
 UNSPILLED = 1.05  # an estimate: of attention's priced registers ptxas 13.5 stored 0 of 32, 134 of 32, 175 of 128
 WORTH = 1.05  # the whole kernel is not searched again, half a second of CPU, where it could save less than 5 %
 NEAR = 1.1  # times the bound of a whole: attention_varlen's slices have 1.06 times its bound and a quarter of its cost
@@ -79,7 +82,7 @@ def best_of_candidates(
     columns too, and keep the cheapest; of what costs little more with another number of warps or of CTAs an SM, keep
     what is predicted to take the least time. Rings that cannot share memory as they were to are tried apart. On demand
     do so for each number of CTAs of a cluster, which divide tiles or, where sums may be taken in any order, the steps
-    of products, and keep that whose tile block costs least.
+    of products, those also in a grid, and keep that whose tile block costs least.
     """
     trials: list[Trial] = []
     if clusters:
@@ -110,19 +113,20 @@ def cheapest_cluster(
     best: tuple[float, Trial] | None = None
     errors: list[TileError] = []
     (fast,) = (step.options["fast"] for step in steps if step.work.name == "saturate")
-    for ctas, along, made in of_clusters(entry, context, REASSOC in granted(fast)):
+    for way, made in of_clusters(entry, context, REASSOC in granted(fast), blocks):
+        ctas, along, grid = way.ctas, way.along, way.grid
         if isinstance(made, Refusal):
-            found.append(Clustered(ctas, reason=f"'{made.op.name}': {made.reason}", along=along))
+            found.append(Clustered(ctas, reason=f"'{made.op.name}': {made.reason}", along=along, grid=grid))
             continue
-        inside = context if ctas == 1 else context.trying(f"{ctas} CTAs" + " along K" * along)
+        inside = context if ctas == 1 else context.trying(way.name)
         inside.levels["cuda_tile"] = made
         try:
             trial = best_of(fitted(made), steps, inside, tried)
         except TileError as error:
             errors.append(error)
-            found.append(Clustered(ctas, reason=error.message, along=along))
+            found.append(Clustered(ctas, reason=error.message, along=along, grid=grid))
             continue
-        found.append(clustered(trial.found, trial.made, ctas, blocks, along))
+        found.append(clustered(trial.found, trial.made, way, blocks))
         if best is None or found[-1].total < best[0]:
             best = found[-1].total, trial
     if best is None:
@@ -131,16 +135,25 @@ def cheapest_cluster(
     return best[1]
 
 
-def of_clusters(entry: ct.Entry, context: Context, any_order: bool) -> Iterator[tuple[int, bool, ct.Entry | Refusal]]:
-    """The kernel as the work of one CTA and, where the target has clusters and a plan for them, of several: of each
-    number the plan that divides tiles and, where sums may be taken in `any_order`, the one that divides steps.
+def of_clusters(
+    entry: ct.Entry, context: Context, any_order: bool, blocks: int
+) -> Iterator[tuple[Way, ct.Entry | Refusal]]:
+    """The kernel as the work of one CTA and of several: where the target has clusters by the plan that divides tiles
+    and, where sums may be taken in `any_order`, the one that divides steps; there by CTAs of the grid too, of which as
+    many as fill the device with so many tile `blocks` are tried beside.
     """
-    yield 1, False, entry
+    yield Way(1), entry
     whole = context.shared.uncut.get(entry, entry)
-    for ctas in CLUSTERS if context.target.has(Feature.CLUSTER) else ():
-        yield ctas, False, context.shared.once(("cluster", whole, ctas), partial(planned, whole, ctas))
-        if any_order:
-            yield ctas, True, context.shared.once(("split", whole, ctas), partial(split, whole, ctas))
+    plans = [(planned, Way(ctas)) for ctas in CLUSTERS]
+    if any_order:
+        plans += [(split, Way(ctas, along=True)) for ctas in CLUSTERS]
+    plans = plans if context.target.has(Feature.CLUSTER) else []
+    if any_order:
+        fill = min(MOST_PARTS, multiprocessors(context.target.name) // max(1, blocks)) if blocks else 1
+        counts = sorted({*CLUSTERS, fill} - {0, 1})
+        plans += [(in_grid, Way(ctas, along=True, grid=True)) for ctas in counts]
+    for plan, way in sorted(plans, key=lambda each: each[1].ctas):
+        yield way, context.shared.once((way, whole), partial(plan, whole, way.ctas))
 
 
 def slices_of(entry: ct.Entry, context: Context) -> list[ct.Entry]:

@@ -23,7 +23,7 @@ from lowering.induction import from_counters, growing
 from lowering.launch import parameters
 from lowering.modulo.ahead import choose
 from lowering.passes.manager import Context
-from lowering.persistent import already, persistent
+from lowering.persistence import already, best_order, persistent
 from lowering.placement import LayoutOracle, seed
 from lowering.schedule import lower_pipelines, map_agents, materialize
 from lowering.schedule.masked import peel
@@ -61,15 +61,20 @@ class Prepared:
     """Extraction problems that were built from it."""
 
 
-def make_persistent(entry: ct.Entry, context: Context, schedule: str) -> ct.Entry:
+def make_persistent(entry: ct.Entry, context: Context, schedule: str, group: int, blocks: int) -> ct.Entry:
     """Let as many tile blocks as fit the device at once go through all tiles, each in a loop around the kernel.
 
     *dynamic* is what the targets have: tile blocks that have not started are taken over, or a counter gives the next.
+    Tiles that have numbers are taken in the order that brings the fewest bytes to the L2 cache.
     """
+    targets = context.shared.targets
     if schedule == "dynamic":
-        has = all(tier.has(Feature.CLUSTER_LAUNCH) for tier in context.shared.targets)
+        has = all(tier.has(Feature.CLUSTER_LAUNCH) for tier in targets)
         schedule = "taken" if has else "atomic"
-    made = entry if schedule == "off" or already(entry) else persistent(entry, schedule)
+    made = entry
+    if schedule != "off" and not already(entry):
+        width = group or (0 if schedule == "taken" else best_order(entry, targets[0], blocks).width)
+        made = persistent(entry, schedule, width)
     context.count(loops=int(made is not entry))
     return made
 

@@ -33,7 +33,11 @@ PASSES: dict[str, Pass] = {
         Pass("convert-tileaa-to-cuda-tile", "nv_tileaa", "cuda_tile", f"{LOGICAL}:to_tile_ir",
              statistics=(_OPERATIONS,), shared=True, verified=True),
         Pass("tileas-dynamic-persistent", "cuda_tile", "cuda_tile", f"{SOURCE}:make_persistent",
-             (Option("schedule", "name", "off", "how CTAs that go through all tiles take them", PERSISTENT),),
+             (Option("schedule", "name", "off", "how CTAs that go through all tiles take them", PERSISTENT),
+              Option("group", "count", 0, "tile blocks along x that go side by side, before those of the next y; 0: as "
+                     "many as bring the fewest bytes to the L2 cache"),
+              Option("blocks", "count", 0, "tile blocks of a launch, by which orders are compared; 0: of eight rounds "
+                     "over the device")),
              (Statistic("loops", "loops over tiles that it made"),), shared=True),
         Pass("tileas-plan-cta", "cuda_tile", "cuda_tile", f"{SOURCE}:plan_ctas",
              (Option("ctas", "count", 0, "CTAs of a cluster, which must be so; 0: those that the hint asks for, where "

@@ -16,7 +16,7 @@ from lowering.ptx.instructions import plain_text
 from lowering.ptx.machine import MachineBlock
 from lowering.ptx.registers import Liveness
 from lowering.targets import target
-from lowering.targets.occupancy import occupancy
+from lowering.targets.occupancy import Occupancy, occupancy
 
 MARGIN = 40
 """Registers beside those that values take at once in the order of our code. With 25 ptxas 13.5 spills none of 18
@@ -93,6 +93,13 @@ def lacking(func: llvm.Func) -> int:
     """
     given = func.maxnreg or at_launch(func, func.minctas) if func.minctas else func.registers
     return max(0, func.registers - MARGIN - given)
+
+
+def resident(func: llvm.Func) -> Occupancy:
+    """The CTAs that an SM holds by the registers that are needed; where no agents part, ptxas decides on registers."""
+    tier = target(func.target)
+    registers = min(func.registers, int(tier.registers_per_thread))
+    return occupancy(tier, prod(func.block), min(registers, func.maxnreg or registers), func.dynamic_smem)
 
 
 def at_launch(func: llvm.Func, ctas: int) -> int:

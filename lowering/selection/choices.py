@@ -23,6 +23,8 @@ from lowering.placement import LayoutOracle
 from lowering.targets import Target
 
 if TYPE_CHECKING:
+    from lowering.persistence.order import Order
+    from lowering.persistence.price import Scheduled
     from lowering.selection.folding import Folds
 
 BRANCH = 1 << 32  # beyond every loop id
@@ -120,9 +122,9 @@ class Ranked:
 
 @dataclass(frozen=True)
 class Clustered:
-    """A number of CTAs of a cluster that was tried: what a CTA costs and what multicast `saves` of it, in cycles; by
-    what that counts for a tile block (`times`); or why there is no such program. `along`: they divide the steps of
-    products, not the tile.
+    """A number of CTAs of a tile block that was tried: what a CTA costs, what multicast `saves` of it and the hand-over
+    through memory `adds`, in cycles; by what that counts for a tile block (`times`); or why there is no such program.
+    `along`: they divide the steps of products, not the tile; `grid`: as CTAs of the grid, not of a cluster.
     """
 
     ctas: int
@@ -131,18 +133,23 @@ class Clustered:
     times: int = 1
     reason: str = ""
     along: bool = False
+    grid: bool = False
+    adds: float = 0.0
 
     @property
     def total(self) -> float:
         """What is compared."""
-        return float("inf") if self.reason else (self.cost - self.saves) * self.times
+        return float("inf") if self.reason else (self.cost - self.saves + self.adds) * self.times
 
     def __str__(self) -> str:
-        what = ("1 CTA" if self.ctas == 1 else f"{self.ctas} CTAs") + " along K" * self.along
+        what = (
+            ("1 CTA" if self.ctas == 1 else f"{self.ctas} CTAs") + " of the grid" * self.grid + " along K" * self.along
+        )
         if self.reason:
             return f"{what}: not possible, {self.reason}"
         less = f" - {self.saves:,.0f} saved by multicast" if self.saves else ""
-        return f"{what}: ({self.cost:,.0f}{less}) x {self.times} = {self.total:,.0f}"
+        more = f" + {self.adds:,.0f} through memory" if self.adds else ""
+        return f"{what}: ({self.cost:,.0f}{less}{more}) x {self.times} = {self.total:,.0f}"
 
 
 @dataclass
@@ -186,6 +193,8 @@ class Selection:
     """Numbers of `warps` and of `ctas` that extraction had to choose from; without an entry where it had no choice."""
     ranked: tuple[Ranked, ...] = ()  # programs that were compared by predicted time, the cheapest first
     clusters: tuple[Clustered, ...] = ()  # numbers of CTAs that were tried, where that was a choice
+    schedules: tuple[Scheduled, ...] = ()  # ways to go through tile blocks that were tried, where that was a choice
+    orders: tuple[Order, ...] = ()  # in which tile blocks with numbers may be taken
 
     @property
     def shaped(self) -> str:

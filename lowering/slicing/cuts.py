@@ -43,7 +43,7 @@ class Cuts:
 ALIKE = ct.Assume | ct.Constant | ct.Iota | Exchange | PartialSum
 """Operations that are no arithmetic, and are done slice by slice where one of their tiles is cut."""
 Joined = Callable[[Op, int], bool]
-"""May an operation whose operands are cut along a dimension make whole results of all slices?"""
+"""May an operation whose operands are cut along a dimension make whole results of all slices, or a scan its own?"""
 
 
 def nothing(op: Op, dim: int) -> bool:
@@ -149,6 +149,8 @@ class _Finder:
             self.operation(op, alike(op, dim))
         elif isinstance(op, PartialSum) and op.place == self.scattered and operand is None:
             self.operation(op, OpCut((None,), (dim,)))
+        elif isinstance(op, ct.Scan) and self.joined(op, dim):
+            self.operation(op, alike(op, dim))
         elif operand is not None and self.joined(op, dim):
             self.operation(op, OpCut((dim,) * len(op.operands), (None,) * len(op.results)))
         else:

@@ -1,16 +1,42 @@
-"""Devices of the tiers: how many multiprocessors they have."""
+"""Devices of the tiers: multiprocessors, and the rate of their memory."""
 
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 
-MULTIPROCESSORS = {(8, 0): 108, (9, 0): 132, (10, 0): 148, (10, 3): 148, (12, 0): 170}
-"""A100, H100, B200, B300 and RTX 5090 (NVIDIA data sheets)."""
-OTHERS = 132
-"""Of a device that is not listed."""
+
+@dataclass(frozen=True)
+class Device:
+    """Multiprocessors, bytes a second that its memory moves, cycles a second (boost)."""
+
+    multiprocessors: int
+    memory: float
+    clock: float
+
+    @property
+    def memory_bytes(self) -> float:
+        """Of memory, an SM and cycle."""
+        return self.memory / self.clock / self.multiprocessors
+
+
+H100 = Device(132, 3.35e12, 1.83e9)
+DEVICES = {
+    (8, 0): Device(108, 1.555e12, 1.41e9),
+    (9, 0): H100,
+    (10, 0): Device(148, 8e12, 1.85e9),
+    (10, 3): Device(148, 8e12, 1.85e9),
+    (12, 0): Device(170, 1.792e12, 2.41e9),
+}
+"""A100 (40 GB), H100 SXM5, B200, B300 and RTX 5090 (NVIDIA data sheets; clocks as the tiers' rates take them)."""
+
+
+def device(target: str) -> Device:
+    """That of a tier, by its name; an H100 for tiers that are not listed."""
+    found = re.match(r"sm_(\d+)(\d)", target)
+    return H100 if found is None else DEVICES.get((int(found[1]), int(found[2])), H100)
 
 
 def multiprocessors(target: str) -> int:
-    """Of the device that stands for a tier, by its name."""
-    found = re.match(r"sm_(\d+)(\d)", target)
-    return OTHERS if found is None else MULTIPROCESSORS.get((int(found[1]), int(found[2])), OTHERS)
+    """Of the device of a tier, by its name."""
+    return device(target).multiprocessors

@@ -110,7 +110,7 @@ def test_a_hint_gives_way() -> None:
     ("options", "message"),
     [
         ({"num_ctas": "most"}, "num_ctas: expected a number of CTAs, or 0, or 'auto', got 'most'"),
-        ({"num_ctas": 2, "tile_blocks": 4}, "tile_blocks: only a choice of CTAs takes them"),
+        ({"num_ctas": 2, "tile_blocks": 4}, "tile_blocks: only a choice of CTAs, or of how they go"),
         ({"num_ctas": "auto", "tile_blocks": -1}, "tile_blocks: expected a number of tile blocks, or 0, got -1"),
         ({"num_ctas": "auto", "tile_blocks": True}, "tile_blocks: expected a number of tile blocks, or 0, got True"),
     ],
@@ -127,4 +127,4 @@ def test_the_command_line_takes_it(tmp_path: Any, capsys: pytest.CaptureFixture[
     assert main(["compile", str(path), *options]) == 0
     assert ".reqnctapercluster 8, 1, 1" in capsys.readouterr().out
     assert main(["compile", str(path), "--target", "sm_90a", "--tile-blocks", "16"]) == 1
-    assert "give num_ctas='auto' too" in capsys.readouterr().err
+    assert "give num_ctas='auto' or persistent='auto' too" in capsys.readouterr().err

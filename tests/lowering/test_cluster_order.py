@@ -230,7 +230,10 @@ def test_a_tile_changed_in_place_needs_no_meeting() -> None:
 @pytest.mark.sampled(3)
 @pytest.mark.parametrize("order", ORDERS[:3])
 def test_tiles_are_drawn_once_a_cluster(order: str) -> None:
-    """A counter gives a cluster its next tile, as it gives a CTA's."""
+    """A counter gives a cluster its next tile, as it gives a CTA's; what one CTA has sent the others is alike in them,
+    so that copies are multicast.
+    """
     kernel = compiled(persistent="dynamic")
     assert kernel.ptx.count("atom.") == 1
+    assert ".multicast::cluster" in kernel.ptx
     assert error(kernel, program(520, 300, 72), resident=4, schedule=order) < 1e-4

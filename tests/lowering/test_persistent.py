@@ -230,5 +230,6 @@ def test_return_inside_a_loop_is_refused() -> None:
 
 
 def test_unknown_schedule() -> None:
-    with pytest.raises(TileError, match="persistent: expected one of off, static, atomic, dynamic, got 'stripes'"):
+    names = "off, static, atomic, dynamic, auto"
+    with pytest.raises(TileError, match=f"persistent: expected one of {names}, got 'stripes'"):
         tilesat.compile(counted(), "sm_80", persistent="stripes")

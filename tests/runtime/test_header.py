@@ -207,6 +207,26 @@ def test_a_counter_is_zeroed_before_each_launch(gemm: dict[str, Any], tmp_path: 
 
 
 @needs_compilers
+def test_memory_for_parts_of_sums(tmp_path: Path) -> None:
+    """Tickets are zeroed before a launch over three CTAs a tile block, and memory is given back behind it."""
+    own = [{"kind": "pointer", "arg": 0, "dtype": "f32"}, {"kind": "scalar", "arg": 1, "dtype": "i32"}]
+    given = [
+        {"kind": "pointer", "arg": 2, "dtype": "i32", "launch": "tickets", "bytes": 4, "ctas": 3},
+        {"kind": "pointer", "arg": 3, "dtype": "f32", "launch": "sums", "bytes": 4096, "ctas": 3},
+    ]
+    manifest = {**MANIFEST, "target": "sm_80", "params": [*own, *given]}
+    found = by_header(tmp_path, manifest, "&kernel, 40, 2, 1, (CUstream)5, 0x10000, 7", CODE="80")
+    (expected,) = by_python(manifest, (40, 2, 1), arrays(manifest, [7]))
+    at = found.index(f"allocate {512 + 80 * 4096} in 5")
+    assert found[at + 1] == "fill 90000 0 320 in 5"
+    ours, theirs = (line.split() for line in (found[at + 2], expected))
+    assert ours[-2:] == [place.to_bytes(8, "little").hex() for place in (0x90000, 0x90200)]
+    assert ours[:-2] == theirs[:-2]
+    assert " ".join(ours).startswith("launch 2 over 120 2 1")
+    assert found[at + 3 :] == ["free 90000 in 5", "status 0"]
+
+
+@needs_compilers
 def test_more_tiles_than_a_persistent_kernel_counts(gemm: dict[str, Any], tmp_path: Path) -> None:
     given = ", ".join([*map(hex, ADDRESSES), *map(str, GEMM_NUMBERS)])
     found = by_header(tmp_path, gemm["stride"], f"&kernel, 1 << 30, 1, 2, (CUstream)5, {given}", CODE="80")

@@ -99,13 +99,16 @@ class Entry(TileOp):
     """A kernel: its region's block arguments are rank-0 tiles, or tokens, after nothing; it returns nothing.
 
     `given` (ours, only inside the compiler): what the launcher passes as the last parameters, behind the source's own.
-    `cluster` (ours, likewise): CTAs that do the work of one tile block; tile-block numbers along x count them.
+    `cluster` (ours, likewise): CTAs that do the work of one tile block; tile-block numbers along x count them. `split`:
+    the same of CTAs without a cluster, which leave their parts in `sums` bytes of memory for a tile block.
     """
 
     sym_name = Attr(str)
     hints = optional(OptimizationHints)
     given: Attr[tuple[str, ...]] = Attr(tuple, ())
     cluster = Attr(int, 1, least=1)
+    split = Attr(int, 1, least=1)
+    sums = Attr(int, 0, least=0)
     body = RegionField()
 
     effect = CONTROL

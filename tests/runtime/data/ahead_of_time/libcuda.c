@@ -44,6 +44,14 @@ CUresult cuMemAlloc_v2(CUdeviceptr *address, size_t size) {
   return done("allocate");
 }
 CUresult cuMemFree_v2(CUdeviceptr address) { return printf("free %llx\n", address), done("free"); }
+CUresult cuMemAllocAsync(CUdeviceptr *address, size_t size, CUstream stream) {
+  printf("allocate %d in %d\n", (int)size, (int)(size_t)stream);
+  *address = 0x90000;
+  return done("allocate");
+}
+CUresult cuMemFreeAsync(CUdeviceptr address, CUstream stream) {
+  return printf("free %llx in %d\n", address, (int)(size_t)stream), done("free");
+}
 CUresult cuMemsetD8_v2(CUdeviceptr address, unsigned char value, size_t size) {
   printf("fill %llx %d %d\n", address, value, (int)size);
   return done("fill");

@@ -14,7 +14,7 @@ that cancel_next_program_id gives; CUTLASS's persistent tile schedulers.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
@@ -24,9 +24,9 @@ from ir.dialects import cuda_tile as ct
 from ir.dialects.nv_tileas import CancelNextProgramId
 from ir.types import I1, I32, TOKEN, PointerType, TileType
 from lowering.launch import COUNTER, GRID
+from lowering.persistence.order import AS_COUNTED, NUMBER, added, as_counted, grouped, product, promised
 from lowering.rewriting import Rewriter, without_promises
 
-NUMBER: Final = TileType((), I32)
 FLAG: Final = TileType((), I1)
 COUNTED: Final = TileType((), PointerType(I32))
 
@@ -37,8 +37,9 @@ def already(entry: ct.Entry) -> bool:
     return any(isinstance(op, ct.For) and without_promises(op.step) in counts for op in entry.walk())
 
 
-def persistent(entry: ct.Entry, schedule: str) -> ct.Entry:
-    """The entry with its body in a loop over the tiles of the logical grid.
+def persistent(entry: ct.Entry, schedule: str, width: int = AS_COUNTED) -> ct.Entry:
+    """The entry with its body in a loop over the tiles of the logical grid, in groups of `width` along x where tiles
+    have numbers.
 
     Raises UnsupportedError, located, for a `return` inside a loop, which would have to end two.
     """
@@ -48,7 +49,7 @@ def persistent(entry: ct.Entry, schedule: str) -> ct.Entry:
     for name, value in zip(given, body.args[len(old.args) :], strict=True):
         value.name = name.replace(" ", "_")
     b = Builder(body, entry.location)
-    loop = taken(b) if schedule == "taken" else counted(b, body.args[len(old.args) :])
+    loop = taken(b) if schedule == "taken" else counted(b, body.args[len(old.args) :], width)
     writer = Writer(loop, b)
     writer.bind(old.args, body.args[: len(old.args)])
     writer.operations(old.ops, loop.inside)
@@ -75,27 +76,29 @@ class Tiles:
     following: Sequence[Value] = ()
 
 
-def counted(b: Builder, given: Sequence[Value]) -> Tiles:
+def counted(b: Builder, given: Sequence[Value], width: int) -> Tiles:
     """Tiles by their numbers: every n-th one, or the next that a counter gives."""
     extents, counter = given[: len(GRID)], given[len(GRID) :]
     grid = [promised(b, value, 1) for value in extents]
     first = promised(b, b.add(ct.GetTileBlockId, types=[NUMBER] * 3).results[0], 0)
     count = promised(b, b.add(ct.GetNumTileBlocks, types=[NUMBER] * 3).results[0], 1)
-    tiles = promised(b, product(b, product(b, grid[0], grid[1]), grid[2]), 1)
+    groups = grouped(b, grid, width) if width else None
+    plane = product(b, grid[0], grid[1]) if groups is None else groups.plane
+    tiles = promised(b, product(b, plane, grid[2]), 1)
     block = Block([NUMBER])
     inside = Builder(block, b.location)
     number = promised(inside, block.args[0], 0)
-    if not counter:
-        return Tiles(
-            ct.For, (first, tiles, count), (1, 1, 1, 0), block, inside, coordinates(inside, number, grid), grid
-        )
-    following = (drawn(inside, counter[0], count),)
-    done = inside.value(
-        ct.CmpI, number, tiles, types=[FLAG], predicate=ct.Predicate.GREATER_THAN_OR_EQUAL,
-        signedness=ct.Signedness.SIGNED,
-    )  # fmt: skip
-    leave_when(inside, done)
-    return Tiles(ct.Loop, (first,), (1,), block, inside, coordinates(inside, number, grid), grid, following)
+    loop = Tiles(ct.For, (first, tiles, count), (1, 1, 1, 0), block, inside, (), grid)
+    if counter:
+        done = inside.value(
+            ct.CmpI, number, tiles, types=[FLAG], predicate=ct.Predicate.GREATER_THAN_OR_EQUAL,
+            signedness=ct.Signedness.SIGNED,
+        )  # fmt: skip
+        following = (drawn(inside, counter[0], count),)
+        leave_when(inside, done)
+        loop = Tiles(ct.Loop, (first,), (1,), block, inside, (), grid, following)
+    ids = as_counted(inside, number, grid) if groups is None else groups.coordinates(inside, number)
+    return replace(loop, ids=ids)
 
 
 def taken(b: Builder) -> Tiles:
@@ -111,27 +114,6 @@ def taken(b: Builder) -> Tiles:
     return Tiles(ct.Loop, (yes, *first), (4,), block, inside, ids, grid, following)
 
 
-def promised(b: Builder, value: Value, least: int) -> Value:
-    """A number that is not less than another one."""
-    return b.value(ct.Assume, value, types=[NUMBER], predicate=ct.Bounded(least, None))
-
-
-def product(b: Builder, left: Value, right: Value) -> Value:
-    """Of two extents; the launcher refuses a grid whose tiles do not fit an i32."""
-    return b.value(ct.MulI, left, right, types=[NUMBER], overflow=ct.Overflow.NO_SIGNED_WRAP)
-
-
-def coordinates(b: Builder, number: Value, grid: Sequence[Value]) -> list[Value]:
-    """x, y, z of a tile, x fastest as the hardware counts CTAs."""
-
-    def op(cls: type[Op], left: Value, right: Value) -> Value:
-        return b.value(cls, left, right, types=[NUMBER], signedness=ct.Signedness.SIGNED)
-
-    rows = op(ct.DivI, number, grid[0])
-    x, y, z = op(ct.RemI, number, grid[0]), op(ct.RemI, rows, grid[1]), op(ct.DivI, rows, grid[1])
-    return [promised(b, each, 0) for each in (x, y, z)]
-
-
 def drawn(b: Builder, counter: Value, count: Value) -> Value:
     """The number of the tile after those that begin at once."""
     one = b.value(ct.Constant, types=[NUMBER], value=ct.DenseElements(np.asarray(1, np.int32)))
@@ -140,7 +122,7 @@ def drawn(b: Builder, counter: Value, count: Value) -> Value:
         ct.AtomicRMW, counter, one, token, types=[NUMBER, TOKEN], segments=(1, 1, 0, 1),
         order=ct.MemoryOrder.RELAXED, scope=ct.Scope.DEVICE, mode=ct.AtomicMode.ADD,
     ).results[0]  # fmt: skip
-    return b.value(ct.AddI, promised(b, old, 0), count, types=[NUMBER], overflow=ct.Overflow.NO_SIGNED_WRAP)
+    return added(b, promised(b, old, 0), count)
 
 
 def leave_when(b: Builder, done: Value) -> None:

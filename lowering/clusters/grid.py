@@ -1,0 +1,162 @@
+"""The CTAs of a grid divide the steps of products: each adds up a part, and the one that comes last adds up all parts.
+
+    part r of s CTAs: the steps r, r + s, r + 2 s, ...; its sums to memory, a ticket for its tile block drawn
+    ticket s - 1:     all parts are in memory; they are added in the order of r, and what follows the loops is done
+
+For products whose grid leaves multiprocessors idle, on any target; no CTA waits for another. The launcher gives the
+tickets, zeros, and memory for the sums. Parts are added in one order, whoever comes last, so that results do not
+differ from launch to launch. Source: CUTLASS's serial split-K (gemm_splitk_parallel adds in a second grid instead).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from math import prod
+from typing import cast
+
+from ir.core import WRITE, Block, Builder, Op, Region, Value
+from ir.dialects import cuda_tile as ct
+from ir.types import I1, I32, I64, TOKEN, FloatType, IntType, PartitionViewType, PointerType, TensorViewType, TileType
+from lowering.clusters.order import alone
+from lowering.clusters.plan import ORDER, Refusal, shared_state
+from lowering.clusters.rewrite import NUMBER, number, plus, promised, quotient, ranked, remainder
+from lowering.clusters.split import Split, adds_up
+from lowering.launch import SUMS, TICKETS
+from lowering.layouts.elements import element_bytes
+from lowering.rewriting import constant
+from lowering.slicing.cuts import Products
+
+ALIGNED = 16  # bytes: what a launcher's memory is a multiple of, and each part
+LAST = (TileType((), PointerType(I32)), TileType((), I1))
+
+
+def in_grid(entry: ct.Entry, ctas: int) -> ct.Entry | Refusal:
+    """The entry for grids of `ctas` CTAs a tile block, which divide the steps of its products; or why not."""
+    if (found := next(shared_state(entry), None)) is not None:
+        return found
+    ops = entry.body.block.ops
+    loops = [op for op in ops if isinstance(op, ct.For) and adds_up(op)]
+    products = [op for op in entry.walk() if isinstance(op, Products)]
+    if not products:
+        return Refusal("it has no product whose steps CTAs could divide", entry)
+    within = {each for loop in loops for each in loop.walk()}
+    if (rest := next((op for op in products if op not in within), None)) is not None:
+        return Refusal("no loop adds it up from zero and does nothing else with what it carries", rest)
+    before = ops[: ops.index(loops[-1]) + 1]
+    if (refusal := next(in_between(before, loops), None)) is not None:
+        return refusal
+    sums = [value for loop in loops for value in loop.results]
+    kinds = {cast(TileType, value.type).element for value in sums}
+    sizes = [element_bytes(cast(TileType, v.type).element) * cast(TileType, v.type).size for v in sums]
+    if len(kinds) > 1 or any(size % ALIGNED for size in sizes):
+        return Refusal("its sums have several types, or not whole runs of 16 bytes", loops[-1])
+    return _InGrid(ranked(entry, ctas, "split"), ctas).divided()
+
+
+def in_between(ops: Sequence[Op], loops: Sequence[ct.For]) -> Iterator[Refusal]:
+    """What all CTAs would do before the last of them is known: effects, and uses of sums that are not whole."""
+    sums = {value for loop in loops for value in loop.results}
+    for each in (inner for op in ops for inner in op.walk()):
+        if alone(each) or (each.effect is WRITE and not isinstance(each, ORDER)):
+            yield Refusal("it comes before a product whose steps CTAs divide", each)
+        if not sums.isdisjoint(each.operands):
+            yield Refusal("it needs a sum before the last product", each)
+
+
+class _InGrid(Split):
+    """An entry, ranked by CTAs of a tile block, with parts of sums in memory and the rest for who comes last."""
+
+    def __init__(self, entry: ct.Entry, ctas: int):
+        super().__init__(ctas)
+        self.source = entry
+        self.parts: list[Value] = []
+
+    def divided(self) -> ct.Entry:
+        """The entry anew."""
+        old = self.source.body.block
+        sums = [v for op in old.ops if isinstance(op, ct.For) and adds_up(op) for v in op.results]
+        element = cast(TileType, sums[0].type).element
+        given = {TICKETS: LAST[0], SUMS: TileType((), PointerType(cast("IntType | FloatType", element)))}
+        body = Block([*(argument.type for argument in old.args), *given.values()])
+        b = Builder(body, self.source.location)
+        self.bind(old.args, body.args[: len(old.args)])
+        last = max(number for number, op in enumerate(old.ops) if sums[-1] in op.results) + 1
+        self.operations(old.ops[:last], b)
+        size = sum(cast(TileType, value.type).size for value in sums)
+        tickets, memory = body.args[len(old.args) :]
+        inside = Builder(Block(), b.location)
+        self.bind(sums, self.gathered([self.new[v] for v in sums], tickets, memory, size, b, inside))
+        self.operations(old.ops[last:-1], inside)
+        if not inside.block.ops or not isinstance(inside.block.ops[-1], ct.Return):
+            inside.add(ct.Yield, types=())
+        b.add(ct.If, self.comes_last, types=(), regions=[Region([inside.block]), Region([])])
+        b.add(ct.Return, types=())
+        bytes_ = self.ctas * size * element_bytes(element)
+        more = {"given": (*self.source.given, *given), "sums": bytes_}
+        made = ct.Entry((), (), {**self.source.attributes, **more}, [Region([body])], self.source.location)
+        made.parent = self.source.parent
+        return made
+
+    def summed(self, parts: Sequence[Value], b: Builder) -> list[Value]:
+        """A part of each sum, as it is."""
+        return list(parts)
+
+    def gathered(
+        self, parts: Sequence[Value], tickets: Value, memory: Value, size: int, b: Builder, inside: Builder
+    ) -> list[Value]:
+        """The sums of all CTAs' parts, `inside` what only the last one does; `size`: elements of a CTA's parts."""
+        tile, rank = self.place(b)
+        wide = b.value(ct.ExtI, tile, types=[TileType((), I64)], signedness=ct.Signedness.SIGNED)
+        views: list[Value] = []
+        stored: list[Value] = []
+        token, first = b.value(ct.MakeToken, types=[TOKEN]), 0
+        memory = b.value(ct.Assume, memory, types=[memory.type], predicate=ct.DivBy(ALIGNED))
+        for part in parts:
+            offset = b.value(ct.MulI, wide, constant(b, self.ctas * size, TileType((), I64)))
+            offset = b.value(ct.AddI, offset, constant(b, self.ctas * first, TileType((), I64)))
+            views.append(rows(b, b.value(ct.Offset, memory, offset), cast(TileType, part.type), self.ctas))
+            stored.append(b.value(ct.StoreView, part, views[-1], *self.index(b, rank, part), token, types=[TOKEN],
+                                  segments=(1, 1, len(cast(TileType, part.type).shape), 1)))  # fmt: skip
+            first += cast(TileType, part.type).size
+        token = stored[0] if len(stored) == 1 else b.value(ct.JoinTokens, *stored, types=[TOKEN])
+        ticket = b.value(ct.Offset, tickets, tile)
+        drawn, token = b.add(
+            ct.AtomicRMW, ticket, number(b, 1), token, types=[NUMBER, TOKEN], segments=(1, 1, 0, 1),
+            order=ct.MemoryOrder.ACQ_REL, scope=ct.Scope.DEVICE, mode=ct.AtomicMode.ADD,
+        ).results  # fmt: skip
+        self.comes_last = b.value(
+            ct.CmpI, drawn, number(b, self.ctas - 1), types=[LAST[1]], predicate=ct.Predicate.EQUAL,
+            signedness=ct.Signedness.SIGNED,
+        )  # fmt: skip
+        return [self.all_of(part, view, token, inside) for part, view in zip(parts, views, strict=True)]
+
+    def place(self, b: Builder) -> tuple[Value, Value]:
+        """The number of the tile block, and which of its CTAs this is."""
+        ids = [promised(b, value, 0) for value in b.add(ct.GetTileBlockId, types=[NUMBER] * 3).results]
+        counts = [promised(b, value, 1) for value in b.add(ct.GetNumTileBlocks, types=[NUMBER] * 3).results]
+        rank = promised(b, remainder(b, ids[0], self.ctas), 0, self.ctas - 1)
+        x, wide = promised(b, quotient(b, ids[0], self.ctas), 0), promised(b, quotient(b, counts[0], self.ctas), 1)
+        row = b.value(ct.AddI, b.value(ct.MulI, ids[2], counts[1]), ids[1])
+        return promised(b, b.value(ct.AddI, b.value(ct.MulI, row, wide), x), 0), rank
+
+    def index(self, b: Builder, rank: Value, part: Value) -> list[Value]:
+        """Of a CTA's part among all of a tile block."""
+        return [rank, *(number(b, 0) for _ in cast(TileType, part.type).shape[1:])]
+
+    def all_of(self, part: Value, view: Value, token: Value, b: Builder) -> Value:
+        """The sum of all parts in the order of the CTAs."""
+        total: Value | None = None
+        for rank in range(self.ctas):
+            index = self.index(b, number(b, rank), part)
+            read = b.add(ct.LoadView, view, *index, token, types=[part.type, TOKEN], segments=(1, len(index), 1))
+            total = read.results[0] if total is None else plus(total, read.results[0], b)
+        return cast(Value, total)
+
+
+def rows(b: Builder, base: Value, kind: TileType, count: int) -> Value:
+    """Memory of so many tiles, one below the other."""
+    shape = (kind.shape[0] * count, *kind.shape[1:])
+    strides = tuple(prod(shape[at + 1 :]) for at in range(len(shape)))
+    whole = TensorViewType(shape, cast("IntType | FloatType", kind.element), strides)
+    made = b.value(ct.MakeTensorView, base, types=[whole], segments=(1, 0, 0))
+    return b.value(ct.MakePartitionView, made, types=[PartitionViewType(kind.shape, whole, tuple(range(len(shape))))])

@@ -1,0 +1,63 @@
+"""Which of a kernel's programs is kept, where the way to go through tile blocks is a choice."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from math import prod
+from typing import TYPE_CHECKING, cast
+
+from ir.core import TileError
+from ir.dialects import cuda_tile as ct
+from ir.dialects import llvm, nv_tileas
+from lowering.cost import UNKNOWN_TRIPS
+from lowering.persistence.order import best_order, orders
+from lowering.persistence.price import Program, Scheduled, scheduled, uneven
+from lowering.ptx.grant import resident
+from lowering.targets import Target
+
+if TYPE_CHECKING:
+    from lowering.pipeline import Compiled
+
+SCHEDULES = ("off", "static", "dynamic")
+"""That are tried; *atomic* is dynamic where the hardware does not hand over tiles."""
+
+CLEARLY = 0.97  # as much less: starts and waits are estimates; that of the choice of warps (`passes.candidates`)
+
+
+def cheapest_schedule(
+    entry: ct.Entry, target: Target, made: Mapping[str, Compiled], errors: Mapping[str, TileError], tile_blocks: int
+) -> Compiled:
+    """What costs least for a launch of `tile_blocks`, and clearly less than those before it in `SCHEDULES`; with what
+    each costs, or why there is none.
+    """
+    counted, best = orders(entry, target, tile_blocks)[0], best_order(entry, target, tile_blocks)
+    programs = {name: priced(each, entry) for name, each in made.items()}
+    waits = min((each.waits for name, each in programs.items() if name != "off"), default=0.0)
+    found: list[Scheduled] = []
+    for name in SCHEDULES:
+        if name in made:
+            program = programs[name]
+            if name == "off":  # extraction prices what loops wait for: those over tile blocks too
+                program = replace(program, waits=max(waits, program.waits))
+            order = best if made[name].selection.orders else counted
+            found.append(scheduled(name, program, order, target, tile_blocks, uneven(entry)))
+        elif name in errors:
+            found.append(Scheduled(name, reason=errors[name].message))
+    best = found[0]
+    for each in found:
+        best = each if each.total < CLEARLY * best.total else best
+    made[best.schedule].selection.schedules = tuple(replace(each, taken=each is best) for each in found)
+    return made[best.schedule]
+
+
+def priced(made: Compiled, entry: ct.Entry) -> Program:
+    """What counts of a program for the choice; where it has a loop over tile blocks, that is the outermost."""
+    func, found = cast(llvm.Func, made.modules["nvvm"]), made.selection
+    tiles = 1 if made.persistent == "off" else UNKNOWN_TRIPS
+    known = (found.priced[node] for node in found.answer.chosen.values() if node in found.priced)
+    waits = sum(cost.latency for trips, cost in known if trips == tiles)
+    saves = min((each.total, each.saves) for each in found.clusters)[1] if found.clusters else 0.0
+    rings = any(isinstance(op, ct.For) for op in entry.walk())
+    ahead = any(isinstance(op, nv_tileas.AgentSwitch) for op in made.modules["nv_tileas"].walk()) or not rings
+    return Program((made.cost - saves) / tiles - waits, waits, prod(func.cluster), resident(func).count, ahead)

@@ -1,0 +1,194 @@
+"""The order in which tile blocks go through the grid, by the bytes that it brings from memory to the L2 cache.
+
+What runs at once reads a tile of an array once from memory, and from the L2 cache as often as it is read besides.
+Counted as the hardware counts them, x first, n tile blocks at once have X different x and n / X different y, where the
+grid is X wide. In *groups* of w along x the next y comes after w tile blocks, so they have w different x and n / w
+different y: of two factors that depend on x and y each, w + n / w tiles are read, the fewest where w is the root of n.
+
+    as counted        t = x + X y + X Y z
+    in groups of w    a group is all y of w neighbouring x, or of those that are left; in it x counts first, then y
+
+Source: CUTLASS's tile schedulers (swizzles and orders of rasterisation); schedules.md, section 1. A grid's extents are
+known at launch only: it is taken to be a square. No order of tile blocks is promised by Tile IR, so each is right.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import cast
+
+from ir.core import Builder, Op, Value
+from ir.dialects import cuda_tile as ct
+from ir.types import I32, TileType
+from lowering.atoms.evictions import Indices, Reach, sum_of
+from lowering.cost import UNKNOWN_TRIPS
+from lowering.layouts.elements import element_bytes
+from lowering.rewriting import constant, without_promises
+from lowering.targets import Target
+from lowering.targets.devices import device
+from lowering.targets.target import LEAST_WARPS
+from lowering.unrolling import trips_of
+
+NUMBER = TileType((), I32)
+AS_COUNTED = 0
+WIDTHS = (AS_COUNTED, 1, 2, 4, 8, 16, 32)
+"""Of groups. CUTLASS has up to 8 by rows or columns, Triton's tutorial 8; beyond 32 nothing is won: 170 tile blocks at
+once have the fewest tiles of two factors of one size with 13."""
+ROUNDS = 8  # over the device, of a launch that is not known: a GEMM of 4,096 in tiles of 128 has 7.8 on an H100
+COORDINATES = (
+    27  # SASS instructions of ptxas 13.5 that groups take more: 28 of a GEMM on sm_80, 53 in two agents on sm_90a
+)
+
+
+@dataclass(frozen=True)
+class Order:
+    """Groups of `width` along x, or as the hardware counts: bytes of memory, and cycles of an SM, for a tile block."""
+
+    width: int
+    memory: float
+    cycles: float
+
+    def __str__(self) -> str:
+        way = f"groups of {self.width} along x" if self.width else "as the grid counts"
+        return f"{way}: {self.memory:,.0f} bytes of memory for a tile block, {self.cycles:,.0f} cycles"
+
+
+def best_order(entry: ct.Entry, target: Target, tile_blocks: int = 0) -> Order:
+    """The cheapest order for the tile blocks of a kernel, of equal ones the first of `WIDTHS`."""
+    return min(orders(entry, target, tile_blocks), key=lambda each: each.cycles)
+
+
+def orders(entry: ct.Entry, target: Target, tile_blocks: int = 0) -> list[Order]:
+    """What each order costs for a kernel, of which `tile_blocks` are launched; 0: more than run at once.
+
+    Of two orders the cost is compared, and no more: loads whose tiles are each tile block's own are left out.
+    """
+    chip = device(target.name)
+    at_once = max(1, chip.multiprocessors * max(1, target.asked_ctas) // target.asked_cluster)
+    tile_blocks = tile_blocks or ROUNDS * at_once
+    at_once, extent = min(at_once, tile_blocks), math.sqrt(tile_blocks)
+    shared = list(reused(entry))
+    found: list[Order] = []
+    for width in WIDTHS if {0, 1} <= axes(entry) else (AS_COUNTED,):  # of one axis there is one order
+        memory = sum(size * different(reach.axes, width or extent, at_once, extent) for size, reach in shared) / at_once
+        more = COORDINATES * LEAST_WARPS / float(target.throughput.issue) if width else 0.0
+        found.append(Order(width, memory, memory / chip.memory_bytes + more))
+    return found
+
+
+def axes(entry: ct.Entry) -> set[int]:
+    """The axes of the grid that a kernel asks for its place in."""
+    operations = list(entry.walk())
+    used = {value for op in operations for value in op.operands}
+    ids = [op for op in operations if isinstance(op, ct.GetTileBlockId)]
+    return {axis for op in ids for axis, value in enumerate(op.results) if value in used}
+
+
+def reused(entry: ct.Entry) -> Iterator[tuple[float, Reach]]:
+    """Bytes that a tile block loads which others load too, by what their place depends on; a tile that is loaded twice
+    counts once.
+    """
+    indices, seen = Indices(), set[tuple[Value, ...]]()
+    for op in entry.walk():
+        if not isinstance(op, ct.LoadView):
+            continue
+        parts = [indices.of(index) for index in op.index]
+        place = (op.view, *map(without_promises, op.index))
+        if place in seen or any(part is None for part in parts):
+            continue
+        seen.add(place)
+        reach = sum_of([part for part in parts if part is not None])
+        kind = cast(TileType, op.results[0].type)
+        yield kind.size * element_bytes(kind.element) * steps(reach.loops), reach
+
+
+def steps(loops: frozenset[Op]) -> float:
+    """Iterations of loops in one another."""
+    made = 1.0
+    for loop in loops:
+        trips = trips_of(loop) if isinstance(loop, ct.For) else None
+        made *= UNKNOWN_TRIPS if trips is None else trips
+    return made
+
+
+def different(axes: frozenset[int], width: float, at_once: int, extent: float) -> float:
+    """Tiles of those that run at once, one each, that differ by the axes that their places depend on; of a grid of
+    `extent` x `extent` tile blocks.
+    """
+    along_y = min(at_once / min(width, extent), extent)
+    counts = {0: at_once / along_y, 1: along_y}
+    made = 1.0
+    for axis in axes:
+        made *= counts.get(axis, 1.0)
+    return made
+
+
+@dataclass(frozen=True)
+class Grouped:
+    """The grid in groups: what all tile blocks compute alike of its extents."""
+
+    grid: Sequence[Value]
+    width: Value
+    band: Value
+    plane: Value
+
+    def coordinates(self, b: Builder, number: Value) -> list[Value]:
+        """x, y, z of a tile by its number."""
+        z = quotient(b, number, self.plane)
+        inside = difference(b, number, product(b, z, self.plane))
+        group = quotient(b, inside, self.band)
+        first = product(b, group, self.width)
+        inside = difference(b, inside, product(b, group, self.band))
+        wide = b.value(ct.MinI, self.width, difference(b, self.grid[0], first), signedness=ct.Signedness.SIGNED)
+        wide = promised(b, wide, 1)
+        y = quotient(b, inside, wide)
+        x = added(b, first, difference(b, inside, product(b, y, wide)))
+        return [promised(b, each, 0) for each in (x, y, z)]
+
+
+def grouped(b: Builder, grid: Sequence[Value], width: int) -> Grouped:
+    """Groups no wider than the grid, so that no product is more than the number of its tiles."""
+    narrow = b.value(ct.MinI, grid[0], constant(b, width, NUMBER), signedness=ct.Signedness.SIGNED)
+    narrow = promised(b, narrow, 1, width)
+    band, plane = (promised(b, product(b, each, grid[1]), 1) for each in (narrow, grid[0]))
+    return Grouped(grid, narrow, band, plane)
+
+
+def as_counted(b: Builder, number: Value, grid: Sequence[Value]) -> list[Value]:
+    """x, y, z of a tile by its number, x fastest as the hardware counts CTAs."""
+    rows = quotient(b, number, grid[0])
+    x, y, z = remainder(b, number, grid[0]), remainder(b, rows, grid[1]), quotient(b, rows, grid[1])
+    return [promised(b, each, 0) for each in (x, y, z)]
+
+
+def promised(b: Builder, value: Value, least: int, most: int | None = None) -> Value:
+    """A number within bounds."""
+    return b.value(ct.Assume, value, types=[NUMBER], predicate=ct.Bounded(least, most))
+
+
+def product(b: Builder, left: Value, right: Value) -> Value:
+    """Of two extents; the launcher refuses a grid whose tiles do not fit an i32."""
+    return b.value(ct.MulI, left, right, types=[NUMBER], overflow=ct.Overflow.NO_SIGNED_WRAP)
+
+
+def added(b: Builder, left: Value, right: Value) -> Value:
+    """A sum of numbers of tiles."""
+    return b.value(ct.AddI, left, right, types=[NUMBER], overflow=ct.Overflow.NO_SIGNED_WRAP)
+
+
+def difference(b: Builder, left: Value, right: Value) -> Value:
+    """What is left of a number."""
+    made = b.value(ct.SubI, left, right, types=[NUMBER], overflow=ct.Overflow.NO_SIGNED_WRAP)
+    return promised(b, made, 0)
+
+
+def quotient(b: Builder, left: Value, right: Value) -> Value:
+    """Of numbers that are not negative."""
+    return b.value(ct.DivI, left, right, types=[NUMBER], signedness=ct.Signedness.SIGNED)
+
+
+def remainder(b: Builder, left: Value, right: Value) -> Value:
+    """Of numbers that are not negative."""
+    return b.value(ct.RemI, left, right, types=[NUMBER], signedness=ct.Signedness.SIGNED)
