@@ -156,7 +156,7 @@ def warp_atom(op: nv_tileas.Dot) -> MmaAtom | None:
 
 def work(op: nv_tileas.Dot | nv_tileas.TensorDot) -> int:
     """Multiplications of a product."""
-    *batch, m, k = op.a.type.shape if isinstance(op.a.type, TensorType) else (1, 1)
+    *batch, m, k = op.a.type.shape if isinstance(op.a.type, TensorType | nv_tileas.TensorMemoryType) else (1, 1)
     return prod(batch) * m * k * (op.b.type.shape[-1] if isinstance(op.b.type, TensorType) else 1)
 
 

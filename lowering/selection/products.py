@@ -5,10 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from egraph import placed
+from ir.types import TileType
 from lowering.atoms.pairs import adds
 from lowering.atoms.wgmma import WgmmaAtom
 from lowering.cost import FREE, Cost, Machine
+from lowering.layouts.elements import REGISTER_BITS
 from lowering.layouts.layout import Layout
+from lowering.layouts.tensor import over_accumulator, tile_columns
 from lowering.selection.literals import zeros
 
 if TYPE_CHECKING:
@@ -29,11 +32,31 @@ def promoted(pricer: Pricer, node: placed.Product, k: int, c: Layout, machine: M
 
 
 def by_threads(pricer: Pricer, node: placed.Product, c: Layout, machine: Machine) -> Cost:
-    """What loading an accumulator from tensor memory costs, with what it is added to, or scaled by and stored again."""
+    """What loading an accumulator from tensor memory costs, with what it is added to, or scaled by and stored again;
+    what writing a left factor there costs, and waiting until all have.
+    """
+    cost = FREE
+    written = pricer.registers(*pricer.owner[node.a]) if isinstance(node, placed.InTensorMemory) else 0
+    if written:
+        latency = pricer.target.latency
+        cost += machine.tensor_store(written) + Cost(latency=float(latency.shared + latency.barrier))
     if isinstance(node, placed.TensorReadProduct):
         added = 0 if zeros(pricer.frozen, pricer.interner, node.c) else c.n_regs
-        return machine.tensor_load(c.n_regs, adds(pricer.target, pricer.forbid, added))
+        cost += machine.tensor_load(c.n_regs, adds(pricer.target, pricer.forbid, added))
     if isinstance(node, placed.TensorScaledProduct):
         scaled = adds(pricer.target, pricer.forbid, c.n_regs)
-        return machine.tensor_load(c.n_regs, scaled) + machine.tensor_store(c.n_regs)
-    return FREE
+        cost += machine.tensor_load(c.n_regs, scaled) + machine.tensor_store(c.n_regs)
+    return cost
+
+
+def columns(pricer: Pricer, node: placed.Product, c: Layout) -> int:
+    """Columns of tensor memory that a product takes: of its accumulator, and of a left factor that lies over none."""
+    if not isinstance(node, placed.InTensorMemory):
+        return 0
+    value, layout = pricer.owner[node.a]
+    a, kind = pricer.oracle.layouts[layout], pricer.value_type(value)
+    found = tile_columns(1 << c.bits, REGISTER_BITS)
+    if isinstance(a, Layout) and isinstance(kind, TileType):
+        over = pricer.owner[node.cls][0] in pricer.over_scores and over_accumulator(a, kind.shape[0])
+        found += 0 if over else tile_columns(1 << a.bits, pricer.bits(value))
+    return found

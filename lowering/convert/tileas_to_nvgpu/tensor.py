@@ -16,11 +16,13 @@ from lowering.convert.tileas_to_nvgpu.channels import loaded
 from lowering.convert.tileas_to_nvgpu.compute import layout_of, tensor_of
 from lowering.convert.tileas_to_nvgpu.emitter import Emitter
 from lowering.convert.tileas_to_nvgpu.registers import Held, Registers
-from lowering.cost import TENSOR_LOAD
+from lowering.cost import TENSOR_LOAD, TENSOR_PART
+from lowering.layouts.elements import moved_bits
 from lowering.layouts.f2 import log2
 from lowering.layouts.layout import Layout
-from lowering.layouts.tensor import WARPS, by_column, tensor_tile
+from lowering.layouts.tensor import COLUMN_BITS, WARPS, TensorTile, by_column, column_of, left_pitch, tensor_tile
 from lowering.layouts.wgmma import MatrixOperand, matrix_operand
+from lowering.schedule.states import enclosing
 from lowering.schedule.tensor import multiplies
 from lowering.targets.target import WARP
 
@@ -32,13 +34,16 @@ DONE, ADDRESS = 0, 8  # bytes of the slot in shared memory: an mbarrier and the 
 
 
 class TensorMemory:
-    """An accumulator: its barrier in shared memory, its first column. `first` is that of column 0, which stands for the
-    CTA's allocation: with its slot in shared memory, and its address once the CTA has met.
+    """An accumulator: its barrier in shared memory, its first column; or a left factor, which has no barrier. `first`
+    is the accumulator that has the CTA's allocation: its slot in shared memory, its address once the CTA has met.
     """
 
     def __init__(self, x: Expander, op: nv_tileas.AllocTensorMemory, first: TensorMemory | None):
         self.x = x
-        self.column, self.columns = op.column, op.columns
+        kind = op.result.type
+        assert isinstance(kind, nv_tileas.TensorMemoryType)
+        self.column, self.columns, self.row, self.bits = op.column, op.columns, kind.shape[1], moved_bits(kind.element)
+        self.pitch = op.pitch or left_pitch(self.row, self.bits)
         self.slot = x.emitter.pointer(x.emitter.shared_base, None, 1, op.offset + ADDRESS)
         self.done = x.emitter.mbarriers(1, op.offset + DONE)
         self.first = first or self
@@ -75,6 +80,10 @@ class TensorMemory:
             emitter.effect(nvvm.TensorDealloc, base, columns=self.columns)
 
         branch(self.x, first_warp(self.x), give)
+
+    def column_of(self, element: int) -> int:
+        """The column of an element of the tile, from that of the first one."""
+        return column_of(element, self.row, self.bits, self.pitch)
 
     @property
     def address(self) -> Value:
@@ -121,7 +130,8 @@ def allocate(x: Expander, op: nv_tileas.AllocTensorMemory) -> None:
     made = x.values[op.result] = TensorMemory(x, op, first)
     if first is None:
         made.allocate()
-    x.mbarriers.append((made.done, 0, 1))
+    if not op.left:
+        x.mbarriers.append((made.done, 0, 1))
     if op.meets:
         initialise(x)
         made.first.meet()
@@ -139,26 +149,45 @@ def dot(x: Expander, op: nv_tileas.TensorDot) -> None:
     """nv_tileas.tensor_dot: instructions with k outermost, so that no two that follow one another add to one block; the
     first of each block adds only where the op says so. What threads have read in its place they have read before.
     """
-    emitter, d = x.emitter, memory(x, op.d)
-    atom = tensor_named(op.atom)
+    emitter, atom = x.emitter, tensor_named(op.atom)
     assert atom is not None
-    (m, k), n = tensor_of(op.a).shape, tensor_of(op.b).shape[1]
+    kind = op.d.type
+    assert isinstance(kind, nv_tileas.TensorMemoryType)
+    (m, n), k = kind.shape, tensor_of(op.b).shape[0]
     tile = tensor_tile(atom, m, n, k, WARPS)
-    left, right = Factor(x, op.a, atom, 1), Factor(x, op.b, atom, 0)
-    adds, alone = [] if op.adds is None else [x.scalar(op.adds)], chosen(x)
+    adds = [] if op.adds is None else [x.scalar(op.adds)]
     if op.adds is None or isinstance(op.adds.op, arith.Constant):  # threads have read or written it
         emitter.effect(nvvm.TensorFence, when="after")
+    if alone(op):
+        begin(x, op, atom, tile, adds, [chosen(x)])
+    else:  # warps that begin nothing pass over all of it
+        branch(x, chosen(x), lambda: begin(x, op, atom, tile, adds, []))
+
+
+def alone(op: Op) -> bool:
+    """Does an operation stand in a loop that one warp runs?"""
+    return any(multiplies(each) for each in enclosing(op))
+
+
+def begin(
+    x: Expander, op: nv_tileas.TensorDot, atom: TensorAtom, tile: TensorTile, adds: list[Value], predicate: list[Value]
+) -> None:
+    """The instructions of a product."""
+    emitter, d = x.emitter, memory(x, op.d)
+    left = LeftFactor(x, op.a, atom) if atom.left else Factor(x, op.a, atom, 1)
+    right = Factor(x, op.b, atom, 0)
     blocks_m, blocks_n, blocks_k = tile.blocks
     for step in range(blocks_k):
         enable = adds if step == 0 else []
         for i in range(blocks_m):
-            a = left.descriptor(i, step)
+            a, more = left.descriptor(i, step), left.place(i, step)
             for j in range(blocks_n):
                 emitter.effect(
-                    nvvm.TensorMma, d.address, a, right.descriptor(j, step), *enable, alone,
-                    segments=(1, 1, 1, len(enable), 1), shape=atom.shape, typeA=atom.types[0], typeB=atom.types[1],
-                    layoutA="row" if left.plan.k_major else "col", layoutB="col" if right.plan.k_major else "row",
-                    negated=op.negated, accumulate=step > 0, column=d.column + tile.column(i, j),
+                    nvvm.TensorMma, d.address, a, right.descriptor(j, step), *enable, *predicate,
+                    segments=(1, 1, 1, len(enable), len(predicate)), shape=atom.shape, typeA=atom.types[0],
+                    typeB=atom.types[1], layoutA="row" if left.k_major else "col",
+                    layoutB="col" if right.k_major else "row", negated=op.negated, accumulate=step > 0,
+                    column=d.column + tile.column(i, j), **more,
                 )  # fmt: skip
 
 
@@ -172,7 +201,12 @@ class Factor:
         self.emitter, self.pointer = x.emitter, shared.pointer
         self.size = (atom.shape[1 - k_dim], atom.shape[2])
         self.plan: MatrixOperand = matrix_operand(shared.layout, tensor_of(value).shape, k_dim, self.size[0], 1)
+        self.k_major = self.plan.k_major
         self.made: dict[tuple[int, int], Value] = {}
+
+    def place(self, block: int, step: int) -> dict[str, int]:
+        """Nothing is said of it beside the descriptor."""
+        return {}
 
     def descriptor(self, block: int, step: int) -> Value:
         """That of a block of rows of A or columns of B at a step of k."""
@@ -187,10 +221,27 @@ class Factor:
         return found
 
 
+class LeftFactor:
+    """A left factor in tensor memory: rows in lanes, along k."""
+
+    k_major = True
+
+    def __init__(self, x: Expander, value: Value, atom: TensorAtom):
+        self.memory, self.steps = memory(x, value), left_pitch(atom.shape[2], atom.dtypes[0].width)
+
+    def descriptor(self, block: int, step: int) -> Value:
+        """The address of the allocation."""
+        return self.memory.address
+
+    def place(self, block: int, step: int) -> dict[str, int]:
+        """The column of a block of rows at a step of k."""
+        return {"columnA": self.memory.column + block * self.memory.pitch + step * self.steps}
+
+
 def commit(x: Expander, op: nv_tileas.TensorCommit) -> None:
     """nv_tileas.tensor_commit: the last arrival at the accumulator's own barrier."""
     done = x.emitter.mbarrier(memory(x, op.d).done)
-    x.emitter.effect(nvvm.TensorCommit, done, chosen(x), segments=(1, 1))
+    branch(x, chosen(x), lambda: x.emitter.effect(nvvm.TensorCommit, done, segments=(1, 0)))
 
 
 def load(x: Expander, op: nv_tileas.TensorLoad) -> None:
@@ -231,9 +282,8 @@ def wait(x: Expander, op: nv_tileas.TensorLoad | nv_tileas.TensorWait) -> None:
 
 def own(x: Expander, d: TensorMemory, layout: Layout) -> Value:
     """The address of a warp's lanes, and of the columns of its warpgroup."""
-    groups = log2(layout.n_warps // WARPS)
     lanes = [LANES_OF_WARP << LANE_SHIFT + i for i in range(log2(WARPS))]
-    columns = [layout.n_regs << i for i in range(groups)]
+    columns = [d.column_of(place) for place in layout.warp[log2(WARPS) :]]
     return x.emitter.add(d.address, x.emitter.linear([0] * log2(WARP) + lanes + columns))
 
 
@@ -242,9 +292,12 @@ def store(x: Expander, op: nv_tileas.TensorStore) -> None:
     emitter, d, tile = x.emitter, memory(x, op.d), x.tile(op.value)
     address, places = own(x, d, tile.layout), by_column(tile.layout)
     emitter.effect(nvvm.TensorFence, when="after")
-    for first in range(0, len(places), CHUNK):
-        part = [tile.scalar(i) for i in places[first : first + CHUNK]]
-        stored(x, address, d.column + first, part)
+    words = places[:: COLUMN_BITS // d.bits]  # the first register of each column
+    part = min(CHUNK if d.bits == COLUMN_BITS else TENSOR_PART, len(words), left_pitch(d.row, d.bits))
+    for first in range(0, len(words), part):
+        column = d.column_of(tile.layout.element(words[first], 0, 0))
+        held = words[first : first + part]
+        stored(x, address, d.column + column, [tile.pair(i // 2) if tile.packed else tile.scalar(i) for i in held])
     emitter.effect(nvvm.TensorWait, segments=(0,), kind="st")
     emitter.effect(nvvm.TensorFence, when="before")
 
