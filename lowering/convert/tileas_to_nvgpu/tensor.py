@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import reduce
 from typing import TYPE_CHECKING, Any
 
 from ir.core import Op, Value
 from ir.dialects import arith, nv_tileas, nvgpu, nvvm, scf, vector
 from ir.tensor_descriptors import LANE_SHIFT
-from ir.types import F32, I32, I64, TensorType, VectorType
+from ir.types import F32, I1, I32, I64, TensorType, VectorType
 from lowering.atoms.pairs import PAIRED
 from lowering.atoms.tcgen05 import LANES_OF_WARP, TensorAtom, tensor_named
 from lowering.convert.tileas_to_nvgpu.agents import SharedTile, branch, initialise, nested
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from lowering.convert.tileas_to_nvgpu.expand import Expander
 
 CHUNK = TENSOR_LOAD  # columns of one load: its registers follow one another
+FEW_FACTORS = 4  # of a thread that scale rows, one for each of its rows; more are no rows' factors
 DONE, ADDRESS = 0, 8  # bytes of the slot in shared memory: an mbarrier and the address of the allocation
 
 
@@ -309,7 +311,21 @@ def stored(x: Expander, address: Value, column: int, values: list[Value]) -> Non
 
 
 def scale(x: Expander, op: nv_tileas.TensorScale) -> None:
-    """nv_tileas.tensor_scale: in parts, which take few registers."""
+    """nv_tileas.tensor_scale. A warp whose factors are all 1 passes over it: nothing would change. NaN is not 1."""
+    emitter, factor = x.emitter, x.tile(op.factor)
+    each = dict.fromkeys(map(factor.scalar, range(factor.count)))
+    if len(each) > FEW_FACTORS:
+        scaled(x, op)
+    else:
+        one = emitter.constant(1.0, F32)
+        others = [emitter.emit(arith.CmpF, value, one, types=[I1], predicate="une") for value in each]
+        other = reduce(lambda a, b: emitter.emit(arith.OrI, a, b, types=[I1]), others)
+        branch(x, emitter.emit(nvvm.Vote, other, types=[I1], kind="any"), lambda: scaled(x, op))
+    emitter.effect(nvvm.TensorFence, when="before")
+
+
+def scaled(x: Expander, op: nv_tileas.TensorScale) -> None:
+    """Load, multiply, store: in parts, which take few registers."""
     emitter, d, factor = x.emitter, memory(x, op.d), x.tile(op.factor)
     address, places = own(x, d, factor.layout), by_column(factor.layout)
     kind = VectorType((2,), F32)
@@ -328,7 +344,6 @@ def scale(x: Expander, op: nv_tileas.TensorScale) -> None:
             ]
         stored(x, address, d.column + first, found)
     emitter.effect(nvvm.TensorWait, segments=(0,), kind="st")
-    emitter.effect(nvvm.TensorFence, when="before")
 
 
 def pairwise(emitter: Emitter, base: Registers, first: int, loaded: list[Value]) -> list[Value]:
