@@ -10,6 +10,7 @@ from ir.dialects.nv_tileas_types import TensorMemoryType, is_factor, is_i1, is_i
 from ir.types import TensorType
 
 SLOT_BYTES = 16  # of shared memory: the mbarrier that tells of the last product, the address of the allocation
+DONE_BYTES = 8  # of that mbarrier; one for each warpgroup lie behind one another, and the address behind them
 
 
 @op("nv_tileas.alloc_tensor_memory")
@@ -17,7 +18,8 @@ class AllocTensorMemory(Op):
     """Tensor memory for an accumulator until the CTA's threads have read all of it, or for a left factor until products
     have: from `column` of the `columns` that the CTA allocates once, blocks of rows `pitch` columns behind one another,
     as many as they take where it is 0. An accumulator's barrier and the allocation's address are at byte `offset` of
-    shared memory; a `left` factor has neither, and may lie over an accumulator, which its warps have read. `meets`: all
+    shared memory; a `left` factor has neither, and may lie over an accumulator, which its warps have read. `groups`: of
+    so many warpgroups each begins and awaits the products of its own block of rows, if more than one. `meets`: all
     threads meet behind it, the last one of a kernel whose agents do not part, which they would do.
     """
 
@@ -27,6 +29,7 @@ class AllocTensorMemory(Op):
     columns = Attr(int, 0, least=0)
     pitch = Attr(int, 0, least=0)
     left = flag()
+    groups = Attr(int, 1, least=1)
     meets = flag()
     result = Result(is_tensor_memory)
 
@@ -77,6 +80,13 @@ class TensorScale(Op):
     d = Operand(is_tensor_memory)
     factor = Operand(is_tile)
     paired = flag()
+
+    effect = WRITE
+
+
+@op("nv_tileas.tensor_meet")
+class TensorMeet(Op):
+    """The threads of each warpgroup meet; orders what they do with tensor memory before and behind it."""
 
     effect = WRITE
 

@@ -28,10 +28,10 @@ from typing import TYPE_CHECKING, Any
 from ir.core import PURE, Block, Builder, Op, TileError, Value
 from ir.dialects import arith, nv_tileas, scf
 from ir.types import I1, TensorType
-from lowering.atoms.tcgen05 import tensor_named
+from lowering.atoms.tcgen05 import M, tensor_named
 from lowering.layouts.elements import moved_bits
 from lowering.layouts.layout import Layout
-from lowering.layouts.tensor import left_pitch, over_accumulator, takes, tile_columns
+from lowering.layouts.tensor import WARPS, left_pitch, over_accumulator, takes, tile_columns
 from lowering.schedule.rings import Copy
 from lowering.schedule.states import LOOPS, Site, enclosing, thread
 
@@ -371,22 +371,35 @@ def in_phases(block: Block, agents: Agents) -> None:
         thread(sites, [agents.zero])
 
 
-def order(block: Block) -> None:
-    """Let all threads meet before a product is begun in place of one that they have read, where they do not anyway:
-    in code that is repeated, between the load of a product and the begin of the next; before a loop whose accumulators
-    lie over those of another one.
+def order(block: Block, warps: int) -> None:
+    """Let threads meet before a product is begun in place of one that they have read, or reads what they have written,
+    where they do not anyway; all before a loop whose accumulators lie over those of another one. Where each warpgroup
+    of the `warps` has a block of rows, it begins the products of that alone, and waits for no other.
     """
-    for op in [each for top in block.ops for each in top.walk()]:
-        if isinstance(op, nv_tileas.TensorDot) and not met(op):
-            meet(op)
+    dots = [op for op in nested(block) if isinstance(op, nv_tileas.TensorDot)]
+    for dot in dots:
+        kind, made = dot.d.type, dot.d.op
+        assert isinstance(kind, nv_tileas.TensorMemoryType)
+        assert made is not None
+        if kind.shape[0] // M == warps // WARPS and not any(multiplies(each) for each in enclosing(dot)):
+            made.attributes["groups"] = kind.shape[0] // M
+    for dot in reversed(dots):  # what stands before a later one may do for an earlier one of the next iteration
+        if not met(dot, block):
+            meet(dot, apart(dot))
     order_loops(block, repeated=False)
 
 
-def meet(op: Op) -> None:
-    """A barrier before an operation."""
+def apart(dot: nv_tileas.TensorDot) -> bool:
+    """Does each warpgroup begin the product of its own rows?"""
+    made = dot.d.op
+    return isinstance(made, nv_tileas.AllocTensorMemory) and made.groups > 1
+
+
+def meet(op: Op, group: bool = False) -> None:
+    """A barrier before an operation, of all threads or of those of each warpgroup."""
     assert op.parent is not None
-    made = nv_tileas.Barrier((), (), {"publishes": False}, location=op.location)
-    made.parent = op.parent
+    made = nv_tileas.TensorMeet() if group else nv_tileas.Barrier((), (), {"publishes": False})
+    made.parent, made.location = op.parent, op.location
     op.parent.ops.insert(op.parent.ops.index(op), made)
 
 
@@ -416,16 +429,17 @@ def has(op: Op, *kinds: type[Op]) -> bool:
     return any(isinstance(each, kinds) for each in op.walk())
 
 
-def met(dot: nv_tileas.TensorDot) -> bool:
+def met(dot: nv_tileas.TensorDot, whole: Block) -> bool:
     """Is there a barrier on all ways from the last load of an accumulator to a product that is made in its place, and
-    between what threads have written of its left factor and the product?
+    between what threads have written of its left factor and the product? `whole`: all of their program.
     """
+    barriers = (nv_tileas.Barrier, nv_tileas.TensorMeet) if apart(dot) else (nv_tileas.Barrier,)
     block = dot.parent
     assert block is not None
     at = block.ops.index(dot)
     written = (i for i, op in enumerate(block.ops[:at]) if isinstance(op, nv_tileas.TensorStore) and op.d is dot.a)
     last = max(written, default=None)
-    if last is not None and not any(isinstance(each, nv_tileas.Barrier) for each in block.ops[last:at]):
+    if last is not None and not any(isinstance(each, barriers) for each in block.ops[last:at]):
         return False
     loop = next((each for each in enclosing(dot) if isinstance(each, LOOPS)), None)
     if loop is None:
@@ -435,8 +449,9 @@ def met(dot: nv_tileas.TensorDot) -> bool:
     if dot not in ops or not loads or any(load not in ops for load in loads):
         return not loads
     at, last = ops.index(dot), max(ops.index(load) for load in loads)
-    way = ops[last + 1 : at] if last < at else ops[:at]  # what comes before in an iteration, the first one too
-    return any(isinstance(each, nv_tileas.Barrier) for each in way)
+    inside = len(loads) == sum(isinstance(op, READS) and op.d is dot.d for op in nested(whole))
+    behind = ops[last + 1 :] if inside else []  # of the iteration before; the first one too comes behind other loads
+    return any(isinstance(each, barriers) for each in (ops[last + 1 : at] if last < at else behind + ops[:at]))
 
 
 def steps(block: Block) -> Iterator[Op]:

@@ -11,7 +11,7 @@ import pytest
 
 import tilesat
 from ir.dialects import cuda_tile as ct
-from ir.dialects import nv_tileas
+from ir.dialects import nv_tileas, scf
 from runtime.simulator import SimulatorError
 from tests.lowering.test_steady_states import attention
 from tests.programs.program import Program, check, interpret, random, simulate
@@ -65,6 +65,7 @@ PROGRAMS: dict[str, Program] = {
     "256": attention(256, False, 136),
     "32-one-step": attention(32, False, 8),
     "two-loops": causal_attention(128, 64, 64, 2),
+    "two-loops-tall": causal_attention(256, 128, 64, 2),
     "two-loops-persistent": causal_attention(128, 64, 64, 3, persistent=True),
     "straight": straight(),
     "branch": straight(branch=True),
@@ -118,6 +119,18 @@ def test_a_left_factor_lies_over_the_scores_that_it_is_made_of() -> None:
     assert left.column == next(op.column for op in made if op.result is left.over)
 
 
+def test_each_warpgroup_begins_and_awaits_the_products_of_its_own_rows() -> None:
+    """No barrier of all threads stands in the loops: one warpgroup computes while the other's products are made."""
+    for name, groups in (("128-tall", 2), ("two-loops-tall", 2), ("64", 1), ("64-causal-tall", 1)):
+        func = compiled(name).compiled.modules["nv_tileas"]
+        made = [op for op in func.walk() if isinstance(op, nv_tileas.AllocTensorMemory) and not op.left]
+        inside = [each for op in func.walk() if isinstance(op, scf.For) for each in op.walk()]
+        meets = (nv_tileas.Barrier, nv_tileas.TensorMeet)
+        kinds = {type(op) for op in inside if isinstance(op, meets)}
+        assert {op.groups for op in made} == {groups}
+        assert kinds == {meets[groups > 1]}
+
+
 def test_a_left_factor_lies_apart_from_scores_that_come_early() -> None:
     """The product of the next scores is under way while the powers of these are written."""
     func = compiled("64").compiled.modules["nv_tileas"]
@@ -125,11 +138,12 @@ def test_a_left_factor_lies_apart_from_scores_that_come_early() -> None:
     assert (left.over, left.column, left.columns) == (None, 128, 256)
 
 
+ORDERED = ["64", "two-loops", "straight", "64-causal-tall", "128-tall", "two-loops-tall", "64/shared"]
 ORDERS = (0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(1, 5)))
 
 
 @pytest.mark.parametrize("seed", ORDERS)
-@pytest.mark.parametrize("name", ["64", "two-loops", "straight", "64-causal-tall", "128-tall", "64/shared"])
+@pytest.mark.parametrize("name", ORDERED)
 def test_any_order_of_warps(name: str, seed: int) -> None:
     assert error_of(name, f"skewed:{seed}") <= 1
 
@@ -195,6 +209,10 @@ MUTANTS: dict[str, tuple[str, str, str]] = {
     "the left factor a column on": ("64", r"(tcgen05\.st\S* \[%r\d+)\+128\]", r"\1+129]"),
     "the left factor read a step on": ("64", r"(tcgen05\.mma.*\], \[%r\d+)\+128\]", r"\1+136]"),
     "the left factor of the other rows": ("128-tall", r"(tcgen05\.mma.*\], \[%r\d+)\+128\]", r"\1+64]"),
+    "warpgroups do not meet": ("128-tall", r"bar\.sync %r\d+, 128;", ""),
+    "a warpgroup tells the other": ("128-tall", r"(tcgen05\.commit.*\+)196664\];", r"\g<1>196656];"),
+    "a warpgroup begins with the rows of the other": ("128-tall", r"(tcgen05\.mma\S* \[%r\d+)\+128\]", r"\1+0]"),
+    "the last warpgroup begins nothing": ("128-tall", r"(setp\.eq\.\S+ %p\d+, %r\d+), 128;", r"\1, 999;"),
     "the left factor over scores that come": ("64", r"(tcgen05\.st\S* \[%r\d+|mma.*\], \[%r\d+)\+128\]", r"\1+0]"),
     "the left factor in lanes of the first warp": ("64", r"(tcgen05\.st\S* \[)%r\d+(\+128\])", r"\1BASE\2"),
 }

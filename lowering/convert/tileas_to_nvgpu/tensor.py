@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import reduce
+from functools import partial, reduce
 from typing import TYPE_CHECKING, Any
 
 from ir.core import Op, Value
@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from lowering.convert.tileas_to_nvgpu.expand import Expander
 
 CHUNK = TENSOR_LOAD  # columns of one load: its registers follow one another
+GROUP_BITS = log2(WARP * WARPS)
 FEW_FACTORS = 4  # of a thread that scale rows, one for each of its rows; more are no rows' factors
-DONE, ADDRESS = 0, 8  # bytes of the slot in shared memory: an mbarrier and the address of the allocation
 
 
 class TensorMemory:
@@ -46,8 +46,9 @@ class TensorMemory:
         assert isinstance(kind, nv_tileas.TensorMemoryType)
         self.column, self.columns, self.row, self.bits = op.column, op.columns, kind.shape[1], moved_bits(kind.element)
         self.pitch = op.pitch or left_pitch(self.row, self.bits)
-        self.slot = x.emitter.pointer(x.emitter.shared_base, None, 1, op.offset + ADDRESS)
-        self.done = x.emitter.mbarriers(1, op.offset + DONE)
+        self.groups = op.groups
+        self.slot = x.emitter.pointer(x.emitter.shared_base, None, 1, op.offset + nv_tileas.DONE_BYTES * self.groups)
+        self.done = x.emitter.mbarriers(self.groups, op.offset)
         self.first = first or self
         self.base: Value | None = None
         self.released = False
@@ -100,9 +101,19 @@ def first_warp(x: Expander) -> Value:
     return x.emitter.compare("ult", x.emitter.thread, x.emitter.constant(WARP))
 
 
-def chosen(x: Expander) -> Value:
-    """Is it the thread of that warp that begins products? What it commits is what it has begun."""
-    return x.emitter.compare("eq", x.emitter.thread, x.emitter.constant(0))
+def chosen(x: Expander, group: int = 0) -> Value:
+    """Is it the thread of that warp, or of the first one of a warpgroup, that begins products? It commits what it has
+    begun.
+    """
+    return x.emitter.compare("eq", x.emitter.thread, x.emitter.constant(group * WARP * WARPS))
+
+
+def by_group(x: Expander, groups: int, fill: Callable[[int], None]) -> None:
+    """What one thread of each warpgroup does, by the group's number: in code of its own, where the number is known, or
+    ptxas 13.5 puts a loop over the threads around each instruction, which takes addresses that are the same in all.
+    """
+    for group in range(groups):
+        branch(x, chosen(x, group), partial(fill, group))
 
 
 def allocated(x: Expander) -> TensorMemory | None:
@@ -133,7 +144,7 @@ def allocate(x: Expander, op: nv_tileas.AllocTensorMemory) -> None:
     if first is None:
         made.allocate()
     if not op.left:
-        x.mbarriers.append((made.done, 0, 1))
+        x.mbarriers += [(made.done, group, 1) for group in range(op.groups)]
     if op.meets:
         initialise(x)
         made.first.meet()
@@ -161,9 +172,24 @@ def dot(x: Expander, op: nv_tileas.TensorDot) -> None:
     if op.adds is None or isinstance(op.adds.op, arith.Constant):  # threads have read or written it
         emitter.effect(nvvm.TensorFence, when="after")
     if alone(op):
-        begin(x, op, atom, tile, adds, [chosen(x)])
-    else:  # warps that begin nothing pass over all of it
-        branch(x, chosen(x), lambda: begin(x, op, atom, tile, adds, []))
+        begin(x, op, atom, tile, range(tile.blocks[0]), adds, [chosen(x)])
+        return
+    d = memory(x, op.d)
+    each, committed = tile.blocks[0] // d.groups, behind(op)
+
+    def fill(group: int) -> None:
+        begin(x, op, atom, tile, range(each * group, each * (group + 1)), adds, [])
+        if committed is not None:
+            arrive(x, d, group)
+
+    by_group(x, d.groups, fill)  # warps that begin nothing pass over all of it
+
+
+def behind(op: nv_tileas.TensorDot) -> nv_tileas.TensorCommit | None:
+    """The commit right behind a product, which the same thread makes in the same place."""
+    assert op.parent is not None
+    found = op.parent.ops[op.parent.ops.index(op) + 1]
+    return found if isinstance(found, nv_tileas.TensorCommit) and found.d is op.d else None
 
 
 def alone(op: Op) -> bool:
@@ -172,16 +198,17 @@ def alone(op: Op) -> bool:
 
 
 def begin(
-    x: Expander, op: nv_tileas.TensorDot, atom: TensorAtom, tile: TensorTile, adds: list[Value], predicate: list[Value]
-) -> None:
-    """The instructions of a product."""
+    x: Expander, op: nv_tileas.TensorDot, atom: TensorAtom, tile: TensorTile, rows: range, adds: list[Value],
+    predicate: list[Value],
+) -> None:  # fmt: skip
+    """The instructions of a product, for some blocks of rows."""
     emitter, d = x.emitter, memory(x, op.d)
     left = LeftFactor(x, op.a, atom) if atom.left else Factor(x, op.a, atom, 1)
     right = Factor(x, op.b, atom, 0)
-    blocks_m, blocks_n, blocks_k = tile.blocks
+    _, blocks_n, blocks_k = tile.blocks
     for step in range(blocks_k):
         enable = adds if step == 0 else []
-        for i in range(blocks_m):
+        for i in rows:
             a, more = left.descriptor(i, step), left.place(i, step)
             for j in range(blocks_n):
                 emitter.effect(
@@ -241,9 +268,17 @@ class LeftFactor:
 
 
 def commit(x: Expander, op: nv_tileas.TensorCommit) -> None:
-    """nv_tileas.tensor_commit: the last arrival at the accumulator's own barrier."""
-    done = x.emitter.mbarrier(memory(x, op.d).done)
-    branch(x, chosen(x), lambda: x.emitter.effect(nvvm.TensorCommit, done, segments=(1, 0)))
+    """nv_tileas.tensor_commit: the last arrival at the accumulator's own barriers; done where it is right behind."""
+    d = memory(x, op.d)
+    assert op.parent is not None
+    before = op.parent.ops[op.parent.ops.index(op) - 1]
+    if not isinstance(before, nv_tileas.TensorDot) or behind(before) is not op:
+        by_group(x, d.groups, partial(arrive, x, d))
+
+
+def arrive(x: Expander, d: TensorMemory, group: int) -> None:
+    """What a thread has begun tells of its end at the barrier of its warpgroup."""
+    x.emitter.effect(nvvm.TensorCommit, x.emitter.mbarrier(d.done, None, group), segments=(1, 0))
 
 
 def load(x: Expander, op: nv_tileas.TensorLoad) -> None:
@@ -278,8 +313,19 @@ def wait(x: Expander, op: nv_tileas.TensorLoad | nv_tileas.TensorWait) -> None:
     """nv_tileas.tensor_wait: what each thread reads of an accumulator comes behind the products that add to it."""
     emitter = x.emitter
     phase = emitter.constant(0) if op.phase is None else x.scalar(op.phase)
-    emitter.effect(nvvm.MBarrierTryWaitParity, emitter.mbarrier(memory(x, op.d).done), phase)
+    d = memory(x, op.d)
+    index = emitter.linear([0] * GROUP_BITS + [1 << i for i in range(log2(d.groups))]) if d.groups > 1 else None
+    done = emitter.mbarrier(d.done, index)
+    emitter.effect(nvvm.MBarrierTryWaitParity, done, phase)
     emitter.effect(nvvm.TensorFence, when="after")
+
+
+def meet(x: Expander, op: nv_tileas.TensorMeet) -> None:
+    """nv_tileas.tensor_meet: bar.sync of a warpgroup, at a barrier of its own."""
+    emitter = x.emitter
+    own = emitter.linear([0] * GROUP_BITS + [1 << i for i in range(log2(emitter.warps // WARPS))])
+    number = emitter.add_constant(own, max(emitter.turns, 1))  # behind those at which all meet
+    emitter.effect(nvvm.NumberedBarrier, number, numberOfThreads=WARP * WARPS)
 
 
 def own(x: Expander, d: TensorMemory, layout: Layout) -> Value:
@@ -391,5 +437,6 @@ HANDLERS: dict[type[Op], Callable[[Any, Any], None]] = {
     nv_tileas.TensorStore: store,
     nv_tileas.TensorScale: scale,
     nv_tileas.TensorWait: wait,
+    nv_tileas.TensorMeet: meet,
     scf.For: loop,
 }
