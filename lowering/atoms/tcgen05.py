@@ -66,11 +66,13 @@ def _atom(a: FloatType, b: FloatType, n: int, c: FloatType, left: bool) -> Tenso
     k = 8 * K_BYTES // a.width
     kinds = f"{PTX_NAMES[a]}.{PTX_NAMES[b]}"
     return TensorAtom(
-        f"tcgen05{'.ts' if left else ''}.m{M}n{n}k{k}.{kinds}", (M, n, k), (a, b, c), frozenset({Feature.TCGEN05}),
+        f"{LEFT if left else 'tcgen05'}.m{M}n{n}k{k}.{kinds}", (M, n, k), (a, b, c), frozenset({Feature.TCGEN05}),
         "PTX ISA 8.8, tcgen05.mma; every form assembled (tests/lowering/test_instructions.py)", left,
     )  # fmt: skip
 
 
+LEFT = "tcgen05.ts"
+"""Names of atoms whose left factor lies in tensor memory begin so."""
 LEFT_BITS = 16
 """Of elements of a left factor in tensor memory, two a column: as registers hold them in pairs."""
 _PAIRS = ((F16, F16), (BF16, BF16), (TF32, TF32), *((x, y) for x in (F8E4M3FN, F8E5M2) for y in (F8E4M3FN, F8E5M2)))

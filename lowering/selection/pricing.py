@@ -41,7 +41,7 @@ from lowering.selection.early import Early
 from lowering.selection.folding import Folds
 from lowering.selection.hints import loads_without_tma
 from lowering.selection.host import Host
-from lowering.selection.products import by_threads, columns, promoted
+from lowering.selection.products import by_threads, columns, outdone, promoted
 from lowering.targets import Feature, Target
 from lowering.targets.target import WARP
 
@@ -513,10 +513,10 @@ class Pricer:
         """Tensor cores at the atom's rate; scalar multiply-adds only where no tensor core computes the product."""
         choice = self.oracle.choice(node.choice)
         scalar = choice.atom.threads == 1 and self.owner[node.cls][0] in self.tensor_products
-        if scalar or not self.allowed(choice) or (placed.negated(node) and self.forbidden(IMM_SCALE)):
-            return None
         a, b = (self.oracle.layouts[self.owner[c][1]] for c in (node.a, node.b))
-        c = self.oracle.layout(site.layout)
+        c, unwanted = self.oracle.layout(site.layout), scalar or not self.allowed(choice)
+        if unwanted or outdone(self, node, a, c) or (placed.negated(node) and self.forbidden(IMM_SCALE)):
+            return None
         work = 2.0 ** ((a.bits + b.bits + c.bits) / 2)  # multiply-adds of the tile: sqrt(mk * kn * mn)
         machine, atom = self.machines[site.warps], choice.atom
         (m, n, k), (registers, held) = atom.shape, self.live(node, site)

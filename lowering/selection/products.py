@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING
 from egraph import placed
 from ir.types import TileType
 from lowering.atoms.pairs import adds
+from lowering.atoms.tcgen05 import LEFT, LEFT_BITS
 from lowering.atoms.wgmma import WgmmaAtom
 from lowering.cost import FREE, Cost, Machine
 from lowering.layouts.elements import REGISTER_BITS
 from lowering.layouts.layout import Layout
+from lowering.layouts.shared import SharedLayout
 from lowering.layouts.tensor import over_accumulator, tile_columns
 from lowering.selection.literals import zeros
 
@@ -47,6 +49,17 @@ def by_threads(pricer: Pricer, node: placed.Product, c: Layout, machine: Machine
         scaled = adds(pricer.target, pricer.forbid, c.n_regs)
         cost += machine.tensor_load(c.n_regs, scaled) + machine.tensor_store(c.n_regs)
     return cost
+
+
+def outdone(pricer: Pricer, node: placed.Product, a: Layout | SharedLayout, c: Layout) -> bool:
+    """Does a product read a left factor from shared memory that is written to tensor memory for less, where it takes no
+    columns of its own? The search then has one program less for each.
+    """
+    value, kind = pricer.owner[node.a][0], pricer.value_type(pricer.owner[node.a][0])
+    if not isinstance(node, placed.InTensorMemory) or isinstance(a, Layout) or not isinstance(kind, TileType):
+        return False
+    over = pricer.owner[node.cls][0] in pricer.over_scores and over_accumulator(c, kind.shape[0])
+    return over and pricer.bits(value) == LEFT_BITS and not pricer.forbidden(LEFT)
 
 
 def columns(pricer: Pricer, node: placed.Product, c: Layout) -> int:
