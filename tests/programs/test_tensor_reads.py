@@ -212,7 +212,7 @@ MUTANTS: dict[str, tuple[str, str, str]] = {
     "warpgroups do not meet": ("128-tall", r"bar\.sync %r\d+, 128;", ""),
     "a warpgroup tells the other": ("128-tall", r"(tcgen05\.commit.*\+)196664\];", r"\g<1>196656];"),
     "a warpgroup begins with the rows of the other": ("128-tall", r"(tcgen05\.mma\S* \[%r\d+)\+128\]", r"\1+0]"),
-    "the last warpgroup begins nothing": ("128-tall", r"(setp\.eq\.\S+ %p\d+, %r\d+), 128;", r"\1, 999;"),
+    "the last warpgroup begins nothing": ("128-tall", r"(setp\.eq\.\S+ %p\d+, %r\d+), 160;", r"\1, 999;"),
     "the left factor over scores that come": ("64", r"(tcgen05\.st\S* \[%r\d+|mma.*\], \[%r\d+)\+128\]", r"\1+0]"),
     "the left factor in lanes of the first warp": ("64", r"(tcgen05\.st\S* \[)%r\d+(\+128\])", r"\1BASE\2"),
 }

@@ -102,10 +102,11 @@ def first_warp(x: Expander) -> Value:
 
 
 def chosen(x: Expander, group: int = 0) -> Value:
-    """Is it the thread of that warp, or of the first one of a warpgroup, that begins products? It commits what it has
-    begun.
+    """Is it the thread of that warp, or of one of a warpgroup, that begins products? It commits what it has begun. Each
+    warpgroup leaves it to another of its warps, so that no two of these have one scheduler.
     """
-    return x.emitter.compare("eq", x.emitter.thread, x.emitter.constant(group * WARP * WARPS))
+    thread = group * WARP * WARPS + group % WARPS * WARP
+    return x.emitter.compare("eq", x.emitter.thread, x.emitter.constant(thread))
 
 
 def by_group(x: Expander, groups: int, fill: Callable[[int], None]) -> None:
