@@ -247,7 +247,9 @@ class WgmmaRegisters(WarpgroupProduct):
 
 
 class InTensorMemory(Product):
-    """A product that is made in tensor memory, both factors in shared memory."""
+    """A product that is made in tensor memory, the right factor in shared memory, the left one there too or, where
+    registers hold it, in tensor memory.
+    """
 
     __slots__ = ()
     fast = Number("may sums of f8 take fewer bits?")

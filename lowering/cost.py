@@ -23,6 +23,8 @@ RAGGED = 7  # more instructions of a cp.async that may copy a prefix: count, add
 TENSOR_ROWS = 4  # lanes x 32 bits of a warp that tensor memory gives up in a cycle, one to each scheduler's warps: an
 # estimate, four times shared memory's 128 bytes
 TENSOR_LOAD = 32  # registers of a tcgen05.ld: those of one follow one another, so wider ones leave less choice
+TENSOR_PART = 16  # registers of a tcgen05.st of a left factor, which is computed piece by piece: with 32, attention of
+# 256 x 128 x 128 spills 12 bytes (ptxas 13.5), with 16 none
 ADDRESS = 3  # instructions around one global access (bounds, pointer); counted likewise
 REGISTER = 4  # bytes
 IN_FLIGHT = 32

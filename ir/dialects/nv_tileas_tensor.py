@@ -6,22 +6,30 @@ Part of the dialect of `nv_tileas`, which hands these names on. Source of names:
 from __future__ import annotations
 
 from ir.core import WRITE, Attr, Op, Operand, OptionalOperand, Result, flag, op
-from ir.dialects.nv_tileas_types import TensorMemoryType, is_i1, is_i32, is_tensor_memory, is_tile
+from ir.dialects.nv_tileas_types import TensorMemoryType, is_factor, is_i1, is_i32, is_tensor_memory, is_tile
 from ir.types import TensorType
 
 SLOT_BYTES = 16  # of shared memory: the mbarrier that tells of the last product, the address of the allocation
+DONE_BYTES = 8  # of that mbarrier; one for each warpgroup lie behind one another, and the address behind them
 
 
 @op("nv_tileas.alloc_tensor_memory")
 class AllocTensorMemory(Op):
-    """Tensor memory for an accumulator until the CTA's threads have read all of it: from `column` of the `columns` that
-    the CTA allocates once. Its barrier and the allocation's address are at byte `offset` of shared memory. `meets`: all
+    """Tensor memory for an accumulator until the CTA's threads have read all of it, or for a left factor until products
+    have: from `column` of the `columns` that the CTA allocates once, blocks of rows `pitch` columns behind one another,
+    as many as they take where it is 0. An accumulator's barrier and the allocation's address are at byte `offset` of
+    shared memory; a `left` factor has neither, and may lie over an accumulator, which its warps have read. `groups`: of
+    so many warpgroups each begins and awaits the products of its own block of rows, if more than one. `meets`: all
     threads meet behind it, the last one of a kernel whose agents do not part, which they would do.
     """
 
+    over = OptionalOperand(is_tensor_memory)
     offset = Attr(int, 0, least=0)
     column = Attr(int, 0, least=0)
     columns = Attr(int, 0, least=0)
+    pitch = Attr(int, 0, least=0)
+    left = flag()
+    groups = Attr(int, 1, least=1)
     meets = flag()
     result = Result(is_tensor_memory)
 
@@ -31,10 +39,10 @@ class AllocTensorMemory(Op):
 @op("nv_tileas.tensor_dot")
 class TensorDot(Op):
     """a @ b + d in place of d, or a @ b where `adds` is false or absent: begun, by one thread of the warp that runs its
-    loop, or of the first warp where all run it.
+    loop, or of the first warp where all run it. b lies in shared memory, a there or in tensor memory.
     """
 
-    a = Operand(is_tile)
+    a = Operand(is_factor)
     b = Operand(is_tile)
     d = Operand(is_tensor_memory)
     adds = OptionalOperand(is_i1)
@@ -46,14 +54,18 @@ class TensorDot(Op):
     def verify(self) -> None:
         """Shapes that agree."""
         a, b, d = self.a.type, self.b.type, self.d.type
-        if isinstance(a, TensorType) and isinstance(b, TensorType) and isinstance(d, TensorMemoryType):
+        if (
+            isinstance(a, TensorType | TensorMemoryType)
+            and isinstance(b, TensorType)
+            and isinstance(d, TensorMemoryType)
+        ):
             agree = a.shape[1] == b.shape[0] and d.shape == (a.shape[0], b.shape[1])
             self.expect(agree, "no product of {} and {} is {}", a.shape, b.shape, d.shape)
 
 
 @op("nv_tileas.tensor_store")
 class TensorStore(Op):
-    """A tile out of registers in place of an accumulator."""
+    """A tile out of registers in place of an accumulator, or a left factor that no product reads any more."""
 
     d = Operand(is_tensor_memory)
     value = Operand(is_tile)
@@ -68,6 +80,13 @@ class TensorScale(Op):
     d = Operand(is_tensor_memory)
     factor = Operand(is_tile)
     paired = flag()
+
+    effect = WRITE
+
+
+@op("nv_tileas.tensor_meet")
+class TensorMeet(Op):
+    """The threads of each warpgroup meet; orders what they do with tensor memory before and behind it."""
 
     effect = WRITE
 

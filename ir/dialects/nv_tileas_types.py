@@ -151,7 +151,7 @@ class ExchangeType(Type):
 @spelled("!nv_tileas.tmem")
 @dataclass(frozen=True, slots=True)
 class TensorMemoryType(Type):
-    """An accumulator of a shape in tensor memory."""
+    """A tile of a shape in tensor memory: an accumulator, or a left factor."""
 
     shape: tuple[int, ...]
     element: Type
@@ -184,7 +184,8 @@ is_mask = Constraint(
 is_array = Constraint("a tensor_view", lambda t: isinstance(t, TensorViewType))
 is_view = Constraint("a view of tiles", lambda t: isinstance(t, PartitionViewType | StridedViewType))
 is_buffer = Constraint("a ring of buffers", lambda t: isinstance(t, BufferType))
-is_tensor_memory = Constraint("an accumulator in tensor memory", lambda t: isinstance(t, TensorMemoryType))
+is_tensor_memory = Constraint("a tile in tensor memory", lambda t: isinstance(t, TensorMemoryType))
+is_factor = Constraint("a placed tile or one in tensor memory", lambda t: is_tile(t) or is_tensor_memory(t))
 is_pipeline = Constraint("a pipeline", lambda t: isinstance(t, PipelineType))
 is_channel = Constraint("a channel", lambda t: isinstance(t, ChannelType))
 is_exchange = Constraint("an exchange", lambda t: isinstance(t, ExchangeType))

@@ -1,4 +1,4 @@
-"""Products in tensor memory as records: tcgen05.mma of one CTA with 128 rows, both factors in shared memory."""
+"""Products in tensor memory as records: tcgen05.mma of one CTA with 128 rows, the left factor in either memory."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ LANES_OF_WARP = 32  # of tensor memory that a warp reaches; PTX ISA, tcgen05.ld,
 @dataclass(frozen=True, slots=True)
 class TensorAtom:
     """One instruction, begun by one thread: d[128 x N] += a[128 x K] @ b[K x N]; D in tensor memory, row r in lane r,
-    column c in column c. `threads` are those of the warp that issues it.
+    column c in column c. `left`: A lies in tensor memory too, row r in lane r, else in shared memory as B does.
+    `threads` are those of the warp that issues it.
     """
 
     name: str
@@ -26,6 +27,7 @@ class TensorAtom:
     dtypes: tuple[FloatType, FloatType, FloatType]
     features: frozenset[Feature]
     source: str
+    left: bool = False
     threads: int = 32
 
     def __str__(self) -> str:
@@ -53,34 +55,39 @@ class TensorAtom:
         return self.features <= target.features
 
     def cycles(self, target: Target) -> float:
-        """SM cycles of one instruction: the tensor core's, or those of reading its factors."""
+        """SM cycles of one instruction: the tensor core's, or those of reading its factors from shared memory."""
         m, n, _ = self.shape
-        rates = target.throughput
-        return max(self.flops / rates.tensor[str(self.dtypes[0])], (m + n) * K_BYTES / rates.smem_bytes)
+        rates, rows = target.throughput, n if self.left else m + n
+        return max(self.flops / rates.tensor[str(self.dtypes[0])], rows * K_BYTES / rates.smem_bytes)
 
 
 @cache
-def _atom(a: FloatType, b: FloatType, n: int, c: FloatType) -> TensorAtom:
+def _atom(a: FloatType, b: FloatType, n: int, c: FloatType, left: bool) -> TensorAtom:
     k = 8 * K_BYTES // a.width
     kinds = f"{PTX_NAMES[a]}.{PTX_NAMES[b]}"
     return TensorAtom(
-        f"tcgen05.m{M}n{n}k{k}.{kinds}", (M, n, k), (a, b, c), frozenset({Feature.TCGEN05}),
-        "PTX ISA 8.8, tcgen05.mma; every form assembled (tests/lowering/test_instructions.py)",
+        f"{LEFT if left else 'tcgen05'}.m{M}n{n}k{k}.{kinds}", (M, n, k), (a, b, c), frozenset({Feature.TCGEN05}),
+        "PTX ISA 8.8, tcgen05.mma; every form assembled (tests/lowering/test_instructions.py)", left,
     )  # fmt: skip
 
 
+LEFT = "tcgen05.ts"
+"""Names of atoms whose left factor lies in tensor memory begin so."""
+LEFT_BITS = 16
+"""Of elements of a left factor in tensor memory, two a column: as registers hold them in pairs."""
 _PAIRS = ((F16, F16), (BF16, BF16), (TF32, TF32), *((x, y) for x in (F8E4M3FN, F8E5M2) for y in (F8E4M3FN, F8E5M2)))
 
 
-def tensor_atom(a: Type, b: Type, c: Type, n: int) -> TensorAtom | None:
+def tensor_atom(a: Type, b: Type, c: Type, n: int, left: bool = False) -> TensorAtom | None:
     """The atom for these types, N a power of two; None where there is none. Source: PTX ISA, tcgen05.mma, Kinds."""
-    pair = next(((x, y) for x, y in _PAIRS if (x, y) == (a, b)), None)
-    return _atom(*pair, n, F32) if pair and c == F32 and n in WIDTHS else None
+    pair = next(((x, y) for x, y in _PAIRS if (x, y) == (a, b) and (not left or x.width == LEFT_BITS)), None)
+    return _atom(*pair, n, F32, left) if pair and c == F32 and n in WIDTHS else None
 
 
 def every_tensor_atom() -> Iterator[TensorAtom]:
-    """All atoms: every type and N."""
-    yield from (_atom(a, b, n, F32) for a, b in _PAIRS for n in WIDTHS)
+    """All atoms: every type and N, and the places of A."""
+    made = (tensor_atom(a, b, F32, n, left) for a, b in _PAIRS for n in WIDTHS for left in (False, True))
+    return (atom for atom in made if atom is not None)
 
 
 @cache

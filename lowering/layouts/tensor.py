@@ -1,4 +1,4 @@
-"""Accumulators in tensor memory: which row and column of a tile lies in which lane and column, and what threads read.
+"""Tiles in tensor memory: which row and column of a tile lies in which lane and column, and what threads hold of it.
 
 Source: PTX ISA 8.8, tcgen05, Data Path Layout D (one CTA, M = 128) and tcgen05.ld, 32x32b.
 """
@@ -16,6 +16,7 @@ from lowering.layouts.layout import Layout, LayoutError
 
 WARPS = 4  # that reach all lanes; PTX ISA, tcgen05.ld, Access restrictions
 LEAST_COLUMNS = 32  # of an allocation; PTX ISA, tcgen05.alloc
+COLUMN_BITS = 32  # of a lane of a column; PTX ISA, Tensor Memory
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,15 +65,52 @@ def tensor_tile(atom: TensorAtom, m: int, n: int, k: int, warps: int) -> TensorT
             f"{LEAST_COLUMNS} of them or more for each four of {warps} warps",
             hint="choose another tile or number of warps",
         )
-    along = [1 << i for i in range(log2(n))] + [(am << i) * n for i in range(log2(m // am))]
-    lanes = [n << i for i in range(log2(am))]
-    groups = log2(warps // WARPS)
-    inner = log2(LANES_OF_WARP)
-    layout = Layout(
+    return TensorTile(atom, m, n, k, columns, columns // (warps // WARPS), rows_by_lane(m, n, warps))
+
+
+def rows_by_lane(m: int, n: int, warps: int) -> Layout:
+    """How `warps` warps hold a tile of tensor memory in registers: one row a thread, columns in order, blocks of rows
+    behind one another, the highest bits of the column chosen by the warpgroup.
+    """
+    along = [1 << i for i in range(log2(n))] + [(LANES << i) * n for i in range(log2(m // LANES))]
+    lanes = [n << i for i in range(log2(LANES))]
+    groups, inner = log2(warps // WARPS), log2(LANES_OF_WARP)
+    return Layout(
         tuple(along[: len(along) - groups]), tuple(lanes[:inner]),
         (*lanes[inner:], *along[len(along) - groups :]), log2(m * n),
     )  # fmt: skip
-    return TensorTile(atom, m, n, k, columns, columns >> groups, layout)
+
+
+def left_factor(m: int, k: int, width: int, warps: int) -> Layout | None:
+    """How threads hold a left factor of elements of `width` bits that they write to tensor memory, rows in lanes as
+    those of the accumulator; None where a thread's share is no whole column.
+    """
+    layout = rows_by_lane(m, k, warps)
+    return layout if layout.n_regs * width >= COLUMN_BITS and layout.reg[:1] == (1,) else None
+
+
+def over_accumulator(layout: Layout, m: int) -> bool:
+    """May a left factor of `m` rows in this layout lie over an accumulator that its threads have read? Where each warp
+    writes only columns that no other one reads: all columns of its rows are its own.
+    """
+    return layout.n_warps // WARPS in (1, m // LANES)
+
+
+def takes(accumulator: tuple[int, ...], left: tuple[int, ...], width: int) -> bool:
+    """Is there room for a left factor of elements of `width` bits where an accumulator of a shape lies?"""
+    return accumulator[0] == left[0] and accumulator[1] >= left_pitch(left[1], width)
+
+
+def left_pitch(k: int, width: int) -> int:
+    """Columns of a block of rows of a left factor."""
+    return k * width // COLUMN_BITS
+
+
+def column_of(element: int, columns: int, width: int, pitch: int) -> int:
+    """The column of an element of a tile whose rows have `columns` elements of `width` bits, blocks of rows `pitch`
+    columns behind one another.
+    """
+    return element % columns * width // COLUMN_BITS + element // columns // LANES * pitch
 
 
 def kept(layout: Layout) -> Layout:
@@ -87,9 +125,9 @@ def by_column(layout: Layout) -> list[int]:
     return sorted(range(layout.n_regs), key=lambda register: layout.element(register, 0, 0))
 
 
-def accumulator_columns(size: int) -> int:
-    """Columns that an accumulator of so many elements takes."""
-    return max(LEAST_COLUMNS, size // LANES)
+def tile_columns(size: int, width: int) -> int:
+    """Columns that a tile of so many elements of `width` bits takes."""
+    return max(LEAST_COLUMNS, size * width // COLUMN_BITS // LANES)
 
 
 def allocation(columns: int) -> int:

@@ -19,9 +19,10 @@ from lowering.layouts.layout import Layout
 from lowering.modulo.in_order import early, in_turns, interval
 from lowering.modulo.loops import Loop, loops
 from lowering.schedule.rotation import Early, find
+from lowering.schedule.tensor import columns_apart
 from lowering.schedule.units import GROUP
 from lowering.selection import Selection
-from lowering.selection.resources import ADDRESSES, SAFETY, registers
+from lowering.selection.resources import ADDRESSES, SAFETY, columns_of, registers
 from lowering.selection.trips import trip_counts
 
 LESS = ADDRESSES - 36
@@ -62,12 +63,15 @@ def predictions(selection: Selection, func: nv_tileas.Func) -> Iterator[tuple[Pr
         before, after = (interval(loop.graph, latency, ahead) for ahead in (frozenset[int](), first))
         once = sum(loop.graph.operations[number].busy for number in first) + latency
         held, room = held_registers(op, found), room_of(selection)
+        columns, most = columns_apart(func), columns_of(selection.target, max(1, selection.target.asked_ctas))
         why_not = ""
         count = trips[loop.item.loop]
         if (count - 1) * (before - after) <= once:  # the first one's product is waited for as before
             why_not = f"so few iterations ({count:g}) do not save what one product more takes"
         elif held > room:
             why_not = f"{held} registers of a thread would hold tiles, {room} may"
+        elif columns > most:  # its accumulator is then not free for the next product's left factor
+            why_not = f"{columns} columns of tensor memory would be taken, {most} may"
         groups = selection.warps // GROUP
         turns = in_turns(loop.graph, latency, first, groups) if groups > 1 else after
         yield Prediction(loop, before, after, why_not, turns, turns + TURN < after), op, found

@@ -14,6 +14,8 @@ from egraph.skeleton import For
 from ir.core import PURE, Block, Op, Value
 from ir.dialects import cuda_tile as ct
 from ir.types import TileType, TokenType
+from lowering.layouts.elements import moved_bits
+from lowering.layouts.tensor import takes
 from lowering.placement.held import RENAMED, origin, zero
 
 
@@ -36,6 +38,25 @@ def rescaled(program: Program) -> Iterator[tuple[int, int, int]]:
                 if stays(op, scaled, carried, body):
                     yield program.number_of(op.results[0]), program.number_of(carried), program.number_of(factor)
                     break
+
+
+def over_scores(program: Program) -> Iterator[int]:
+    """Numbers of products whose left factor is computed from another product of their block, over whose accumulator it
+    may lie.
+    """
+    for op in products(program):
+        factor, block = op.lhs.type, op.parent
+        if not isinstance(factor, TileType) or block is None:
+            continue
+        wanted = {op.lhs}
+        for each in reversed(block.ops[: block.ops.index(op)]):
+            if not wanted.intersection(each.results):
+                continue
+            wanted.update(v for inner in each.walk() for v in inner.operands)
+            made = each.results[0].type if isinstance(each, ct.MmaF) else None
+            if isinstance(made, TileType) and takes(made.shape, factor.shape, moved_bits(factor.element)):
+                yield program.number_of(op.results[0])
+                break
 
 
 def plain(op: ct.MulF) -> bool:

@@ -38,7 +38,7 @@ from lowering.layouts.shapes import (
 from lowering.layouts.shared import PERIOD, SharedLayout, swizzled
 from lowering.layouts.tensor import kept
 from lowering.layouts.wgmma import TRANSPOSED, matrix_operand, operand_layout, warpgroup_grids, wgmma_tile
-from lowering.placement.tensor import tensor_products
+from lowering.placement.tensor import left_products, tensor_products
 from lowering.targets import ALL_TARGETS, Feature
 
 Row = tuple[int, ...]
@@ -280,6 +280,11 @@ class LayoutOracle:
                 yield "tensor_choice", (*row, choice, left, right, self.layout_id(layout))
                 self.kept.add(carried := self.layout_id(kept(layout)))
                 yield "scaled_choice", (*row, choice, left, right, carried)
+            for atom, held, right, layout in left_products(a, b, c, self.warps, self._operands):
+                choice = self.interner.attributes.id(MmaChoice(atom, (1, 1)))
+                columns = (*row, choice, self.layout_id(held), right)
+                yield "tensor_left_choice", (*columns, self.layout_id(layout))
+                yield "scaled_left_choice", (*columns, self.layout_id(kept(layout)))
 
     def _choices(
         self, a: TileType, b: TileType, c: TileType, signed: tuple[bool, bool] = (True, True)

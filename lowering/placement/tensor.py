@@ -8,7 +8,7 @@ from math import prod
 from ir.types import TileType
 from lowering.atoms.tcgen05 import WIDTHS, TensorAtom, tensor_atom
 from lowering.layouts.layout import Layout, LayoutError
-from lowering.layouts.tensor import tensor_tile
+from lowering.layouts.tensor import left_factor, tensor_tile
 
 Operands = Callable[[tuple[int, int], int, TensorAtom, int], Iterator[int]]
 
@@ -31,3 +31,16 @@ def tensor_products(
                 for left in operands((m, k), 1, atom, atom.shape[0]):
                     yield atom, left, right, tile.c
             break
+
+
+def left_products(
+    a: TileType, b: TileType, c: TileType, counts: Sequence[int], operands: Operands
+) -> Iterator[tuple[TensorAtom, Layout, int, Layout]]:
+    """The same where the left factor lies in tensor memory, with the layout in which threads write it."""
+    found = dict.fromkeys((atom, right, d) for atom, _, right, d in tensor_products(a, b, c, counts, operands))
+    for atom, right, d in found:
+        held = tensor_atom(a.element, b.element, c.element, atom.shape[1], left=True)
+        m, k = a.shape[-2:]
+        layout = None if held is None else left_factor(m, k, atom.dtypes[0].width, d.n_warps)
+        if held is not None and layout is not None:
+            yield held, layout, right, d

@@ -218,9 +218,10 @@ class Agents:
             refuse(self.tensor[0], f"the kernel's take {columns} columns, tensor memory has {TENSOR_COLUMNS}")
         taken = allocation(columns)
         for memory in self.tensor:
-            offset = align(rewriter.free, nv_tileas.SLOT_BYTES)
-            memory.attributes |= {"offset": offset, "columns": taken}
-            rewriter.free = offset + nv_tileas.SLOT_BYTES
+            memory.attributes["columns"] = taken
+            if not memory.left:
+                memory.attributes["offset"] = offset = align(rewriter.free, nv_tileas.SLOT_BYTES)
+                rewriter.free = offset + nv_tileas.SLOT_BYTES + nv_tileas.DONE_BYTES * (memory.groups - 1)
 
     def share(self, boundary: Boundary, values: dict[Value, Value]) -> dict[Value, Value]:
         """Move what is computed before the agents part out of the consumers' code; new values of the source's."""

@@ -91,7 +91,7 @@ def materialize(func: nv_tileas.Func, target: Target) -> nv_tileas.Func:
         view.operands[1] = written.stage
     rewriter.exchanges.count(agents)
     in_phases(consumer, agents)
-    order(consumer)
+    order(consumer, func.warps)
     kept, free = arrange(rewriter.once, rewriter.rings, by_loop(rewriter.looped))
     rewriter.free = rewriter.exchanges.place(scratch.place(consumer, target, free, kept), bool(agents.jobs))
     if agents.tensor and not agents.jobs:

@@ -31,7 +31,8 @@ BOUNDS = 1.5  # of these, where a tile may end outside: 13 for 8 copies of atten
 RAGGED = 6.0  # more where it may copy a prefix: 103 for 16 copies of a GEMM's loop on sm_80, ptxas 13.5
 AGENTS = 80.0  # barriers of rings, registers that agents hand over, which warp does what
 WAITS: dict[type[Op], float] = {  # with the retry
-    nv_tileas.AsyncWait: 2.0, nv_tileas.Barrier: 2.0, nv_tileas.BarrierWait: 6.0, nv_tileas.BarrierArrive: 4.0,
+    nv_tileas.AsyncWait: 2.0, nv_tileas.Barrier: 2.0, nv_tileas.TensorMeet: 1.0,
+    nv_tileas.BarrierWait: 6.0, nv_tileas.BarrierArrive: 4.0,
     nv_tileas.DotWait: 1.0, nv_tileas.TensorCommit: 2.0, nv_tileas.AgentSwitch: AGENTS,
 }  # fmt: skip
 STAGE = 4.0  # the address of a stage
@@ -156,7 +157,7 @@ def warp_atom(op: nv_tileas.Dot) -> MmaAtom | None:
 
 def work(op: nv_tileas.Dot | nv_tileas.TensorDot) -> int:
     """Multiplications of a product."""
-    *batch, m, k = op.a.type.shape if isinstance(op.a.type, TensorType) else (1, 1)
+    *batch, m, k = op.a.type.shape if isinstance(op.a.type, TensorType | nv_tileas.TensorMemoryType) else (1, 1)
     return prod(batch) * m * k * (op.b.type.shape[-1] if isinstance(op.b.type, TensorType) else 1)
 
 

@@ -11,6 +11,10 @@ What a loop scales before it adds a product stays there too, in a layout that no
 
     for: r = A B + r f                  becomes        store D;  for: D *= f;  D += A B;  commit D;  wait D
 
+A left factor that threads compute lies there too where its atom says so: they write their rows, and meet before the
+product. It lies over the scores that it is computed from, whose rows the same threads have loaded by then, unless the
+product of the next ones is under way.
+
 Tensor memory is allocated before agents part, and given back when all have loaded what they need.
 Source: PTX ISA 8.8, tcgen05; CUTLASS's sm_100 main loop, for one CTA.
 """
@@ -24,9 +28,10 @@ from typing import TYPE_CHECKING, Any
 from ir.core import PURE, Block, Builder, Op, TileError, Value
 from ir.dialects import arith, nv_tileas, scf
 from ir.types import I1, TensorType
-from lowering.atoms.tcgen05 import tensor_named
+from lowering.atoms.tcgen05 import M, tensor_named
+from lowering.layouts.elements import moved_bits
 from lowering.layouts.layout import Layout
-from lowering.layouts.tensor import accumulator_columns
+from lowering.layouts.tensor import WARPS, left_pitch, over_accumulator, takes, tile_columns
 from lowering.schedule.rings import Copy
 from lowering.schedule.states import LOOPS, Site, enclosing, thread
 
@@ -53,6 +58,7 @@ def place_accumulators(func: nv_tileas.Func) -> int:
             keep(func, product)
         else:
             _Accumulator(func, product).rewrite()
+    lie_over(func)
     return len(products)
 
 
@@ -66,11 +72,13 @@ def read_alone(func: nv_tileas.Func, product: nv_tileas.Dot, shared: dict[Value,
     first, made = Builder(Block(), product.location), Builder(Block(), product.location)
     d = shared.get(product.result)
     if d is None:
-        d = first.value(nv_tileas.AllocTensorMemory, types=[nv_tileas.TensorMemoryType(kind.shape, kind.element)])
+        memory = nv_tileas.TensorMemoryType(kind.shape, kind.element)
+        d = first.value(nv_tileas.AllocTensorMemory, types=[memory], segments=(0,))
     loop = block.parent_op
     if isinstance(loop, scf.For) and product.result in block.terminator.operands:
         shared[loop.init[block.terminator.operands.index(product.result)]] = d
-    made.add(nv_tileas.TensorDot, product.a, product.b, d, types=(), segments=(1, 1, 1, 0), atom=product.atom)
+    a = left(product, first, made)
+    made.add(nv_tileas.TensorDot, a, product.b, d, types=(), segments=(1, 1, 1, 0), atom=product.atom)
     made.add(nv_tileas.TensorCommit, d, types=())
     base, at = [] if zeros(product.c) else [product.c], block.ops.index(product)
     behind = Builder(Block(), product.location)
@@ -100,12 +108,14 @@ def keep(func: nv_tileas.Func, product: nv_tileas.Dot) -> None:
         raise AssertionError
     first, before = Builder(Block(), product.location), Builder(Block(), product.location)
     behind, made, end = (Builder(Block(), product.location) for _ in range(3))
-    d = first.value(nv_tileas.AllocTensorMemory, types=[nv_tileas.TensorMemoryType(kind.shape, kind.element)])
+    memory = nv_tileas.TensorMemoryType(kind.shape, kind.element)
+    d = first.value(nv_tileas.AllocTensorMemory, types=[memory], segments=(0,))
     before.add(nv_tileas.TensorStore, d, loop.init[place], types=())
+    a = left(product, first, made)
     more: dict[str, Any] = {"paired": True} if scaled.attributes.get("paired") else {}
     made.add(nv_tileas.TensorScale, d, factor, types=(), **more)
     adds = made.value(arith.Constant, types=[I1], value=True)
-    made.add(nv_tileas.TensorDot, product.a, product.b, d, adds, types=(), segments=(1, 1, 1, 1), atom=product.atom)
+    made.add(nv_tileas.TensorDot, a, product.b, d, adds, types=(), segments=(1, 1, 1, 1), atom=product.atom)
     made.add(nv_tileas.TensorCommit, d, types=())
     end.add(nv_tileas.TensorWait, d, types=(), segments=(1, 0))
     tile = behind.value(nv_tileas.TensorLoad, d, types=[kind], segments=(1, 0, 0, 0), waited=True)
@@ -121,6 +131,79 @@ def keep(func: nv_tileas.Func, product: nv_tileas.Dot) -> None:
     outside.ops[at:at] = adopted(before.block, outside)
     func.body.block.ops[:0] = adopted(first.block, func.body.block)
     drop(loop, place)
+
+
+def left(product: nv_tileas.Dot, first: Builder, made: Builder) -> Value:
+    """The left factor of a product, which threads write to tensor memory where registers hold it."""
+    kind = product.a.type
+    assert isinstance(kind, TensorType)
+    if not isinstance(kind.layout, Layout):
+        return product.a
+    memory = nv_tileas.TensorMemoryType(kind.shape, kind.element)
+    pitch = left_pitch(kind.shape[1], moved_bits(kind.element))
+    p = first.value(nv_tileas.AllocTensorMemory, types=[memory], segments=(0,), left=True, pitch=pitch)
+    made.add(nv_tileas.TensorStore, p, product.a, types=())
+    return p
+
+
+def lie_over(func: nv_tileas.Func) -> None:
+    """Let left factors lie over the accumulators that they are computed from, each over one that no other lies over."""
+    dots: dict[Value, list[nv_tileas.TensorDot]] = {}
+    for op in func.walk():
+        if isinstance(op, nv_tileas.TensorDot):
+            dots.setdefault(op.d, []).append(op)
+    taken: set[Value] = set()
+    for store in [op for op in func.walk() if isinstance(op, nv_tileas.TensorStore)]:
+        memory = store.d.op
+        if isinstance(memory, nv_tileas.AllocTensorMemory) and memory.left:
+            found = next((d for d in scores(store) if len(dots[d]) == 1 and d not in taken), None)
+            if found is not None and isinstance(found.type, nv_tileas.TensorMemoryType):
+                taken.add(found)
+                memory.operands, memory.segments = [found], (1,)
+                memory.attributes["pitch"] = found.type.shape[1]
+
+
+def columns_apart(func: nv_tileas.Func) -> int:
+    """Columns that all products of a placed kernel take where no left factor lies over an accumulator; of loops that
+    follow one another the most of one.
+    """
+    return most_columns(func.body.block)
+
+
+def most_columns(block: Block) -> int:
+    """Columns of the products of a block, and the most that one of the loops in it takes."""
+    own, inner = 0, 0
+    for op in block.ops:
+        inner = max([inner, *(most_columns(region.block) for region in op.regions if region.blocks)])
+        if isinstance(op, nv_tileas.Dot) and tensor_named(op.atom) is not None:
+            made, a = op.result.type, op.a.type
+            assert isinstance(made, TensorType)
+            assert isinstance(a, TensorType)
+            own += tile_columns(prod(made.shape), moved_bits(made.element))
+            own += tile_columns(prod(a.shape), moved_bits(a.element)) if isinstance(a.layout, Layout) else 0
+    return own + inner
+
+
+def scores(store: nv_tileas.TensorStore) -> Iterator[Value]:
+    """Accumulators that what is stored is computed from, and that may take it: made and loaded in its block, with as
+    many rows and columns, of which each warp writes none that another one loads.
+    """
+    block, kind = store.parent, store.value.type
+    assert block is not None
+    assert isinstance(kind, TensorType)
+    assert isinstance(kind.layout, Layout)
+    before = block.ops[: block.ops.index(store)]
+    wanted = {store.value}
+    for op in reversed(before):
+        if wanted.intersection(op.results):
+            wanted.update(v for each in op.walk() for v in each.operands)
+            memory = op.d.type if isinstance(op, nv_tileas.TensorLoad) else None
+            if not isinstance(memory, nv_tileas.TensorMemoryType) or not isinstance(op, nv_tileas.TensorLoad):
+                continue
+            made = any(isinstance(each, nv_tileas.TensorDot) and each.d is op.d for each in before[: before.index(op)])
+            fits = takes(memory.shape, kind.shape, moved_bits(kind.element))
+            if made and fits and over_accumulator(kind.layout, kind.shape[0]):
+                yield op.d
 
 
 def drop(loop: scf.For, place: int) -> None:
@@ -194,7 +277,7 @@ class _Accumulator:
         assert isinstance(kind, TensorType)
         before, behind = Builder(Block(), loop.location), Builder(Block(), loop.location)
         memory = nv_tileas.TensorMemoryType(kind.shape, kind.element)
-        d = before.value(nv_tileas.AllocTensorMemory, types=[memory])
+        d = before.value(nv_tileas.AllocTensorMemory, types=[memory], segments=(0,))
         self.add(d)
         result = loop.results[self.place]
         behind.add(nv_tileas.TensorCommit, d, types=())
@@ -233,13 +316,16 @@ def share_columns(block: Block, first: int) -> int:
     """
     inner = [region.block for op in steps(block) for region in op.regions if not isinstance(op, nv_tileas.REGIONS)]
     below = {each.d for body in inner for op in body.ops for each in op.walk() if isinstance(each, nv_tileas.TensorDot)}
-    own = dict.fromkeys(op.d for op in steps(block) if isinstance(op, nv_tileas.TensorDot) and op.d not in below)
-    for d in own:
-        kind = d.type
+    dots = [op for op in steps(block) if isinstance(op, nv_tileas.TensorDot)]
+    own = dict.fromkeys(op.d for op in dots if op.d not in below)
+    factors = dict.fromkeys(op.a for op in dots if isinstance(op.a.type, nv_tileas.TensorMemoryType))
+    for d in (*own, *factors):
+        kind, made = d.type, d.op
         assert isinstance(kind, nv_tileas.TensorMemoryType)
-        assert d.op is not None
-        d.op.attributes["column"] = first
-        first += accumulator_columns(prod(kind.shape))
+        assert isinstance(made, nv_tileas.AllocTensorMemory)
+        over = None if made.over is None else made.over.op
+        made.attributes["column"] = first if over is None else over.attributes["column"]
+        first += 0 if over is not None else tile_columns(prod(kind.shape), moved_bits(kind.element))
     return max((share_columns(each, first) for each in inner), default=first)
 
 
@@ -283,22 +369,35 @@ def in_phases(block: Block, agents: Agents) -> None:
         thread(sites, [agents.zero])
 
 
-def order(block: Block) -> None:
-    """Let all threads meet before a product is begun in place of one that they have read, where they do not anyway:
-    in code that is repeated, between the load of a product and the begin of the next; before a loop whose accumulators
-    lie over those of another one.
+def order(block: Block, warps: int) -> None:
+    """Let threads meet before a product is begun in place of one that they have read, or reads what they have written,
+    where they do not anyway; all before a loop whose accumulators lie over those of another one. Where each warpgroup
+    of the `warps` has a block of rows, it begins the products of that alone, and waits for no other.
     """
-    for op in [each for top in block.ops for each in top.walk()]:
-        if isinstance(op, nv_tileas.TensorDot) and not met(op):
-            meet(op)
+    dots = [op for op in nested(block) if isinstance(op, nv_tileas.TensorDot)]
+    for dot in dots:
+        kind, made = dot.d.type, dot.d.op
+        assert isinstance(kind, nv_tileas.TensorMemoryType)
+        assert made is not None
+        if kind.shape[0] // M == warps // WARPS and not any(multiplies(each) for each in enclosing(dot)):
+            made.attributes["groups"] = kind.shape[0] // M
+    for dot in reversed(dots):  # what stands before a later one may do for an earlier one of the next iteration
+        if not met(dot, block):
+            meet(dot, apart(dot))
     order_loops(block, repeated=False)
 
 
-def meet(op: Op) -> None:
-    """A barrier before an operation."""
+def apart(dot: nv_tileas.TensorDot) -> bool:
+    """Does each warpgroup begin the product of its own rows?"""
+    made = dot.d.op
+    return isinstance(made, nv_tileas.AllocTensorMemory) and made.groups > 1
+
+
+def meet(op: Op, group: bool = False) -> None:
+    """A barrier before an operation, of all threads or of those of each warpgroup."""
     assert op.parent is not None
-    made = nv_tileas.Barrier((), (), {"publishes": False}, location=op.location)
-    made.parent = op.parent
+    made = nv_tileas.TensorMeet() if group else nv_tileas.Barrier((), (), {"publishes": False})
+    made.parent, made.location = op.parent, op.location
     op.parent.ops.insert(op.parent.ops.index(op), made)
 
 
@@ -328,8 +427,18 @@ def has(op: Op, *kinds: type[Op]) -> bool:
     return any(isinstance(each, kinds) for each in op.walk())
 
 
-def met(dot: nv_tileas.TensorDot) -> bool:
-    """Is there a barrier on all ways from the last load of an accumulator to a product that is made in its place?"""
+def met(dot: nv_tileas.TensorDot, whole: Block) -> bool:
+    """Is there a barrier on all ways from the last load of an accumulator to a product that is made in its place, and
+    between what threads have written of its left factor and the product? `whole`: all of their program.
+    """
+    barriers = (nv_tileas.Barrier, nv_tileas.TensorMeet) if apart(dot) else (nv_tileas.Barrier,)
+    block = dot.parent
+    assert block is not None
+    at = block.ops.index(dot)
+    written = (i for i, op in enumerate(block.ops[:at]) if isinstance(op, nv_tileas.TensorStore) and op.d is dot.a)
+    last = max(written, default=None)
+    if last is not None and not any(isinstance(each, barriers) for each in block.ops[last:at]):
+        return False
     loop = next((each for each in enclosing(dot) if isinstance(each, LOOPS)), None)
     if loop is None:
         return True
@@ -338,8 +447,9 @@ def met(dot: nv_tileas.TensorDot) -> bool:
     if dot not in ops or not loads or any(load not in ops for load in loads):
         return not loads
     at, last = ops.index(dot), max(ops.index(load) for load in loads)
-    way = ops[last + 1 : at] if last < at else ops[:at]  # what comes before in an iteration, the first one too
-    return any(isinstance(each, nv_tileas.Barrier) for each in way)
+    inside = len(loads) == sum(isinstance(op, READS) and op.d is dot.d for op in nested(whole))
+    behind = ops[last + 1 :] if inside else []  # of the iteration before; the first one too comes behind other loads
+    return any(isinstance(each, barriers) for each in (ops[last + 1 : at] if last < at else behind + ops[:at]))
 
 
 def steps(block: Block) -> Iterator[Op]:

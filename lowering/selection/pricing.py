@@ -24,7 +24,7 @@ from lowering.atoms.mma import MmaAtom
 from lowering.atoms.pairs import F32X2, pairs_atom
 from lowering.atoms.tma import TMA_STORES
 from lowering.atoms.wgmma import IMM_SCALE
-from lowering.cost import FREE, RAGGED, SECTOR, Cost, Machine, priced, priced_as
+from lowering.cost import FREE, RAGGED, SECTOR, TENSOR_PART, Cost, Machine, priced, priced_as
 from lowering.counts import CONSTANT, Form, modifiers, type_names
 from lowering.layouts.access import MAX_BYTES, access_plan, async_copy, global_access, ldmatrix
 from lowering.layouts.boxes import boxes
@@ -33,15 +33,15 @@ from lowering.layouts.elements import element_bytes, moved_bits
 from lowering.layouts.layout import Layout
 from lowering.layouts.scans import Part, scan_dim
 from lowering.layouts.shared import PERIOD, SharedLayout
-from lowering.layouts.tensor import accumulator_columns
 from lowering.placement import LayoutOracle, MmaChoice
+from lowering.placement.accumulated import over_scores
 from lowering.placement.oracle import contiguous_dim, copy_threads
 from lowering.selection.choices import Held, Place
 from lowering.selection.early import Early
 from lowering.selection.folding import Folds
 from lowering.selection.hints import loads_without_tma
 from lowering.selection.host import Host
-from lowering.selection.products import by_threads, emulated, promoted
+from lowering.selection.products import by_threads, columns, emulated, outdone, promoted
 from lowering.targets import Feature, Target
 from lowering.targets.target import WARP
 
@@ -126,6 +126,7 @@ class Pricer:
         stay = (placed.TensorProduct, placed.TensorScaledProduct)
         sums = (node.c for node in self.frozen.nodes if isinstance(node, stay))
         self.summed = {owner[c] for c in sums if target.has(Feature.TCGEN05) and not self.forbidden("tcgen05")}
+        self.over_scores = {self.frozen.class_of(number) for number in over_scores(saturated.program)}
         self.tensor_products: frozenset[int] = frozenset()  # value classes that scalar instructions may not compute
 
     def price(self, node: Node, site: Site) -> Price | None:
@@ -510,10 +511,10 @@ class Pricer:
         """Tensor cores at the atom's rate; scalar multiply-adds only where no tensor core computes the product."""
         choice = self.oracle.choice(node.choice)
         scalar = choice.atom.threads == 1 and self.owner[node.cls][0] in self.tensor_products
-        if scalar or not self.allowed(choice) or (placed.negated(node) and self.forbidden(IMM_SCALE)):
-            return None
         a, b = (self.oracle.layouts[self.owner[c][1]] for c in (node.a, node.b))
-        c = self.oracle.layout(site.layout)
+        c, unwanted = self.oracle.layout(site.layout), scalar or not self.allowed(choice)
+        if unwanted or outdone(self, node, a, c) or (placed.negated(node) and self.forbidden(IMM_SCALE)):
+            return None
         work = 2.0 ** ((a.bits + b.bits + c.bits) / 2)  # multiply-adds of the tile: sqrt(mk * kn * mn)
         machine, atom = self.machines[site.warps], choice.atom
         (m, n, k), (registers, held) = atom.shape, self.live(node, site)
@@ -525,18 +526,14 @@ class Pricer:
             fma, convert = work / atom.scalar_rate(self.target), machine.busy("convert", operands)
             cost = Cost(alu=fma, parts=(("fma_f32", fma),)) + convert
             return Price(cost, registers=registers, held=held)
-        count = work / (m * n * k)
-        cost = FREE
-        if isinstance(atom, MmaAtom):
-            count *= site.warps / prod(choice.grid)  # where the tile is small, warps compute copies
-            cost = emulated(self.target, atom, count / site.warps, (a, b), machine)
-        cycles = count * atom.cycles(self.target)
+        copies = site.warps / prod(choice.grid) if isinstance(atom, MmaAtom) else 1  # by warps, where the tile is small
+        count = work / (m * n * k) * copies
+        cost = emulated(self.target, atom, count / site.warps, (a, b), machine)
         issued = count * atom.threads / WARP / self.target.throughput.issue
-        cost += Cost(tensor=cycles, alu=issued, parts=(("issue", issued),))
+        cost += Cost(tensor=count * atom.cycles(self.target), alu=issued, parts=(("issue", issued),))
         sums, more = promoted(self, node, int(work / (1 << c.bits)), c, machine)
-        columns = accumulator_columns(1 << c.bits) if isinstance(node, placed.InTensorMemory) else 0
         cost += by_threads(self, node, c, machine)
-        return Price(cost + sums, registers=registers + more, held=held, columns=columns)
+        return Price(cost + sums, registers=registers + more, held=held, columns=columns(self, node, c))
 
     def live(self, node: placed.Product, site: Site) -> tuple[int, tuple[Held, ...]]:
         """Registers of a product beside what loops carry, and the operands that stay in registers all through its loop.
@@ -552,7 +549,7 @@ class Pricer:
             if registers and site.loop >= 0 and not self.frozen.analysis.get("deps", {}).get(value, 0) >> site.loop & 1:
                 held.append(Held(child, registers, pieces))
             else:
-                fragments += pieces if self.streams(child) else registers
+                fragments += pieces if self.streams(child) or isinstance(node, placed.InTensorMemory) else registers
         if isinstance(node, placed.ScaledMmaF):
             fragments += sum(self.registers(*self.owner[child]) for child in (node.a_scales, node.b_scales))
         carried = self.owner[node.cls][0] in self.yields or any(
@@ -565,8 +562,10 @@ class Pricer:
         a, b, c = (self.oracle.layouts[id].bits for id in (self.owner[node.a][1], self.owner[node.b][1], layout))
         steps = max(1, (1 << (a + b - c) // 2) // self.oracle.choice(node.choice).atom.shape[2])
         registers = self.registers(*self.owner[operand])
-        whole = isinstance(node, placed.WarpgroupProduct)
-        return registers if whole else min(registers, -(-FRAGMENTS * registers // steps))
+        if isinstance(node, placed.WarpgroupProduct):
+            return registers
+        parts = TENSOR_PART if isinstance(node, placed.InTensorMemory) else -(-FRAGMENTS * registers // steps)
+        return min(registers, parts)
 
     def streams(self, placed: int) -> bool:
         """May this operand be made piece by piece, from memory? Not what products, reductions and loops leave."""

@@ -6,11 +6,16 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from egraph import placed
+from ir.types import TileType
 from lowering.atoms.mma import MmaAtom
 from lowering.atoms.pairs import adds
+from lowering.atoms.tcgen05 import LEFT, LEFT_BITS
 from lowering.atoms.wgmma import WgmmaAtom
 from lowering.cost import FREE, Cost, Machine
+from lowering.layouts.elements import REGISTER_BITS
 from lowering.layouts.layout import Layout
+from lowering.layouts.shared import SharedLayout
+from lowering.layouts.tensor import over_accumulator, tile_columns
 from lowering.selection.literals import zeros
 from lowering.targets import Target
 
@@ -31,22 +36,53 @@ def promoted(pricer: Pricer, node: placed.Product, k: int, c: Layout, machine: M
     return added + Cost(latency=parts * float(pricer.target.latency.mma)), c.n_regs
 
 
-def emulated(target: Target, atom: MmaAtom, count: float, operands: Iterable[object], machine: Machine) -> Cost:
+def emulated(target: Target, atom: object, count: float, operands: Iterable[object], machine: Machine) -> Cost:
     """What `count` products a warp of f8 cost beside those of f16 that ptxas makes of them: operands are widened, two
     elements an instruction, and the halves' sums added. FREE for any other.
     """
-    if not atom.in_halves(target):
+    if not isinstance(atom, MmaAtom) or not atom.in_halves(target):
         return FREE
     elements = sum(each.n_regs for each in operands if isinstance(each, Layout))
     return machine.busy("convert", elements / 2) + machine.busy("fma_f32", count * target.throughput.f8_adds)
 
 
 def by_threads(pricer: Pricer, node: placed.Product, c: Layout, machine: Machine) -> Cost:
-    """What loading an accumulator from tensor memory costs, with what it is added to, or scaled by and stored again."""
+    """What loading an accumulator from tensor memory costs, with what it is added to, or scaled by and stored again;
+    what writing a left factor there costs, and waiting until all have.
+    """
+    cost = FREE
+    written = pricer.registers(*pricer.owner[node.a]) if isinstance(node, placed.InTensorMemory) else 0
+    if written:
+        latency = pricer.target.latency
+        cost += machine.tensor_store(written) + Cost(latency=float(latency.shared + latency.barrier))
     if isinstance(node, placed.TensorReadProduct):
         added = 0 if zeros(pricer.frozen, pricer.interner, node.c) else c.n_regs
-        return machine.tensor_load(c.n_regs, adds(pricer.target, pricer.forbid, added))
+        cost += machine.tensor_load(c.n_regs, adds(pricer.target, pricer.forbid, added))
     if isinstance(node, placed.TensorScaledProduct):
         scaled = adds(pricer.target, pricer.forbid, c.n_regs)
-        return machine.tensor_load(c.n_regs, scaled) + machine.tensor_store(c.n_regs)
-    return FREE
+        cost += machine.tensor_load(c.n_regs, scaled) + machine.tensor_store(c.n_regs)
+    return cost
+
+
+def outdone(pricer: Pricer, node: placed.Product, a: Layout | SharedLayout, c: Layout) -> bool:
+    """Does a product read a left factor from shared memory that is written to tensor memory for less, where it takes no
+    columns of its own? The search then has one program less for each.
+    """
+    value, kind = pricer.owner[node.a][0], pricer.value_type(pricer.owner[node.a][0])
+    if not isinstance(node, placed.InTensorMemory) or isinstance(a, Layout) or not isinstance(kind, TileType):
+        return False
+    over = pricer.owner[node.cls][0] in pricer.over_scores and over_accumulator(c, kind.shape[0])
+    return over and pricer.bits(value) == LEFT_BITS and not pricer.forbidden(LEFT)
+
+
+def columns(pricer: Pricer, node: placed.Product, c: Layout) -> int:
+    """Columns of tensor memory that a product takes: of its accumulator, and of a left factor that lies over none."""
+    if not isinstance(node, placed.InTensorMemory):
+        return 0
+    value, layout = pricer.owner[node.a]
+    a, kind = pricer.oracle.layouts[layout], pricer.value_type(value)
+    found = tile_columns(1 << c.bits, REGISTER_BITS)
+    if isinstance(a, Layout) and isinstance(kind, TileType):
+        over = pricer.owner[node.cls][0] in pricer.over_scores and over_accumulator(a, kind.shape[0])
+        found += 0 if over else tile_columns(1 << a.bits, pricer.bits(value))
+    return found

@@ -83,7 +83,7 @@ class Rows:
         )  # fmt: skip
         self.last = self.first + len(self.paths)  # behind rows of registers: those of tensor memory, if there are any
         self._tensor = int(target.tmem_columns)
-        self.columns = self.columns_of(max(1, target.asked_ctas))
+        self.columns = columns_of(target, max(1, target.asked_ctas))
         agents = has_producer(target, True)
         fits = int(target.warps_per_sm) // (min(warps) + agents * WARPGROUP // WARP)
         offered = CTAS[:1] if target.asked_ctas else [count for count in ctas if count <= fits]
@@ -111,10 +111,6 @@ class Rows:
     def row(self, path: tuple[int, ...]) -> tuple[int, ...]:
         """The register row of what stands inside of these loops and no others, where there is one."""
         return (self.first + self.paths.index(path),) if path in self.paths else ()
-
-    def columns_of(self, ctas: int) -> int:
-        """Columns of each of so many CTAs: a power of two, as they are allocated."""
-        return 1 << (self._tensor // ctas).bit_length() - 1 if self._tensor else 0
 
     def of_columns(self, columns: int, loop: int = -1) -> dict[int, float]:
         """The rows of tensor memory, where there are any, with as many columns taken in a loop."""
@@ -145,7 +141,7 @@ class Rows:
         loops = range(self.first, self.last)
         lacking = dict.fromkeys(loops, float(self._alone[warps, 1] - self._alone[warps, ctas]))
         shared = float(self._tiers[1].smem_bytes - self._tiers[ctas].smem_bytes)
-        others = self.of_columns(self.columns - self.columns_of(ctas) if self.columns == self._tensor else 0)
+        others = self.of_columns(self.columns - columns_of(self._tiers[1], ctas) if self.columns == self._tensor else 0)
         return self.use(lacking | dict.fromkeys((*self.shared, *self.after), shared) | others)
 
     def of_producer(self, warps: int, ctas: int) -> list[float]:
@@ -161,6 +157,12 @@ class Rows:
         """What each of them lacks beside that where the producer copies by cp.async too."""
         lacking = self._producing[warps, ctas] - self._copying[warps, ctas]
         return self.use(dict.fromkeys(range(self.first, self.last), lacking))
+
+
+def columns_of(target: Target, ctas: int) -> int:
+    """Columns of tensor memory of each of so many CTAs that share an SM: a power of two, as they are allocated."""
+    columns = int(target.tmem_columns)
+    return 1 << (columns // ctas).bit_length() - 1 if columns else 0
 
 
 def where(path: tuple[int, ...], straight: bool) -> str:

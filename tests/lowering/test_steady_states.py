@@ -23,7 +23,9 @@ TARGETS = ("sm_80", "sm_90a", "sm_120a")
 ROWS, STEP, HEADS = 128, 64, 2
 
 
-def attention(width: int, causal: bool, length: int, kind: str = "f16", rows: int = ROWS) -> Program:
+def attention(
+    width: int, causal: bool, length: int, kind: str = "f16", rows: int = ROWS, step: int = STEP
+) -> Program:  # fmt: skip
     """Flash attention in one loop, whose mask cuts the last keys and, where `causal`, the diagonal."""
 
     def source() -> str:
@@ -39,18 +41,18 @@ def attention(width: int, causal: bool, length: int, kind: str = "f16", rows: in
         q = load(w.q, rows, w.ids[0])
         end = ((w.ids[0] + 1) * rows).min(w.n) if causal else w.n
         start = [w.const(-np.inf, "f32", rows), w.const(0.0, "f32", rows), w.const(0.0, "f32", rows, width)]
-        with w.loop(0, (end + (STEP - 1)).div(STEP), carried=start) as loop:
+        with w.loop(0, (end + (step - 1)).div(step), carried=start) as loop:
             highest, total, out = loop.values
-            score = w.dot(q, load(w.k, STEP, loop.counter).T) * 0.25
-            key = (loop.counter * STEP).splat(STEP) + w.iota(STEP)
-            inside = (key < w.n.splat(STEP)).row(rows)
+            score = w.dot(q, load(w.k, step, loop.counter).T) * 0.25
+            key = (loop.counter * step).splat(step) + w.iota(step)
+            inside = (key < w.n.splat(step)).row(rows)
             if causal:
-                inside = inside & (key.row(rows) <= ((w.ids[0] * rows).splat(rows) + w.iota(rows)).column(STEP))
+                inside = inside & (key.row(rows) <= ((w.ids[0] * rows).splat(rows) + w.iota(rows)).column(step))
             score = inside.where(score, -np.inf)
             new = highest.max(score.reduce(1, "max"))
-            power = (score - new.column(STEP)).exp2()
+            power = (score - new.column(step)).exp2()
             fade = (highest - new).exp2()
-            out = w.dot(power.to(kind), load(w.v, STEP, loop.counter), out * fade.column(width))
+            out = w.dot(power.to(kind), load(w.v, step, loop.counter), out * fade.column(width))
             loop.values = [new, total * fade + power.reduce(1), out]
         _, total, out = loop.values
         w.store((out / total.column(width)).reshape(1, rows, width), view(w.o, rows), w.ids[1], w.ids[0], 0)

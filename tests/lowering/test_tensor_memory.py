@@ -11,10 +11,10 @@ from ir.core import Block, Value, VerifyError, verify
 from ir.dialects import arith, nv_tileas, scf
 from ir.dialects.cuda_tile.attributes import DenseElements
 from ir.text.level_input import read_level
-from ir.types import F16, F32, I1, I32, TensorType
+from ir.types import F8E4M3FN, F16, F32, I1, I32, TensorType
 from lowering.atoms.tcgen05 import every_tensor_atom, tensor_atom, tensor_named
 from lowering.layouts.layout import Layout, LayoutError
-from lowering.layouts.tensor import allocation, tensor_tile
+from lowering.layouts.tensor import allocation, column_of, left_factor, over_accumulator, takes, tensor_tile
 from lowering.passes.manager import run
 from lowering.passes.syntax import parse, until
 from lowering.passes.table import ROAD
@@ -190,6 +190,44 @@ def test_rows_are_lanes_and_columns_columns() -> None:
     assert eight.element(3, 1, 4) == 128 + 64 + 3
     assert tall.element(3, 1, 4) == 128 * 129 + 3
     assert [allocation(n) for n in (16, 32, 48, 256)] == [32, 32, 64, 256]
+
+
+def test_left_factors_have_their_rows_in_the_lanes_of_the_accumulator() -> None:
+    """Two elements a column, consecutive ones in a thread; eight warps have halves of a row, or blocks of rows."""
+    four, eight, tall = (left_factor(m, 64, 16, warps) for m, warps in ((128, 4), (128, 8), (256, 8)))
+    assert four is not None
+    assert eight is not None
+    assert tall is not None
+    assert [layout.n_regs for layout in (four, eight, tall)] == [64, 32, 64]
+    assert [layout.element(2, 3, 5) for layout in (eight, tall)] == [64 * (32 + 3) + 32 + 2, 64 * (128 + 32 + 3) + 2]
+    assert left_factor(128, 2, 16, 8) is None  # half a column for each warpgroup
+    places = [column_of(element, 64, 16, pitch=128) for element in (0, 3, 62, 64, 64 * 128, 64 * 129 + 2)]
+    assert places == [0, 1, 31, 0, 128, 129]
+
+
+@pytest.mark.parametrize(("m", "warps", "free"), [(128, 4, True), (128, 8, False), (256, 4, True), (256, 8, True)])
+def test_where_a_left_factor_may_lie_over_its_scores(m: int, warps: int, free: bool) -> None:
+    """Where all columns of a row are one warp's: others may not have loaded theirs."""
+    layout = left_factor(m, 64, 16, warps)
+    assert layout is not None
+    assert over_accumulator(layout, m) is free
+
+
+def test_scores_must_be_as_wide_as_what_lies_over_them() -> None:
+    assert takes((128, 32), (128, 64), 16)
+    assert not takes((128, 32), (128, 128), 16)
+    assert not takes((256, 64), (128, 64), 16)
+
+
+def test_a_left_factor_in_tensor_memory_is_not_read_from_shared_memory() -> None:
+    """A product of 16 columns reads 128 rows of 32 bytes, or none; f8 has no such atom."""
+    blackwell = target("sm_100a")
+    shared, held = (tensor_atom(F16, F16, F32, 16, left) for left in (False, True))
+    assert shared is not None
+    assert held is not None
+    assert (held.name, shared.name) == ("tcgen05.ts.m128n16k16.f16.f16", "tcgen05.m128n16k16.f16.f16")
+    assert held.cycles(blackwell) < shared.cycles(blackwell) == 144 * 32 / blackwell.throughput.smem_bytes
+    assert tensor_atom(F8E4M3FN, F8E4M3FN, F32, 16, left=True) is None
 
 
 @pytest.mark.parametrize(

@@ -77,8 +77,9 @@ class TensorDealloc(Instruction):
 class TensorMma(Instruction):
     """D = A B + D, or A B where `enable` is false or absent and `accumulate` is not set; begun by one thread.
 
-    D lies in tensor memory, `column` columns behind `d`. `a` is a matrix descriptor, or the address of tensor memory in
-    which it lies; `b` is a descriptor. Layouts row or col as of wgmma: B col and A row are K-major.
+    D lies in tensor memory, `column` columns behind `d`. `a` is a matrix descriptor, or an address of tensor memory,
+    in which it lies `columnA` columns behind; `b` is a descriptor. Layouts row or col as of wgmma: B col and A row are
+    K-major.
     """
 
     d = Operand(WORD)
@@ -95,6 +96,7 @@ class TensorMma(Instruction):
     negated = Attr(bool, default=False)
     accumulate = Attr(bool, default=False)
     column = Attr(int, 0, least=0, most=TENSOR_COLUMNS - 1)
+    columnA = Attr(int, 0, least=0, most=TENSOR_COLUMNS - 1)
     effect = WRITE
 
     @property
@@ -117,7 +119,7 @@ class TensorMma(Instruction):
     @property
     def text(self) -> str:
         """A in shared memory or in tensor memory."""
-        a = "{a:register}" if self.a.type == I64 else "[{a:register}]"
+        a = "{a:register}" if self.a.type == I64 else "[{a:register}+{columnA}]"
         return (
             f"@{{predicate}} tcgen05.mma.cta_group::1.kind::{{kind}} [{{d:register}}+{{column}}], {a}, {{b:register}}, "
             "{idesc}, {enable:register|added};"
@@ -151,7 +153,7 @@ class TensorMma(Instruction):
                 for a, b, d in ((a, b, d) for a in types for b in types for d in sums):
                     yield Form(plain, (), {"shape": shape, "typeA": a, "typeB": b, "typeD": d})
         given = {"shape": (128, 64, 16), "typeA": "f16", "typeB": "f16"}
-        yield Form(((I32,), (I32,), (I64,), (I1,), (I1,)), (), {**given, "column": 64})
+        yield Form(((I32,), (I32,), (I64,), (I1,), (I1,)), (), {**given, "column": 64, "columnA": 32})
         for layouts in (("col", "col"), ("row", "row"), ("col", "row")):
             named = {"layoutA": layouts[0], "layoutB": layouts[1], "negated": True, "accumulate": True}
             yield Form(plain, (), {**given, **named})

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial, reduce
 from typing import TYPE_CHECKING, Any
 
 from ir.core import Op, Value
 from ir.dialects import arith, nv_tileas, nvgpu, nvvm, scf, vector
 from ir.tensor_descriptors import LANE_SHIFT
-from ir.types import F32, I32, I64, TensorType, VectorType
+from ir.types import F32, I1, I32, I64, TensorType, VectorType
 from lowering.atoms.pairs import PAIRED
 from lowering.atoms.tcgen05 import LANES_OF_WARP, TensorAtom, tensor_named
 from lowering.convert.tileas_to_nvgpu.agents import SharedTile, branch, initialise, nested
@@ -16,11 +17,13 @@ from lowering.convert.tileas_to_nvgpu.channels import loaded
 from lowering.convert.tileas_to_nvgpu.compute import layout_of, tensor_of
 from lowering.convert.tileas_to_nvgpu.emitter import Emitter
 from lowering.convert.tileas_to_nvgpu.registers import Held, Registers
-from lowering.cost import TENSOR_LOAD
+from lowering.cost import TENSOR_LOAD, TENSOR_PART
+from lowering.layouts.elements import moved_bits
 from lowering.layouts.f2 import log2
 from lowering.layouts.layout import Layout
-from lowering.layouts.tensor import WARPS, by_column, tensor_tile
+from lowering.layouts.tensor import COLUMN_BITS, WARPS, TensorTile, by_column, column_of, left_pitch, tensor_tile
 from lowering.layouts.wgmma import MatrixOperand, matrix_operand
+from lowering.schedule.states import enclosing
 from lowering.schedule.tensor import multiplies
 from lowering.targets.target import WARP
 
@@ -28,19 +31,24 @@ if TYPE_CHECKING:
     from lowering.convert.tileas_to_nvgpu.expand import Expander
 
 CHUNK = TENSOR_LOAD  # columns of one load: its registers follow one another
-DONE, ADDRESS = 0, 8  # bytes of the slot in shared memory: an mbarrier and the address of the allocation
+GROUP_BITS = log2(WARP * WARPS)
+FEW_FACTORS = 4  # of a thread that scale rows, one for each of its rows; more are no rows' factors
 
 
 class TensorMemory:
-    """An accumulator: its barrier in shared memory, its first column. `first` is that of column 0, which stands for the
-    CTA's allocation: with its slot in shared memory, and its address once the CTA has met.
+    """An accumulator: its barrier in shared memory, its first column; or a left factor, which has no barrier. `first`
+    is the accumulator that has the CTA's allocation: its slot in shared memory, its address once the CTA has met.
     """
 
     def __init__(self, x: Expander, op: nv_tileas.AllocTensorMemory, first: TensorMemory | None):
         self.x = x
-        self.column, self.columns = op.column, op.columns
-        self.slot = x.emitter.pointer(x.emitter.shared_base, None, 1, op.offset + ADDRESS)
-        self.done = x.emitter.mbarriers(1, op.offset + DONE)
+        kind = op.result.type
+        assert isinstance(kind, nv_tileas.TensorMemoryType)
+        self.column, self.columns, self.row, self.bits = op.column, op.columns, kind.shape[1], moved_bits(kind.element)
+        self.pitch = op.pitch or left_pitch(self.row, self.bits)
+        self.groups = op.groups
+        self.slot = x.emitter.pointer(x.emitter.shared_base, None, 1, op.offset + nv_tileas.DONE_BYTES * self.groups)
+        self.done = x.emitter.mbarriers(self.groups, op.offset)
         self.first = first or self
         self.base: Value | None = None
         self.released = False
@@ -76,6 +84,10 @@ class TensorMemory:
 
         branch(self.x, first_warp(self.x), give)
 
+    def column_of(self, element: int) -> int:
+        """The column of an element of the tile, from that of the first one."""
+        return column_of(element, self.row, self.bits, self.pitch)
+
     @property
     def address(self) -> Value:
         """The allocation's first column in lane 0."""
@@ -89,9 +101,20 @@ def first_warp(x: Expander) -> Value:
     return x.emitter.compare("ult", x.emitter.thread, x.emitter.constant(WARP))
 
 
-def chosen(x: Expander) -> Value:
-    """Is it the thread of that warp that begins products? What it commits is what it has begun."""
-    return x.emitter.compare("eq", x.emitter.thread, x.emitter.constant(0))
+def chosen(x: Expander, group: int = 0) -> Value:
+    """Is it the thread of that warp, or of one of a warpgroup, that begins products? It commits what it has begun. Each
+    warpgroup leaves it to another of its warps, so that no two of these have one scheduler.
+    """
+    thread = group * WARP * WARPS + group % WARPS * WARP
+    return x.emitter.compare("eq", x.emitter.thread, x.emitter.constant(thread))
+
+
+def by_group(x: Expander, groups: int, fill: Callable[[int], None]) -> None:
+    """What one thread of each warpgroup does, by the group's number: in code of its own, where the number is known, or
+    ptxas 13.5 puts a loop over the threads around each instruction, which takes addresses that are the same in all.
+    """
+    for group in range(groups):
+        branch(x, chosen(x, group), partial(fill, group))
 
 
 def allocated(x: Expander) -> TensorMemory | None:
@@ -121,7 +144,8 @@ def allocate(x: Expander, op: nv_tileas.AllocTensorMemory) -> None:
     made = x.values[op.result] = TensorMemory(x, op, first)
     if first is None:
         made.allocate()
-    x.mbarriers.append((made.done, 0, 1))
+    if not op.left:
+        x.mbarriers += [(made.done, group, 1) for group in range(op.groups)]
     if op.meets:
         initialise(x)
         made.first.meet()
@@ -139,26 +163,61 @@ def dot(x: Expander, op: nv_tileas.TensorDot) -> None:
     """nv_tileas.tensor_dot: instructions with k outermost, so that no two that follow one another add to one block; the
     first of each block adds only where the op says so. What threads have read in its place they have read before.
     """
-    emitter, d = x.emitter, memory(x, op.d)
-    atom = tensor_named(op.atom)
+    emitter, atom = x.emitter, tensor_named(op.atom)
     assert atom is not None
-    (m, k), n = tensor_of(op.a).shape, tensor_of(op.b).shape[1]
+    kind = op.d.type
+    assert isinstance(kind, nv_tileas.TensorMemoryType)
+    (m, n), k = kind.shape, tensor_of(op.b).shape[0]
     tile = tensor_tile(atom, m, n, k, WARPS)
-    left, right = Factor(x, op.a, atom, 1), Factor(x, op.b, atom, 0)
-    adds, alone = [] if op.adds is None else [x.scalar(op.adds)], chosen(x)
+    adds = [] if op.adds is None else [x.scalar(op.adds)]
     if op.adds is None or isinstance(op.adds.op, arith.Constant):  # threads have read or written it
         emitter.effect(nvvm.TensorFence, when="after")
-    blocks_m, blocks_n, blocks_k = tile.blocks
+    if alone(op):
+        begin(x, op, atom, tile, range(tile.blocks[0]), adds, [chosen(x)])
+        return
+    d = memory(x, op.d)
+    each, committed = tile.blocks[0] // d.groups, behind(op)
+
+    def fill(group: int) -> None:
+        begin(x, op, atom, tile, range(each * group, each * (group + 1)), adds, [])
+        if committed is not None:
+            arrive(x, d, group)
+
+    by_group(x, d.groups, fill)  # warps that begin nothing pass over all of it
+
+
+def behind(op: nv_tileas.TensorDot) -> nv_tileas.TensorCommit | None:
+    """The commit right behind a product, which the same thread makes in the same place."""
+    assert op.parent is not None
+    found = op.parent.ops[op.parent.ops.index(op) + 1]
+    return found if isinstance(found, nv_tileas.TensorCommit) and found.d is op.d else None
+
+
+def alone(op: Op) -> bool:
+    """Does an operation stand in a loop that one warp runs?"""
+    return any(multiplies(each) for each in enclosing(op))
+
+
+def begin(
+    x: Expander, op: nv_tileas.TensorDot, atom: TensorAtom, tile: TensorTile, rows: range, adds: list[Value],
+    predicate: list[Value],
+) -> None:  # fmt: skip
+    """The instructions of a product, for some blocks of rows."""
+    emitter, d = x.emitter, memory(x, op.d)
+    left = LeftFactor(x, op.a, atom) if atom.left else Factor(x, op.a, atom, 1)
+    right = Factor(x, op.b, atom, 0)
+    _, blocks_n, blocks_k = tile.blocks
     for step in range(blocks_k):
         enable = adds if step == 0 else []
-        for i in range(blocks_m):
-            a = left.descriptor(i, step)
+        for i in rows:
+            a, more = left.descriptor(i, step), left.place(i, step)
             for j in range(blocks_n):
                 emitter.effect(
-                    nvvm.TensorMma, d.address, a, right.descriptor(j, step), *enable, alone,
-                    segments=(1, 1, 1, len(enable), 1), shape=atom.shape, typeA=atom.types[0], typeB=atom.types[1],
-                    layoutA="row" if left.plan.k_major else "col", layoutB="col" if right.plan.k_major else "row",
-                    negated=op.negated, accumulate=step > 0, column=d.column + tile.column(i, j),
+                    nvvm.TensorMma, d.address, a, right.descriptor(j, step), *enable, *predicate,
+                    segments=(1, 1, 1, len(enable), len(predicate)), shape=atom.shape, typeA=atom.types[0],
+                    typeB=atom.types[1], layoutA="row" if left.k_major else "col",
+                    layoutB="col" if right.k_major else "row", negated=op.negated, accumulate=step > 0,
+                    column=d.column + tile.column(i, j), **more,
                 )  # fmt: skip
 
 
@@ -172,7 +231,12 @@ class Factor:
         self.emitter, self.pointer = x.emitter, shared.pointer
         self.size = (atom.shape[1 - k_dim], atom.shape[2])
         self.plan: MatrixOperand = matrix_operand(shared.layout, tensor_of(value).shape, k_dim, self.size[0], 1)
+        self.k_major = self.plan.k_major
         self.made: dict[tuple[int, int], Value] = {}
+
+    def place(self, block: int, step: int) -> dict[str, int]:
+        """Nothing is said of it beside the descriptor."""
+        return {}
 
     def descriptor(self, block: int, step: int) -> Value:
         """That of a block of rows of A or columns of B at a step of k."""
@@ -187,10 +251,35 @@ class Factor:
         return found
 
 
+class LeftFactor:
+    """A left factor in tensor memory: rows in lanes, along k."""
+
+    k_major = True
+
+    def __init__(self, x: Expander, value: Value, atom: TensorAtom):
+        self.memory, self.steps = memory(x, value), left_pitch(atom.shape[2], atom.dtypes[0].width)
+
+    def descriptor(self, block: int, step: int) -> Value:
+        """The address of the allocation."""
+        return self.memory.address
+
+    def place(self, block: int, step: int) -> dict[str, int]:
+        """The column of a block of rows at a step of k."""
+        return {"columnA": self.memory.column + block * self.memory.pitch + step * self.steps}
+
+
 def commit(x: Expander, op: nv_tileas.TensorCommit) -> None:
-    """nv_tileas.tensor_commit: the last arrival at the accumulator's own barrier."""
-    done = x.emitter.mbarrier(memory(x, op.d).done)
-    x.emitter.effect(nvvm.TensorCommit, done, chosen(x), segments=(1, 0, 1))
+    """nv_tileas.tensor_commit: the last arrival at the accumulator's own barriers; done where it is right behind."""
+    d = memory(x, op.d)
+    assert op.parent is not None
+    before = op.parent.ops[op.parent.ops.index(op) - 1]
+    if not isinstance(before, nv_tileas.TensorDot) or behind(before) is not op:
+        by_group(x, d.groups, partial(arrive, x, d))
+
+
+def arrive(x: Expander, d: TensorMemory, group: int) -> None:
+    """What a thread has begun tells of its end at the barrier of its warpgroup."""
+    x.emitter.effect(nvvm.TensorCommit, x.emitter.mbarrier(d.done, None, group), segments=(1, 0, 0))
 
 
 def load(x: Expander, op: nv_tileas.TensorLoad) -> None:
@@ -225,15 +314,25 @@ def wait(x: Expander, op: nv_tileas.TensorLoad | nv_tileas.TensorWait) -> None:
     """nv_tileas.tensor_wait: what each thread reads of an accumulator comes behind the products that add to it."""
     emitter = x.emitter
     phase = emitter.constant(0) if op.phase is None else x.scalar(op.phase)
-    emitter.effect(nvvm.MBarrierTryWaitParity, emitter.mbarrier(memory(x, op.d).done), phase)
+    d = memory(x, op.d)
+    index = emitter.linear([0] * GROUP_BITS + [1 << i for i in range(log2(d.groups))]) if d.groups > 1 else None
+    done = emitter.mbarrier(d.done, index)
+    emitter.effect(nvvm.MBarrierTryWaitParity, done, phase)
     emitter.effect(nvvm.TensorFence, when="after")
+
+
+def meet(x: Expander, op: nv_tileas.TensorMeet) -> None:
+    """nv_tileas.tensor_meet: bar.sync of a warpgroup, at a barrier of its own."""
+    emitter = x.emitter
+    own = emitter.linear([0] * GROUP_BITS + [1 << i for i in range(log2(emitter.warps // WARPS))])
+    number = emitter.add_constant(own, max(emitter.turns, 1))  # behind those at which all meet
+    emitter.effect(nvvm.NumberedBarrier, number, numberOfThreads=WARP * WARPS)
 
 
 def own(x: Expander, d: TensorMemory, layout: Layout) -> Value:
     """The address of a warp's lanes, and of the columns of its warpgroup."""
-    groups = log2(layout.n_warps // WARPS)
     lanes = [LANES_OF_WARP << LANE_SHIFT + i for i in range(log2(WARPS))]
-    columns = [layout.n_regs << i for i in range(groups)]
+    columns = [d.column_of(place) for place in layout.warp[log2(WARPS) :]]
     return x.emitter.add(d.address, x.emitter.linear([0] * log2(WARP) + lanes + columns))
 
 
@@ -242,9 +341,12 @@ def store(x: Expander, op: nv_tileas.TensorStore) -> None:
     emitter, d, tile = x.emitter, memory(x, op.d), x.tile(op.value)
     address, places = own(x, d, tile.layout), by_column(tile.layout)
     emitter.effect(nvvm.TensorFence, when="after")
-    for first in range(0, len(places), CHUNK):
-        part = [tile.scalar(i) for i in places[first : first + CHUNK]]
-        stored(x, address, d.column + first, part)
+    words = places[:: COLUMN_BITS // d.bits]  # the first register of each column
+    part = min(CHUNK if d.bits == COLUMN_BITS else TENSOR_PART, len(words), left_pitch(d.row, d.bits))
+    for first in range(0, len(words), part):
+        column = d.column_of(tile.layout.element(words[first], 0, 0))
+        held = words[first : first + part]
+        stored(x, address, d.column + column, [tile.pair(i // 2) if tile.packed else tile.scalar(i) for i in held])
     emitter.effect(nvvm.TensorWait, segments=(0,), kind="st")
     emitter.effect(nvvm.TensorFence, when="before")
 
@@ -256,7 +358,21 @@ def stored(x: Expander, address: Value, column: int, values: list[Value]) -> Non
 
 
 def scale(x: Expander, op: nv_tileas.TensorScale) -> None:
-    """nv_tileas.tensor_scale: in parts, which take few registers."""
+    """nv_tileas.tensor_scale. A warp whose factors are all 1 passes over it: nothing would change. NaN is not 1."""
+    emitter, factor = x.emitter, x.tile(op.factor)
+    each = dict.fromkeys(map(factor.scalar, range(factor.count)))
+    if len(each) > FEW_FACTORS:
+        scaled(x, op)
+    else:
+        one = emitter.constant(1.0, F32)
+        others = [emitter.emit(arith.CmpF, value, one, types=[I1], predicate="une") for value in each]
+        other = reduce(lambda a, b: emitter.emit(arith.OrI, a, b, types=[I1]), others)
+        branch(x, emitter.emit(nvvm.Vote, other, types=[I1], kind="any"), lambda: scaled(x, op))
+    emitter.effect(nvvm.TensorFence, when="before")
+
+
+def scaled(x: Expander, op: nv_tileas.TensorScale) -> None:
+    """Load, multiply, store: in parts, which take few registers."""
     emitter, d, factor = x.emitter, memory(x, op.d), x.tile(op.factor)
     address, places = own(x, d, factor.layout), by_column(factor.layout)
     kind = VectorType((2,), F32)
@@ -275,7 +391,6 @@ def scale(x: Expander, op: nv_tileas.TensorScale) -> None:
             ]
         stored(x, address, d.column + first, found)
     emitter.effect(nvvm.TensorWait, segments=(0,), kind="st")
-    emitter.effect(nvvm.TensorFence, when="before")
 
 
 def pairwise(emitter: Emitter, base: Registers, first: int, loaded: list[Value]) -> list[Value]:
@@ -323,5 +438,6 @@ HANDLERS: dict[type[Op], Callable[[Any, Any], None]] = {
     nv_tileas.TensorStore: store,
     nv_tileas.TensorScale: scale,
     nv_tileas.TensorWait: wait,
+    nv_tileas.TensorMeet: meet,
     scf.For: loop,
 }
