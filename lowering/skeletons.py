@@ -32,9 +32,10 @@ class Skeleton:
     made: Callable[..., ct.Entry]
     seen: Callable[[Selection], Hashable] | None = None
 
-    def instead(self, found: Selection, once: Callable[[Hashable, Callable[[], ct.Entry]], ct.Entry]) -> ct.Entry:
-        """The entry of a chosen program done this way, made `once` for each entry and what was seen."""
-        entry = found.saturated.program.entry
+    def instead(
+        self, entry: ct.Entry, found: Selection, once: Callable[[Hashable, Callable[[], ct.Entry]], ct.Entry]
+    ) -> ct.Entry:
+        """An entry, of which a program was found, done this way; made `once` for each entry and what was seen."""
         asked = () if self.seen is None else (self.seen(found),)
         return once((self, entry, *asked), partial(self.made, entry, *asked))
 

@@ -155,7 +155,7 @@ def of_skeletons(entry: ct.Entry, steps: Sequence[Step], context: Context) -> li
     (fast,) = (step.options["fast"] for step in steps if step.work.name == "saturate")
     (forbid,) = (step.options["forbid"] for step in steps if step.work.name == "extract")
     for skeleton in permitted(fast, forbid):
-        other = skeleton.instead(best.found, context.shared.once)
+        other = skeleton.instead(best.entry, best.found, context.shared.once)
         if other is best.entry:
             continue
         try:
