@@ -101,6 +101,9 @@ def folds(entry: ct.Entry) -> list[ct.Reduce]:
 def runs_of(found: Selection) -> tuple[Runs, ...]:
     """How the folds of a chosen program's entry are cut, in order; nothing of one that is carried as a whole."""
     program, frozen = found.saturated.program, found.saturated.frozen
+    wanted = folds(program.entry)
+    if not wanted:
+        return ()
     made: dict[tuple[int, Type, int], Layout] = {}
     for node in found.node.values():
         if isinstance(node, PlacedReduce):
@@ -109,7 +112,7 @@ def runs_of(found: Selection) -> tuple[Runs, ...]:
             if isinstance(layout, Layout) and layout.n_regs > FEW:
                 made[found.owner[node.cls][0], kind, node.dim] = layout
     runs: list[Runs] = []
-    for fold in folds(program.entry):
+    for fold in wanted:
         number, kind = program.numbers.get(fold.results[0]), cast(TileType, fold.operands[0].type)
         layout = None if number is None else made.get((frozen.class_of(number), kind, fold.dim))
         runs.append(() if layout is None else cut(kind.shape, fold.dim, layout))
@@ -118,11 +121,10 @@ def runs_of(found: Selection) -> tuple[Runs, ...]:
 
 def cut(shape: Sequence[int], dim: int, layout: Layout) -> Runs:
     """A dimension of a tile in a layout, cut into what lies in registers of one thread and what does not; nothing where
-    all lies so, or none. An element of several bases counts as of other threads.
+    all lies so, or none.
     """
     low = log2(prod(shape[dim + 1 :]))
-    bits = [1 << low + k for k in range(log2(shape[dim]))]
-    inside = [bit in layout.reg and sum(bool(base & bit) for base in layout.bases) == 1 for bit in bits]
+    inside = [1 << low + k in layout.reg for k in range(log2(shape[dim]))]
     if all(inside) or not any(inside):
         return ()
     return tuple((1 << len(list(run)), own) for own, run in groupby(reversed(inside)))
@@ -156,7 +158,7 @@ def addend(op: Op, carried: Value, uses: Uses) -> tuple[Value, Value | None, Op 
         return None
     (reader,) = readers
     if isinstance(op, ct.Fma):
-        return (op.acc, other(op, carried), op) if reader is op and carried is not op.acc else None
+        return (op.acc, other(op, carried), op) if reader is op else None
     if reader is op:
         return other(op, carried), None, None
     product = reader.results[0] if isinstance(op, ct.AddF) and isinstance(reader, ct.MulF) else None

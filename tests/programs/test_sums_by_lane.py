@@ -107,13 +107,19 @@ def test_what_is_carried(fused: bool) -> None:
     assert [fold.dim for fold in folds(sums_by_lane(entry, (FRAGMENTS,)))] == [2, 1]
 
 
-def test_a_sum_that_is_the_addend_of_its_fma_stays() -> None:
-    w = Writer("addend", x="ptr<f32>", y="ptr<f32>")
+@pytest.mark.parametrize("what", ["the addend of its fma", "halved for another reader"])
+def test_other_sums_stay(what: str) -> None:
+    w = Writer("other", x="ptr<f32>", y="ptr<f32>")
     view = w.view(w.x, [ROWS, KEYS], [KEYS, 1], [ROWS, KEYS])
-    with w.loop(0, 8, carried=[w.const(0.0, "f32", ROWS)]) as loop:
+    zero = w.const(0.0, "f32", ROWS)
+    with w.loop(0, STEPS, carried=[zero, zero]) as loop:
         found = w.load(view, 0, loop.counter).reduce(1)
-        loop.values = [w.op(ct.Fma, found, found, loop.values[0])]
-    w.store(loop.values[0], w.view(w.y, [ROWS], [1], [ROWS]), 0)
+        half = loop.values[0] * 0.5
+        fused = "fma" in what
+        following = w.op(ct.Fma, found, found, loop.values[0]) if fused else half + found
+        loop.values = [following, loop.values[1] if fused else half]
+    for index, value in enumerate(loop.values):
+        w.store(value, w.view(w.y, [ROWS], [1], [ROWS]), index)
     entry = entry_of(w.text())
     assert sums_by_lane(entry) is entry
 
