@@ -38,7 +38,9 @@ PLACED_RULESETS = ("demand", "place", "isel")
 """The rulesets about layouts."""
 
 WARPS = (1, 2, 4)
-_WANTS = ("want", "offer", "has")
+_WANTS = ("want", "offer", "has", "at")
+_OF_ANY = (*_WANTS, "instead", "ask_default", "taken")
+"""Relations that may be the only ones to speak of a value."""
 _YIELDS = ("loop_init", "loop_yield", "branch_yield")
 _DEFAULTS = ("default_layout", "carry_default", "branch_default", "uniform_type")
 _LIST = List((Atom("cons", 0), Atom("first of a list", 0), Atom("rest of a list", 0)), 0, 0, 0)
@@ -136,6 +138,8 @@ class PlacedWorld(World):
             self.instead(*arguments)
         elif head == "tiles":
             self.require(values.is_list(self.datum(arguments[0])))
+        elif head == "taken":
+            self.datum(arguments[0])
         elif head == "ask_default":
             self._bind(arguments[1], self.interner.types.id(self.tile_type(self.datum(arguments[0]))))
         elif head == "r.tied":
@@ -197,7 +201,7 @@ class PlacedWorld(World):
     def any_row(self, fact: List) -> bool:
         """A value that only want, offer or has speak of is any tile."""
         about = fact.items[1]
-        if fact.head in (*_WANTS, "instead", "ask_default") and isinstance(about, Atom) and self.is_free(about):
+        if fact.head in _OF_ANY and isinstance(about, Atom) and self.is_free(about):
             self.env[about.text] = self.any_tile()
             return True
         if fact.head == "elementwise_operand" and isinstance(of := fact.items[2], Atom) and self.is_free(of):
@@ -211,13 +215,15 @@ class PlacedWorld(World):
     @staticmethod
     def is_relation(head: str) -> bool:
         """Layout relations count too."""
-        return head in (*_WANTS, "instead", "tiles", "ask_default", "elementwise_operand") or World.is_relation(head)
+        return head in (*_OF_ANY, "tiles", "elementwise_operand") or World.is_relation(head)
 
     def assertion(self, action: List) -> None:
         """A layout that is wanted, offered or had must be one of the value's size; a question claims nothing."""
         if action.head in _WANTS:
             if not self.fits(self.datum(action.items[1]), self.integer(action.items[2])):
                 raise Unsound(f"({action.head} ...) names a layout of another size")
+        elif action.head == "taken":
+            self.datum(action.items[1])
         elif action.head == "tiles":
             if not values.is_list(self.datum(action.items[1])):
                 raise Unsound("(tiles ...) of what is no list")
