@@ -31,7 +31,7 @@ from lowering.layouts.elements import element_bytes
 from lowering.layouts.layout import LANE_BITS, Layout, LayoutError
 from lowering.layouts.shapes import permute, reduce_dim
 from lowering.layouts.shared import SharedLayout
-from lowering.placement import memory, parts, values
+from lowering.placement import gathers, memory, parts, values
 from lowering.placement.oracle import LayoutOracle
 from lowering.placement.values import Held
 
@@ -57,6 +57,7 @@ _ANSWERS: dict[str, tuple[tuple[str, tuple[int, ...]], ...]] = {
     "mma_choice": (("ask_mma", (0, 1, 2)),),
     "mmai_choice": (("ask_mmai", (0, 1, 2, 3, 4)),),
     **memory.ANSWERS,
+    **gathers.ANSWERS,
 }
 """Relations of answers: the questions that make their rows, with the columns that the question has of them."""
 
@@ -74,6 +75,9 @@ class PlacedWorld(World):
         self.loads: dict[tuple[Any, Any, int], Datum] = {}
         self.views: dict[Any, memory.Access] = {}
         self.widths: dict[tuple[str, Any], int] = {}
+        self.cells: dict[int, Any] = {}  # of global memory, by address
+        self.runs: dict[tuple[str, int], int] = {}
+        self.padded = False  # is what a gather's mask leaves out anything but zero?
         self.leaves: dict[tuple[str, tuple[int, ...]], Datum] = {}
         self.kinds: dict[tuple[int, ...], TileType] = {}
 
@@ -102,6 +106,8 @@ class PlacedWorld(World):
         """Is it a layout of as many elements as the value has?"""
         if values.is_list(value):
             return values.fits_list(self, value, id_)
+        if value.data is None and value.type is None:
+            return True  # a missing operand is nowhere
         if id_ == 0:
             return not isinstance(value.type, TileType) or value.type.size == 1
         found = self.oracle.layouts[id_]
@@ -114,9 +120,28 @@ class PlacedWorld(World):
         if not self.fits(value, id_):
             raise Unsound(f"layout {id_} is not one of {value.type}")
         found = self.oracle.layouts[id_]
-        if id_ == 0 or not isinstance(found, Layout):
+        if id_ == 0 or value.type is None or not isinstance(found, Layout):
             return Held(value.type, value.data)
         return Held(value.type, np.asarray(value.data).reshape(-1)[found.element_map()], found)
+
+    def claim(self, target: List, value: int, contiguity: int | None) -> None:
+        """Facts about runs beside the others."""
+        if target.head in gathers.RUNS:
+            gathers.claim(self, target.head, target.items[1], value)
+        else:
+            super().claim(target, value, contiguity)
+
+    def any_integer_tile(self) -> Datum:
+        """Pointers too."""
+        if self.random.chance(0.3):
+            return gathers.pointers(self, self.tile_type(memory.tile(self)))
+        return super().any_integer_tile()
+
+    def renamed(self, before: Datum, after: Datum) -> None:
+        """A numbered value that is what a gather gives."""
+        for key, value in self.leaves.items():
+            if value is before:
+                self.leaves[key] = after
 
     def located(self, value: Datum, id_: int) -> Datum:
         """The value in a layout of registers or of shared memory."""
@@ -153,7 +178,10 @@ class PlacedWorld(World):
             self.require(values.is_list(self.datum(arguments[0])))
         elif head == "taken":
             self.datum(arguments[0])
+        elif head == "gathered":
+            gathers.gathered(self, arguments)
         elif head in (*memory.PLACES, *memory.NUMBERED, "loaded"):
+            self.require(not (self.padded and head in ("r.runs", "gather_staged")))
             memory.relation(self, head, arguments)
         elif head == "ask_default":
             self._bind(arguments[1], self.interner.types.id(self.tile_type(self.datum(arguments[0]))))
@@ -330,6 +358,8 @@ class PlacedWorld(World):
     def evaluate(self, form: Sexpr) -> Bound:
         """Placed terms beside the others."""
         if isinstance(form, List):
+            if form.head in gathers.RUNS:
+                return gathers.run(self, form.head, form.items[1])
             if form.head in memory.WIDTHS:
                 return memory.width(self, form.head, form.items[1])
             if form.head in ("at", "nat"):
@@ -512,6 +542,8 @@ _OPERATIONS: dict[str, Callable[[PlacedWorld, Sequence[Sexpr]], Held | memory.St
     "p.reduce": _reduced,
     "p.instead": _renamed,
     "p.copy": memory.copied,
+    "p.load_ptr": gathers.loaded,
+    "p.gather_copy": gathers.copied,
     "p.load_view": memory.gotten,
     "p.shared_read": memory.read,
     "p.hold": memory.written,

@@ -26,7 +26,7 @@ from lowering.placement.values import Held
 if TYPE_CHECKING:
     from lowering.placement.meaning import PlacedWorld
 
-PLACES = ("want_shared", "staged", "boxed", "ahead")
+PLACES = ("want_shared", "staged", "boxed", "ahead", "gather_staged")
 """Relations of a value and a shared layout."""
 NUMBERED = ("r.ahead", "r.held", "r.runs")
 """Relations of the numbers of values: what is worth doing with these, which is no claim."""
