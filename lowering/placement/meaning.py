@@ -31,7 +31,7 @@ from lowering.layouts.elements import element_bytes
 from lowering.layouts.layout import LANE_BITS, Layout, LayoutError
 from lowering.layouts.shapes import permute, reduce_dim
 from lowering.layouts.shared import SharedLayout
-from lowering.placement import gathers, memory, parts, values
+from lowering.placement import gathers, memory, parts, values, views
 from lowering.placement.oracle import LayoutOracle
 from lowering.placement.values import Held
 
@@ -42,6 +42,7 @@ WARPS = (1, 2, 4)
 _WANTS = ("want", "offer", "has", "at")
 _OF_ANY = (*_WANTS, *memory.PLACES, "instead", "ask_default", "taken")
 """Relations that may be the only ones to speak of a value."""
+_MORE = (*memory.OF_LAYOUTS, *views.WIDTHS, "view_strides")
 _YIELDS = ("loop_init", "loop_yield", "branch_yield")
 _DEFAULTS = ("default_layout", "carry_default", "branch_default", "uniform_type")
 _LIST = List((Atom("cons", 0), Atom("first of a list", 0), Atom("rest of a list", 0)), 0, 0, 0)
@@ -58,6 +59,7 @@ _ANSWERS: dict[str, tuple[tuple[str, tuple[int, ...]], ...]] = {
     "mmai_choice": (("ask_mmai", (0, 1, 2, 3, 4)),),
     **memory.ANSWERS,
     **gathers.ANSWERS,
+    **views.ANSWERS,
 }
 """Relations of answers: the questions that make their rows, with the columns that the question has of them."""
 
@@ -73,7 +75,7 @@ class PlacedWorld(World):
         program: Any = SimpleNamespace(interner=self.interner, source={})
         self.oracle = LayoutOracle(program, (self.warps,), boxed=bool(rng.spawn(1)[0].integers(2)))
         self.loads: dict[tuple[Any, Any, int], Datum] = {}
-        self.views: dict[Any, memory.Access] = {}
+        self.views: dict[Any, views.Access] = {}
         self.widths: dict[tuple[str, Any], int] = {}
         self.cells: dict[int, Any] = {}  # of global memory, by address
         self.runs: dict[tuple[str, int], int] = {}
@@ -125,9 +127,11 @@ class PlacedWorld(World):
         return Held(value.type, np.asarray(value.data).reshape(-1)[found.element_map()], found)
 
     def claim(self, target: List, value: int, contiguity: int | None) -> None:
-        """Facts about runs beside the others."""
+        """Facts about runs and views beside the others."""
         if target.head in gathers.RUNS:
             gathers.claim(self, target.head, target.items[1], value)
+        elif target.head in (*views.WIDTHS, views.DIVISOR):
+            views.claim(self, target.head, target.items[1], value)
         else:
             super().claim(target, value, contiguity)
 
@@ -178,6 +182,8 @@ class PlacedWorld(World):
             self.require(values.is_list(self.datum(arguments[0])))
         elif head == "taken":
             self.datum(arguments[0])
+        elif head in views.RELATIONS:
+            views.relation(self, head, arguments)
         elif head == "gathered":
             gathers.gathered(self, arguments)
         elif head in (*memory.PLACES, *memory.NUMBERED, "loaded"):
@@ -250,6 +256,9 @@ class PlacedWorld(World):
         if fact.head == "elementwise_operand" and isinstance(of := fact.items[2], Atom) and self.is_free(of):
             self.env[of.text] = self.any_tile()
             return True
+        if fact.head in (*views.WIDTHS, "view_strides") and isinstance(about, Atom) and self.is_free(about):
+            self.env[about.text] = views.opaque(self)
+            return True
         if fact.head in memory.OF_LAYOUTS and isinstance(at := fact.items[3], Atom) and self.is_free(at):
             self.env[at.text] = self.layout(Datum(self.type_at(about), None))
             return True
@@ -261,7 +270,7 @@ class PlacedWorld(World):
     @staticmethod
     def is_relation(head: str) -> bool:
         """Layout relations count too."""
-        return head in (*_OF_ANY, *memory.OF_LAYOUTS, "tiles", "elementwise_operand") or World.is_relation(head)
+        return head in (*_OF_ANY, *_MORE, "tiles", "elementwise_operand") or World.is_relation(head)
 
     def assertion(self, action: List) -> None:
         """A layout that is wanted, offered or had must be one of the value's size; a question claims nothing."""
@@ -270,6 +279,8 @@ class PlacedWorld(World):
                 raise Unsound(f"({action.head} ...) names a layout of another size")
         elif action.head == "taken":
             self.datum(action.items[1])
+        elif action.head in views.RELATIONS:
+            views.assertion(self, action.head, action.items[1:])
         elif action.head in memory.PLACES:
             if not memory.fits(self, self.datum(action.items[1]), self.integer(action.items[2])):
                 raise Unsound(f"({action.head} ...) names a layout of another size")
@@ -289,6 +300,9 @@ class PlacedWorld(World):
         if isinstance(form, List) and form.head in _LEAVES:
             return self.leaf(form.head, form.items[1:])
         if isinstance(form, List) and form.head in values.OF_KERNELS:
+            fresh = all(isinstance(each, Atom) and self.is_free(each) for each in form.items[1:])
+            if fresh and form.head == "make_tensor_view":
+                return views.tensor(self, form)
             return values.made(self, form)
         if isinstance(form, List) and form.head in ("cons", "nil"):
             return values.tile_list(self, form)
@@ -360,8 +374,10 @@ class PlacedWorld(World):
         if isinstance(form, List):
             if form.head in gathers.RUNS:
                 return gathers.run(self, form.head, form.items[1])
-            if form.head in memory.WIDTHS:
-                return memory.width(self, form.head, form.items[1])
+            if form.head in views.WIDTHS:
+                return views.width(self, form.head, form.items[1])
+            if form.head == views.DIVISOR:
+                return views.divisor(self, form.items[1])
             if form.head in ("at", "nat"):
                 return self.located(self.datum(form.items[1]), self.integer(form.items[2]))
             if form.head.removeprefix("p.") in values.OF_KERNELS and form.head.startswith("p."):

@@ -1,9 +1,8 @@
 """Meanings of tiles in shared memory, and of loads through views: which offset of a buffer holds which element.
 
 A value in a shared layout is its elements in the order of their offsets. What a view and an index name in global memory
-is any tile, the same for all that read it there; how many bytes are aligned there, and how many at a time lie inside of
-the array, is drawn once a view, and facts about a view say as much or less. An access of more bytes is an error, and so
-is an instruction that cannot move a tile between two layouts.
+is any tile, the same for all that read it there. An access of more bytes than are aligned there, or inside (`views`),
+is an error, and so is an instruction that cannot move a tile between two layouts.
 """
 
 from __future__ import annotations
@@ -21,6 +20,7 @@ from lowering.layouts.access import ldmatrix
 from lowering.layouts.elements import element_bytes
 from lowering.layouts.layout import Layout, LayoutError
 from lowering.layouts.shared import SWIZZLE_BITS, SharedLayout, swizzled
+from lowering.placement import views
 from lowering.placement.values import Held
 
 if TYPE_CHECKING:
@@ -30,8 +30,6 @@ PLACES = ("want_shared", "staged", "boxed", "ahead", "gather_staged")
 """Relations of a value and a shared layout."""
 NUMBERED = ("r.ahead", "r.held", "r.runs")
 """Relations of the numbers of values: what is worth doing with these, which is no claim."""
-WIDTHS = ("view_bytes", "aligned_bytes")
-"""Facts of views: bytes at a time that are inside of the array, or outside; and that are aligned."""
 ANSWERS: dict[str, tuple[tuple[str, tuple[int, ...]], ...]] = {
     "run_bytes": (("ask_run", (0, 1, 2)),),
     "shared_read": (("ask_shared", (0, 1, 2)),),
@@ -52,8 +50,6 @@ _BOX_BYTES = 16
 """To which arrays and rows of tensor copies are aligned. Source: cuTensorMapEncodeTiled."""
 _SHAPES = ((16, 64), (64, 16), (32, 32), (4, 8), (2, 16, 32))
 _ELEMENTS = (F16, F16, F32, I8, I32)
-_WIDEST = 32
-"""Bytes that are aligned at most."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,17 +57,6 @@ class Stored(Datum):
     """A value in shared memory: `data` by offset."""
 
     layout: SharedLayout | None = None
-
-
-@dataclass(frozen=True)
-class Access:
-    """What is true of a view: bytes of an element, bytes that are aligned, bytes at a time that are inside of the array
-    or outside.
-    """
-
-    element: int
-    aligned: int
-    inside: int
 
 
 def tile(world: PlacedWorld) -> Datum:
@@ -154,18 +139,7 @@ def loaded(world: PlacedWorld, arguments: Sequence[Sexpr]) -> None:
     for name, found in zip(names, (Datum(None, view), Datum(None, index), number, *ids), strict=True):
         world.env[name] = found
     world.loads[view, index, number] = value
-    size = element_bytes(type_.element)
-    aligned = max(size, 1 << int(world.random.rng.integers(_WIDEST.bit_length())))
-    world.views[view] = Access(size, aligned, max(size, aligned >> int(world.random.rng.integers(4))))
-
-
-def width(world: PlacedWorld, head: str, view: Sexpr) -> int:
-    """A fact about a view: as strong as it is true, or weaker; the same each time it is asked."""
-    key = world.datum(view).data
-    access = world.views[key]
-    true = access.inside if head == "view_bytes" else access.aligned
-    less = true >> int(world.random.rng.integers(3)) * world.random.chance(0.3)
-    return world.widths.setdefault((head, key), max(access.element, less))
+    world.views[view] = views.drawn(world, element_bytes(type_.element))
 
 
 def _moved(world: PlacedWorld, value: Datum) -> TileType:
