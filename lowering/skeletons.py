@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
-from egraph.permissions import AFN, REASSOC, granted
+from egraph.permissions import AFN, NINF, REASSOC, granted
 from ir.dialects import cuda_tile as ct
 from lowering.atoms.forbidden import forbidden
 from lowering.atoms.names import LANES, ONLINE, SCALING
 from lowering.by_lane import exact_by_lane, runs_of, sums_by_lane
-from lowering.online_sums import sums_online
+from lowering.online_sums import finite_sums_online, sums_online
 from lowering.scaled_products import scales_behind
 
 if TYPE_CHECKING:
@@ -42,6 +42,7 @@ class Skeleton:
 
 SKELETONS = (
     Skeleton(SCALING, frozenset({REASSOC}), scales_behind),
+    Skeleton(ONLINE, frozenset({REASSOC, AFN, NINF}), finite_sums_online),
     Skeleton(ONLINE, frozenset({REASSOC, AFN}), sums_online),
     Skeleton(LANES, frozenset(), exact_by_lane, runs_of),
     Skeleton(LANES, frozenset({REASSOC}), sums_by_lane, runs_of),
