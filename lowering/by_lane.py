@@ -4,31 +4,53 @@
     for j: l = l a + reduce_add(p_j)            for j: L = L broadcast(a) + p_j     reduce_add(L)
 Threads then exchange nothing in the loop: their own elements are folded with those of the iterations before, and across
 lanes and warps once behind it. Exact of maxima, minima and sums of integers; sums of floats are in another order.
+
+Where a thread has many elements of what is folded, these are folded first, so that it carries one: of accumulators of
+128 x 64, whose columns lie in four lanes, a tile of 128 x 4. Which lie in one thread, the chosen program of the loop as
+it was says (`runs_of`). Source: FlashAttention-3 (hopper/softmax.h), which carries the sums of rows so.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import cast
+from itertools import groupby
+from math import prod
+from typing import TYPE_CHECKING, cast
 
+from egraph.placed import PlacedReduce
 from ir.core import Block, Builder, Op, Region, Value
 from ir.dialects import cuda_tile as ct
-from ir.types import TileType
+from ir.types import TileType, Type
+from lowering.layouts.f2 import log2
+from lowering.layouts.layout import Layout
 from lowering.rewriting import Rewriter, constant
 from lowering.scaled_products import Uses, zero
 from lowering.unrolling import continues_early
+
+if TYPE_CHECKING:
+    from lowering.selection import Selection
+
+Runs = tuple[tuple[int, bool], ...]
+"""A dimension cut into parts, the outermost first: how many elements each has, and whether they lie in one thread."""
 
 EXACT = (ct.MaxF, ct.MinF, ct.MaxI, ct.MinI, ct.AddI)
 """Operations that give one result in any order."""
 IDEMPOTENT = (ct.MaxF, ct.MinF, ct.MaxI, ct.MinI)
 """Of these a tile begins with the initial value in every element, of sums with zeros."""
 
+FEW = 16
+"""Registers of a thread that the whole tile may be carried in. Its layout is then free: of seven tiles of 2 to 16
+registers in tests/data/programs (sm_80) none costs less where it is cut, four (gemv, group_norm, decode-16,
+attention-bf16) 9 to 24 % more; those of 32 (attention) cost 0.2 % less.
+"""
+
 
 @dataclass(frozen=True)
 class ByLane:
     """A carried value of a loop: its place; the operation that gives the next one, of it and of the fold; the factor
-    that it is multiplied by before, and by which operation; the fold, and all that goes with it.
+    that it is multiplied by before, and by which operation; the fold, and all that goes with it; how the dimension that
+    is folded is cut, where a part of it is folded first.
     """
 
     place: int
@@ -38,32 +60,77 @@ class ByLane:
     product: Op | None
     fold: ct.Reduce
     gone: tuple[Op, ...]
+    runs: Runs = ()
 
     @property
     def tile(self) -> TileType:
         """The type of what is carried instead."""
-        return cast(TileType, self.fold.operands[0].type)
+        kind, dim = cast(TileType, self.fold.operands[0].type), self.fold.dim
+        if not self.runs:
+            return kind
+        crossing = prod(size for size, inside in self.runs if not inside)
+        return TileType((*kind.shape[:dim], crossing, *kind.shape[dim + 1 :]), kind.element)
 
 
-def exact_by_lane(entry: ct.Entry) -> ct.Entry:
-    """The entry with maxima, minima and sums of integers carried so; the same one where it has none."""
-    return by_lane(entry, EXACT)
+def exact_by_lane(entry: ct.Entry, runs: Sequence[Runs] = ()) -> ct.Entry:
+    """The entry with maxima, minima and sums of integers carried so; the same one where it has none. `runs`: of its
+    folds, as `runs_of` says.
+    """
+    return by_lane(entry, EXACT, runs)
 
 
-def sums_by_lane(entry: ct.Entry) -> ct.Entry:
-    """The entry with sums of floats carried so; the same one where it has none."""
-    return by_lane(entry, (ct.AddF,))
+def sums_by_lane(entry: ct.Entry, runs: Sequence[Runs] = ()) -> ct.Entry:
+    """The entry with sums of floats carried so; the same one where it has none. `runs`: of its folds."""
+    return by_lane(entry, (ct.AddF, ct.Fma), runs)
 
 
-def by_lane(entry: ct.Entry, kinds: tuple[type[Op], ...]) -> ct.Entry:
+def by_lane(entry: ct.Entry, kinds: tuple[type[Op], ...], runs: Sequence[Runs]) -> ct.Entry:
     """The entry with folds by some operations carried so. Names, places and hints stay."""
     uses = Uses(entry)
     loops = [op for op in entry.walk() if isinstance(op, ct.For) and not continues_early(op)]
-    plan: dict[Op, list[ByLane]] = {loop: found for loop in loops if (found := list(folded(loop, kinds, uses)))}
+    cut = dict(zip(folds(entry), runs, strict=True)) if runs else {}
+    plan: dict[Op, list[ByLane]] = {loop: found for loop in loops if (found := list(folded(loop, kinds, cut, uses)))}
     return _Writer(plan).entry(entry) if plan else entry
 
 
-def folded(loop: ct.For, kinds: tuple[type[Op], ...], uses: Uses) -> Iterator[ByLane]:
+def folds(entry: ct.Entry) -> list[ct.Reduce]:
+    """All folds of an entry, in order."""
+    return [op for op in entry.walk() if isinstance(op, ct.Reduce)]
+
+
+def runs_of(found: Selection) -> tuple[Runs, ...]:
+    """How the folds of a chosen program's entry are cut, in order; nothing of one that is carried as a whole."""
+    program, frozen = found.saturated.program, found.saturated.frozen
+    wanted = folds(program.entry)
+    if not wanted:
+        return ()
+    made: dict[tuple[int, Type, int], Layout] = {}
+    for node in found.node.values():
+        if isinstance(node, PlacedReduce):
+            kind = program.interner.type(frozen.analysis["type"][found.owner[node.children[0]][0]])
+            layout = found.layout(node.source_layout)
+            if isinstance(layout, Layout) and layout.n_regs > FEW:
+                made[found.owner[node.cls][0], kind, node.dim] = layout
+    runs: list[Runs] = []
+    for fold in wanted:
+        number, kind = program.numbers.get(fold.results[0]), cast(TileType, fold.operands[0].type)
+        layout = None if number is None else made.get((frozen.class_of(number), kind, fold.dim))
+        runs.append(() if layout is None else cut(kind.shape, fold.dim, layout))
+    return tuple(runs)
+
+
+def cut(shape: Sequence[int], dim: int, layout: Layout) -> Runs:
+    """A dimension of a tile in a layout, cut into what lies in registers of one thread and what does not; nothing where
+    all lies so, or none.
+    """
+    low = log2(prod(shape[dim + 1 :]))
+    inside = [1 << low + k in layout.reg for k in range(log2(shape[dim]))]
+    if all(inside) or not any(inside):
+        return ()
+    return tuple((1 << len(list(run)), own) for own, run in groupby(reversed(inside)))
+
+
+def folded(loop: ct.For, kinds: tuple[type[Op], ...], runs: dict[ct.Reduce, Runs], uses: Uses) -> Iterator[ByLane]:
     """Carried values of which a loop does nothing but fold more into them."""
     block = loop.body.block
     last = block.ops[-1]
@@ -74,25 +141,36 @@ def folded(loop: ct.For, kinds: tuple[type[Op], ...], uses: Uses) -> Iterator[By
             continue
         if not isinstance(op, IDEMPOTENT) and not zero(loop.init_values[place]):
             continue
-        for other, value in (op.operands, op.operands[::-1]):
-            kept = scaled(other, carried, op, uses)
-            fold = fold_of(value, op, block, uses)
-            if kept is not None and fold is not None:
-                factor, product = kept
-                yield ByLane(place, carried, op, factor, product, fold[0], (*fold, *([product] if product else [])))
-                break
+        added = addend(op, carried, uses)
+        fold = fold_of(added[0], op, block, uses) if added is not None else None
+        if added is not None and fold is not None:
+            _, factor, product = added
+            gone = (*fold, *([product] if product else []))
+            yield ByLane(place, carried, op, factor, product, fold[0], gone, runs.get(fold[0], ()))
 
 
-def scaled(value: Value, carried: Value, op: Op, uses: Uses) -> tuple[Value | None, Op | None] | None:
-    """The factor and the product, where a value is what is carried, or that times a factor."""
-    if value is carried and uses.get(carried) == [op]:
-        return None, None
-    product = value.op
-    if isinstance(op, ct.AddF) and isinstance(product, ct.MulF) and uses.get(value) == [op]:
-        for kept, factor in (product.operands, product.operands[::-1]):
-            if kept is carried and uses.get(carried) == [product]:
-                return factor, product
-    return None
+def addend(op: Op, carried: Value, uses: Uses) -> tuple[Value, Value | None, Op | None] | None:
+    """What an operation folds into what is carried, which nothing else reads; the factor of that before, if it has one,
+    and the product, which may be fused with the sum.
+    """
+    readers = uses.get(carried, [])
+    if len(readers) != 1:
+        return None
+    (reader,) = readers
+    if isinstance(op, ct.Fma):
+        return (op.acc, other(op, carried), op) if reader is op else None
+    if reader is op:
+        return other(op, carried), None, None
+    product = reader.results[0] if isinstance(op, ct.AddF) and isinstance(reader, ct.MulF) else None
+    if product is None or uses.get(product) != [op]:
+        return None
+    return other(op, product), other(reader, carried), reader
+
+
+def other(op: Op, value: Value) -> Value:
+    """What an operation combines with a value."""
+    lhs, rhs = op.operands[:2]
+    return rhs if lhs is value else lhs
 
 
 def fold_of(value: Value, op: Op, block: Block, uses: Uses) -> tuple[ct.Reduce, *tuple[Op, ...]] | None:
@@ -106,7 +184,8 @@ def fold_of(value: Value, op: Op, block: Block, uses: Uses) -> tuple[ct.Reduce, 
     if not isinstance(fold, ct.Reduce) or len(fold.operands) != 1 or fold.parent is not block:
         return None
     made, inner = fold.body.block.ops[0], fold.body.block
-    alike = type(made) is type(op) and made.attributes == op.attributes and set(made.operands) == set(inner.args)
+    kind = ct.AddF if isinstance(op, ct.Fma) else type(op)
+    alike = type(made) is kind and made.attributes == op.attributes and set(made.operands) == set(inner.args)
     return (fold, *reshapes) if alike and len(inner.ops) == 2 and uses.get(value) == [reader] else None
 
 
@@ -130,13 +209,37 @@ class _Writer(Rewriter):
 
     def next(self, each: ByLane, b: Builder) -> None:
         """The tile that the next iteration begins with."""
-        carried = self.new[each.carried]
-        if each.factor is not None and each.product is not None:
-            factor = self.spread(self.new[each.factor], each, b)
-            carried = b.value(ct.MulF, carried, factor, types=[each.tile], **each.product.attributes)
-        more = self.new[each.fold.operands[0]]
-        made = b.value(type(each.op), carried, more, types=[each.tile], **each.op.attributes)
+        operands = [self.new[each.carried]]
+        if each.factor is not None:
+            operands.append(self.spread(self.new[each.factor], each, b))
+        if each.product is not None and each.product is not each.op:
+            operands = [b.value(ct.MulF, *operands, types=[each.tile], **each.product.attributes)]
+        more = self.inside(self.new[each.fold.operands[0]], each, b)
+        made = b.value(type(each.op), *operands, more, types=[each.tile], **each.op.attributes)
         self.new[each.op.results[0]] = made
+
+    def inside(self, value: Value, each: ByLane, b: Builder) -> Value:
+        """A tile, what each thread has of it folded."""
+        if not each.runs:
+            return value
+        kind, dim = cast(TileType, value.type), each.fold.dim
+        before, after, element = kind.shape[:dim], kind.shape[dim + 1 :], kind.element
+        parts = tuple(size for size, _ in each.runs)
+        apart = sorted(range(len(parts)), key=lambda k: each.runs[k][1])  # what lies in one thread comes last
+        order = [*range(dim), *(dim + k for k in apart), *range(dim + len(parts), len(kind.shape) + len(parts) - 1)]
+        steps = (*before, *parts, *after), (*before, *(parts[k] for k in apart), *after)
+        value = b.value(ct.Reshape, value, types=[TileType(steps[0], element)])
+        value = b.value(ct.Permute, value, types=[TileType(steps[1], element)], permutation=tuple(order))
+        inside = prod(size for size, own in each.runs if own)
+        crossing = each.tile.shape[dim]
+        value = b.value(ct.Reshape, value, types=[TileType((*before, crossing, inside, *after), element)])
+        return self.fold(value, dim + 1, each.tile, each.fold, b)
+
+    def fold(self, value: Value, dim: int, kind: TileType, like: ct.Reduce, b: Builder) -> Value:
+        """A tile folded as another fold does."""
+        attributes = {**like.attributes, "dim": dim}
+        return b.add(ct.Reduce, value, types=[kind], regions=[self.region(like.body)], segments=like.segments,
+                     **attributes).results[0]  # fmt: skip
 
     def spread(self, value: Value, each: ByLane, b: Builder) -> Value:
         """A value of the fold's shape, in every element that is folded into it."""
@@ -174,7 +277,5 @@ class _Writer(Rewriter):
     def behind(self, result: Value, each: ByLane, b: Builder) -> None:
         """The fold of what the loop leaves."""
         fold, kind = each.fold, result.type
-        made = b.add(type(fold), self.new[result], types=[value.type for value in fold.results],
-                     regions=[self.region(fold.body)], segments=fold.segments, **fold.attributes)  # fmt: skip
-        value = made.results[0]
+        value = self.fold(self.new[result], fold.dim, cast(TileType, fold.results[0].type), fold, b)
         self.new[result] = value if value.type == kind else b.value(ct.Reshape, value, types=[kind])

@@ -4,7 +4,8 @@
     for j: l = l + sum exp(x_j - m)
 The pairs (m, l) are a monoid with identity (-inf, 0), of which both loops compute the product; one pass over x is left.
 Where n is -inf, 0 is taken away in its place: x is -inf too, its exponential 0, and so is the factor of l, which is 0.
-Behind the loops all is as with two passes: of a row of nothing but -inf they leave NaN, which m - m gives again.
+Behind the loops all is as with two passes: of a row of nothing but -inf they leave NaN, which m - m gives again. Where
+ninf is permitted too, n is finite: neither is done.
 Source: Milakov and Gimelshein, Online normalizer calculation for softmax, arXiv 1805.02867.
 """
 
@@ -41,9 +42,18 @@ class Passes:
 
 def sums_online(entry: ct.Entry) -> ct.Entry:
     """The entry with such loops joined; the same one where it has none. Names, places and hints stay."""
+    return _joined(entry, finite=False)
+
+
+def finite_sums_online(entry: ct.Entry) -> ct.Entry:
+    """The same where no iteration ends with an infinite maximum: what masks leave out stands beside finite elements."""
+    return _joined(entry, finite=True)
+
+
+def _joined(entry: ct.Entry, finite: bool) -> ct.Entry:
     uses = Uses(entry)
     found = [passes for block in blocks(entry.body) for passes in pairs(block, uses)]
-    return _Writer(found).entry(entry) if found else entry
+    return _Writer(found, finite).entry(entry) if found else entry
 
 
 def blocks(region: Region) -> Iterator[Block]:
@@ -163,8 +173,9 @@ def alike(a: Value, b: Value, same: dict[Value, Value]) -> bool:
 class _Writer(Rewriter):
     """Operations anew, pairs of loops joined at the place of the second."""
 
-    def __init__(self, found: Sequence[Passes]):
+    def __init__(self, found: Sequence[Passes], finite: bool):
         super().__init__()
+        self.finite = finite
         self.joined: dict[Op, Passes] = {each.second: each for each in found}
         self.later: set[Op] = {op for each in found for op in (each.first, *each.between)}
 
@@ -186,7 +197,7 @@ class _Writer(Rewriter):
         inside = Builder(inner, second.location)
         self.operations(first.body.block.ops[:-1], inside)
         highest = self.new[first.body.block.ops[-1].operands[0]]
-        taken = self.taken(highest, inside)
+        taken = highest if self.finite else self.taken(highest, inside)
         self.bind(second.body.block.args, (counter, self.rescaled(total, before, taken, passes, inside)))
         self.new[first.results[0]] = taken
         for op in passes.between:
@@ -198,7 +209,8 @@ class _Writer(Rewriter):
         made = b.add(ct.For, *bounds, *(self.new[value] for value in values), types=[value.type for value in values],
                      regions=[Region([inner])], segments=(1, 1, 1, 2), **second.attributes)  # fmt: skip
         self.bind([first.results[0]], [made.results[0]])
-        self.new[second.results[0]] = self.as_two_passes(made.results[0], made.results[1], second, b)
+        total = made.results[1]
+        self.new[second.results[0]] = total if self.finite else self.as_two_passes(made.results[0], total, second, b)
         for op in passes.between:
             super().operation(op, b)
 

@@ -4,32 +4,48 @@ kernel, and cost decides (lowering/passes/candidates.py).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING
 
-from egraph.permissions import AFN, REASSOC, granted
+from egraph.permissions import AFN, NINF, REASSOC, granted
 from ir.dialects import cuda_tile as ct
 from lowering.atoms.forbidden import forbidden
 from lowering.atoms.names import LANES, ONLINE, SCALING
-from lowering.by_lane import exact_by_lane, sums_by_lane
-from lowering.online_sums import sums_online
+from lowering.by_lane import exact_by_lane, runs_of, sums_by_lane
+from lowering.online_sums import finite_sums_online, sums_online
 from lowering.scaled_products import scales_behind
+
+if TYPE_CHECKING:
+    from lowering.selection import Selection
 
 
 @dataclass(frozen=True)
 class Skeleton:
-    """`name`: what --forbid calls it; `needs`: permissions; `made`: gives an entry itself where it finds nothing."""
+    """`name`: what --forbid calls it; `needs`: permissions; `made`: gives an entry itself where it finds nothing;
+    `seen`: what it asks the entry's chosen program, its second argument.
+    """
 
     name: str
     needs: frozenset[int]
-    made: Callable[[ct.Entry], ct.Entry]
+    made: Callable[..., ct.Entry]
+    seen: Callable[[Selection], Hashable] | None = None
+
+    def instead(
+        self, entry: ct.Entry, found: Selection, once: Callable[[Hashable, Callable[[], ct.Entry]], ct.Entry]
+    ) -> ct.Entry:
+        """An entry, of which a program was found, done this way; made `once` for each entry and what was seen."""
+        asked = () if self.seen is None else (self.seen(found),)
+        return once((self, entry, *asked), partial(self.made, entry, *asked))
 
 
 SKELETONS = (
     Skeleton(SCALING, frozenset({REASSOC}), scales_behind),
+    Skeleton(ONLINE, frozenset({REASSOC, AFN, NINF}), finite_sums_online),
     Skeleton(ONLINE, frozenset({REASSOC, AFN}), sums_online),
-    Skeleton(LANES, frozenset(), exact_by_lane),
-    Skeleton(LANES, frozenset({REASSOC}), sums_by_lane),
+    Skeleton(LANES, frozenset(), exact_by_lane, runs_of),
+    Skeleton(LANES, frozenset({REASSOC}), sums_by_lane, runs_of),
 )
 """In the order in which they are tried, each on the cheapest kernel before it."""
 

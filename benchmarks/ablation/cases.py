@@ -40,6 +40,7 @@ COLUMNS = {
     "IEEE": (),
     "triton": ("triton",),
     "triton,reassoc,afn": ("triton", "reassoc", "afn"),
+    "triton,reassoc,afn,ninf": ("triton", "reassoc", "afn", "ninf"),
 }
 """Permissions by the title of their column."""
 

@@ -55,8 +55,12 @@ def compiled(cases: Sequence[Case], target: str, python: str) -> dict[str, Row]:
         }
 
 
-def cubins(cases: Sequence[Case], target: str, python: str, folder: Path) -> dict[str, dict[str, Path | str]]:
-    """The cubin of every case by every compiler that is there, in a folder, or why a compiler refuses."""
+def cubins(
+    cases: Sequence[Case], target: str, python: str, folder: Path, fast: Sequence[str] = ()
+) -> dict[str, dict[str, Path | str]]:
+    """The cubin of every case by every compiler that is there, in a folder, or why a compiler refuses; `fast`: what is
+    permitted to ours.
+    """
     rows: dict[str, dict[str, Path | str]] = {}
     program = tileiras.find(python)
     home = tileiras.cuda_home(folder / "cuda", program) if program is not None else None
@@ -64,7 +68,7 @@ def cubins(cases: Sequence[Case], target: str, python: str, folder: Path) -> dic
     for case in cases:
         bytecode, ours, theirs = (folder / f"{case.name}.{end}" for end in ("tileirbc", "ours.cubin", "tileiras.cubin"))
         bytecode.write_bytes(source(case, target))
-        row = rows[case.name] = {"ours": _ours(bytecode, target, ours)}
+        row = rows[case.name] = {"ours": _ours(bytecode, target, ours, fast)}
         if program is not None and home is not None:
             done = tileiras.run(program, home, target, bytecode, theirs)
             row["tileiras"] = theirs if done.code == 0 else done.stderr.strip().splitlines()[0]
@@ -86,13 +90,13 @@ def source(case: Case, target: str) -> bytes:
     return export(getattr(kernels, case.source), case.signature, target)
 
 
-def _ours(bytecode: Path, target: str, cubin: Path) -> Path | str:
+def _ours(bytecode: Path, target: str, cubin: Path, fast: Sequence[str]) -> Path | str:
     import tilesat
     from ir.core import TileError
     from runtime.ptxas import assemble
 
     try:
-        cubin.write_bytes(assemble(tilesat.compile(bytecode, target).ptx, target).binary)
+        cubin.write_bytes(assemble(tilesat.compile(bytecode, target, fast=fast).ptx, target).binary)
     except TileError as error:
         return error.message
     return cubin

@@ -1,7 +1,7 @@
 """Steady loops of attention and GEMM beside other people's best kernels: SASS instructions for equal work, by unit.
 
     python -m benchmarks.schedules [--target sm_80,sm_90a] [--only TEXT] [--peers PYTHON] [--packages PYTHON]
-        [--json OUT]
+        [--fast NAMES] [--json OUT]
 
 PYTHON of --peers has the extra `peers`, that of --packages flash-attn-4 and torch (benchmarks/schedules/packages.py).
 The steady loop is, of innermost loops with the most products a path, the shortest; its path is what `tilesat mca` takes
@@ -53,12 +53,14 @@ def main() -> None:
     parser.add_argument("--only", default="", metavar="TEXT", help="cases whose name holds TEXT")
     parser.add_argument("--peers", default=sys.executable, metavar="PYTHON")
     parser.add_argument("--packages", metavar="PYTHON", help="with flash-attn-4 and torch")
+    parser.add_argument("--fast", default="", metavar="NAME[,NAME]", help="what is permitted to ours")
     parser.add_argument("--json", type=Path)
     arguments = parser.parse_args()
     found: dict[str, dict[str, dict[str, Steady | str]]] = {}
+    fast = [name for name in arguments.fast.split(",") if name]
     for target in arguments.target.split(","):
         cases = [each for each in CASES if work_of(each) and arguments.only in each.name and target in each.targets]
-        found[target] = steady_loops(cases, target, arguments.peers, arguments.packages)
+        found[target] = steady_loops(cases, target, arguments.peers, arguments.packages, fast)
         print("\n".join(report(target, found[target])))
     if arguments.json is not None:
         arguments.json.write_text(json.dumps(found, indent=1, default=asdict) + "\n")
@@ -75,12 +77,12 @@ def work_of(case: Case) -> float:
 
 
 def steady_loops(
-    cases: Sequence[Case], target: str, python: str, packages: str | None
+    cases: Sequence[Case], target: str, python: str, packages: str | None, fast: Sequence[str]
 ) -> dict[str, dict[str, Steady | str]]:
     """The steady loop of each case by each compiler, or why it refuses."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        made = cubins(cases, target, python, folder)
+        made = cubins(cases, target, python, folder, fast)
         rows: dict[str, dict[str, Steady | str]] = {}
         for case in cases:
             row = dict(made[case.name])

@@ -168,9 +168,8 @@ def of_skeletons(entry: ct.Entry, steps: Sequence[Step], context: Context) -> li
     (fast,) = (step.options["fast"] for step in steps if step.work.name == "saturate")
     (forbid,) = (step.options["forbid"] for step in steps if step.work.name == "extract")
     for skeleton in permitted(fast, forbid):
-        before = best.entry
-        other = context.shared.once((skeleton, before), partial(skeleton.made, before))
-        if other is before:
+        other = skeleton.instead(best.entry, best.found, context.shared.once)
+        if other is best.entry:
             continue
         try:
             trial = whole(other, with_options(steps, "extract", below=best.most), context, skeleton.name)

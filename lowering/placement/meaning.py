@@ -30,7 +30,8 @@ from lowering.layouts.anchors import coalesced
 from lowering.layouts.elements import element_bytes
 from lowering.layouts.layout import LANE_BITS, Layout, LayoutError
 from lowering.layouts.shapes import permute, reduce_dim
-from lowering.placement import parts, values
+from lowering.layouts.shared import SharedLayout
+from lowering.placement import gathers, memory, parts, values, views
 from lowering.placement.oracle import LayoutOracle
 from lowering.placement.values import Held
 
@@ -38,7 +39,10 @@ PLACED_RULESETS = ("demand", "place", "isel")
 """The rulesets about layouts."""
 
 WARPS = (1, 2, 4)
-_WANTS = ("want", "offer", "has")
+_WANTS = ("want", "offer", "has", "at")
+_OF_ANY = (*_WANTS, *memory.PLACES, "instead", "ask_default", "taken")
+"""Relations that may be the only ones to speak of a value."""
+_MORE = (*memory.OF_LAYOUTS, *views.WIDTHS, "view_strides")
 _YIELDS = ("loop_init", "loop_yield", "branch_yield")
 _DEFAULTS = ("default_layout", "carry_default", "branch_default", "uniform_type")
 _LIST = List((Atom("cons", 0), Atom("first of a list", 0), Atom("rest of a list", 0)), 0, 0, 0)
@@ -53,6 +57,9 @@ _ANSWERS: dict[str, tuple[tuple[str, tuple[int, ...]], ...]] = {
     "gather_layout": (("ask_gather", (0,)),),
     "mma_choice": (("ask_mma", (0, 1, 2)),),
     "mmai_choice": (("ask_mmai", (0, 1, 2, 3, 4)),),
+    **memory.ANSWERS,
+    **gathers.ANSWERS,
+    **views.ANSWERS,
 }
 """Relations of answers: the questions that make their rows, with the columns that the question has of them."""
 
@@ -66,7 +73,13 @@ class PlacedWorld(World):
         super().__init__(rng, hints)
         self.warps = int(self.random.pick(WARPS))
         program: Any = SimpleNamespace(interner=self.interner, source={})
-        self.oracle = LayoutOracle(program, (self.warps,))
+        self.oracle = LayoutOracle(program, (self.warps,), boxed=bool(rng.spawn(1)[0].integers(2)))
+        self.loads: dict[tuple[Any, Any, int], Datum] = {}
+        self.views: dict[Any, views.Access] = {}
+        self.widths: dict[tuple[str, Any], int] = {}
+        self.cells: dict[int, Any] = {}  # of global memory, by address
+        self.runs: dict[tuple[str, int], int] = {}
+        self.padded = False  # is what a gather's mask leaves out anything but zero?
         self.leaves: dict[tuple[str, tuple[int, ...]], Datum] = {}
         self.kinds: dict[tuple[int, ...], TileType] = {}
 
@@ -80,6 +93,8 @@ class PlacedWorld(World):
         if self.random.chance(0.3):
             dim = int(self.random.rng.integers(len(type_.shape)))
             return self.oracle.layout_id(coalesced(type_.shape, dim, element_bytes(type_.element), self.warps))
+        if memory.has_fragments(type_) and self.random.chance(0.4):
+            return self.oracle.layout_id(memory.fragments(type_, self.warps))
         bits = type_.size.bit_length() - 1
         bases = [1 << int(k) for k in self.random.rng.permutation(bits)]
         for k in range(1, len(bases)):  # still one to one: each base keeps a bit of its own
@@ -93,6 +108,8 @@ class PlacedWorld(World):
         """Is it a layout of as many elements as the value has?"""
         if values.is_list(value):
             return values.fits_list(self, value, id_)
+        if value.data is None and value.type is None:
+            return True  # a missing operand is nowhere
         if id_ == 0:
             return not isinstance(value.type, TileType) or value.type.size == 1
         found = self.oracle.layouts[id_]
@@ -105,9 +122,36 @@ class PlacedWorld(World):
         if not self.fits(value, id_):
             raise Unsound(f"layout {id_} is not one of {value.type}")
         found = self.oracle.layouts[id_]
-        if id_ == 0 or not isinstance(found, Layout):
+        if id_ == 0 or value.type is None or not isinstance(found, Layout):
             return Held(value.type, value.data)
         return Held(value.type, np.asarray(value.data).reshape(-1)[found.element_map()], found)
+
+    def claim(self, target: List, value: int, contiguity: int | None) -> None:
+        """Facts about runs and views beside the others."""
+        if target.head in gathers.RUNS:
+            gathers.claim(self, target.head, target.items[1], value)
+        elif target.head in (*views.WIDTHS, views.DIVISOR):
+            views.claim(self, target.head, target.items[1], value)
+        else:
+            super().claim(target, value, contiguity)
+
+    def any_integer_tile(self) -> Datum:
+        """Pointers too."""
+        if self.random.chance(0.3):
+            return gathers.pointers(self, self.tile_type(memory.tile(self)))
+        return super().any_integer_tile()
+
+    def renamed(self, before: Datum, after: Datum) -> None:
+        """A numbered value that is what a gather gives."""
+        for key, value in self.leaves.items():
+            if value is before:
+                self.leaves[key] = after
+
+    def located(self, value: Datum, id_: int) -> Datum:
+        """The value in a layout of registers or of shared memory."""
+        if isinstance(self.oracle.layouts[id_], SharedLayout):
+            return memory.stored(self, value, id_)
+        return self.held(value, id_)
 
     def gathered(self, held: Held, layout: Layout) -> Array:
         """The elements in order, from where a layout says that they lie; its replicas must agree."""
@@ -136,6 +180,15 @@ class PlacedWorld(World):
             self.instead(*arguments)
         elif head == "tiles":
             self.require(values.is_list(self.datum(arguments[0])))
+        elif head == "taken":
+            self.datum(arguments[0])
+        elif head in views.RELATIONS:
+            views.relation(self, head, arguments)
+        elif head == "gathered":
+            gathers.gathered(self, arguments)
+        elif head in (*memory.PLACES, *memory.NUMBERED, "loaded"):
+            self.require(not (self.padded and head in ("r.runs", "gather_staged")))
+            memory.relation(self, head, arguments)
         elif head == "ask_default":
             self._bind(arguments[1], self.interner.types.id(self.tile_type(self.datum(arguments[0]))))
         elif head == "r.tied":
@@ -197,11 +250,17 @@ class PlacedWorld(World):
     def any_row(self, fact: List) -> bool:
         """A value that only want, offer or has speak of is any tile."""
         about = fact.items[1]
-        if fact.head in (*_WANTS, "instead", "ask_default") and isinstance(about, Atom) and self.is_free(about):
-            self.env[about.text] = self.any_tile()
+        if fact.head in _OF_ANY and isinstance(about, Atom) and self.is_free(about):
+            self.env[about.text] = memory.tile(self) if fact.head in memory.PLACES else self.any_tile()
             return True
         if fact.head == "elementwise_operand" and isinstance(of := fact.items[2], Atom) and self.is_free(of):
             self.env[of.text] = self.any_tile()
+            return True
+        if fact.head in (*views.WIDTHS, "view_strides") and isinstance(about, Atom) and self.is_free(about):
+            self.env[about.text] = views.opaque(self)
+            return True
+        if fact.head in memory.OF_LAYOUTS and isinstance(at := fact.items[3], Atom) and self.is_free(at):
+            self.env[at.text] = self.layout(Datum(self.type_at(about), None))
             return True
         if fact.head == "tiles" and isinstance(about, Atom) and self.is_free(about):
             self.env[about.text] = values.tile_list(self, _LIST)
@@ -211,12 +270,19 @@ class PlacedWorld(World):
     @staticmethod
     def is_relation(head: str) -> bool:
         """Layout relations count too."""
-        return head in (*_WANTS, "instead", "tiles", "ask_default", "elementwise_operand") or World.is_relation(head)
+        return head in (*_OF_ANY, *_MORE, "tiles", "elementwise_operand") or World.is_relation(head)
 
     def assertion(self, action: List) -> None:
         """A layout that is wanted, offered or had must be one of the value's size; a question claims nothing."""
         if action.head in _WANTS:
             if not self.fits(self.datum(action.items[1]), self.integer(action.items[2])):
+                raise Unsound(f"({action.head} ...) names a layout of another size")
+        elif action.head == "taken":
+            self.datum(action.items[1])
+        elif action.head in views.RELATIONS:
+            views.assertion(self, action.head, action.items[1:])
+        elif action.head in memory.PLACES:
+            if not memory.fits(self, self.datum(action.items[1]), self.integer(action.items[2])):
                 raise Unsound(f"({action.head} ...) names a layout of another size")
         elif action.head == "tiles":
             if not values.is_list(self.datum(action.items[1])):
@@ -234,6 +300,9 @@ class PlacedWorld(World):
         if isinstance(form, List) and form.head in _LEAVES:
             return self.leaf(form.head, form.items[1:])
         if isinstance(form, List) and form.head in values.OF_KERNELS:
+            fresh = all(isinstance(each, Atom) and self.is_free(each) for each in form.items[1:])
+            if fresh and form.head == "make_tensor_view":
+                return views.tensor(self, form)
             return values.made(self, form)
         if isinstance(form, List) and form.head in ("cons", "nil"):
             return values.tile_list(self, form)
@@ -303,8 +372,14 @@ class PlacedWorld(World):
     def evaluate(self, form: Sexpr) -> Bound:
         """Placed terms beside the others."""
         if isinstance(form, List):
+            if form.head in gathers.RUNS:
+                return gathers.run(self, form.head, form.items[1])
+            if form.head in views.WIDTHS:
+                return views.width(self, form.head, form.items[1])
+            if form.head == views.DIVISOR:
+                return views.divisor(self, form.items[1])
             if form.head in ("at", "nat"):
-                return self.held(self.datum(form.items[1]), self.integer(form.items[2]))
+                return self.located(self.datum(form.items[1]), self.integer(form.items[2]))
             if form.head.removeprefix("p.") in values.OF_KERNELS and form.head.startswith("p."):
                 return values.placed(self, form.head.removeprefix("p."), form.items[1:])
             if form.head in _OPERATIONS:
@@ -468,7 +543,7 @@ def _greatest(data: Array, dim: int) -> Array:
     return np.take_along_axis(data, at, dim).squeeze(dim)
 
 
-_OPERATIONS: dict[str, Callable[[PlacedWorld, Sequence[Sexpr]], Held]] = {
+_OPERATIONS: dict[str, Callable[[PlacedWorld, Sequence[Sexpr]], Held | memory.Stored]] = {
     "own": _renamed,
     "cvt": _converted,
     "p.assume": _renamed,
@@ -482,6 +557,14 @@ _OPERATIONS: dict[str, Callable[[PlacedWorld, Sequence[Sexpr]], Held]] = {
     "p.mmai": _multiplied_integers,
     "p.reduce": _reduced,
     "p.instead": _renamed,
+    "p.copy": memory.copied,
+    "p.load_ptr": gathers.loaded,
+    "p.gather_copy": gathers.copied,
+    "p.load_view": memory.gotten,
+    "p.shared_read": memory.read,
+    "p.hold": memory.written,
+    "p.permute_shared": memory.permuted,
+    "p.reshape_shared": memory.reshaped,
     "p.extract": parts.extracted,
     "p.extract_shared": parts.extracted_shared,
     "p.insert": parts.inserted,

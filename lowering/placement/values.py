@@ -65,14 +65,14 @@ def made(world: PlacedWorld, form: List) -> Datum:
             named = name in ("ty", "type")
             world.env[item.text] = _type_id(world) if named else int(world.random.rng.integers(4))
     operands = [world.datum(item).data for item in form.items[1:split]]
-    return _known(form.head, operands, [world.integer(item) for item in form.items[split:]])
+    return known(form.head, operands, [world.integer(item) for item in form.items[split:]])
 
 
 def placed(world: PlacedWorld, head: str, items: Sequence[Sexpr]) -> Held:
     """The same term of placed operands, which every thread holds whole."""
     count = len(by_name()[head].operands)
     operands = [world.placed(item).data for item in items[:count]]
-    found = _known(head, operands, [world.integer(item) for item in items[count:]])
+    found = known(head, operands, [world.integer(item) for item in items[count:]])
     return Held(found.type, found.data)
 
 
@@ -82,7 +82,8 @@ def projected(world: PlacedWorld, items: Sequence[Sexpr]) -> Held:
     return found if isinstance(found, Held) else Held(found.type, found.data)
 
 
-def _known(head: str, operands: Sequence[Any], columns: Sequence[int]) -> Datum:
+def known(head: str, operands: Sequence[Any], columns: Sequence[int]) -> Datum:
+    """A term that is known by its name, its operands and columns."""
     key = (head, *map(_key, operands), *columns)
     several = by_name()[head].results != 1
     return Datum(None, tuple([_scalar((*key, k)) for k in range(_RESULTS)])) if several else _scalar(key)

@@ -70,10 +70,15 @@ def test_a_whole_kernel_is_put_aside_far_from_its_bound_only_where_there_are_sli
         return best
 
     def once(key: tuple[object, object], make: object) -> object:
-        """Its slices; the kernel itself, where it is asked for with other loops."""
-        return slices if key[0] == "slices" else key[1]
+        """Its slices."""
+        assert key[0] == "slices"
+        return slices
+
+    def permitted(fast: object, forbid: object) -> tuple[()]:
+        return ()
 
     monkeypatch.setattr(candidates, "attempt", attempt)
+    monkeypatch.setattr(candidates, "permitted", permitted)
     monkeypatch.setattr(candidates, "soonest", soonest)
 
     def count(**counts: int) -> None:
@@ -95,8 +100,12 @@ def test_kernels_with_other_loops_are_counted_as_programs(
     def whole(entry: str, steps: Sequence[Step], context: object, name: str) -> Trial:
         return found[entry]
 
+    def instead(entry: str, chosen: object, once: object) -> str:
+        assert (entry, chosen) == ("whole", found["whole"].found)
+        return "other"
+
     def permitted(fast: object, forbid: object) -> list[object]:
-        return [SimpleNamespace(name="loop.other", made={"whole": "other"}.get)]
+        return [SimpleNamespace(name="loop.other", instead=instead)]
 
     def once(key: object, make: Any) -> object:
         return make()

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 import tilesat
-from egraph.permissions import AFN, REASSOC
+from egraph.permissions import AFN, NINF, REASSOC
 from ir.core import TileError
 from ir.dialects import cuda_tile as ct
 from lowering.by_lane import exact_by_lane, sums_by_lane
-from lowering.online_sums import sums_online
+from lowering.online_sums import finite_sums_online, sums_online
 from lowering.scaled_products import scales_behind
 from lowering.skeletons import SKELETONS, permitted
 from tests.programs.program import Program, check, random
@@ -195,6 +195,30 @@ def test_sums_online_agree_with_three_passes(power: str, target: str) -> None:
     assert loops == [2, 3]
 
 
+def finite_rows() -> list[Any]:
+    """Rows of finite elements, some with a masked tail, one of which has a last tile that is masked out whole."""
+    x, z, y, width = rows()
+    x[:] = random((ROWS_OF, WIDTH), "f32", 7, 4.0)
+    x[1, WIDTH - 5 :], x[2, -TILE:], x[3, 1:] = -np.inf, -np.inf, -np.inf
+    x[3, ::TILE] = 1.0
+    return [x, z, y, width]
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("power", ["exp", "exp2"])
+def test_sums_online_of_finite_maxima_have_no_guard(power: str, target: str) -> None:
+    def numpy_says(x: Any, z: Any, y: Any, n: int) -> dict[int, Any]:
+        wide = x.astype(np.float64)
+        made = getattr(np, power)(wide - wide.max(1, keepdims=True))
+        return {2: made / made.sum(1, keepdims=True)}
+
+    text = softmax(power)
+    program = Program(power, lambda: text, finite_rows, (ROWS_OF,), numpy_says, 1e-5)
+    fast = ("reassoc", "afn", "contract")
+    plain = check(program, target, fast=(*fast, "ninf"))
+    assert plain.cost < tilesat.compile(text, target, fast=fast).cost
+
+
 def test_sums_online_of_no_elements() -> None:
     """A row without a tile: nothing is stored, and nothing divides by what no loop has found."""
     kernel = tilesat.compile(softmax(), "sm_80", fast=("reassoc", "afn"))
@@ -215,6 +239,7 @@ APART = {
 def test_passes_stay_apart(what: str) -> None:
     entry = entry_of(softmax(**APART[what]))
     assert sums_online(entry) is entry
+    assert finite_sums_online(entry) is entry
     joined = entry_of(softmax())
     assert sums_online(joined) is not joined
 
@@ -226,7 +251,8 @@ def test_skeletons_need_their_permissions() -> None:
     assert [each.made for each in permitted(("reassoc", "afn"), ("loop.scale", "loop.lanes"))] == [sums_online]
     assert list(permitted((), ("loop",))) == []
     assert [(each.made, each.needs) for each in SKELETONS if each.needs] == [
-        (scales_behind, {REASSOC}), (sums_online, {REASSOC, AFN}), (sums_by_lane, {REASSOC})
+        (scales_behind, {REASSOC}), (finite_sums_online, {REASSOC, AFN, NINF}), (sums_online, {REASSOC, AFN}),
+        (sums_by_lane, {REASSOC}),
     ]  # fmt: skip
     with pytest.raises(TileError, match=r"no atom has a name that starts with 'loop\.scaled'"):
         tilesat.compile(gemm(), forbid=("loop.scaled",))

@@ -1,0 +1,169 @@
+"""Meanings of loads through pointers: an element is what lies at its address where its mask lets it, else a given one.
+
+Addresses are drawn in groups that are consecutive and aligned, as gathers of rows have them. A vector is loaded where a
+thread holds it as a whole, its addresses are consecutive and aligned to its bytes, and one bit of the mask decides.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+
+from egraph.sexpr import Atom, Sexpr
+from egraph.soundness import meaning
+from egraph.soundness.draw import Array
+from egraph.soundness.model import Datum, Unsound
+from ir.types import I1, FloatType, IntType, PointerType, TileType
+from lowering.layouts.elements import element_bytes
+from lowering.layouts.layout import Layout
+from lowering.placement import memory
+from lowering.placement.values import Held
+
+if TYPE_CHECKING:
+    from lowering.placement.meaning import PlacedWorld
+
+RUNS = ("pointer_run", "mask_run")
+"""Facts of pointers and masks: elements along the last dimension that one access takes."""
+ANSWERS: dict[str, tuple[tuple[str, tuple[int, ...]], ...]] = {
+    "gather_run": (("ask_gather_run", (0, 1)),),
+    "runs_read": (("ask_runs", (0, 1)),),
+}
+_ANY = 1 << 30  # without a mask all of a tile is one run
+_GROUPS = (1, 2, 4, 8, 8)
+_SPACE = 1 << 12
+"""Addresses are below this times the bytes of a group."""
+
+
+def pointers(world: PlacedWorld, type_: TileType) -> Datum:
+    """Pointers to elements of a type: groups of consecutive ones, aligned or not."""
+    size, shape = element_bytes(type_.element), type_.shape
+    group = min(world.random.pick(_GROUPS), shape[-1])
+    firsts = world.random.rng.integers(0, _SPACE, (*shape[:-1], shape[-1] // group, 1)) * group
+    firsts += int(world.random.chance(0.2))
+    found = np.asarray((firsts + np.arange(group)) * size, np.int64).reshape(shape)
+    return Datum(TileType(shape, PointerType(cast(IntType | FloatType, type_.element))), found)
+
+
+def mask(world: PlacedWorld, shape: tuple[int, ...]) -> Datum:
+    """None, or one of groups along the last dimension."""
+    if world.random.chance(0.3):
+        return Datum(None, None)
+    group = min(world.random.pick(_GROUPS), shape[-1])
+    bits = world.random.rng.integers(0, 2, (*shape[:-1], shape[-1] // group, 1))
+    return Datum(TileType(shape, I1), np.repeat(bits, group, -1).reshape(shape).astype(np.bool_))
+
+
+def gathered(world: PlacedWorld, arguments: Sequence[Sexpr]) -> None:
+    """A value that a gather gives: it is drawn, or made of its number's type; zeros stand where r.runs speaks of it."""
+    value, names = arguments[0], [cast(Atom, each).text for each in arguments]
+    known = None if isinstance(value, Atom) and world.is_free(value) else world.datum(value)
+    type_ = world.tile_type(memory.tile(world) if known is None else known)
+    world.require(bool(type_.shape) and isinstance(type_.element, IntType | FloatType) and type_.element.width >= 8)
+    addresses, allowed = pointers(world, type_), mask(world, type_.shape)
+    zeros = world.random.chance(0.5)
+    other = Datum(type_, np.zeros_like(world.random.tile(type_)) if zeros else world.random.tile(type_))
+    if allowed.data is None:
+        other = Datum(None, None)
+    number = int(world.random.rng.integers(4))
+    made = Datum(type_, _taken(world, addresses.data, allowed.data, other.data, type_))
+    world.env.update(zip(names, (made, addresses, allowed, other, number, world.interner.types.id(type_)), strict=True))
+    if known is not None:  # the value of a number: the same under that name
+        world.renamed(known, made)
+    world.padded = allowed.data is not None and not zeros
+
+
+def run(world: PlacedWorld, head: str, form: Sexpr) -> int:
+    """A fact about runs: as strong as it is true, or weaker; the same each time it is asked."""
+    value = world.datum(form)
+    key = head, id(value)
+    if key not in world.runs:
+        sizes = [_ANY] if value.data is None else [1 << k for k in range(world.tile_type(value).shape[-1].bit_length())]
+        true = max(n for n in sizes if is_run(head, value, n))
+        world.runs[key] = max(1, true >> int(world.random.rng.integers(3)) * world.random.chance(0.3))
+    return world.runs[key]
+
+
+def is_run(head: str, value: Datum, count: int) -> bool:
+    """Do pointers, or a mask, come in such runs?"""
+    if count <= 1 or value.data is None:
+        return True
+    type_, data = cast(TileType, value.type), value.data
+    dim = len(type_.shape) - 1
+    if type_.shape[dim] % count:
+        return False
+    if head == "mask_run":
+        return meaning.constant(data, dim, count)
+    size = element_bytes(cast(PointerType, type_.element).pointee)
+    return meaning.contiguous(data, type_, dim, count) and meaning.aligned(data, dim, count, count * size)
+
+
+def claim(world: PlacedWorld, head: str, form: Sexpr, count: int) -> None:
+    """Test a fact about runs that a rule sets."""
+    if not is_run(head, world.datum(form), count):
+        raise Unsound(f"({head} ...) is not {count}")
+
+
+def _taken(world: PlacedWorld, addresses: Array, allowed: Array | None, other: Array | None, type_: TileType) -> Array:
+    """What lies at addresses, where it is allowed."""
+    flat = meaning.integers(addresses).reshape(-1)
+    found = np.array(world.random.tile(type_)).reshape(-1)
+    for k, address in enumerate(flat):
+        found[k] = world.cells.setdefault(int(address), found[k])
+    found = found.reshape(np.shape(addresses))
+    return found if allowed is None or other is None else np.where(allowed, found, other)
+
+
+def _vectors(world: PlacedWorld, layout: Layout, shape: tuple[int, ...], count: int) -> None:
+    """Raise Unsound where some thread does not hold vectors of so many elements along the last dimension as a whole."""
+    for row in layout.element_map():
+        held = set(map(int, row))
+        if any(first + k not in held for first in {each // count * count for each in held} for k in range(count)):
+            raise Unsound(f"a thread does not hold {count} elements of a vector")
+    if shape[-1] % count:
+        raise Unsound(f"vectors of {count} elements in rows of {shape[-1]}")
+
+
+def _runs(
+    addresses: Held, allowed: Held, layout: Layout, shape: tuple[int, ...], count: int, world: PlacedWorld
+) -> None:
+    """Raise Unsound where an access of so many elements takes what does not lie together, or part of a mask."""
+    for head, held in zip(RUNS, (addresses, allowed), strict=True):
+        if held.data is None:
+            continue
+        whole = world.gathered(held, layout).reshape(shape)
+        if not is_run(head, Datum(held.type, whole), count):
+            raise Unsound(f"{count} elements of one access are no run ({head})")
+
+
+def loaded(world: PlacedWorld, items: Sequence[Sexpr]) -> Held:
+    """A gather of registers: each thread loads what it holds the pointers of."""
+    addresses, allowed, other = (world.placed(item) for item in items[:3])
+    type_, layout, count = (
+        world.type_at(items[4]),
+        world.oracle.layout(world.integer(items[5])),
+        world.integer(items[6]),
+    )
+    _vectors(world, layout, type_.shape, count)
+    _runs(addresses, allowed, layout, type_.shape, count, world)
+    parts = [None if held.data is None else world.gathered(held, layout) for held in (addresses, allowed, other)]
+    found = _taken(world, cast(Any, parts[0]), parts[1], parts[2], TileType((layout.size,), type_.element))
+    return Held(type_, found[layout.element_map()], layout)
+
+
+def copied(world: PlacedWorld, items: Sequence[Sexpr]) -> memory.Stored:
+    """The same copied to shared memory, zeros where the mask leaves elements out."""
+    addresses, allowed = (world.placed(item) for item in items[:2])
+    type_, layout, shared = (
+        world.type_at(items[3]),
+        world.oracle.layout(world.integer(items[4])),
+        world.integer(items[5]),
+    )
+    count = world.integer(items[6])
+    _vectors(world, layout, type_.shape, count)
+    _runs(addresses, allowed, layout, type_.shape, count, world)
+    first, second = (None if held.data is None else world.gathered(held, layout) for held in (addresses, allowed))
+    flat = TileType((layout.size,), type_.element)
+    zeros = np.zeros_like(world.random.tile(flat))
+    return memory.stored(world, Datum(type_, _taken(world, cast(Any, first), second, zeros, flat)), shared)

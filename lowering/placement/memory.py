@@ -1,0 +1,248 @@
+"""Meanings of tiles in shared memory, and of loads through views: which offset of a buffer holds which element.
+
+A value in a shared layout is its elements in the order of their offsets. What a view and an index name in global memory
+is any tile, the same for all that read it there. An access of more bytes than are aligned there, or inside (`views`),
+is an error, and so is an instruction that cannot move a tile between two layouts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+
+from egraph.sexpr import Atom, Sexpr
+from egraph.soundness.model import Datum, NotCovered, Unsound
+from ir.types import F16, F32, I8, I32, FloatType, IntType, PartitionViewType, TensorViewType, TileType
+from lowering.layouts.access import ldmatrix
+from lowering.layouts.elements import element_bytes
+from lowering.layouts.layout import Layout, LayoutError
+from lowering.layouts.shared import SWIZZLE_BITS, SharedLayout, swizzled
+from lowering.placement import views
+from lowering.placement.values import Held
+
+if TYPE_CHECKING:
+    from lowering.placement.meaning import PlacedWorld
+
+PLACES = ("want_shared", "staged", "boxed", "ahead", "gather_staged")
+"""Relations of a value and a shared layout."""
+NUMBERED = ("r.ahead", "r.held", "r.runs")
+"""Relations of the numbers of values: what is worth doing with these, which is no claim."""
+ANSWERS: dict[str, tuple[tuple[str, tuple[int, ...]], ...]] = {
+    "run_bytes": (("ask_run", (0, 1, 2)),),
+    "shared_read": (("ask_shared", (0, 1, 2)),),
+    "boxed_read": (("ask_boxed", (0, 1, 2)),),
+    "ahead_read": (("ask_boxed", (0, 1, 2)),),
+    "hold_layout": (("ask_hold", (0, 1, 2)),),
+    "permute_shared": (("ask_permute_shared", (0, 1, 3)),),
+}
+"""Relations of answers, as in `meaning`."""
+OF_LAYOUTS = ("boxed_read", "ahead_read")
+"""Of these, those whose layout of registers rules do not ask to be wanted."""
+MATRICES = ("ldmatrix", "stmatrix")
+_REGISTERS, _THREADS, _BOX = 0, 1, 2
+"""Kinds of copies to shared memory: through registers, by cp.async, by the tensor memory accelerator."""
+_THREAD_BYTES = (4, 8, 16)
+"""What cp.async copies. Source: PTX ISA, cp.async."""
+_BOX_BYTES = 16
+"""To which arrays and rows of tensor copies are aligned. Source: cuTensorMapEncodeTiled."""
+_SHAPES = ((16, 64), (64, 16), (32, 32), (4, 8), (2, 16, 32))
+_ELEMENTS = (F16, F16, F32, I8, I32)
+
+
+@dataclass(frozen=True, eq=False)
+class Stored(Datum):
+    """A value in shared memory: `data` by offset."""
+
+    layout: SharedLayout | None = None
+
+
+def tile(world: PlacedWorld) -> Datum:
+    """A tile that a copy could move."""
+    type_ = TileType(_SHAPES[int(world.random.rng.integers(len(_SHAPES)))], world.random.pick(_ELEMENTS))
+    return Datum(type_, world.random.tile(type_))
+
+
+def has_fragments(type_: TileType) -> bool:
+    """Is a tile one of matrices of 8 x 8?"""
+    return len(type_.shape) == 2 and min(type_.shape) >= 8
+
+
+def fragments(type_: TileType, warps: int) -> Layout:
+    """A tile of matrices of 8 x 8, a row of which four lanes hold. Source: PTX ISA, ldmatrix."""
+    _, columns = type_.shape
+    lanes = (2, 4, columns, 2 * columns, 4 * columns)
+    bits = type_.size.bit_length() - 1
+    bases = [1 << k for k in range(bits) if 1 << k not in lanes]
+    apart = [bases.pop() if len(bases) > 1 else 0 for _ in range(warps.bit_length() - 1)]
+    return Layout(tuple(bases), lanes, tuple(apart), bits)
+
+
+def layout_for(world: PlacedWorld, value: Datum) -> int:
+    """Any shared layout of a value."""
+    type_ = _moved(world, value)
+    size, bits = element_bytes(type_.element), type_.size.bit_length() - 1
+    if type_.shape and world.random.chance(0.7):
+        try:
+            return world.oracle.layout_id(swizzled(type_.shape, None, size, world.random.pick(tuple(SWIZZLE_BITS))))
+        except LayoutError:
+            pass
+    bases = tuple(1 << int(k) for k in world.random.rng.permutation(bits))
+    return world.oracle.layout_id(SharedLayout(bases, bits, size))
+
+
+def fits(world: PlacedWorld, value: Datum, id_: int) -> bool:
+    """Is it a shared layout of as many elements of as many bytes as the value has?"""
+    type_, found = value.type, world.oracle.layouts[id_]
+    if not isinstance(type_, TileType) or not isinstance(found, SharedLayout):
+        return False
+    return 1 << found.bits == type_.size and found.element_bytes == element_bytes(type_.element)
+
+
+def stored(world: PlacedWorld, value: Datum, id_: int) -> Stored:
+    """A value in a shared layout."""
+    if not fits(world, value, id_):
+        raise Unsound(f"layout {id_} is not one of {value.type} in shared memory")
+    return _image(value.type, np.asarray(value.data).reshape(-1), world.oracle.shared(id_))
+
+
+def relation(world: PlacedWorld, head: str, arguments: Sequence[Sexpr]) -> None:
+    """Match a relation about memory."""
+    if head in PLACES:
+        value, at = world.datum(arguments[0]), arguments[1]
+        if isinstance(at, Atom) and world.is_free(at):
+            world.env[at.text] = layout_for(world, value)
+        world.require(fits(world, value, world.integer(at)))
+    elif head == "loaded":
+        loaded(world, arguments)
+    else:
+        world.integer(arguments[0])
+
+
+def loaded(world: PlacedWorld, arguments: Sequence[Sexpr]) -> None:
+    """A value that a load through a view gives; its view and index are new."""
+    if isinstance(arguments[0], Atom) and world.is_free(arguments[0]):
+        world.env[arguments[0].text] = tile(world)
+    value = world.datum(arguments[0])
+    type_ = _moved(world, value)
+    world.require(bool(type_.shape))
+    names = [cast(Atom, each).text for each in arguments[1:]]
+    number = len(world.loads)
+    view, index = ("view", number), ("index", number)
+    unit = len(type_.shape) - 1 if world.random.chance(0.7) else int(world.random.rng.integers(len(type_.shape)))
+    strides = tuple(1 if d == unit else None for d in range(len(type_.shape)))
+    array = TensorViewType((None,) * len(strides), cast(IntType | FloatType, type_.element), strides)
+    seen = PartitionViewType(type_.shape, array, tuple(range(len(strides))), "zero")
+    ids = world.interner.types.id(type_), world.interner.types.id(seen)
+    for name, found in zip(names, (Datum(None, view), Datum(None, index), number, *ids), strict=True):
+        world.env[name] = found
+    world.loads[view, index, number] = value
+    world.views[view] = views.drawn(world, element_bytes(type_.element))
+
+
+def _moved(world: PlacedWorld, value: Datum) -> TileType:
+    """The type of a tile of several elements that are whole bytes."""
+    type_ = world.tile_type(value)
+    world.require(type_.size > 1)
+    world.require(isinstance(type_.element, IntType | FloatType) and type_.element.width >= 8)
+    return type_
+
+
+def _image(type_: Any, elements: Any, layout: SharedLayout) -> Stored:
+    """Elements in order, written to their offsets."""
+    data = np.empty_like(elements)
+    data[layout.offset_map()] = elements
+    return Stored(type_, data, layout)
+
+
+def _operand(world: PlacedWorld, form: Sexpr) -> Stored:
+    """An operand in shared memory."""
+    found = world.evaluate(form)
+    if not isinstance(found, Stored):
+        raise NotCovered("an operand that is not in shared memory")
+    return found
+
+
+def _instruction(world: PlacedWorld, form: Sexpr, layout: Layout, shared: SharedLayout) -> None:
+    """The instruction that moves a tile: that of matrices does so between some layouts only."""
+    name = world.interner.attributes[world.integer(form)]
+    if name in MATRICES and ldmatrix(layout, shared) is None:
+        raise Unsound(f"{name} does not move this tile between these layouts")
+
+
+# --- placed operations
+
+
+def copied(world: PlacedWorld, items: Sequence[Sexpr]) -> Stored:
+    """What a view and an index name, copied by `a` bytes at a time, `b` of which are inside of the array or outside."""
+    view, index = (world.placed(item).data for item in items[:2])
+    number, shared, a, b, kind = (world.integer(items[k]) for k in (2, 5, 6, 7, 8))
+    access = world.views[view]
+    if a > access.aligned or b > access.inside or (kind == _REGISTERS and a > access.inside):
+        raise Unsound(f"a copy of {a} bytes, {b} of them at a time inside, where {access}")
+    if (kind == _THREADS and a not in _THREAD_BYTES) or (kind == _BOX and a != _BOX_BYTES):
+        raise Unsound(f"no copy of kind {kind} moves {a} bytes")
+    return stored(world, _found(world, view, index, number, items[3]), shared)
+
+
+def gotten(world: PlacedWorld, items: Sequence[Sexpr]) -> Held:
+    """The same loaded to registers, by vectors that a thread holds as a whole."""
+    view, index = (world.placed(item).data for item in items[:2])
+    number, seen, id_, nbytes = (world.integer(items[k]) for k in (2, 4, 5, 6))
+    value = _found(world, view, index, number, items[3])
+    type_, kind = world.tile_type(value), cast(PartitionViewType, world.interner.types[seen])
+    count = nbytes // element_bytes(type_.element)
+    if nbytes > world.views[view].inside or count < 1:
+        raise Unsound(f"a load of {nbytes} bytes where {world.views[view]}")
+    places = np.unravel_index(world.oracle.layout(id_).element_map(), type_.shape)
+    along = kind.view.strides.index(1)
+    for thread in range(len(places[0])):
+        held = {tuple(int(p[thread, r]) for p in places) for r in range(places[0].shape[1])}
+        for place in held:
+            first = place[along] // count * count
+            if any((*place[:along], first + k, *place[along + 1 :]) not in held for k in range(count)):
+                raise Unsound(f"a thread does not hold {count} elements of a vector")
+    return world.held(value, id_)
+
+
+def _found(world: PlacedWorld, view: Any, index: Any, number: int, ty: Sexpr) -> Datum:
+    """The tile that is loaded there."""
+    value = world.loads.get((view, index, number))
+    if value is None or value.type != world.type_at(ty):
+        raise Unsound("another view, index or type than that of the load")
+    return value
+
+
+def read(world: PlacedWorld, items: Sequence[Sexpr]) -> Held:
+    """From shared memory to registers."""
+    source, layout = _operand(world, items[0]), world.oracle.layout(world.integer(items[3]))
+    shared = cast(SharedLayout, source.layout)
+    if source.type != world.type_at(items[1]) or layout.size != np.size(source.data):
+        raise Unsound("a tile is read as one of another type")
+    _instruction(world, items[2], layout, shared)
+    return Held(source.type, np.asarray(source.data)[shared.offset_map()][layout.element_map()], layout)
+
+
+def written(world: PlacedWorld, items: Sequence[Sexpr]) -> Stored:
+    """From registers to shared memory."""
+    source, shared = world.placed(items[0]), world.oracle.shared(world.integer(items[2]))
+    if source.layout is None or source.type != world.type_at(items[1]):
+        raise Unsound("a tile is written as one of another type, or from no layout")
+    _instruction(world, items[3], source.layout, shared)
+    return _image(source.type, world.gathered(source, source.layout), shared)
+
+
+def permuted(world: PlacedWorld, items: Sequence[Sexpr]) -> Stored:
+    """The same bytes as a tile of other dimensions."""
+    source = _operand(world, items[0])
+    order: tuple[int, ...] = world.interner.attributes[world.integer(items[1])]
+    shared = cast(SharedLayout, source.layout).permute(cast(TileType, source.type).shape, order)
+    return Stored(world.type_at(items[2]), source.data, shared)
+
+
+def reshaped(world: PlacedWorld, items: Sequence[Sexpr]) -> Stored:
+    """The same bytes as a tile of another shape."""
+    source = _operand(world, items[0])
+    return Stored(world.type_at(items[1]), source.data, source.layout)
