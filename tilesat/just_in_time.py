@@ -13,7 +13,7 @@ and addresses, constants. A program in text takes what its entry takes, and is c
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from functools import partial
 from threading import Lock
 from typing import TYPE_CHECKING, Any
@@ -49,7 +49,7 @@ class Jit:
         """A function that launches over `grid` tile blocks, compiling where it must; it takes what the kernel's Python
         function takes, in order or by name. Raises what `Kernel.run` and `tilesat.compile` do.
         """
-        return partial(self._called, grid)
+        return lambda *args, **named: self.launch(grid, args, named)
 
     def kernel(self, *args: Any, **named: Any) -> Kernel:
         """The kernel for such arguments, which are not written: to look at its PTX, cost and report."""
@@ -80,7 +80,11 @@ class Jit:
                 self.kernels[key] = made()
             return self.kernels[key]
 
-    def _called(self, grid: int | Sequence[int], *args: Any, **named: Any) -> Report | None:
+    def launch(
+        self, grid: int | Sequence[int], args: Sequence[Any], named: Mapping[str, Any],
+        output: Callable[[str, str], object] | None = None,
+    ) -> Report | None:  # fmt: skip
+        """As `self[grid](*args, **named)`; `output` as in `Kernel.launched`."""
         from tilesat.grid import as_grid
         from tilesat.launching import only_traced, place_of, prepared
 
@@ -89,7 +93,7 @@ class Jit:
         blocks, on = as_grid(grid), self.on or place_of(args, named)
         kernel = self.kernel(*args, **named)
         launch = prepared(kernel.entry, kernel.calling, args, named, on, whole=True)
-        return kernel.launched(blocks, launch, on, self.hazards, self.check)
+        return kernel.launched(blocks, launch, on, self.hazards, self.check, output=output)
 
 
 def jit(

@@ -264,9 +264,11 @@ class Kernel:
 
     def launched(
         self, blocks: Grid, launch: Launch, on: str, hazards: bool | str | None = None, check: bool = False,
-        tolerance: float | None = None, **simulator: Any,
+        tolerance: float | None = None, output: Callable[[str, str], object] | None = None, **simulator: Any,
     ) -> Report | None:  # fmt: skip
-        """Run with arguments that are prepared; otherwise as `run`."""
+        """Run with arguments that are prepared; otherwise as `run`. `output` takes what the kernel prints, with file
+        and line of the source that prints it (on the simulator); by default it goes to standard output.
+        """
         from tilesat import execution
 
         values = execution.check_arguments(self.entry, launch.values)
@@ -275,10 +277,11 @@ class Kernel:
         expected = execution.copied(values) if check else []
         report: Report | None = None
         if on == "ref":
-            execution.interpret(self.module, self.entry, blocks, values)
+            execution.interpret(self.module, self.entry, blocks, values, output and (lambda text: output(text, "")))
         elif on == "sim":
             with execution.located(lambda: self.source_lines):
                 wanted = check if hazards is None else hazards
+                simulator["output"] = self._with_lines(output)
                 report = execution.simulate(self.ptx, self.manifest, blocks, values, wanted, **simulator)
             execution.locate(report.hazards, lambda: self.source_lines)
         elif on == "cuda":
@@ -294,6 +297,14 @@ class Kernel:
             if not all(each.ok for each in comparisons):
                 raise execution.WrongResultError(self.entry.sym_name, comparisons)
         return report
+
+    def _with_lines(self, output: Callable[[str, str], object] | None) -> Callable[[str, int], object] | None:
+        """What takes texts that PTX lines print, and hands them to `output` with lines of the source."""
+
+        def say(text: str, line: int) -> object:
+            return None if output is None else output(text, self.source_lines.get(line, ""))
+
+        return None if output is None else say
 
     def __reduce__(self) -> tuple[Callable[..., Kernel], tuple[Any, ...]]:
         """Operations refer to each other in chains as long as the program, which pickle would follow by recursion."""
