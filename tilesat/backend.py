@@ -8,6 +8,7 @@ Tensors that a program puts on "cuda" lie on the host where there is no card (`t
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
@@ -92,7 +93,7 @@ def backend(
 ) -> Generator[Backend]:
     """Within it cuTile's launches run on `on`: sim, ref or cuda. `target`: what they are compiled for, by default sm_80
     or the card; `output` takes what kernels print, each time with file and line of the source; `options` as in
-    `tilesat.jit`. Programs that bind `launch` by name are imported inside.
+    `tilesat.jit`. Modules that have bound `launch` by a name of their own launch there too.
 
     Raises TileError for another place.
     """
@@ -103,8 +104,9 @@ def backend(
     made = Backend(on, target if on == "cuda" else name, {"lineinfo": True, **options}, output)
     versions, newest = cutile_module("cuda.tile._bytecode.version"), "V_" + BYTECODE_VERSION.replace(".", "_")
     with ExitStack() as stack:
-        stack.enter_context(replaced(tile, "launch", made.launch))
-        stack.enter_context(replaced(tune, "exhaustive_search", made.search))
+        for taken, own in ((tile.launch, made.launch), (tune.exhaustive_search, made.search)):
+            for module, bound in bindings(taken):
+                stack.enter_context(replaced(module, bound, own))
         stack.enter_context(replaced(cutile_module("cuda.tile.compilation._signature"), INFERS, inferred))
         reads = always(getattr(versions.BytecodeVersion, newest))
         stack.enter_context(replaced(cutile_module("cuda.tile._compile"), READS, reads))
@@ -115,6 +117,12 @@ def backend(
                     stack.enter_context(replaced(module, ASKED, always(capability)))
             stack.enter_context(card(capability))
         yield made
+
+
+def bindings(value: Any) -> list[tuple[Any, str]]:
+    """Modules that are loaded, and their names of a value."""
+    tables = [(module, dict(getattr(module, "__dict__", {}))) for module in list(sys.modules.values())]
+    return [(module, name) for module, names in tables for name, each in names.items() if each is value]
 
 
 def inferred(kernel: Any, arguments: Sequence[Any], _convention: Any) -> list[Any]:
