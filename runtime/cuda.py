@@ -9,6 +9,7 @@ The driver is reached through the package cuda-bindings (`pip install cuda-bindi
 
 from __future__ import annotations
 
+import atexit
 import ctypes
 import math
 import re
@@ -17,6 +18,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from importlib import import_module
+from threading import get_ident
 from types import TracebackType
 from typing import Any, TypeAlias, cast
 
@@ -88,9 +90,17 @@ class Device:
         self.capability = (self._attribute("COMPUTE_CAPABILITY_MAJOR"), self._attribute("COMPUTE_CAPABILITY_MINOR"))
         self.shared_bytes = self._attribute("MAX_SHARED_MEMORY_PER_BLOCK_OPTIN")
         self.multiprocessors = self._attribute("MULTIPROCESSOR_COUNT")
-        self._call("cuCtxSetCurrent", self._call("cuDevicePrimaryCtxRetain", self._device))
+        self._context = self._call("cuDevicePrimaryCtxRetain", self._device)
+        self.threads: set[int] = set()
+        """Threads that have made the context their current one."""
+        self.enter()
         self._allocations: set[int] = set()
         self._modules: list[Any] = []
+
+    def enter(self) -> None:
+        """Make the context current in this thread."""
+        self._call("cuCtxSetCurrent", self._context)
+        self.threads.add(get_ident())
 
     def __enter__(self) -> Device:
         return self
@@ -108,6 +118,7 @@ class Device:
         steps = [("cuMemFree", address) for address in self._allocations]
         steps += [("cuModuleUnload", module) for module in self._modules]
         self._allocations, self._modules = set(), []
+        _SHARED.pop(id(self._driver), None)
         for name, what in [*steps, ("cuDevicePrimaryCtxRelease", self._device)]:
             try:
                 self._call(name, what)
@@ -273,14 +284,17 @@ class Kernel:
     manifest: Manifest
     function: Any = field(repr=False)
 
-    def prepare(self, grid: Grid, arguments: Sequence[Argument], dependent: bool = False) -> Callable[[], None]:
-        """A function that launches over `grid` tile blocks on the default stream and does not wait.
+    def prepare(
+        self, grid: Grid, arguments: Sequence[Argument], dependent: bool = False, stream: int = 0
+    ) -> Callable[[], None]:
+        """A function that launches over `grid` tile blocks on a stream (0: the default one) and does not wait. It
+        allocates nothing, and calls the driver once.
 
         Arguments are those of the source's entry: arrays of the device and numbers; tensor maps are encoded here.
         dependent: the grid may begin before the one before it has ended (programmatic stream serialization), for
         kernels that wait for it by themselves (gdc_wait_tko). Of a persistent kernel as many CTAs are launched as fit
-        the device at once, and its counter is zeroed before each launch, on the same stream. Raises CudaError where one
-        does not fit.
+        the device at once, and its counter is zeroed before each launch, on the same stream: two calls.
+        Raises CudaError where an argument does not fit.
         """
         launched = self.manifest.launched
         if not launched:
@@ -305,11 +319,12 @@ class Kernel:
             blocks.append(ctypes.create_string_buffer(packed, len(packed)))
         pointers = (ctypes.c_void_p * len(blocks))(*(ctypes.addressof(block) for block in blocks))
         config, attributes = self._configuration(grid, dependent)
+        config.hStream = stream
         driver, function = self.device._driver, self.function  # pyright: ignore[reportPrivateUsage]
 
         def launch(kept: Any = (blocks, pointers, attributes)) -> None:  # the driver reads them at each launch
             for counter in counters:
-                _call(driver, "cuMemsetD8Async", counter.address, 0, counter.nbytes, 0)
+                _call(driver, "cuMemsetD8Async", counter.address, 0, counter.nbytes, stream)
             _call(driver, "cuLaunchKernelEx", config, function, ctypes.addressof(kept[1]), 0)
 
         return launch
@@ -370,6 +385,21 @@ class Kernel:
             attributes.append(attribute)
         config.attrs, config.numAttrs = attributes, len(attributes)
         return config, attributes
+
+
+_SHARED: dict[int, Device] = {}
+
+
+def shared() -> Device:
+    """The device of this process, opened once for all launches and let go of when the process ends.
+
+    Raises NoDeviceError where there is none.
+    """
+    driver = load_driver()
+    if id(driver) not in _SHARED:
+        _SHARED[id(driver)] = device = Device(driver=driver)  # which keeps the driver, so that its id stays its own
+        atexit.register(device.close, quiet=True)
+    return _SHARED[id(driver)]
 
 
 def run(

@@ -48,8 +48,8 @@ class Backend:
     kernels: dict[Any, Jit] = field(default_factory=dict[Any, Jit])
     """By cuTile kernel."""
 
-    def launch(self, _stream: Any, grid: Sequence[int], kernel: Any, arguments: Sequence[Any], /, **_: Any) -> None:
-        """As `cuda.tile.launch`; how a stream orders launches means nothing here, where one ends before the next.
+    def launch(self, stream: Any, grid: Sequence[int], kernel: Any, arguments: Sequence[Any], /, **_: Any) -> None:
+        """As `cuda.tile.launch`; how a stream orders launches means nothing where one ends before the next.
 
         What goes wrong in a running kernel is raised at the line of its source.
         """
@@ -58,7 +58,8 @@ class Backend:
             self.kernels[kernel] = jit(kernel, target=self.target, on=self.on, **self.options)
         try:
             with as_it_is():
-                report: Report | None = self.kernels[kernel].launch(tuple(grid), arguments, {}, self.output)
+                handle = stream if self.on == "cuda" else None
+                report: Report | None = self.kernels[kernel].launch(tuple(grid), arguments, {}, self.output, handle)
         except user_errors() as error:
             cause = error.__cause__
             if isinstance(error, TileError) and cause is not None and not isinstance(cause, TileError):
@@ -84,7 +85,8 @@ class Backend:
                 continue
             best = tune.Measurement(config=config, mean_us=1.0, num_samples=1, error_margin_us=0.0)
             return tune.TuningResult(best=best, successes=[best], failures=failures)
-        raise ValueError(f"no configuration compiles: {failures}")
+        first = f", the first: {failures[0][2]}" if failures else ""
+        raise ValueError(f"no configuration compiles, of {len(failures)}{first}")
 
 
 @contextmanager

@@ -40,7 +40,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     # argparse would take the FILE that follows a bare --hazards for its value
     arguments = _parser().parse_args(["--hazards=stop" if word == "--hazards" else word for word in words])
     try:
-        return _run_command(arguments)
+        return _run_command(arguments, ending=argv is None)
     except BrokenPipeError:  # `tilesat compile x | head`: the reader has what it wanted
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # else the flush at exit fails once more
         return OK
@@ -49,8 +49,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         return INTERRUPTED
 
 
-def _run_command(arguments: argparse.Namespace) -> int:
-    with short_lived() if arguments.command in TRANSLATING else nullcontext():
+def _run_command(arguments: argparse.Namespace, ending: bool) -> int:
+    with short_lived(ending) if arguments.command in TRANSLATING else nullcontext():
         command: Callable[[argparse.Namespace], int] = import_module(f"tilesat.commands.{arguments.command}").run
         try:
             code = command(arguments)

@@ -276,6 +276,7 @@ def pytest_addoption(parser: Any) -> None:
     group.addoption("--cutile-on", default="sim", help="sim, ref or cuda (default sim)")
     group.addoption("--cutile-target", help="what kernels are compiled for (default sm_80, or the card)")
     group.addoption("--cutile-check", action="store_true", help="compare each launch with the reference interpreter")
+    group.addoption("--cutile-hazards", action="store_true", help="a race, or a missing wait, fails the test")
 
 
 def pytest_load_initial_conftests(early_config: Any) -> None:
@@ -286,7 +287,8 @@ def pytest_load_initial_conftests(early_config: Any) -> None:
 
     given, prints = early_config.known_args_namespace, Prints()
     early_config.pluginmanager.register(prints)
-    entered = backend(given.cutile_on, given.cutile_target, prints.take, check=given.cutile_check)
+    hazards = True if given.cutile_hazards else None
+    entered = backend(given.cutile_on, given.cutile_target, prints.take, check=given.cutile_check, hazards=hazards)
     entered.__enter__()
     early_config.add_cleanup(lambda: entered.__exit__(None, None, None))
 
@@ -306,9 +308,14 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--check", action="store_true", help="compare each launch with the reference interpreter")
     parser.add_argument("--hazards", action="store_true", help="look for races; print a table of them at the end")
     parser.add_argument("--plain-prints", action="store_true", help="what kernels print, without the line that does")
-    parser.add_argument("script", type=Path)
+    parser.add_argument("--suite", type=Path, metavar="DIR", help="a folder of tests for pytest, in place of a script")
+    parser.add_argument("script", type=Path, nargs="?")
     parser.add_argument("arguments", nargs=argparse.REMAINDER)
     given = parser.parse_args(argv)
+    if given.suite is not None:
+        return _suite(given)
+    if given.script is None:
+        parser.error("expected a script, or --suite DIR")
     sys.argv = [str(given.script), *given.arguments]
     sys.path.insert(0, str(given.script.resolve().parent))
     hazards, output = "report" if given.hazards else None, None if given.plain_prints else _with_its_line
@@ -322,6 +329,16 @@ def main(argv: list[str] | None = None) -> int:
     if given.hazards:
         print(*map(str, made.hazards), f"{made.launches} launches, {len(made.hazards)} hazards", sep="\n")
     return int(bool(made.hazards))
+
+
+def _suite(given: Any) -> int:
+    """Run a folder of tests; what follows the options goes to pytest."""
+    import pytest
+
+    own = [f"--cutile-{name}" for name in ("check", "hazards") if getattr(given, name)]
+    own += [f"--cutile-target={given.target}"] if given.target else []
+    more = [] if given.script is None else [str(given.script), *given.arguments]
+    return int(pytest.main(["-p", "tilesat.cutile", f"--cutile-on={given.on}", *own, str(given.suite), *more]))
 
 
 def _with_its_line(text: str, place: str) -> None:

@@ -314,6 +314,18 @@ def refuse_overlaps(arguments: Sequence[Argument], entry: Entry) -> None:
         )
 
 
+def refuse_card(arguments: Sequence[Argument], entry: Entry) -> None:
+    """Raise the error for a check with arrays on a card: the interpreter has no copies of them."""
+    from runtime.cuda import DeviceArray
+
+    if any(isinstance(each, DeviceArray) for each in flat(arguments)):
+        raise TileError(
+            f"entry '{entry.sym_name}': arrays on a card cannot be checked",
+            entry.location,
+            "give arrays of the host, which are copied to the card and back, or leave out check",
+        )
+
+
 def refuse_workers(on: str, entry: Entry) -> NoReturn:
     """Raise the error for several processes where there is only one."""
     raise TileError(

@@ -1,0 +1,375 @@
+"""Operators of tilegym.ops."""
+
+from __future__ import annotations
+
+import torch
+from torch.nn import functional as F
+
+from tests.cutile import references as ref
+from tests.cutile.calls import NO_F8, below, bf16, call, empty, f8, f16, f32, fixed, halves, uniform
+
+
+def _sinks(query, key, value, sinks, sm_scale):
+    b, n, groups, repeat, size = query.shape
+    q = query.reshape(b, n, groups * repeat, size).transpose(1, 2)
+    out = ref.attention(q, key.transpose(1, 2), value.transpose(1, 2), sm_scale, True, sinks=sinks)
+    return out.transpose(1, 2).reshape(b, n, -1)
+
+
+def _glu(x):
+    gate, up = x.chunk(2, -1)
+    return F.silu(gate) * up
+
+
+def _turned(q, k, cos, sin):
+    return ref.rotate(q, cos[:, None], sin[:, None]), ref.rotate(k, cos[:, None], sin[:, None])
+
+
+def _split(attn_splitk_out, lse_splitk_out):
+    weights = torch.exp2(lse_splitk_out - lse_splitk_out.amax(-1, keepdim=True))
+    return (attn_splitk_out * weights[..., None]).sum(2) / weights.sum(-1)[..., None]
+
+
+OPERATORS = [
+    call(
+        "ops.cutile.activation.geglu.geglu",
+        lambda input: F.gelu(input.chunk(2, -1)[1]) * input.chunk(2, -1)[0],
+        input=f32(8, 256),
+        dim=-1,
+        approximate="none",
+        gradients="input",
+        tolerance=2e-3,
+    ),
+    call(
+        "ops.cutile.activation.gelu.gelu",
+        lambda input: F.gelu(input, approximate="tanh"),
+        input=f32(16, 512),
+        approximate="tanh",
+    ),
+    call("ops.cutile.activation.gelu.gelu", lambda input: F.gelu(input), input=f16(16, 512), approximate="none"),
+    call("ops.cutile.activation.relu.relu", lambda x: F.relu(x), x=f16(64, 64)),
+    call("ops.cutile.silu_and_mul.silu_and_mul", lambda input: _glu(input), input=f32(24, 512), gradients="input"),
+    call("ops.cutile.swiglu.swiglu", lambda a, b: F.silu(a) * b, a=f32(2, 16, 256), b=f32(2, 16, 256), gradients="a b"),
+    call("ops.cutile.swiglu.swiglu", lambda a, b: F.silu(a) * b, a=bf16(2, 16, 200), b=bf16(2, 16, 200)),
+    call("ops.cutile.softmax.softmax", lambda x: x.softmax(-1), x=f32(16, 300), use_tma=False),
+    call("ops.cutile.softmax.softmax", lambda x: x.softmax(-1), x=bf16(16, 512), use_tma=True),
+    call("ops.cutile.softmax.softmax", lambda x: x.softmax(-1), x=f32(4, 3000), use_tma=False, use_chunked=True),
+    call(
+        "ops.cutile.rms_norm.rms_norm",
+        lambda input, weight, eps: ref.rms(input, weight, eps),
+        input=bf16(64, 256),
+        normalized_shape=(256,),
+        weight=bf16(256),
+        eps=1e-5,
+        gradients="input weight",
+        tolerance=6e-2,
+    ),
+    call(
+        "ops.cutile.rms_norm.rms_norm",
+        lambda input, weight, eps: ref.rms(input, weight, eps),
+        input=f32(32, 200),
+        normalized_shape=(200,),
+        weight=f32(200),
+        eps=1e-5,
+    ),
+    call(
+        "ops.cutile.layer_norm.layer_norm",
+        lambda x, weight, bias, eps: F.layer_norm(x, (256,), weight, bias, eps),
+        x=bf16(32, 256),
+        start_dim=1,
+        end_dim=2,
+        weight=bf16(256),
+        bias=bf16(256),
+        eps=1e-5,
+    ),
+    call(
+        "ops.cutile.layer_norm_legacy.layer_norm_legacy",
+        lambda input, weight, bias, eps: F.layer_norm(input, (256,), weight, bias, eps),
+        input=f32(32, 256),
+        normalized_shape=(256,),
+        weight=f32(256),
+        bias=f32(256),
+        eps=1e-5,
+    ),
+    call(
+        "ops.cutile.layer_norm_legacy.persistent_layer_norm",
+        lambda input, weight, bias, eps: (
+            F.layer_norm(input, (512,), weight, bias, eps),
+            input.mean(-1),
+            torch.rsqrt(input.var(-1, correction=0) + eps),
+        ),
+        input=bf16(64, 512),
+        normalized_shape=(512,),
+        weight=bf16(512),
+        bias=bf16(512),
+        eps=1e-6,
+    ),
+    call("ops.cutile.transpose.transpose", lambda inp: inp.T, inp=bf16(96, 200)),
+    call("ops.cutile.dropout.dropout", ref.dropout, x=f32(1024), seed=11, p=0.3, training=True),
+    call(
+        "ops.cutile.matmul.matmul",
+        lambda a, b: a @ b,
+        a=bf16(192, 160),
+        b=bf16(160, 136),
+        static_persistent=True,
+        use_tma=True,
+        tolerance=4e-2,
+    ),
+    call(
+        "ops.cutile.matmul.matmul",
+        lambda a, b: a @ b,
+        a=f16(128, 128),
+        b=f16(128, 128),
+        static_persistent=False,
+        use_tma=False,
+        tolerance=1e-2,
+    ),
+    call(
+        "ops.cutile.matmul.matmul",
+        lambda a, b: a @ b,
+        a=f16(130, 72),
+        b=f16(72, 80),
+        static_persistent=False,
+        use_tma=True,
+        tolerance=1e-2,
+    ),
+    call(
+        "ops.cutile.bmm.bmm",
+        lambda a, b: a.mT @ b,
+        a=f16(2, 96, 64),
+        b=f16(2, 96, 128),
+        transpose_a=True,
+        static_persistent=True,
+        tolerance=1e-2,
+    ),
+    call(
+        "ops.cutile.bmm.bmm",
+        lambda a, b: a @ b,
+        a=bf16(2, 64, 80),
+        b=bf16(2, 80, 128),
+        static_persistent=False,
+        tolerance=4e-2,
+    ),
+    call(
+        "ops.cutile.group_gemm.group_gemm",
+        lambda group_A, group_B: [a @ b for a, b in zip(group_A, group_B, strict=True)],
+        group_A=[f16(128, 64), f16(64, 128)],
+        group_B=[f16(64, 128), f16(128, 64)],
+        tolerance=1e-2,
+    ),
+    call(
+        "ops.cutile.attention.tile_fmha",
+        lambda q, k, v, scaling: ref.attention(q, k, v, scaling, True),
+        q=f16(1, 2, 128, 64),
+        k=f16(1, 2, 128, 64),
+        v=f16(1, 2, 128, 64),
+        scaling=0.125,
+        is_causal=True,
+    ),
+    call(
+        "ops.cutile.attention.tile_fmha",
+        lambda q, k, v, scaling: ref.attention(q, k, v, scaling),
+        q=bf16(1, 4, 128, 64),
+        k=bf16(1, 2, 160, 64),
+        v=bf16(1, 2, 160, 64),
+        scaling=0.125,
+        is_causal=False,
+    ),
+    call(
+        "ops.cutile.attention.tile_fmha_with_backward",
+        lambda q, k, v: ref.attention(q, k, v, 0.125, True),
+        q=bf16(1, 2, 128, 64),
+        k=bf16(1, 2, 128, 64),
+        v=bf16(1, 2, 128, 64),
+        gradients="q k v",
+        tolerance=6e-2,
+    ),
+    call(
+        "ops.cutile.attention_sink.attention_sink",
+        _sinks,
+        query=bf16(1, 32, 2, 4, 64),
+        key=bf16(1, 32, 2, 64),
+        value=bf16(1, 32, 2, 64),
+        sinks=bf16(8),
+        sm_scale=0.125,
+        start_q=fixed("int32", 0),
+    ),
+    call(
+        "ops.cutile.attention_sink_decode.attention_sink_decode",
+        _sinks,
+        query=bf16(2, 1, 2, 8, 64),
+        key=bf16(2, 96, 2, 64),
+        value=bf16(2, 96, 2, 64),
+        sinks=bf16(16),
+        sm_scale=0.125,
+        start_q=fixed("int32", 95),
+    ),
+    call(
+        "ops.cutile.flash_decode.fmha_decode",
+        lambda q, k, v, sm_scale: ref.attention(q, k, v, sm_scale),
+        q=f16(2, 8, 1, 64),
+        k=f16(2, 2, 119, 64),
+        v=f16(2, 2, 119, 64),
+        sm_scale=0.125,
+    ),
+    call(
+        "ops.cutile.gemma_attention.gemma_attention_cutile",
+        lambda q, k, v, scaling: ref.attention(q, k, v, scaling, True, 65, 30.0),
+        q=bf16(1, 4, 128, 64),
+        k=bf16(1, 2, 128, 64),
+        v=bf16(1, 2, 128, 64),
+        scaling=0.125,
+        window_size=64,
+        soft_cap=30.0,
+    ),
+    call(
+        "ops.cutile.gemma_attention_decode.gemma_fmha_decode",
+        lambda q, k, v, sm_scale: ref.attention(q, k, v, sm_scale),
+        q=f16(1, 8, 1, 64),
+        k=f16(1, 4, 128, 64),
+        v=f16(1, 4, 128, 64),
+        sm_scale=0.125,
+        window_size=0,
+    ),
+    call(
+        "ops.attn_interface.mla_interface",
+        lambda q, k, v, qpe, kpe, scaling: ref.attention(q, k, v, scaling, True, more=qpe @ kpe.mT),
+        q=bf16(1, 4, 64, 128),
+        k=bf16(1, 4, 64, 128),
+        v=bf16(1, 4, 64, 128),
+        qpe=bf16(1, 4, 64, 64),
+        kpe=bf16(1, 1, 64, 64),
+        is_causal=True,
+        scaling=0.07217,
+        backend="cutile",
+    ),
+    call(
+        "ops.cutile.mla_decoding.mla_decoding",
+        ref.latent_attention,
+        q=f16(1, 16, 512),
+        qpe=f16(1, 16, 64),
+        kv=f16(1, 96, 512),
+        kpe=f16(1, 96, 64),
+        sm_scale=0.04167,
+        transpose=True,
+    ),
+    call(
+        "ops.cutile.mla_decoding_split_kv.mla_decoding_split_kv",
+        lambda q, qpe, kv, kpe, sm_scale: ref.latent_attention(q, qpe, kv, kpe, sm_scale)[0],
+        q=f16(1, 16, 512),
+        qpe=f16(1, 16, 64),
+        kv=f16(1, 129, 512),
+        kpe=f16(1, 129, 64),
+        sm_scale=0.04167,
+        kv_len_per_split=128,
+    ),
+    call(
+        "ops.cutile.attention_varlen.tile_fmha_varlen",
+        lambda q, k, v, scaling: ref.attention(q, k, v, scaling),
+        q=bf16(1, 2, 128, 64),
+        k=bf16(1, 2, 128, 64),
+        v=bf16(1, 2, 128, 64),
+        q_lens=fixed("int32", 128),
+        kv_lens=fixed("int32", 128),
+        scaling=0.125,
+        is_causal=False,
+    ),
+    call(
+        "ops.cutile.attention_variant.fmha_variant_cutile",
+        lambda q, k, v, scaling: ref.attention(q, k, v, scaling, True),
+        q=bf16(1, 2, 128, 64),
+        k=bf16(1, 2, 128, 64),
+        v=bf16(1, 2, 128, 64),
+        scaling=0.125,
+        is_causal=True,
+    ),
+    call(
+        "ops.cutile.experimental.swa_attention.tile_swa_attention",
+        lambda q, k, v, scaling: ref.attention(q, k, v, scaling, True, 64),
+        q=f16(1, 1, 128, 64),
+        k=f16(1, 1, 128, 64),
+        v=f16(1, 1, 128, 64),
+        window_size=64,
+        scaling=0.125,
+    ),
+    call(
+        "ops.cutile.experimental.fused_linear_cross_entropy.fused_linear_cross_entropy",
+        lambda hidden_states, weight, target: F.cross_entropy(hidden_states @ weight.T, target),
+        hidden_states=f16(64, 64),
+        weight=f16(256, 64),
+        target=below(256, 64),
+        chunk_size=32,
+    ),
+    call("ops.cutile.experimental.mhc.mhc_sinkhorn", ref.sinkhorn, y=f32(64, 24), n=4),
+    call(
+        "ops.cutile.fp8_quantization_matmul.w8a8_block_fp8_matmul",
+        lambda A, B, As, Bs: ref.scaled_product(A, B, As, Bs),
+        refused=NO_F8,
+        A=f8(128, 256),
+        B=f8(128, 256),
+        As=uniform("float32", 0.1, 1, 128, 2),
+        Bs=uniform("float32", 0.1, 1, 1, 2),
+        block_size=[128, 128],
+        output_dtype=torch.bfloat16,
+        tolerance=4e-2,
+    ),
+    call(
+        "ops.cutile.linear_gluact_linear.linear_gluact_linear",
+        lambda input, weight_act, weight_noact, weight2: (
+            (F.silu(input @ weight_act.T) * (input @ weight_noact.T)) @ weight2.T
+        ),
+        input=bf16(128, 128),
+        weight_act=bf16(128, 128, scale=0.1),
+        weight_noact=bf16(128, 128, scale=0.1),
+        weight2=bf16(128, 128, scale=0.1),
+        tolerance=4e-2,
+    ),
+    call(
+        "ops.moe_interface.fused_moe",
+        lambda hidden_states, w1, w2, topk_weights, topk_ids: ref.experts(
+            hidden_states, w1, w2, topk_weights, topk_ids
+        ),
+        hidden_states=bf16(16, 128),
+        w1=bf16(4, 256, 128, scale=0.1),
+        w2=bf16(4, 128, 128, scale=0.1),
+        topk_weights=uniform("bfloat16", 0.1, 1, 16, 2),
+        topk_ids=below(4, 16, 2),
+        tolerance=4e-2,
+    ),
+    call(
+        "ops.cutile.rope.apply_rope_base",
+        _turned,
+        q=bf16(1, 4, 32, 64),
+        k=bf16(1, 2, 32, 64),
+        cos=halves("bfloat16", 1, 32, 64),
+        sin=halves("bfloat16", 1, 32, 64),
+    ),
+    call(
+        "ops.cutile.splitk_reduce.splitk_reduce",
+        _split,
+        attn_splitk_out=f32(2, 4, 8, 64),
+        lse_splitk_out=f32(2, 4, 8),
+        attn_out=empty("bfloat16", 2, 4, 64),
+        S_kv=1024,
+        writes="attn_out",
+    ),
+    call(
+        "ops.cutile.recurrent_gated_delta_rule.recurrent_gated_delta_rule",
+        lambda query, key, value, g, beta: ref.gated_delta(query, key, value, g, beta),
+        query=bf16(1, 8, 2, 64, scale=0.3),
+        key=bf16(1, 8, 2, 64, scale=0.1),
+        value=bf16(1, 8, 2, 64),
+        g=uniform("bfloat16", -1, 0, 1, 8, 2),
+        beta=uniform("bfloat16", 0, 1, 1, 8, 2),
+    ),
+    call(
+        "ops.cutile.chunk_gated_delta_rule.chunk_gated_delta_rule",
+        lambda query, key, value, g, beta: ref.gated_delta(query, key, value, g, beta),
+        query=bf16(1, 96, 1, 64, scale=0.3),
+        key=bf16(1, 96, 1, 64, scale=0.1),
+        value=bf16(1, 96, 1, 64),
+        g=uniform("bfloat16", -0.5, 0, 1, 96, 1),
+        beta=uniform("bfloat16", 0, 1, 1, 96, 1),
+        chunk_size=64,
+    ),
+]
