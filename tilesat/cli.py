@@ -63,6 +63,12 @@ def _run_command(arguments: argparse.Namespace, ending: bool) -> int:
     return code
 
 
+def _extractor(text: str) -> str:
+    if text in EXTRACTORS or (text.startswith("top:") and text[4:].isdecimal() and int(text[4:])):
+        return text
+    raise argparse.ArgumentTypeError(f"expected one of {', '.join(EXTRACTORS)}, top:N, got '{text}'")
+
+
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="tilesat", description="Compile GPU tile programs (CUDA Tile IR) to PTX by equality saturation."
@@ -344,7 +350,10 @@ def _add_pipeline_options(parser: argparse.ArgumentParser) -> None:
                              "as hints say")  # fmt: skip
     parser.add_argument("--tile-blocks", type=_count, default=0, metavar="N",
                         help="of a launch, for --num-ctas auto; default: more than fill the device")  # fmt: skip
-    parser.add_argument("--extractor", choices=EXTRACTORS, default="auto", help="default %(default)s")
+    parser.add_argument(
+        "--extractor", type=_extractor, default="auto", metavar="METHOD",
+        help=f"{', '.join(EXTRACTORS)}, or top:N, the Nth cheapest program (default %(default)s)",
+    )  # fmt: skip
     parser.add_argument("--extract-budget", type=_count, metavar="N",
                         help="units of work of the search for the cheapest program, default 10000")  # fmt: skip
     parser.add_argument("--saturate-budget", type=_count, metavar="N",

@@ -61,7 +61,7 @@ def _of_a_run(error: Exception) -> str:
     place = place_of(error)
     if not isinstance(error, SimulatorError) or place is None:
         return ""
-    hint = f"in PTX it is line {error.line}, `{error.text}`"
+    hint = f"PTX line {error.line} is `{error.text}`"
     return render(TileError(error.message, Location(*place), hint))
 
 

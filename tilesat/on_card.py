@@ -112,7 +112,9 @@ def _part(given: Any, parts: list[Hashable]) -> bool:
     kind = cast("type[Any]", type(given))
     if kind in (int, float, bool):
         parts.append((kind, repr(given)))
-    elif getattr(given, "is_cuda", False) is True and kind.__name__ in ("Tensor", "Parameter"):
+    elif hasattr(kind, "is_cuda"):
+        if not _is_torchs(given):
+            return False
         parts.append((given.data_ptr(), given.dtype, given.shape, given.stride()))
     elif hasattr(kind, "__cuda_array_interface__"):
         said = given.__cuda_array_interface__
@@ -128,10 +130,15 @@ def _part(given: Any, parts: list[Hashable]) -> bool:
     return True
 
 
+def _is_torchs(given: Any) -> bool:
+    """Is this a tensor of PyTorch on a card? Of a subclass (a fake tensor) nothing is known."""
+    return type(given).__name__ in ("Tensor", "Parameter") and getattr(given, "is_cuda", False) is True
+
+
 def stream_of(args: Iterable[Any]) -> int:
     """The stream that PyTorch launches on now, where an argument is a tensor of it on a card; else the default one."""
     torch: Any = sys.modules.get("torch")
-    if torch is None or not any(isinstance(each, torch.Tensor) and each.is_cuda for each in args):
+    if torch is None or not any(map(_is_torchs, args)):
         return 0
     return int(torch.cuda.current_stream().cuda_stream)
 

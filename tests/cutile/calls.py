@@ -159,7 +159,8 @@ def _gradients(outputs: list[torch.Tensor], inputs: list[torch.Tensor]) -> list[
         return []
     generator = torch.Generator().manual_seed(77)
     weights = [torch.randn(each.shape, generator=generator).to(each.dtype) for each in outputs]
-    torch.autograd.backward(outputs, weights)
+    pairs = [(each, weight) for each, weight in zip(outputs, weights, strict=True) if each.requires_grad]
+    torch.autograd.backward([each for each, _ in pairs], [weight for _, weight in pairs])
     return [each.grad for each in inputs]  # pyright: ignore[reportReturnType]
 
 

@@ -165,9 +165,11 @@ def sinkhorn(y: Tensor, n: int, rounds: int = 20) -> Tensor:
     return torch.cat([y[:, : 2 * n], matrices.flatten(1)], 1)
 
 
-def grpo(logits: Tensor, old_logp: Tensor, completion_ids: Tensor, advantages: Tensor, temperature: float) -> Tensor:
-    """The clipped loss of each token."""
+def grpo(
+    logits: Tensor, old_logp: Tensor, completion_ids: Tensor, advantages: Tensor, temperature: float
+) -> tuple[Tensor, Tensor]:
+    """The clipped loss of each token, and whether it is clipped."""
     logp = (logits[:, :-1] / temperature).log_softmax(-1).gather(-1, completion_ids[..., None])[..., 0]
-    ratio = (logp - old_logp).exp()
-    gains = advantages[:, None]
-    return -torch.minimum(ratio * gains, ratio.clamp(0.8, 1.2) * gains)
+    ratio, gains = (logp - old_logp).exp(), advantages[:, None]
+    clipped = ((ratio < 0.8) & (gains < 0)) | ((ratio > 1.2) & (gains > 0))
+    return -torch.minimum(ratio * gains, ratio.clamp(0.8, 1.2) * gains), clipped.float()
