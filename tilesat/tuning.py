@@ -68,8 +68,9 @@ def autotune(
     default as the arrays lie. Arrays of the card are written, those of the host are not.
     `budget`: seconds after which no configuration is begun any more, one is always tried; `workers`: processes, 0 for
     this one, or an executor (a Dask client's `get_executor()`); `pins`: a file of pins, of which a choice is taken, or
-    to which it is added; `cache`: results of whole searches, and kernels, are kept on disk; `progress`: a line on standard error; `programs`: of each configuration's
-    e-graph so many are tried, the cheapest first (`tilesat.alternatives`); `options`: as in `tilesat.compile`.
+    to which it is added; `cache`: results of whole searches, and kernels, are kept on disk; `progress`: a line on
+    standard error; `programs`: of each configuration's e-graph so many are tried, the cheapest first
+    (`tilesat.alternatives`); `options`: as in `tilesat.compile`.
     Raises TileError for names and arguments that mean nothing, and where nothing can be compiled.
     """
     from tilesat.just_in_time import target_of
