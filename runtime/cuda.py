@@ -43,6 +43,8 @@ from runtime.manifest import (
 Grid: TypeAlias = "tuple[int, int, int]"
 Array: TypeAlias = "np.ndarray[Any, Any]"
 
+MOST_MAPS = 4096
+"""Tensor maps of 128 bytes that a device keeps; then all are dropped."""
 _LOG_BYTES = 8192
 """Room for what the driver's assembler says about PTX that it refuses."""
 
@@ -96,6 +98,7 @@ class Device:
         self.enter()
         self._allocations: set[int] = set()
         self._modules: list[Any] = []
+        self._maps: dict[tuple[Any, ...], bytes] = {}
 
     def enter(self) -> None:
         """Make the context current in this thread."""
@@ -210,11 +213,23 @@ class Device:
         return spent
 
     def encode(self, record: TensorMapRecord, values: Sequence[int], place: str) -> bytes:
-        """The 128 bytes of a tensor map for arguments `values` (addresses and numbers). Raises CudaError with why."""
-        driver = self._driver
+        """The 128 bytes of a tensor map for arguments `values` (addresses and numbers), encoded once for a base, sizes
+        and strides. Raises CudaError with why.
+        """
         base, dims, strides = extents_of_map(
             record.global_dim, record.global_strides, record.base, values, lambda: self._padding(record.oob_fill)
         )
+        key = record.members, record.box, record.element_strides, base, *dims, *strides
+        if key not in self._maps:
+            if len(self._maps) >= MOST_MAPS:
+                self._maps.clear()
+            self._maps[key] = self._encoded(record, base, dims, strides, place)
+        return self._maps[key]
+
+    def _encoded(
+        self, record: TensorMapRecord, base: int, dims: list[int], strides: list[int], place: str
+    ) -> bytes:  # fmt: skip
+        driver = self._driver
         kinds = (
             driver.CUtensorMapDataType, driver.CUtensorMapInterleave, driver.CUtensorMapSwizzle,
             driver.CUtensorMapL2promotion, driver.CUtensorMapFloatOOBfill,
@@ -285,14 +300,16 @@ class Kernel:
     function: Any = field(repr=False)
 
     def prepare(
-        self, grid: Grid, arguments: Sequence[Argument], dependent: bool = False, stream: int = 0
-    ) -> Callable[[], None]:
+        self, grid: Grid, arguments: Sequence[Argument], dependent: bool = False, stream: int = 0,
+        cooperative: bool = False,
+    ) -> Callable[[], None]:  # fmt: skip
         """A function that launches over `grid` tile blocks on a stream (0: the default one) and does not wait. It
         allocates nothing, and calls the driver once.
 
         Arguments are those of the source's entry: arrays of the device and numbers; tensor maps are encoded here.
         dependent: the grid may begin before the one before it has ended (programmatic stream serialization), for
-        kernels that wait for it by themselves (gdc_wait_tko). Of a persistent kernel as many CTAs are launched as fit
+        kernels that wait for it by themselves (gdc_wait_tko). cooperative: the driver launches all CTAs at once or
+        refuses, for kernels whose CTAs wait for one another. Of a persistent kernel as many CTAs are launched as fit
         the device at once, and its counter is zeroed before each launch, on the same stream: two calls.
         Raises CudaError where an argument does not fit.
         """
@@ -318,7 +335,7 @@ class Kernel:
             packed = self._pack(parameter, given, cast("list[int]", values), f"params[{place}]")
             blocks.append(ctypes.create_string_buffer(packed, len(packed)))
         pointers = (ctypes.c_void_p * len(blocks))(*(ctypes.addressof(block) for block in blocks))
-        config, attributes = self._configuration(grid, dependent)
+        config, attributes = self._configuration(grid, dependent, cooperative)
         config.hStream = stream
         driver, function = self.device._driver, self.function  # pyright: ignore[reportPrivateUsage]
 
@@ -364,7 +381,7 @@ class Kernel:
         call = self.device._call  # pyright: ignore[reportPrivateUsage]
         return int(call("cuOccupancyMaxActiveClusters", self.function, config))
 
-    def _configuration(self, grid: Grid, dependent: bool) -> tuple[Any, Any]:
+    def _configuration(self, grid: Grid, dependent: bool, cooperative: bool = False) -> tuple[Any, Any]:
         """The driver's launch configuration, and the attributes that it points to."""
         driver = self.device._driver  # pyright: ignore[reportPrivateUsage]
         config = driver.CUlaunchConfig()
@@ -382,6 +399,11 @@ class Kernel:
             attribute = driver.CUlaunchAttribute()
             attribute.id = driver.CUlaunchAttributeID.CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION
             attribute.value.programmaticStreamSerializationAllowed = 1
+            attributes.append(attribute)
+        if cooperative:
+            attribute = driver.CUlaunchAttribute()
+            attribute.id = driver.CUlaunchAttributeID.CU_LAUNCH_ATTRIBUTE_COOPERATIVE
+            attribute.value.cooperative = 1
             attributes.append(attribute)
         config.attrs, config.numAttrs = attributes, len(attributes)
         return config, attributes

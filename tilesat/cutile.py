@@ -308,11 +308,12 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--check", action="store_true", help="compare each launch with the reference interpreter")
     parser.add_argument("--hazards", action="store_true", help="look for races; print a table of them at the end")
     parser.add_argument("--plain-prints", action="store_true", help="what kernels print, without the line that does")
-    parser.add_argument("--suite", type=Path, metavar="DIR", help="a folder of tests for pytest, in place of a script")
+    suite = "in place of a script: a folder of tests for pytest, and pytest's own options behind it"
+    parser.add_argument("--suite", nargs=argparse.REMAINDER, metavar="DIR", help=suite)
     parser.add_argument("script", type=Path, nargs="?")
     parser.add_argument("arguments", nargs=argparse.REMAINDER)
     given = parser.parse_args(argv)
-    if given.suite is not None:
+    if given.suite:
         return _suite(given)
     if given.script is None:
         parser.error("expected a script, or --suite DIR")
@@ -332,13 +333,12 @@ def main(argv: list[str] | None = None) -> int:
 
 
 def _suite(given: Any) -> int:
-    """Run a folder of tests; what follows the options goes to pytest."""
+    """Run a folder of tests with the plugin."""
     import pytest
 
     own = [f"--cutile-{name}" for name in ("check", "hazards") if getattr(given, name)]
     own += [f"--cutile-target={given.target}"] if given.target else []
-    more = [] if given.script is None else [str(given.script), *given.arguments]
-    return int(pytest.main(["-p", "tilesat.cutile", f"--cutile-on={given.on}", *own, str(given.suite), *more]))
+    return int(pytest.main(["-p", "tilesat.cutile", f"--cutile-on={given.on}", *own, *given.suite]))
 
 
 def _with_its_line(text: str, place: str) -> None:

@@ -89,6 +89,8 @@ def test_tensor_maps_are_encoded_once_for_an_array(driver: FakeDriver) -> None:
     c, d = There(np.zeros((128, 128), np.float32)), There(np.zeros((128, 128), np.float32))
     assert "cuTensorMapEncodeTiled" in calls_of(driver, lambda: kernel[1](a, b, c, d, *numbers))
     assert calls_of(driver, lambda: kernel[1](a, b, c, d, *numbers)) == ["cuLaunchKernelEx"]
+    other = There(np.zeros((128, 128), np.float32))  # a new result: only its own map, if it has one
+    assert calls_of(driver, lambda: kernel[1](a, b, c, other, *numbers)).count("cuTensorMapEncodeTiled") <= 1
     expected = a.array.astype(np.float32) @ b.array.astype(np.float32).T
     np.testing.assert_allclose(d.get(), expected, atol=1e-3)
 
