@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib
 import inspect
+import math
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -65,6 +66,13 @@ def halves(kind: str, *shape: int) -> Given:
 def below(bound: int, *shape: int, kind: str = "int64") -> Given:
     """Integers from 0 to a bound, which is none of them."""
     return Given(kind, shape, lambda g: torch.randint(0, bound, shape, generator=g))
+
+
+def permuted(bound: int, *shape: int) -> Given:
+    """All integers below a bound along a last dimension, in another order each time."""
+    rows = math.prod(shape)
+    return Given("int32", (*shape, bound), lambda g: torch.stack(
+        [torch.randperm(bound, generator=g) for _ in range(rows)]).reshape(*shape, bound))  # fmt: skip
 
 
 def fixed(kind: str, *values: Any) -> Given:

@@ -6,7 +6,7 @@ import torch
 from torch.nn import functional as F
 
 from tests.cutile import references as ref
-from tests.cutile.calls import NO_F8, below, bf16, call, empty, f8, f16, f32, fixed, halves, uniform
+from tests.cutile.calls import NO_F8, below, bf16, call, empty, f8, f16, f32, fixed, halves, permuted, uniform
 
 
 def _sinks(query, key, value, sinks, sm_scale):
@@ -371,5 +371,49 @@ OPERATORS = [
         g=uniform("bfloat16", -0.5, 0, 1, 96, 1),
         beta=uniform("bfloat16", 0, 1, 1, 96, 1),
         chunk_size=64,
+    ),
+    call(
+        "ops.cutile.experimental.mhc.mhc_gemm_rms_scale",
+        ref.rms_scaled,
+        x=bf16(64, 256),
+        w=f32(256, 24, scale=0.1),
+        n=4,
+        alpha_pre=0.8,
+        alpha_post=1.1,
+        alpha_res=0.9,
+        bias=f32(24),
+        tolerance=2e-2,
+    ),
+    call(
+        "ops.cutile.experimental.mhc.mhc_apply_residual",
+        ref.residual_streams,
+        x=bf16(8, 4096),
+        f_out=bf16(8, 1024),
+        y=f32(8, 24),
+        n=4,
+    ),
+    call(
+        "ops.cutile.experimental.sparse_mla.tile_sparse_mla",
+        lambda q, k, v, qpe, kpe, scaling: ref.attention(q, k, v, scaling, True, more=qpe @ kpe.mT),
+        q=bf16(1, 8, 64, 64),
+        k=bf16(1, 1, 64, 64),
+        v=bf16(1, 1, 64, 64),
+        indices=permuted(64, 1, 64, 1),
+        qpe=bf16(1, 8, 64, 64),
+        kpe=bf16(1, 1, 64, 64),
+        is_causal=True,
+        scaling=0.09,
+    ),
+    call(
+        "ops.cutile.mamba2.mamba2_chunk_forward",
+        ref.state_space,
+        x=bf16(1, 128, 8, 64),
+        a=uniform("float32", -1, -0.1, 8),
+        b=bf16(1, 128, 1, 64, scale=0.3),
+        c=bf16(1, 128, 1, 64, scale=0.3),
+        d=f32(8),
+        dt=uniform("float32", 0, 1, 1, 128, 8),
+        init_state=empty("float32", 1, 8, 64, 64),
+        tolerance=4e-2,
     ),
 ]

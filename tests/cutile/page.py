@@ -31,9 +31,9 @@ Backward: with gradients.
 {reasons}
 """
 ABSENT = {
-    "mamba2, moe_actgrad_bwd, nvfp4_quantize, sparse_mla, mhc_gemm_rms_scale, mhc_apply_residual, fmha_prefill_bsr, "
-    "fmha_decode_bsr, ragged_block_scaled_bmm, rope_quantize_fp8, multi_token_attention":
-    "not called: no PyTorch reference is written; they compile (docs/benchmarks.md, real cuTile kernels)",
+    "mamba2_chunk_backward, moe_actgrad_bwd, nvfp4_quantize, prefill_attention_kv_paged, prefill_attention_kv_ragged, "
+    "decode_mla_kv_paged, ragged_block_scaled_bmm, rope_quantize_fp8": "not called: no PyTorch reference is written; "
+    "they compile (docs/benchmarks.md, real cuTile kernels)",
 }  # fmt: skip
 """Operators that no row calls."""
 

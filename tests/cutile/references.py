@@ -173,3 +173,43 @@ def grpo(
     ratio, gains = (logp - old_logp).exp(), advantages[:, None]
     clipped = ((ratio < 0.8) & (gains < 0)) | ((ratio > 1.2) & (gains > 0))
     return -torch.minimum(ratio * gains, ratio.clamp(0.8, 1.2) * gains), clipped.float()
+
+
+def paged(q: Tensor, keys: Tensor, values: Tensor, pages: list[int], length: int, scaling: float) -> Tensor:
+    """Attention of one query a head to the first keys of one page for each sequence; pages [length, heads, size]."""
+    k, v = (each[pages][:, :length].transpose(1, 2) for each in (keys, values))
+    return attention(q[:, :, None], k, v, scaling)[:, :, 0]
+
+
+def rms_scaled(
+    x: Tensor, w: Tensor, n: int, alpha_pre: float, alpha_post: float, alpha_res: float, bias: Tensor
+) -> tuple[Tensor, Tensor]:
+    """Products of rows over their root mean square, n columns through a sigmoid, n through twice one; and the roots."""
+    root = x.square().mean(-1, keepdim=True).sqrt()
+    scale = torch.tensor([alpha_pre] * n + [alpha_post] * n + [alpha_res] * (w.shape[1] - 2 * n))
+    made = (x @ w) * scale / root + bias
+    return torch.cat([made[:, :n].sigmoid(), 2 * made[:, n : 2 * n].sigmoid(), made[:, 2 * n :]], 1), root
+
+
+def residual_streams(x: Tensor, f_out: Tensor, y: Tensor, n: int) -> Tensor:
+    """Streams mixed by a matrix for each row, and what a layer gives added to each with its own factor."""
+    streams = y[:, 2 * n :].reshape(-1, n, n) @ x.reshape(x.shape[0], n, -1)
+    return (streams + y[:, n : 2 * n, None] * f_out[:, None]).reshape(x.shape)
+
+
+def multi_token(scores: Tensor, weight: Tensor, padding: int) -> Tensor:
+    """Causal attention weights, convolved, and causal again."""
+    seen = scores_mask(scores.shape[-2], scores.shape[-1], True)
+    weights = scores.masked_fill(~seen, -1e9).softmax(-1)
+    return torch.where(seen, F.conv2d(weights, weight, padding=padding), 0.0)
+
+
+def state_space(x: Tensor, a: Tensor, b: Tensor, c: Tensor, d: Tensor, dt: Tensor) -> tuple[Tensor, Tensor]:
+    """The state space of Mamba 2, one step after the other; [batch, length, heads, size]."""
+    state = torch.zeros(x.shape[0], x.shape[2], x.shape[3], b.shape[3])
+    out: list[Tensor] = []
+    for t in range(x.shape[1]):
+        step = dt[:, t, :, None, None]
+        state = state * (a[None, :, None, None] * step).exp() + step * x[:, t, :, :, None] * b[:, t, :, None, :]
+        out.append((state * c[:, t, :, None, :]).sum(-1) + d[None, :, None] * x[:, t])
+    return torch.stack(out, 1), state

@@ -6,7 +6,7 @@ import torch
 from torch.nn import functional as F
 
 from tests.cutile import references as ref
-from tests.cutile.calls import NO_F8, below, bf16, call, f8, f16, f32, fixed, halves, logs, shares, uniform
+from tests.cutile.calls import NO_F8, below, bf16, call, empty, f8, f16, f32, fixed, halves, logs, shares, uniform
 
 LIGER, UNSLOTH, FLASHINFER, MODELS = (
     "suites.liger.cutile.",
@@ -367,6 +367,29 @@ SUITES = [
         b=f16(3, 96, 128),
         masked_m=fixed("int32", 64, 64, 64),
         tolerance=1e-2,
+    ),
+    call(
+        "suites.flashinfer.cutile.fmha_decode_bsr.decode_attention_kv_paged",
+        lambda q, k_cache, v_cache, k_scale, v_scale: ref.paged(q, k_cache, v_cache, [3, 1], 100, k_scale) * v_scale,
+        q=f16(2, 16, 128),
+        k_cache=f16(4, 128, 2, 128),
+        v_cache=f16(4, 128, 2, 128),
+        actual_seq_lens=fixed("int32", [[[100]]], [[[100]]]),
+        block_tables=fixed("int32", [3], [1]),
+        k_scale=0.09,
+        v_scale=2.0,
+        max_seq_len=128,
+        outputs=empty("float16", 2, 16, 128),
+        writes="outputs",
+        tolerance=1e-2,
+    ),
+    call(
+        LIGER + "multi_token_attention.multi_token_attention",
+        ref.multi_token,
+        scores=f32(1, 1, 16, 16),
+        weight=f32(1, 1, 3, 3),
+        padding=1,
+        gradients="scores weight",
     ),
     call(
         "suites.flashinfer.cutile.per_token_group_quant_8bit.per_token_group_quant_8bit",
