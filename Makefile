@@ -98,10 +98,10 @@ $(BROWSER_READY): pyproject.toml $(READY)
 	$(BIN)/python -m pip install -q --disable-pip-version-check -e '.[browser]'
 	@touch $@
 
-# PyTorch without CUDA, from its own index; of what tilegym declares the operators need nothing else.
+# PyTorch without CUDA where its index is reached; of what tilegym declares the operators need nothing else.
 $(CUTILE_READY): pyproject.toml
 	$(PYTHON) -m venv $(CUTILE)
-	$(CUTILE)/bin/python -m pip install -q --disable-pip-version-check --index-url https://download.pytorch.org/whl/cpu torch==2.13.0
+	$(CUTILE)/bin/python -m pip install -q --disable-pip-version-check --extra-index-url https://download.pytorch.org/whl/cpu torch==2.13.0
 	$(CUTILE)/bin/python -m pip install -q --disable-pip-version-check -e '.[test]' pytest-benchmark
 	$(CUTILE)/bin/python -m pip install -q --disable-pip-version-check --no-deps tilegym==1.5.1
 	@touch $@
