@@ -12,8 +12,10 @@ GPU_READY := $(VENV)/.gpu-ready
 MLIR_READY := $(VENV)/.mlir-ready
 PROVE_READY := $(VENV)/.prove-ready
 BROWSER_READY := $(VENV)/.browser-ready
+CUTILE := .venv-cutile
+CUTILE_READY := $(CUTILE)/.ready
 
-.PHONY: demo test test-all mutation test-mlir test-browser test-gpu bench-gpu lint format bench clean
+.PHONY: demo test test-all mutation test-mlir test-browser test-cutile test-gpu bench-gpu lint format bench clean
 
 demo: $(READY)
 	$(BIN)/tilesat demo --output out/demo
@@ -35,6 +37,11 @@ test-mlir: $(MLIR_READY)
 # The explorer's page in a Chromium that is on PATH (Debian: apt-get install chromium); skipped, with the reason, without.
 test-browser: $(BROWSER_READY)
 	$(BIN)/python -m pytest -q -rs -m browser
+
+# TileGym's operators against PyTorch on the CPU, in an environment of its own, and what else needs PyTorch.
+test-cutile: $(CUTILE_READY)
+	$(CUTILE)/bin/python -m pytest -q -m cutile tests/cutile
+	$(CUTILE)/bin/python -m pytest -q tests/tilesat/test_torch_ops.py tests/tilesat/test_backend.py tests/tilesat/test_calls.py
 
 # On a machine with a GPU: every example on the card, then timings. Elsewhere the first target fails, the second says so.
 test-gpu: $(GPU_READY)
@@ -91,5 +98,13 @@ $(BROWSER_READY): pyproject.toml $(READY)
 	$(BIN)/python -m pip install -q --disable-pip-version-check -e '.[browser]'
 	@touch $@
 
+# PyTorch without CUDA where its index is reached; of what tilegym declares the operators need nothing else.
+$(CUTILE_READY): pyproject.toml
+	$(PYTHON) -m venv $(CUTILE)
+	$(CUTILE)/bin/python -m pip install -q --disable-pip-version-check --extra-index-url https://download.pytorch.org/whl/cpu torch==2.13.0
+	$(CUTILE)/bin/python -m pip install -q --disable-pip-version-check -e '.[test]' pytest-benchmark
+	$(CUTILE)/bin/python -m pip install -q --disable-pip-version-check --no-deps tilegym==1.5.1
+	@touch $@
+
 clean:
-	rm -rf $(VENV) build out *.egg-info .pytest_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) $(CUTILE) build out *.egg-info .pytest_cache .ruff_cache .hypothesis .import_linter_cache

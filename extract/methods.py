@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Literal, get_args
 
 from extract.answer import Answer, check
@@ -15,16 +16,19 @@ from extract.own import Extractor, own
 from extract.pruned import pruned
 from extract.session import Listener
 from extract.settle import INFINITY
+from extract.top import nth
 from extract.tree import tree
 
 Method = Literal["auto", "tree", "greedy", "pruned", "ilp"]
 
 METHODS: tuple[str, ...] = get_args(Method)
+TOP = re.compile(r"top:([1-9]\d*)")
+"""The name of the method that finds the Nth cheapest answer: top:1 is the cheapest, by another road than auto's."""
 
 
 def extract(
     graph: Graph,
-    method: Method | Extractor = "greedy",
+    method: Method | str | Extractor = "greedy",
     *,
     budget: Budget | float | None = None,
     time_limit: float | None = None,
@@ -41,8 +45,8 @@ def extract(
     start: an answer to begin from, also one for other costs. listener: called when the best answer or the bound
     changes. branch: a choice group that `auto` searches alternative by alternative. below: `auto` passes over answers
     that do not cost less, and ends where there are none. effort: how much `auto` does for a
-    small gap. Raises InfeasibleError, and
-    ExtractionError for an unknown method and where the budget ended before any answer was found.
+    small gap. top:N is the Nth cheapest answer (`extract.top`). Raises InfeasibleError, and ExtractionError for an
+    unknown method and where the budget ended before any answer was found.
     """
     if callable(method):
         answer = own(graph, method, budget=budget, below=below)
@@ -59,7 +63,9 @@ def extract(
             graph, budget=budget, time_limit=time_limit, start=start, listener=listener, branch=branch, below=below,
             effort=effort,
         )  # fmt: skip
+    elif found := TOP.fullmatch(method):
+        answer = nth(graph, int(found[1]), budget=budget, time_limit=time_limit)
     else:
-        raise ExtractionError(f"unknown method {method!r}; there are auto, tree, greedy, pruned and ilp")
+        raise ExtractionError(f"unknown method {method!r}; there are auto, tree, greedy, pruned, ilp and top:N")
     check(graph, answer)
     return answer

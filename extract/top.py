@@ -54,6 +54,14 @@ def top(
     return found
 
 
+def nth(graph: Graph, number: int, *, budget: Budget | float | None = None, time_limit: float | None = None) -> Answer:
+    """The answer of that place in the order of cost, from 1 on. Raises as `top`, and where there are not so many."""
+    found = top(graph, number, budget=budget, time_limit=time_limit)
+    if len(found) < number:
+        raise ExtractionError(f"there are {len(found)} answers within the budget, not {number}")
+    return found[-1]
+
+
 def _enumerate(program: Program, simplified: Simplified, count: int, began: float, budget: Budget) -> list[Answer]:
     from extract.cycles import find_cycles, two_cycles
     from extract.solver import Solver

@@ -9,6 +9,7 @@ The driver is reached through the package cuda-bindings (`pip install cuda-bindi
 
 from __future__ import annotations
 
+import atexit
 import ctypes
 import math
 import re
@@ -17,6 +18,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from importlib import import_module
+from threading import get_ident
 from types import TracebackType
 from typing import Any, TypeAlias, cast
 
@@ -41,6 +43,8 @@ from runtime.manifest import (
 Grid: TypeAlias = "tuple[int, int, int]"
 Array: TypeAlias = "np.ndarray[Any, Any]"
 
+MOST_MAPS = 4096
+"""Tensor maps of 128 bytes that a device keeps; then all are dropped."""
 _LOG_BYTES = 8192
 """Room for what the driver's assembler says about PTX that it refuses."""
 
@@ -88,9 +92,18 @@ class Device:
         self.capability = (self._attribute("COMPUTE_CAPABILITY_MAJOR"), self._attribute("COMPUTE_CAPABILITY_MINOR"))
         self.shared_bytes = self._attribute("MAX_SHARED_MEMORY_PER_BLOCK_OPTIN")
         self.multiprocessors = self._attribute("MULTIPROCESSOR_COUNT")
-        self._call("cuCtxSetCurrent", self._call("cuDevicePrimaryCtxRetain", self._device))
+        self._context = self._call("cuDevicePrimaryCtxRetain", self._device)
+        self.threads: set[int] = set()
+        """Threads that have made the context their current one."""
+        self.enter()
         self._allocations: set[int] = set()
         self._modules: list[Any] = []
+        self._maps: dict[tuple[Any, ...], bytes] = {}
+
+    def enter(self) -> None:
+        """Make the context current in this thread."""
+        self._call("cuCtxSetCurrent", self._context)
+        self.threads.add(get_ident())
 
     def __enter__(self) -> Device:
         return self
@@ -108,6 +121,7 @@ class Device:
         steps = [("cuMemFree", address) for address in self._allocations]
         steps += [("cuModuleUnload", module) for module in self._modules]
         self._allocations, self._modules = set(), []
+        _SHARED.pop(id(self._driver), None)
         for name, what in [*steps, ("cuDevicePrimaryCtxRelease", self._device)]:
             try:
                 self._call(name, what)
@@ -199,11 +213,23 @@ class Device:
         return spent
 
     def encode(self, record: TensorMapRecord, values: Sequence[int], place: str) -> bytes:
-        """The 128 bytes of a tensor map for arguments `values` (addresses and numbers). Raises CudaError with why."""
-        driver = self._driver
+        """The 128 bytes of a tensor map for arguments `values` (addresses and numbers), encoded once for a base, sizes
+        and strides. Raises CudaError with why.
+        """
         base, dims, strides = extents_of_map(
             record.global_dim, record.global_strides, record.base, values, lambda: self._padding(record.oob_fill)
         )
+        key = record.members, record.box, record.element_strides, base, *dims, *strides
+        if key not in self._maps:
+            if len(self._maps) >= MOST_MAPS:
+                self._maps.clear()
+            self._maps[key] = self._encoded(record, base, dims, strides, place)
+        return self._maps[key]
+
+    def _encoded(
+        self, record: TensorMapRecord, base: int, dims: list[int], strides: list[int], place: str
+    ) -> bytes:  # fmt: skip
+        driver = self._driver
         kinds = (
             driver.CUtensorMapDataType, driver.CUtensorMapInterleave, driver.CUtensorMapSwizzle,
             driver.CUtensorMapL2promotion, driver.CUtensorMapFloatOOBfill,
@@ -273,14 +299,19 @@ class Kernel:
     manifest: Manifest
     function: Any = field(repr=False)
 
-    def prepare(self, grid: Grid, arguments: Sequence[Argument], dependent: bool = False) -> Callable[[], None]:
-        """A function that launches over `grid` tile blocks on the default stream and does not wait.
+    def prepare(
+        self, grid: Grid, arguments: Sequence[Argument], dependent: bool = False, stream: int = 0,
+        cooperative: bool = False,
+    ) -> Callable[[], None]:  # fmt: skip
+        """A function that launches over `grid` tile blocks on a stream (0: the default one) and does not wait. It
+        allocates nothing, and calls the driver once.
 
         Arguments are those of the source's entry: arrays of the device and numbers; tensor maps are encoded here.
         dependent: the grid may begin before the one before it has ended (programmatic stream serialization), for
-        kernels that wait for it by themselves (gdc_wait_tko). Of a persistent kernel as many CTAs are launched as fit
-        the device at once, and counters are zeroed before each launch, on the same stream. Raises CudaError where one
-        does not fit.
+        kernels that wait for it by themselves (gdc_wait_tko). cooperative: the driver launches all CTAs at once or
+        refuses, for kernels whose CTAs wait for one another. Of a persistent kernel as many CTAs are launched as fit
+        the device at once, and counters are zeroed before each launch, on the same stream: a call each.
+        Raises CudaError where an argument does not fit.
         """
         launched = self.manifest.launched
         if not self.manifest.persistent:
@@ -305,13 +336,15 @@ class Kernel:
             packed = self._pack(parameter, given, cast("list[int]", values), f"params[{place}]")
             blocks.append(ctypes.create_string_buffer(packed, len(packed)))
         pointers = (ctypes.c_void_p * len(blocks))(*(ctypes.addressof(block) for block in blocks))
-        config, attributes = self._configuration(grid, dependent)
+        config, attributes = self._configuration(grid, dependent, cooperative)
+        config.hStream = stream
         driver, function = self.device._driver, self.function  # pyright: ignore[reportPrivateUsage]
 
-        def launch(kept: Any = (blocks, pointers, attributes)) -> None:  # the driver reads them at each launch
-            for name in ZEROED:
-                if name in memory:
-                    _call(driver, "cuMemsetD8Async", memory[name].address, 0, memory[name].nbytes, 0)
+        zeroed = [memory[name] for name in ZEROED if name in memory]
+
+        def launch(kept: Any = (blocks, pointers, attributes, memory)) -> None:  # read at each launch
+            for counter in zeroed:
+                _call(driver, "cuMemsetD8Async", counter.address, 0, counter.nbytes, stream)
             _call(driver, "cuLaunchKernelEx", config, function, ctypes.addressof(kept[1]), 0)
 
         return launch
@@ -353,7 +386,7 @@ class Kernel:
         call = self.device._call  # pyright: ignore[reportPrivateUsage]
         return int(call("cuOccupancyMaxActiveClusters", self.function, config))
 
-    def _configuration(self, grid: Grid, dependent: bool) -> tuple[Any, Any]:
+    def _configuration(self, grid: Grid, dependent: bool, cooperative: bool = False) -> tuple[Any, Any]:
         """The driver's launch configuration, and the attributes that it points to."""
         driver = self.device._driver  # pyright: ignore[reportPrivateUsage]
         config = driver.CUlaunchConfig()
@@ -372,8 +405,28 @@ class Kernel:
             attribute.id = driver.CUlaunchAttributeID.CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION
             attribute.value.programmaticStreamSerializationAllowed = 1
             attributes.append(attribute)
+        if cooperative:
+            attribute = driver.CUlaunchAttribute()
+            attribute.id = driver.CUlaunchAttributeID.CU_LAUNCH_ATTRIBUTE_COOPERATIVE
+            attribute.value.cooperative = 1
+            attributes.append(attribute)
         config.attrs, config.numAttrs = attributes, len(attributes)
         return config, attributes
+
+
+_SHARED: dict[int, Device] = {}
+
+
+def shared() -> Device:
+    """The device of this process, opened once for all launches and let go of when the process ends.
+
+    Raises NoDeviceError where there is none.
+    """
+    driver = load_driver()
+    if id(driver) not in _SHARED:
+        _SHARED[id(driver)] = device = Device(driver=driver)  # which keeps the driver, so that its id stays its own
+        atexit.register(device.close, quiet=True)
+    return _SHARED[id(driver)]
 
 
 def run(

@@ -145,6 +145,9 @@ def _torch(tensor: Any, name: str) -> View:
         raise TileError(f"parameter '{name}': Tile IR has no element type {tensor.dtype}")
     if tensor.is_cuda:
         return View(NAMES[kind], tuple(tensor.shape), tuple(tensor.stride()), tensor.data_ptr(), owner=tensor)
+    if str(tensor.layout) != "torch.strided" or tensor.device.type != "cpu":
+        got = f"a tensor of layout {tensor.layout} on '{tensor.device}'"
+        raise TileError(f"parameter '{name}': expected a strided tensor on cpu or cuda, got {got}")
     plain = tensor.detach()
     if wanted is None:
         return _numpy(plain.numpy(), name)

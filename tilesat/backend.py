@@ -8,6 +8,7 @@ Tensors that a program puts on "cuda" lie on the host where there is no card (`t
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
@@ -18,6 +19,8 @@ from tilesat.card import always, as_it_is, card, replaced
 from tilesat.cli import BACKENDS
 from tilesat.compiler import DEFAULT_TARGET
 from tilesat.cutile import BYTECODE_VERSION, cutile_module
+from tilesat.failures import user_errors
+from tilesat.in_source import raised_in
 from tilesat.just_in_time import Jit, jit
 
 if TYPE_CHECKING:
@@ -38,23 +41,31 @@ class Backend:
     on: str
     target: str | None
     options: dict[str, Any]
+    output: Callable[[str, str], object] | None = None
+    """Takes what kernels print, and file and line of their source; by default it goes to standard output."""
     launches: int = 0
     hazards: list[Hazard] = field(default_factory=list["Hazard"])
     kernels: dict[Any, Jit] = field(default_factory=dict[Any, Jit])
     """By cuTile kernel."""
 
-    def launch(self, _stream: Any, grid: Sequence[int], kernel: Any, arguments: Sequence[Any], /, **_: Any) -> None:
-        """As `cuda.tile.launch`; how a stream orders launches means nothing here, where one ends before the next."""
+    def launch(self, stream: Any, grid: Sequence[int], kernel: Any, arguments: Sequence[Any], /, **_: Any) -> None:
+        """As `cuda.tile.launch`; how a stream orders launches means nothing where one ends before the next.
+
+        What goes wrong in a running kernel is raised at the line of its source.
+        """
+        __tracebackhide__ = True  # of pytest
         if kernel not in self.kernels:
             self.kernels[kernel] = jit(kernel, target=self.target, on=self.on, **self.options)
         try:
             with as_it_is():
-                report: Report | None = self.kernels[kernel][tuple(grid)](*arguments)
-        except TileError as error:
+                handle = stream if self.on == "cuda" else None
+                report: Report | None = self.kernels[kernel].launch(tuple(grid), arguments, {}, self.output, handle)
+        except user_errors() as error:
             cause = error.__cause__
-            if cause is None or isinstance(cause, TileError):
-                raise
-            raise cause from None  # what cuTile says itself, programs may expect
+            if isinstance(error, TileError) and cause is not None and not isinstance(cause, TileError):
+                raise cause.with_traceback(None) from None  # what cuTile says itself, programs may expect
+            function = kernel._annotated_function.pyfunc.__code__
+            raise raised_in(error.with_traceback(None), function) from None
         self.launches += 1
         self.hazards += report.hazards if report is not None else []
 
@@ -74,13 +85,17 @@ class Backend:
                 continue
             best = tune.Measurement(config=config, mean_us=1.0, num_samples=1, error_margin_us=0.0)
             return tune.TuningResult(best=best, successes=[best], failures=failures)
-        raise ValueError(f"no configuration compiles: {failures}")
+        first = f", the first: {failures[0][2]}" if failures else ""
+        raise ValueError(f"no configuration compiles, of {len(failures)}{first}")
 
 
 @contextmanager
-def backend(on: str = "sim", target: str | None = None, **options: Any) -> Generator[Backend]:
+def backend(
+    on: str = "sim", target: str | None = None, output: Callable[[str, str], object] | None = None, **options: Any
+) -> Generator[Backend]:
     """Within it cuTile's launches run on `on`: sim, ref or cuda. `target`: what they are compiled for, by default sm_80
-    or the card; `options` as in `tilesat.jit`. Programs that bind `launch` by name are imported inside.
+    or the card; `output` takes what kernels print, each time with file and line of the source; `options` as in
+    `tilesat.jit`. Modules that have bound `launch` by a name of their own launch there too.
 
     Raises TileError for another place.
     """
@@ -88,11 +103,12 @@ def backend(on: str = "sim", target: str | None = None, **options: Any) -> Gener
         raise TileError(f"backend: expected one of {', '.join(BACKENDS)}, got {on!r}")
     tile, tune = cutile_module("cuda.tile"), cutile_module("cuda.tile.tune")
     name = target or DEFAULT_TARGET
-    made = Backend(on, target if on == "cuda" else name, options)
+    made = Backend(on, target if on == "cuda" else name, {"lineinfo": True, **options}, output)
     versions, newest = cutile_module("cuda.tile._bytecode.version"), "V_" + BYTECODE_VERSION.replace(".", "_")
     with ExitStack() as stack:
-        stack.enter_context(replaced(tile, "launch", made.launch))
-        stack.enter_context(replaced(tune, "exhaustive_search", made.search))
+        for taken, own in ((tile.launch, made.launch), (tune.exhaustive_search, made.search)):
+            for module, bound in bindings(taken):
+                stack.enter_context(replaced(module, bound, own))
         stack.enter_context(replaced(cutile_module("cuda.tile.compilation._signature"), INFERS, inferred))
         reads = always(getattr(versions.BytecodeVersion, newest))
         stack.enter_context(replaced(cutile_module("cuda.tile._compile"), READS, reads))
@@ -103,6 +119,12 @@ def backend(on: str = "sim", target: str | None = None, **options: Any) -> Gener
                     stack.enter_context(replaced(module, ASKED, always(capability)))
             stack.enter_context(card(capability))
         yield made
+
+
+def bindings(value: Any) -> list[tuple[Any, str]]:
+    """Modules that are loaded, and their names of a value."""
+    tables = [(module, dict(getattr(module, "__dict__", {}))) for module in list(sys.modules.values())]
+    return [(module, name) for module, names in tables for name, each in names.items() if each is value]
 
 
 def inferred(kernel: Any, arguments: Sequence[Any], _convention: Any) -> list[Any]:

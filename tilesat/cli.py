@@ -40,7 +40,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     # argparse would take the FILE that follows a bare --hazards for its value
     arguments = _parser().parse_args(["--hazards=stop" if word == "--hazards" else word for word in words])
     try:
-        return _run_command(arguments)
+        return _run_command(arguments, ending=argv is None)
     except BrokenPipeError:  # `tilesat compile x | head`: the reader has what it wanted
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # else the flush at exit fails once more
         return OK
@@ -49,8 +49,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         return INTERRUPTED
 
 
-def _run_command(arguments: argparse.Namespace) -> int:
-    with short_lived() if arguments.command in TRANSLATING else nullcontext():
+def _run_command(arguments: argparse.Namespace, ending: bool) -> int:
+    with short_lived(ending) if arguments.command in TRANSLATING else nullcontext():
         command: Callable[[argparse.Namespace], int] = import_module(f"tilesat.commands.{arguments.command}").run
         try:
             code = command(arguments)
@@ -61,6 +61,12 @@ def _run_command(arguments: argparse.Namespace) -> int:
             print(describe(error), file=sys.stderr)
             return USAGE if is_usage(error) else FAILED
     return code
+
+
+def _extractor(text: str) -> str:
+    if text in EXTRACTORS or (text.startswith("top:") and text[4:].isdecimal() and int(text[4:])):
+        return text
+    raise argparse.ArgumentTypeError(f"expected one of {', '.join(EXTRACTORS)}, top:N, got '{text}'")
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -346,7 +352,10 @@ def _add_pipeline_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--tile-blocks", type=_count, default=0, metavar="N",
                         help="of a launch, for --num-ctas auto and --persistent auto; default: more than fill the "
                              "device")  # fmt: skip
-    parser.add_argument("--extractor", choices=EXTRACTORS, default="auto", help="default %(default)s")
+    parser.add_argument(
+        "--extractor", type=_extractor, default="auto", metavar="METHOD",
+        help=f"{', '.join(EXTRACTORS)}, or top:N, the Nth cheapest program (default %(default)s)",
+    )  # fmt: skip
     parser.add_argument("--extract-budget", type=_count, metavar="N",
                         help="units of work of the search for the cheapest program, default 10000")  # fmt: skip
     parser.add_argument("--saturate-budget", type=_count, metavar="N",

@@ -49,10 +49,11 @@ def compile(
     `signature`, for a cuTile kernel only: a SPEC (`tilesat.cutile`), a list of cuTile's constraints, a KernelSignature;
     `rules`: files of egglog rules added to the e-graph, each tried on samples before it is used unless `unchecked`;
     `without`: prefixes of rule names to leave out; `forbid`: names
-    of atoms that may not be chosen; `extractor`: auto, tree, greedy, pruned or ilp, or a function from the graph to a
-    node for each class (`extract.own`); `extract_budget`: units of work of the search for the cheapest program (10,000;
-    `extract.budget`); `saturate_budget`: matches of rules (200,000). Both count work and no seconds: the same program
-    on any machine at any load. `lineinfo`: PTX with the source places of its instructions as .loc directives.
+    of atoms that may not be chosen; `extractor`: auto, tree, greedy, pruned or ilp, top:N for the Nth cheapest
+    program (`extract.top`), or a function from the graph to a node for each class (`extract.own`); `extract_budget`:
+    units of work of the search for the cheapest program (10,000; `extract.budget`); `saturate_budget`: matches of rules
+    (200,000). Both count work and no seconds: the same program on any machine at any load. `lineinfo`: PTX with the
+    source places of its instructions as .loc directives.
     `fast`: permissions for inexact replacements (`egraph.permissions`): nsz, contract, reassoc, arcp, afn, ftz, nnan,
     ninf, uscale, and triton, which is what Triton does unasked; of all entries or each, {"softmax": ["afn"]}.
     `provenance`: note which rule made which e-node (`Kernel.provenance`). `persistent`: static or dynamic, as many CTAs

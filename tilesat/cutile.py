@@ -16,7 +16,7 @@ from __future__ import annotations
 import importlib
 import re
 import sys
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from io import BytesIO
 from pathlib import Path
@@ -261,11 +261,13 @@ def _size(part: str, text: str) -> tuple[int, int | None]:
 # Programs of cuTile, with or without a GPU
 
 
-def backend(on: str = "sim", target: str | None = None, **options: Any) -> Any:
+def backend(
+    on: str = "sim", target: str | None = None, output: Callable[[str, str], object] | None = None, **options: Any
+) -> Any:
     """`tilesat.backend.backend`: within it cuTile's launches run on the simulator, the interpreter or a card."""
     from tilesat.backend import backend as made
 
-    return made(on, target, **options)
+    return made(on, target, output, **options)
 
 
 def pytest_addoption(parser: Any) -> None:
@@ -274,12 +276,19 @@ def pytest_addoption(parser: Any) -> None:
     group.addoption("--cutile-on", default="sim", help="sim, ref or cuda (default sim)")
     group.addoption("--cutile-target", help="what kernels are compiled for (default sm_80, or the card)")
     group.addoption("--cutile-check", action="store_true", help="compare each launch with the reference interpreter")
+    group.addoption("--cutile-hazards", action="store_true", help="a race, or a missing wait, fails the test")
 
 
 def pytest_load_initial_conftests(early_config: Any) -> None:
-    """Launches of all tests go to the backend, from before a conftest is imported until pytest ends."""
-    given = early_config.known_args_namespace
-    entered = backend(given.cutile_on, given.cutile_target, check=given.cutile_check)
+    """Launches of all tests go to the backend, from before a conftest is imported until pytest ends; what kernels print
+    is also a section of the test's report, with the lines that print it.
+    """
+    from tilesat.testing.prints import Prints
+
+    given, prints = early_config.known_args_namespace, Prints()
+    early_config.pluginmanager.register(prints)
+    hazards = True if given.cutile_hazards else None
+    entered = backend(given.cutile_on, given.cutile_target, prints.take, check=given.cutile_check, hazards=hazards)
     entered.__enter__()
     early_config.add_cleanup(lambda: entered.__exit__(None, None, None))
 
@@ -291,27 +300,50 @@ def main(argv: list[str] | None = None) -> int:
 
     from tilesat.cli import BACKENDS
     from tilesat.failures import describe, user_errors
+    from tilesat.in_source import launched_at
 
     parser = argparse.ArgumentParser(prog="python -m tilesat.cutile", description=main.__doc__)
     parser.add_argument("--on", choices=BACKENDS, default="sim")
     parser.add_argument("--target", metavar="T")
     parser.add_argument("--check", action="store_true", help="compare each launch with the reference interpreter")
     parser.add_argument("--hazards", action="store_true", help="look for races; print a table of them at the end")
-    parser.add_argument("script", type=Path)
+    parser.add_argument("--plain-prints", action="store_true", help="what kernels print, without the line that does")
+    suite = "in place of a script: a folder of tests for pytest, and pytest's own options behind it"
+    parser.add_argument("--suite", nargs=argparse.REMAINDER, metavar="DIR", help=suite)
+    parser.add_argument("script", type=Path, nargs="?")
     parser.add_argument("arguments", nargs=argparse.REMAINDER)
     given = parser.parse_args(argv)
+    if given.suite:
+        return _suite(given)
+    if given.script is None:
+        parser.error("expected a script, or --suite DIR")
     sys.argv = [str(given.script), *given.arguments]
     sys.path.insert(0, str(given.script.resolve().parent))
-    hazards = "report" if given.hazards else None
+    hazards, output = "report" if given.hazards else None, None if given.plain_prints else _with_its_line
     try:
-        with backend(given.on, given.target, check=given.check, hazards=hazards) as made:
+        with backend(given.on, given.target, output, check=given.check, hazards=hazards) as made:
             runpy.run_path(str(given.script), run_name="__main__")
     except user_errors() as error:
-        print(describe(error), file=sys.stderr)
+        launched = launched_at(error.__traceback__)
+        print(describe(error), *([f"launched at {launched}"] if launched else []), sep="\n", file=sys.stderr)
         return 1
     if given.hazards:
         print(*map(str, made.hazards), f"{made.launches} launches, {len(made.hazards)} hazards", sep="\n")
     return int(bool(made.hazards))
+
+
+def _suite(given: Any) -> int:
+    """Run a folder of tests with the plugin."""
+    import pytest
+
+    own = [f"--cutile-{name}" for name in ("check", "hazards") if getattr(given, name)]
+    own += [f"--cutile-target={given.target}"] if given.target else []
+    return int(pytest.main(["-p", "tilesat.cutile", f"--cutile-on={given.on}", *own, *given.suite]))
+
+
+def _with_its_line(text: str, place: str) -> None:
+    """Print what a kernel prints behind the line of its source."""
+    print(f"{place}: {text}" if place else text, end="")
 
 
 if __name__ == "__main__":

@@ -22,7 +22,7 @@ from tilesat.shown import shown
 from tilesat.spec import Argument, Array, numpy_type
 
 if TYPE_CHECKING:
-    from runtime.simulator import GlobalMemory, Hazard, Report
+    from runtime.simulator import GlobalMemory, Hazard, Report, SimulatorError
 
 GARBAGE = 0x7FC0_1234
 """What memory holds that a launcher has not zeroed: a NaN of f32."""
@@ -165,20 +165,20 @@ def interpret(
 def simulate(
     ptx: str, manifest: dict[str, Any], grid: Grid, arguments: Sequence[Argument], hazards: bool | str = False,
     max_instructions: int | None = None, suppress: Sequence[str] = (), schedule: str = "together",
-    resident: int = RESIDENT, workers: int = 1,
+    resident: int = RESIDENT, workers: int = 1, output: Callable[[str, int], object] | None = None,
 ) -> Report:  # fmt: skip
     """Run PTX on the simulator as its launch manifest says; arrays are written in place.
 
     Of a persistent kernel `resident` CTAs go through the tile blocks of the grid, at a time where it takes over those
     that have not started.
 
-    An array given twice is one allocation, and so are those that share memory. What the kernel prints goes to
-    standard output.
+    An array given twice is one allocation, and so are those that share memory. What the kernel prints goes to `output`
+    with the PTX line that prints it, by default to standard output, also where an error ends the run.
     `hazards`, `max_instructions`, `suppress`, `schedule` and `workers` as the simulator's `launch` has them, whose
     report is returned.
     Raises SimulatorError with the PTX line.
     """
-    from runtime.simulator import GlobalMemory, launch
+    from runtime.simulator import GlobalMemory, SimulatorError, launch
 
     grid, arguments = on_the_device(manifest, grid, arguments, resident)
     memory = GlobalMemory()
@@ -199,26 +199,29 @@ def simulate(
         addresses[id(each)] = each.place([addresses[id(array)] for array in each.arrays], memory)
     x, y, z = manifest["block"]
     cx, cy, cz = manifest["cluster"]
-    report = launch(
-        ptx,
-        grid=grid,
-        block=(x, y, z),
-        args=launch_arguments(manifest, arguments, addresses, memory),
-        memory=memory,
-        cluster=(cx, cy, cz),
-        dynamic_smem=manifest["dynamic_smem"],
-        entry=manifest["entry"],
-        hazards=hazards,
-        max_instructions=max_instructions,
-        suppress=suppress,
-        schedule=schedule,
-        resident=resident,
-        workers=workers,
-    )
-    sys.stdout.write("".join(report.printed))
+    given = launch_arguments(manifest, arguments, addresses, memory)
+    try:
+        report = launch(
+            ptx, grid=grid, block=(x, y, z), args=given, memory=memory,
+            cluster=(cx, cy, cz), dynamic_smem=manifest["dynamic_smem"], entry=manifest["entry"], hazards=hazards,
+            max_instructions=max_instructions, suppress=suppress, schedule=schedule, resident=resident, workers=workers,
+        )  # fmt: skip
+    except SimulatorError as error:
+        _print(error, output)
+        raise
+    _print(report, output)
     for stretch, place in places:
         stretch.memory[...] = memory.get(place, stretch.memory.shape, stretch.memory.dtype)
     return report
+
+
+def _print(said: Report | SimulatorError, output: Callable[[str, int], object] | None) -> None:
+    """Hand on what a launch printed."""
+    for text, line in zip(said.printed, said.printed_at, strict=True):
+        if output is None:
+            sys.stdout.write(text)
+        else:
+            output(text, line)
 
 
 def on_the_device(
@@ -312,6 +315,18 @@ def refuse_overlaps(arguments: Sequence[Argument], entry: Entry) -> None:
             f"entry '{entry.sym_name}': arrays that share memory cannot be checked",
             entry.location,
             "run it without check, or give copies",
+        )
+
+
+def refuse_card(arguments: Sequence[Argument], entry: Entry) -> None:
+    """Raise the error for a check with arrays on a card: the interpreter has no copies of them."""
+    from runtime.cuda import DeviceArray
+
+    if any(isinstance(each, DeviceArray) for each in flat(arguments)):
+        raise TileError(
+            f"entry '{entry.sym_name}': arrays on a card cannot be checked",
+            entry.location,
+            "give arrays of the host, which are copied to the card and back, or leave out check",
         )
 
 

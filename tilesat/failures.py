@@ -49,7 +49,20 @@ def describe(error: Exception) -> str:
         return f"{error.filename or 'tilesat'}: error: {error.strerror or error}"
     if isinstance(error, RecursionError):
         return "tilesat: error: the program is nested too deeply"
-    return f"tilesat: error: {error}"
+    return _of_a_run(error) or f"tilesat: error: {error}"
+
+
+def _of_a_run(error: Exception) -> str:
+    """What the simulator says, at the line of the source where it is known: else nothing."""
+    from ir.core import Location, TileError
+    from runtime.simulator.errors import SimulatorError
+    from tilesat.in_source import place_of
+
+    place = place_of(error)
+    if not isinstance(error, SimulatorError) or place is None:
+        return ""
+    hint = f"PTX line {error.line} is `{error.text}`"
+    return render(TileError(error.message, Location(*place), hint))
 
 
 def render(error: TileError, kind: str = "error") -> str:
@@ -58,6 +71,8 @@ def render(error: TileError, kind: str = "error") -> str:
 
     # What has no place in a source (an unknown target) is told by the program itself, as argparse does.
     place = "tilesat" if error.location == UNKNOWN else error.location
+    if error.location.line > 0 and not error.location.column:
+        place = f"{error.location.file}:{error.location.line}"
     parts = [f"{place}: {kind}: {error.message}"]
     line = _source_line(error.location)
     if line is not None:

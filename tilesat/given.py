@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from extract import Extractor
-from extract.methods import METHODS
+from extract.methods import METHODS, TOP
 from ir.core import TileError
 from lowering.passes.table import PERSISTENT
 from lowering.pipeline import AUTO, CHOSEN, Options
@@ -76,8 +76,9 @@ def options(
     """The options of `tilesat.compile`; rules of the user's are tried on samples unless `unchecked`, with a warning for
     each that cannot be. Raises TileError for what is not of their kind, and for a rule with a counterexample.
     """
-    if not callable(extractor) and extractor not in METHODS:
-        raise TileError(f"extractor: expected one of {', '.join(METHODS)}, or a function, got {shown(extractor)}")
+    if not callable(extractor) and extractor not in METHODS and not TOP.fullmatch(str(extractor)):
+        known = f"{', '.join(METHODS)}, top:N, or a function"
+        raise TileError(f"extractor: expected one of {known}, got {shown(extractor)}")
     if persistent not in (*PERSISTENT, AUTO):
         raise TileError(f"persistent: expected one of {', '.join((*PERSISTENT, AUTO))}, got {shown(persistent)}")
     if num_ctas != AUTO and (type(num_ctas) is not int or num_ctas < 0):

@@ -13,7 +13,7 @@ and addresses, constants. A program in text takes what its entry takes, and is c
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from functools import partial
 from threading import Lock
 from typing import TYPE_CHECKING, Any
@@ -22,6 +22,7 @@ from ir.core import TileError
 from tilesat import cutile
 from tilesat.compiler import DEFAULT_TARGET, compile
 from tilesat.kernel import Kernel
+from tilesat.on_card import Launches, handle_of, key_of, stream_of
 
 if TYPE_CHECKING:
     from runtime.simulator import Report
@@ -38,7 +39,7 @@ class Jit:
         self.options = options
         self.kernels: dict[Hashable, Kernel] = {}
         """Those compiled so far, by target and by what their calls take."""
-        self._lock = Lock()
+        self._lock, self._launches = Lock(), Launches()
 
     def __repr__(self) -> str:
         """One line."""
@@ -49,7 +50,7 @@ class Jit:
         """A function that launches over `grid` tile blocks, compiling where it must; it takes what the kernel's Python
         function takes, in order or by name. Raises what `Kernel.run` and `tilesat.compile` do.
         """
-        return partial(self._called, grid)
+        return lambda *args, **named: self.launch(grid, args, named)
 
     def kernel(self, *args: Any, **named: Any) -> Kernel:
         """The kernel for such arguments, which are not written: to look at its PTX, cost and report."""
@@ -80,7 +81,17 @@ class Jit:
                 self.kernels[key] = made()
             return self.kernels[key]
 
-    def _called(self, grid: int | Sequence[int], *args: Any, **named: Any) -> Report | None:
+    def launch(
+        self, grid: int | Sequence[int], args: Sequence[Any], named: Mapping[str, Any],
+        output: Callable[[str, str], object] | None = None, stream: Any = None,
+    ) -> Report | None:  # fmt: skip
+        """As `self[grid](*args, **named)`; `output` as in `Kernel.launched`. `stream`: of a card, any library's; by
+        default PyTorch's current one for its tensors, else the default one.
+        """
+        handle = stream_of((*args, *named.values())) if stream is None else handle_of(stream)
+        key = key_of(grid, handle, args, named)
+        if self._launches.again(key):
+            return None
         from tilesat.grid import as_grid
         from tilesat.launching import only_traced, place_of, prepared
 
@@ -89,7 +100,8 @@ class Jit:
         blocks, on = as_grid(grid), self.on or place_of(args, named)
         kernel = self.kernel(*args, **named)
         launch = prepared(kernel.entry, kernel.calling, args, named, on, whole=True)
-        return kernel.launched(blocks, launch, on, self.hazards, self.check)
+        card = partial(self._launches.first, key, handle)
+        return kernel.launched(blocks, launch, on, self.hazards, self.check, output=output, card=card)
 
 
 def jit(
@@ -114,10 +126,9 @@ def target_of(on: str) -> str:
     if on != "cuda":
         return DEFAULT_TARGET
     from lowering.targets import ALL_TARGETS
-    from runtime.cuda import Device
+    from runtime.cuda import shared
 
-    with Device() as device:
-        plain = device.architecture
+    plain = shared().architecture
     found = [name for name in ALL_TARGETS if name in (f"{plain}a", plain)]
     if not found:
         raise TileError(f"jit: the card is {plain}, which is not a target", hint="give target=")

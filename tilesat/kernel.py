@@ -254,37 +254,51 @@ class Kernel:
         return partial(self._called, grid)
 
     def _called(self, grid: int | Sequence[int], *args: Any, **named: Any) -> Report | None:
+        from tilesat.on_card import Launches, key_of, stream_of
+
+        launches: Launches = self.__dict__.setdefault("launches", Launches())  # Kernel is frozen; nothing pickles them
+        stream = stream_of((*args, *named.values()))
+        key = key_of(grid, stream, args, named)
+        if launches.again(key):
+            return None
         from tilesat.grid import as_grid
         from tilesat.launching import only_traced, place_of, prepared
 
         if only_traced(args, named):
             return None
         blocks, on = as_grid(grid), place_of(args, named)
-        return self.launched(blocks, prepared(self.entry, self.calling, args, named, on, whole=True), on)
+        launch = prepared(self.entry, self.calling, args, named, on, whole=True)
+        return self.launched(blocks, launch, on, card=partial(launches.first, key, stream))
 
     def launched(
         self, blocks: Grid, launch: Launch, on: str, hazards: bool | str | None = None, check: bool = False,
-        tolerance: float | None = None, **simulator: Any,
+        tolerance: float | None = None, output: Callable[[str, str], object] | None = None,
+        card: Callable[[Kernel, Grid, Sequence[Any]], None] | None = None, **simulator: Any,
     ) -> Report | None:  # fmt: skip
-        """Run with arguments that are prepared; otherwise as `run`."""
+        """Run with arguments that are prepared; otherwise as `run`. `output` takes what the kernel prints, with file
+        and line of the source that prints it (on the simulator); by default it goes to standard output.
+        `card` launches on a card, by default so that the kernel has ended.
+        """
         from tilesat import execution
 
         values = execution.check_arguments(self.entry, launch.values)
         if check:
             execution.refuse_overlaps(values, self.entry)
+            execution.refuse_card(values, self.entry)
         expected = execution.copied(values) if check else []
         report: Report | None = None
         if on == "ref":
-            execution.interpret(self.module, self.entry, blocks, values)
+            execution.interpret(self.module, self.entry, blocks, values, output and (lambda text: output(text, "")))
         elif on == "sim":
             with execution.located(lambda: self.source_lines):
                 wanted = check if hazards is None else hazards
+                simulator["output"] = self._with_lines(output)
                 report = execution.simulate(self.ptx, self.manifest, blocks, values, wanted, **simulator)
             execution.locate(report.hazards, lambda: self.source_lines)
         elif on == "cuda":
-            from runtime.cuda import run
+            from tilesat.on_card import at_once
 
-            run(self.ptx, self.manifest, blocks, values)
+            (card or at_once)(self, blocks, values)
         else:
             execution.refuse(on, self.entry)
         launch.check_kept(self.entry)
@@ -294,6 +308,14 @@ class Kernel:
             if not all(each.ok for each in comparisons):
                 raise execution.WrongResultError(self.entry.sym_name, comparisons)
         return report
+
+    def _with_lines(self, output: Callable[[str, str], object] | None) -> Callable[[str, int], object] | None:
+        """What takes texts that PTX lines print, and hands them to `output` with lines of the source."""
+
+        def say(text: str, line: int) -> object:
+            return None if output is None else output(text, self.source_lines.get(line, ""))
+
+        return None if output is None else say
 
     def __reduce__(self) -> tuple[Callable[..., Kernel], tuple[Any, ...]]:
         """Operations refer to each other in chains as long as the program, which pickle would follow by recursion."""

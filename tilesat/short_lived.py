@@ -10,12 +10,13 @@ from contextlib import contextmanager
 
 
 @contextmanager
-def short_lived() -> Generator[None]:
+def short_lived(ending: bool) -> Generator[None]:
     """Hold off what only long or numeric processes need; to be entered before NumPy is loaded.
 
     OpenBLAS starts a thread a core when NumPy loads it, 60 ms of CPU time on two cores, and a compilation multiplies no
     matrices. The garbage collector finds nothing, since all that a compilation makes lives to its end: 50 ms. At exit
-    it would search everything once more: 20 ms (all measured on `tilesat compile examples/gemm.mlir`).
+    it would search everything once more: 20 ms (all measured on `tilesat compile examples/gemm.mlir`). Where the
+    process is `ending` it stays off, since it would begin with a search of everything: 30 ms.
     """
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     atexit.register(gc.freeze)
@@ -24,5 +25,5 @@ def short_lived() -> Generator[None]:
     try:
         yield
     finally:
-        if running:
+        if running and not ending:
             gc.enable()

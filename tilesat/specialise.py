@@ -23,6 +23,7 @@ from tilesat.calling import (
     located_at,
 )
 from tilesat.cutile import ELEMENTS, cutile_module, name_of
+from tilesat.shown import shown
 
 SPECIALISED_RANK = 5
 """cuTile specialises sizes and strides of arrays of at most this rank (TMA_MAX_NDIM)."""
@@ -175,8 +176,16 @@ def bits_of(dtype: str) -> int:
 
 
 def constraints_of(calling: Calling) -> list[Any]:
-    """cuTile's constraints for the parameters."""
-    return [_constraint(parameter) for _, parameter in calling.parameters]
+    """cuTile's constraints for the parameters. Raises TileError for a constant that cuTile has not."""
+    found: list[Any] = []
+    for name, parameter in calling.parameters:
+        try:
+            found.append(_constraint(parameter))
+        except TypeError as error:
+            got = shown(parameter.value) if isinstance(parameter, ConstantParameter) else str(error)
+            message = f"parameter '{name}': expected an array, a number or a constant of cuTile, got {got}"
+            raise TileError(message, calling.location) from error
+    return found
 
 
 def _constraint(parameter: Parameter) -> Any:

@@ -33,6 +33,8 @@ class Row:
     measured: float | None = None
     samples: int = 0
     error: str = ""
+    program: str = ""
+    """In what it differs from the cheapest program of its e-graph; empty for that."""
 
     @property
     def rank(self) -> tuple[float, float]:
@@ -83,15 +85,17 @@ class Tuned:
         """A table."""
         how = "measured on a card" if self.measured else "predicted by the tables of the target, not measured"
         head = f"@{self.name}{self.arguments} for {self.target}: {how}; {self.found}"
-        cells = [("configuration", "tile blocks", "predicted cycles", "measured us", "samples")]
+        cells = [("configuration", "tile blocks", "predicted cycles", "measured us", "samples", "program")]
         for each in self.rows:
             if each.error:
                 continue
             cells.append((
                 str(each), " x ".join(map(str, each.grid)), "" if each.predicted is None else f"{each.predicted:.0f}",
-                "" if each.measured is None else f"{each.measured:.1f}", str(each.samples or ""),
+                "" if each.measured is None else f"{each.measured:.1f}", str(each.samples or ""), each.program,
             ))  # fmt: skip
-        widths = [max(len(row[column]) for row in cells) for column in range(5)]
+        shown = len(cells[0]) - (not any(row[-1] for row in cells[1:]))
+        cells = [row[:shown] for row in cells]
+        widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
         lines = [
             "  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip() for row in cells
         ]
@@ -144,3 +148,8 @@ def pinned(path: str | Path, name: str, target: str, arguments: str, tried: Sequ
 def plain(configuration: Values) -> Values:
     """A configuration as JSON has it."""
     return json.loads(json.dumps(configuration, default=str))
+
+
+def plain_text(configuration: Values) -> str:
+    """A configuration as JSON text, by which two are compared."""
+    return json.dumps(plain(configuration))

@@ -19,8 +19,8 @@ import statistics
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
-from contextlib import nullcontext
+from concurrent.futures import FIRST_COMPLETED, Executor, Future, ProcessPoolExecutor, wait
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import partial
 from hashlib import blake2b
@@ -33,7 +33,7 @@ from ir.core import TileError
 from tilesat import cutile
 from tilesat.grid import Grid, as_grid
 from tilesat.shown import shown
-from tilesat.tuned import Row, Tuned, Values, pinned, plain
+from tilesat.tuned import Row, Tuned, Values, pinned, plain, plain_text
 
 if TYPE_CHECKING:
     from runtime.cuda import Device
@@ -47,6 +47,8 @@ COLD_BYTES = 256 << 20
 sheets)."""
 REPEAT = 20
 """Launches of a kernel that are timed."""
+FLYING = 64
+"""Configurations that an executor of the user's is given at a time."""
 FENCE = 1.5
 """Quartile distances above the upper quartile from which on a time is dropped (Tukey's fence)."""
 
@@ -54,8 +56,8 @@ FENCE = 1.5
 def autotune(
     kernel: Any, configurations: Mapping[str, Iterable[Any]] | Iterable[Mapping[str, Any]], args: Sequence[Any], *,
     grid: int | Sequence[int] | Callable[[Values], int | Sequence[int]], target: str | None = None,
-    on: str | None = None, budget: float | None = None, measure: int = 8, workers: int = 0,
-    pins: str | Path | None = None, cache: bool = True, progress: bool = False, **options: Any,
+    on: str | None = None, budget: float | None = None, measure: int = 8, workers: int | Executor = 0,
+    pins: str | Path | None = None, cache: bool = True, progress: bool = False, programs: int = 1, **options: Any,
 ) -> Tuned:  # fmt: skip
     """Try configurations of a kernel on arguments, and say which is the best.
 
@@ -65,8 +67,10 @@ def autotune(
     of the configuration. `on`: cuda measures the `measure` best predicted ones on the card, sim only predicts; by
     default as the arrays lie. Arrays of the card are written, those of the host are not.
     `budget`: seconds after which no configuration is begun any more, one is always tried; `workers`: processes, 0 for
-    this one; `pins`: a file of pins, of which a choice is taken, or to which it is added; `cache`: results of whole
-    searches, and kernels, are kept on disk; `progress`: a line on standard error; `options`: as in `tilesat.compile`.
+    this one, or an executor (a Dask client's `get_executor()`); `pins`: a file of pins, of which a choice is taken, or
+    to which it is added; `cache`: results of whole searches, and kernels, are kept on disk; `progress`: a line on
+    standard error; `programs`: of each configuration's e-graph so many are tried, the cheapest first
+    (`tilesat.alternatives`); `options`: as in `tilesat.compile`.
     Raises TileError for names and arguments that mean nothing, and where nothing can be compiled.
     """
     from tilesat.just_in_time import target_of
@@ -75,11 +79,13 @@ def autotune(
     place = on or place_of(args, {})
     if place not in ("sim", "cuda"):
         raise TileError(f"autotune: on is sim, which predicts, or cuda, which measures, got {shown(on)}")
-    if measure < 1 or workers < 0 or (budget is not None and not budget > 0):
-        raise TileError("autotune: expected measure >= 1, workers >= 0 and a budget above 0")
+    few = isinstance(workers, int) and workers < 0
+    if min(measure, programs) < 1 or few or (budget is not None and not budget > 0):
+        raise TileError("autotune: expected measure >= 1, workers >= 0, programs >= 1 and a budget above 0")
     tier = target or target_of(place)
     tried = combinations(configurations)
-    made = [_Candidate.of(kernel, each, args, grid, tier, options) for each in tried]
+    first = [_Candidate.of(kernel, each, args, grid, tier, options) for each in tried]
+    made = [each for candidate in first for each in candidate.of_programs(programs)]
     name, arguments = made[0].name, f"({', '.join(map(described, args))})"
     result = partial(Tuned, name, tier, arguments, compiled=partial(_compiled_for, made, tier, cache))
     chosen = None if pins is None else pinned(pins, name, tier, arguments, [each.configuration for each in made])
@@ -87,11 +93,13 @@ def autotune(
         (row,) = (Row(each.configuration, each.grid) for each in made if each.configuration is chosen)
         return result((row,), 0, "pinned")
     deadline = math.inf if budget is None else time.monotonic() + budget
-    search = _Search(made, tier, place == "cuda", measure, workers, deadline, progress, cache)
+    search = _Search(made, tier, place == "cuda", measure, workers, deadline, progress, cache, programs)
     rows, found = _remembered(search, arguments)
     if rows[0].error:
         raise TileError(f"autotune: no configuration of @{name} can be compiled, {rows[0]}: {rows[0].error}")
-    tuned = result(rows, len(made) - len(rows), found)
+    reached = {plain_text(each.configuration) for each in rows}
+    left = sum(plain_text(each.configuration) not in reached for each in first)
+    tuned = result(rows, left, found)
     if pins is not None:
         tuned.pin(pins)
     return tuned
@@ -160,6 +168,26 @@ class _Candidate:
         program = cutile.export(source, constraints_of(exact), target)
         return _Candidate(name, configuration, blocks, source, program, given, (), values, generic)
 
+    def of_programs(self, count: int) -> list[_Candidate]:
+        """This one, and the same with programs of the e-graph that cost more. Raises TileError where its extractor is
+        asked for.
+        """
+        if count > 1 and "extractor" in self.options:
+            raise TileError("autotune: programs are those of the usual extractor: leave the extractor out")
+        others = [{"extractor": f"top:{number}"} for number in range(2, count + 1)]
+        found: list[_Candidate] = [self]
+        for each in others:
+            found.append(replace(self, configuration=self.configuration | each, options=self.options | each))
+        return found
+
+    def general(self, target: str) -> Any:
+        """What is compiled for all arguments of the same kind, as other processes take it."""
+        from tilesat.specialise import constraints_of
+
+        if self.generic is None:
+            return self.program
+        return cutile.export(self.source, constraints_of(self.generic), target)
+
     def kernel(self, target: str, cache: bool) -> Kernel:
         """The kernel for all arguments of the same kind; `cache`: out of it where it is there."""
         from tilesat.compiler import compile
@@ -226,19 +254,28 @@ def _compiled_for(made: Sequence[_Candidate], target: str, cache: bool, configur
     return each.kernel(target, cache)
 
 
-def price(program: Any, target: str, options: Values) -> tuple[float, int, str]:
-    """Cycles of an SM for a CTA, and CTAs of a tile block; or why there is no kernel. A task of a process."""
+Price = tuple[float, int, str, str]
+"""Cycles of an SM for a CTA, CTAs of a tile block, why there is no kernel, in what the program differs."""
+
+
+def price(program: Any, target: str, options: Values, general: Any = None, count: int = 1) -> list[Price]:
+    """The price of a configuration, and those of the programs behind the cheapest, up to `count` in all: what they cost
+    more is what they do in `general`, which is compiled for all sizes, as the kernels are. A task of a process.
+    """
     from lowering.cost import UNKNOWN_TRIPS
     from runtime.manifest import parse
+    from tilesat.alternatives import alternatives
     from tilesat.compiler import compile
     from tilesat.failures import describe, user_errors
 
     try:
         kernel = compile(program, target, **options)
+        others = [] if count == 1 else alternatives(compile(general, target, **options), count)[1:]
     except user_errors() as error:
-        return 0.0, 1, describe(error).splitlines()[0]
+        return [(0.0, 1, describe(error).splitlines()[0], "")]
     tiles = 1 if kernel.compiled.persistent == "off" else UNKNOWN_TRIPS  # its own loop over tiles is in the cost
-    return kernel.cost / tiles, math.prod(parse(kernel.manifest).along), ""
+    cycles, ctas = kernel.cost / tiles, math.prod(parse(kernel.manifest).along)
+    return [(cycles, ctas, "", ""), *((cycles * each.ratio, ctas, "", each.differs) for each in others)]
 
 
 @dataclass
@@ -249,10 +286,11 @@ class _Search:
     target: str
     measuring: bool
     measure: int
-    workers: int
+    workers: int | Executor
     deadline: float
     progress: bool
     cache: bool
+    programs: int = 1
 
     def rows(self, device: Device | None) -> tuple[Row, ...]:
         """A row a candidate that the budget reached, the best first."""
@@ -260,11 +298,13 @@ class _Search:
 
         count = multiprocessors(self.target) if device is None else device.multiprocessors
         found: dict[int, Row] = {}
-        for number, (cycles, ctas, error) in self._prices():
-            each = self.made[number]
-            rounds = math.ceil(math.prod(each.grid) * ctas / count)
-            found[number] = Row(each.configuration, each.grid, None if error else cycles * rounds, error=error)
-            self._say(len(found), "compiled", found.values())
+        for first, prices in self._prices():
+            for number, (cycles, ctas, error, differs) in enumerate(prices, first):
+                each = self.made[number]
+                rounds = math.ceil(math.prod(each.grid) * ctas / count)
+                cost = None if error else cycles * rounds
+                found[number] = Row(each.configuration, each.grid, cost, error=error, program=differs)
+            self._say(first + self.programs, "compiled", found.values())
         rows = sorted((found[number] for number in sorted(found)), key=lambda row: row.rank)
         if device is not None:
             rows[: self.measure] = self._timed(device, rows[: self.measure])
@@ -272,25 +312,37 @@ class _Search:
             print(file=sys.stderr)
         return tuple(sorted(rows, key=lambda row: row.rank))
 
-    def _prices(self) -> Iterator[tuple[int, tuple[float, int, str]]]:
-        """The price of each candidate, as they come, until the deadline."""
-        tasks = ((each.program, self.target, each.options) for each in self.made)
+    def _prices(self) -> Iterator[tuple[int, list[Price]]]:
+        """The first candidate of each configuration, and prices of its programs, as they come, until the deadline."""
+        tasks = ((first * self.programs, self._task(each)) for first, each in enumerate(self.made[:: self.programs]))
         if not self.workers:
-            for number, task in enumerate(tasks):
+            for number, task in tasks:
                 if number and time.monotonic() > self.deadline:
                     return
                 yield number, price(*task)
             return
-        with ProcessPoolExecutor(self.workers, mp_context=get_context("spawn")) as pool:
-            flying: dict[Future[tuple[float, int, str]], int] = {}
-            for number, task in enumerate(tasks):
+        many = self.workers if isinstance(self.workers, int) else FLYING
+        with self._pool() as pool:
+            flying: dict[Future[list[Price]], int] = {}
+            for number, task in tasks:
                 if number and time.monotonic() > self.deadline:
                     break
                 flying[pool.submit(price, *task)] = number
-                if len(flying) >= self.workers:
+                if len(flying) >= many:
                     yield from _finished(flying)
             while flying:
                 yield from _finished(flying)
+
+    def _pool(self) -> AbstractContextManager[Executor]:
+        """Processes of our own, or the user's executor, which stays open."""
+        if not isinstance(self.workers, int):
+            return nullcontext(self.workers)
+        return ProcessPoolExecutor(self.workers, mp_context=get_context("spawn"))
+
+    def _task(self, each: _Candidate) -> tuple[Any, ...]:
+        """What `price` takes for the programs of a configuration."""
+        several = self.programs > 1
+        return each.program, self.target, each.options, each.general(self.target) if several else None, self.programs
 
     def _timed(self, device: Device, rows: Sequence[Row]) -> Iterator[Row]:
         """The rows with what their kernels take on the card, until the deadline."""
@@ -335,7 +387,7 @@ def steady(times: Sequence[float]) -> list[float]:
     return [each for each in times if each <= upper + FENCE * (upper - lower)]
 
 
-def _finished(flying: dict[Future[tuple[float, int, str]], int]) -> Iterator[tuple[int, tuple[float, int, str]]]:
+def _finished(flying: dict[Future[list[Price]], int]) -> Iterator[tuple[int, list[Price]]]:
     """What is done first."""
     for future in wait(flying, return_when=FIRST_COMPLETED).done:
         yield flying.pop(future), future.result()
@@ -355,11 +407,13 @@ def _remembered(search: _Search, arguments: str) -> tuple[tuple[Row, ...], str]:
         key = f"tuned-{digest.hexdigest()}"
         known = None if store is None else store.get(key)
         if known is not None:
-            by_text = {json.dumps(plain(each.configuration)): each for each in search.made}
+            by_text = {plain_text(each.configuration): each for each in search.made}
             kept = [(by_text[json.dumps(row.pop("configuration"))], row) for row in known["rows"]]
             return tuple(Row(each.configuration, each.grid, **row) for each, row in kept), "cached"
         rows = search.rows(device)
-    if store is not None and len(rows) == len(search.made):
+    if store is not None and {plain_text(row.configuration) for row in rows} >= {
+        plain_text(each.configuration) for each in search.made[:: search.programs]
+    }:
         store.put(key, {"rows": [_kept(row) for row in rows]})
     return rows, "searched"
 
@@ -368,5 +422,5 @@ def _kept(row: Row) -> Values:
     """A row as the cache keeps it."""
     return {
         "configuration": plain(row.configuration), "predicted": row.predicted, "measured": row.measured,
-        "samples": row.samples, "error": row.error,
+        "samples": row.samples, "error": row.error, "program": row.program,
     }  # fmt: skip

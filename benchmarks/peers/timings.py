@@ -122,7 +122,7 @@ def ours_in_this_process(target: str, bytecode: str, output: str) -> dict[str, d
     from tilesat.short_lived import short_lived
 
     found: dict[str, dict[str, float]] = {}
-    with short_lived():  # as the command line does
+    with short_lived(ending=False):  # as the command line does
         import tilesat
         from runtime.ptxas import assemble
 

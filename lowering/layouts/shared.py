@@ -68,8 +68,10 @@ class SharedLayout(Attribute):
 
     @property
     def alignment(self) -> int:
-        """Bytes to which the buffer must be aligned: whole swizzle atoms (8 rows of 128 bytes)."""
-        return min(max(self.size_bytes, CHUNK_BYTES), PERIOD)
+        """Bytes to which the buffer must be aligned: whole swizzle atoms (8 rows of 128 bytes), a row for small ones,
+        which tensor copies may fill (PTX ISA, cp.async.bulk.tensor).
+        """
+        return min(max(self.size_bytes, SWIZZLE_ROW_BYTES), PERIOD)
 
     def place(self, element: int) -> int:
         """Offset in elements of one element."""

@@ -50,7 +50,7 @@ def tma_plan(layout: SharedLayout, shape: Shape, contiguous: int) -> TmaPlan:
     """Cut a tile whose dimension `contiguous` has stride 1 in global memory. Raises LayoutError where no boxes fit."""
     if len(shape) > MAX_RANK:
         raise LayoutError(f"a tensor copy has at most {MAX_RANK} dimensions, the tile has {len(shape)}")
-    for swizzle in SWIZZLES:
+    for swizzle in sorted(SWIZZLES):  # none first: a row of 128 bytes would else lie in the first row of a swizzle only
         dense = unswizzled(layout, swizzle)
         plan = None if dense is None else _boxes(dense, layout.element_bytes, shape, contiguous, swizzle)
         if plan is not None:

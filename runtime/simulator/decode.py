@@ -73,7 +73,7 @@ class Binding:
 
     parameter_base: the generic address of the first parameter; entry: with the functions that it can call; code: the
     address of every function of the module; target, version: of the module; call_sites: the decoded calls by
-    instruction; printed: what printf made.
+    instruction; printed, printed_at: what printf made, and the PTX lines of the calls.
     """
 
     machine: Machine
@@ -89,6 +89,7 @@ class Binding:
     hazards: Tracker | None = None
     call_sites: "dict[int, Call]" = field(default_factory=lambda: dict[int, "Call"]())
     printed: list[str] = field(default_factory=list[str])
+    printed_at: list[int] = field(default_factory=list[int])
     constants: dict[tuple[str, int], Array] = field(default_factory=dict[tuple[str, int], Array])
 
     @property

@@ -11,7 +11,8 @@ class SimulatorError(Exception):
 
     message: what is wrong and what to do; line: PTX line number from 1, None before any line is known;
     text: the statement as written; hazards: what hazards="report" had collected when this ended the run; source: file
-    and line of the program that the PTX was made of, empty where no `.loc` says it.
+    and line of the program that the PTX was made of, empty where no `.loc` says it; printed, printed_at: what had been
+    printed by then, and at which PTX lines.
     """
 
     def __init__(self, message: str, line: int | None = None, text: str | None = None) -> None:
@@ -20,6 +21,8 @@ class SimulatorError(Exception):
         self.text = text
         self.hazards: list[Hazard] = []
         self.source = ""
+        self.printed: list[str] = []
+        self.printed_at: list[int] = []
         super().__init__(message)
 
     def __str__(self) -> str:

@@ -469,9 +469,11 @@ def _run(prepared: Prepared, max_blocks: int, max_instructions: int | None, sche
     done = run_apart(work, shares)
     for share in done[1:]:
         findings.join(share.findings)
-    if done[-1].error is not None:
-        raise done[-1].error
-    return joined([share.report for share in done])
+    total, error = joined([share.report for share in done]), done[-1].error
+    if error is not None:
+        error.printed, error.printed_at = total.printed + error.printed, total.printed_at + error.printed_at
+        raise error
+    return total
 
 
 def _batches(prepared: Prepared, running: Scheduler) -> Report:
@@ -486,11 +488,15 @@ def _batches(prepared: Prepared, running: Scheduler) -> Report:
             tracker.start()
         transfers.start()
         binding.calls.start()
-        running.run()
+        try:
+            running.run()
+        except SimulatorError as error:
+            error.printed, error.printed_at = binding.printed, binding.printed_at
+            raise
         transfers.end()
     shared = machine.shared.bytes.reshape(machine.ctas, -1)[:live, : prepared.shared_size].copy()
     report = _report(running, prepared.sites, shared, prepared.shared_size)
-    report.printed = binding.printed
+    report.printed, report.printed_at = binding.printed, binding.printed_at
     return report
 
 

@@ -35,8 +35,9 @@ class Report:
     instructions: full opcode to instructions issued by warps (predicated-off ones too); bank_conflicts: PTX line to
     wavefronts beyond one per phase; sectors: PTX line to global traffic; shared: the bytes of shared memory
     [CTAs of the last batch, shared_bytes] as the kernel left them; shared_bytes: bytes a CTA, static and dynamic;
-    printed: what each printf of each thread made; barrier_waits: PTX line of an mbarrier wait, cluster barrier or CTA
-    barrier to warps that had to wait there for others; hazards, suppressed: with hazards="report", by line.
+    printed: what each printf of each thread made; printed_at: the PTX lines of these calls; barrier_waits: PTX line of
+    an mbarrier wait, cluster barrier or CTA barrier to warps that had to wait there for others; hazards, suppressed:
+    with hazards="report", by line.
     """
 
     instructions: Counter[str] = field(default_factory=Counter[str])
@@ -45,6 +46,7 @@ class Report:
     shared: Array = field(default_factory=lambda: np.zeros((0, 0), np.uint8))
     shared_bytes: int = 0
     printed: list[str] = field(default_factory=list[str])
+    printed_at: list[int] = field(default_factory=list[int])
     barrier_waits: dict[int, int] = field(default_factory=dict[int, int])
     hazards: list[Hazard] = field(default_factory=list[Hazard])
     suppressed: list[Hazard] = field(default_factory=list[Hazard])

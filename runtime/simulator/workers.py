@@ -148,6 +148,7 @@ def joined(reports: list[Report]) -> Report:
             sectors.accesses += found.accesses
             sectors.sectors += found.sectors
         total.printed += report.printed
+        total.printed_at += report.printed_at
         total.shared, total.shared_bytes = report.shared, report.shared_bytes
     total.barrier_waits = dict(waits)
     return total

@@ -156,6 +156,16 @@ def test_a_kernel_that_waits_by_itself_may_begin_early() -> None:
     assert driver.launched[1].attrs[0].value.programmaticStreamSerializationAllowed == 1
 
 
+def test_streams_and_cooperative_launches() -> None:
+    driver = FakeDriver()
+    with Device(driver=driver) as device:
+        x = device.put(singles(64, 1))
+        kernel = device.load(b"\x7fELF", {**MANIFEST, "target": "sm_90a"})
+        kernel.prepare((2, 1, 1), [1.0, x, x, 0], stream=5, cooperative=True)()
+    (config,) = driver.launched
+    assert (config.hStream, config.attrs[0].id, config.attrs[0].value.cooperative) == (5, "COOPERATIVE", 1)
+
+
 def test_arrays_of_the_device_keep_what_is_put() -> None:
     with Device(driver=FakeDriver()) as device:
         given = singles(24, 5).reshape(2, 3, 4)

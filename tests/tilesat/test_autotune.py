@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -83,7 +84,7 @@ def test_loops_count_as_often_as_they_run() -> None:
 
 def test_a_persistent_kernel_is_priced_by_tile() -> None:
     source = str(EXAMPLES / "gemm.mlir")
-    (plain, _, _), (persistent, _, _) = (price(source, "sm_80", {"persistent": how}) for how in ("off", "static"))
+    (plain, *_), (persistent, *_) = (price(source, "sm_80", {"persistent": how})[0] for how in ("off", "static"))
     assert 0.9 * plain < persistent < 1.2 * plain
 
 
@@ -152,6 +153,9 @@ def test_processes_find_the_same() -> None:
     x, y = arrays()
     alone, shared = (tuned({"n": (32, 64)}, x, y, workers=workers, cache=False) for workers in (0, 2))
     assert alone.rows == shared.rows
+    with ThreadPoolExecutor(2) as pool:  # an executor of the user's, as a Dask client has one
+        assert tuned({"n": (32, 64)}, x, y, workers=pool, cache=False).rows == alone.rows
+        assert pool.submit(int, "3").result() == 3
 
 
 def test_progress(capsys: pytest.CaptureFixture[str]) -> None:
@@ -233,7 +237,7 @@ def test_a_configuration_that_is_refused_is_a_row() -> None:
     ("values", "options", "message"),
     [
         ({}, {"on": "ref"}, "on is sim, which predicts, or cuda, which measures, got 'ref'"),
-        ({"n": (64,)}, {"budget": 0}, "expected measure >= 1, workers >= 0 and a budget above 0"),
+        ({"n": (64,)}, {"budget": 0}, "expected measure >= 1, workers >= 0, programs >= 1 and a budget above 0"),
         ({"n": (64,)}, {"measure": 0}, "expected measure >= 1"),
         ({"n": (64,)}, {"workers": -1}, "workers >= 0"),
         ([], {}, "configurations: expected one or more, got none"),
@@ -253,3 +257,44 @@ def test_arguments_that_are_missing() -> None:
     x, _ = arrays()
     with pytest.raises(TileError, match=r"autotune: expected 3 arguments \(x, y, factor\), got 1"):
         autotune(scale, [{"n": 64}], (x,), grid=4, target="sm_80")
+
+
+def gemm_arrays() -> tuple[Any, ...]:
+    rng = np.random.default_rng(2)
+    a, b = (rng.standard_normal((128, 64)).astype(np.float16) for _ in range(2))
+    return a, b, np.zeros((128, 128), np.float32), np.zeros((128, 128), np.float32), 128, 128, 64, 64, 64, 128, 128
+
+
+def test_programs_of_one_egraph_are_candidates(tmp_path: Path) -> None:
+    arguments, pins = gemm_arrays(), tmp_path / "pins.json"
+
+    def search() -> Tuned:
+        return autotune(EXAMPLES / "gemm.mlir", [{}], arguments, grid=1, target="sm_80", programs=3, pins=pins)
+
+    found = search()
+    first, second, third = found.rows
+    assert (first.configuration, first.program) == ({}, "")
+    assert [row.configuration for row in (second, third)] == [{"extractor": "top:2"}, {"extractor": "top:3"}]
+    assert first.predicted < second.predicted <= third.predicted  # pyright: ignore[reportOptionalOperand]
+    assert second.program
+    assert second.program in str(found)
+    kernels = [found.compiled(row.configuration) for row in found.rows]
+    assert len({kernel.ptx for kernel in kernels}) == 3
+    for kernel in kernels:
+        kernel.run(1, *arguments, check=True)
+    assert (found.left, search().found) == (0, "pinned")
+    pins.unlink()
+    assert [row.program for row in search().rows] == [row.program for row in found.rows]  # out of the cache
+
+
+def test_fewer_programs_than_asked_for_are_no_configurations_left_out() -> None:
+    x, y = arrays()
+    found = tuned({"n": (32,)}, x, y, programs=50, cache=False)
+    assert 1 <= len(found.rows) < 50
+    assert found.left == 0
+
+
+def test_programs_are_those_of_the_usual_extractor() -> None:
+    x, y = arrays()
+    with pytest.raises(TileError, match="programs are those of the usual extractor"):
+        tuned({"n": (32,), "extractor": ("greedy",)}, x, y, programs=2)

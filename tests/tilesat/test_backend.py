@@ -6,7 +6,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
-from types import SimpleNamespace
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import cuda.tile as ct
@@ -89,7 +89,7 @@ def test_the_autotuner_takes_the_first_configuration_that_compiles() -> None:
     assert [(config, kind) for config, kind, _ in found.failures] == [(3, TypeCheckingError)]
     assert made.launches == 1
     np.testing.assert_array_equal(y, x * 2)
-    with cutile.backend(), pytest.raises(ValueError, match="no configuration compiles"):
+    with cutile.backend(), pytest.raises(ValueError, match=r"no configuration compiles, of 1, the first: .*power of"):
         tune.exhaustive_search([3], None, lambda n: (1,), scale, lambda n: (x, y, 2.0, n))
 
 
@@ -153,6 +153,29 @@ def test_a_test_suite_runs_unchanged(tmp_path: Path) -> None:
     done = run("pytest", "-q", "-p", "tilesat.cutile", "--cutile-target", "sm_90a", "--cutile-check", folder=tmp_path)
     assert "1 failed, 1 passed" in done.stdout, done.stdout + done.stderr
     assert "test_that_it_can_fail" in done.stdout
+
+
+def test_a_folder_of_tests_runs_as_a_suite(tmp_path: Path) -> None:
+    done = run("tilesat.cutile", "--hazards", "--suite", ".", "-q", "-k", "not fail", folder=tmp_path)
+    assert "1 passed, 1 deselected" in done.stdout, done.stdout + done.stderr
+    assert done.returncode == 0
+    for wrong, said in ((["--odd"], "unrecognized arguments: --odd"), ([], "expected a script, or --suite DIR")):
+        done = run("tilesat.cutile", *wrong, folder=tmp_path)
+        assert said in done.stderr
+        assert done.returncode == 2
+
+
+def test_names_that_a_module_bound_before_are_taken_over(monkeypatch: pytest.MonkeyPatch) -> None:
+    module = ModuleType("bound_before")
+    vars(module).update(start=ct.launch, search=tune.exhaustive_search)
+    monkeypatch.setitem(sys.modules, "bound_before", module)
+    before = dict(vars(module))
+    x, y = np.arange(256, dtype=np.float32), np.zeros(256, np.float32)
+    with cutile.backend() as made:
+        vars(module)["start"](None, (4,), scale, (x, y, 2.0, 64))
+        found = vars(module)["search"]([64], None, lambda n: (4,), scale, lambda n: (x, y, 2.0, n))
+    assert (made.launches, found.best.config) == (2, 64)
+    assert dict(vars(module)) == before
 
 
 def test_torch_has_a_card_whose_memory_is_the_hosts() -> None:

@@ -402,3 +402,37 @@ def test_torch_tensors_are_taken_with_the_types_that_numpy_lacks() -> None:
     y = torch.zeros(8, 16)
     tilesat.jit(widened, check=True)[8](x, y, 16)
     assert torch.equal(y, x.float())
+
+
+@pytest.mark.parametrize("given", [None, "x"])
+def test_what_cutile_has_no_constant_for_is_named(given: Any, x: Any) -> None:
+    with pytest.raises(TileError, match="parameter 'x': expected an array, a number or a constant of cuTile, got") as e:
+        tilesat.jit(widened)[8](given, x, 16)
+    assert e.value.location.file == __file__
+
+
+def test_a_sparse_tensor_is_named() -> None:
+    torch: Any = pytest.importorskip("torch")
+    with pytest.raises(TileError, match="parameter 'x': expected a strided tensor on cpu or cuda, got"):
+        view_of(torch.eye(4).to_sparse(), "x")
+
+
+@ct.kernel
+def rows_of_a_loop(x, y, n: ct.Constant[int]):
+    total = ct.zeros((n, 8), dtype=ct.float32)
+    for step in range(8):
+        row = ct.astype(ct.load(x, (0, step, ct.bid(0), 0), (1, 1, 1, n)).reshape((n,)), ct.float32)
+        total = total + ct.expand_dims(row, axis=1)
+        ct.store(y, (ct.bid(0), step, 0), ct.sum(total * ct.expand_dims(row, 1), axis=0).reshape((1, 1, 8)))
+
+
+@pytest.mark.parametrize("size", [8, 16, 64])
+def test_tensor_copies_of_a_row_fill_stages_of_rings(size: int) -> None:
+    """Stages of small tiles begin at any multiple of 128 bytes: a swizzle of eight rows put them elsewhere (TileGym's
+    recurrent gated delta rule on sm_90a), and those of less than 128 bytes were where no copy may write.
+    """
+    x = np.random.default_rng(size).standard_normal((1, 8, 2, size)).astype(ml_dtypes.bfloat16)
+    y = np.zeros((2, 8, 8), np.float32)
+    jitted = tilesat.jit(rows_of_a_loop, target="sm_90a", check=True, cache=False)
+    jitted[2](x, y, n=size)
+    assert "cp.async.bulk.tensor" in jitted.kernel(x, y, n=size).ptx

@@ -68,9 +68,12 @@ class Vectors(Registers):
         return found
 
     def fetch(self, registers: Sequence[int]) -> None:
-        """Emit the accesses that cover registers, without waiting for them."""
+        """Emit the accesses that cover registers, without waiting for them, at the place of the load."""
+        builder = self.emitter.builder
+        asking, builder.location = builder.location, self.location
         for number in dict.fromkeys(self._place[r][0] for r in registers):
             self._vector(number)
+        builder.location = asking
 
     def cached(self) -> str:
         """The cache operator of the next access; of a large tile only the first `AHEAD` bytes may pass stores."""

@@ -87,6 +87,7 @@ def _printf(d: Decode, arguments: list[End], result: End | None) -> Step:
         except FormatError as error:
             raise d.unsupported(str(error)) from None
         printed.append(line)
+        d.binding.printed_at.append(d.instruction.line)
         return count
 
     def step(mask: Array | None) -> None:

@@ -1,0 +1,150 @@
+"""Launches on a card: a kernel is loaded once in a process, and a launch that is repeated is one call of the driver.
+
+What a launch needs (packed parameters, tensor maps, tables of lists) is prepared at the first one with arguments of the
+same addresses, sizes, strides and numbers, and kept; later ones compare these and launch.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from threading import get_ident
+from typing import TYPE_CHECKING, Any, cast
+
+if TYPE_CHECKING:
+    from runtime.cuda import Device, DeviceArray
+    from runtime.cuda import Kernel as Loaded
+    from tilesat.grid import Grid
+    from tilesat.kernel import Kernel
+
+MOST = 1024
+"""Prepared launches that are kept; then all are dropped. Each holds some hundred bytes, and tables on the card."""
+
+
+class Launches:
+    """The launches of a kernel, or of all kernels of a `Jit`, by their arguments."""
+
+    def __init__(self) -> None:
+        self.prepared: dict[Hashable, Callable[[], None]] = {}
+        self._tables: list[tuple[Device, DeviceArray]] = []
+
+    def again(self, key: Hashable) -> bool:
+        """Launch what was prepared for these arguments; was anything?"""
+        found = None if key is None else self.prepared.get(key)
+        if found is not None:
+            found()
+        return found is not None
+
+    def first(self, key: Hashable, stream: int, kernel: Kernel, blocks: Grid, values: Sequence[Any]) -> None:
+        """Prepare a launch, launch it, and keep it under a key that is not None."""
+        import numpy as np
+
+        from runtime.cuda import run, shared
+
+        device = shared()
+        if any(isinstance(each, np.ndarray) for each in values):
+            run(kernel.ptx, kernel.manifest, blocks, values, device)  # copied there and back: nothing to keep
+            return
+        if len(self.prepared) >= MOST:
+            self.clear()
+        given = [self._on(device, cast("list[Any]", each)) if isinstance(each, list) else each for each in values]
+        launch = _current(device, loaded(kernel, device).prepare(blocks, given, stream=stream))
+        launch()
+        if key is not None:
+            self.prepared[key] = launch
+
+    def clear(self) -> None:
+        """Forget all, and free the tables."""
+        self.prepared.clear()
+        for device, table in self._tables:
+            device.free(table)
+        self._tables.clear()
+
+    def _on(self, device: Device, table: list[Any]) -> DeviceArray:
+        """A list of arrays as its table on the card: addresses, sizes and strides."""
+        import numpy as np
+
+        numbers = [getattr(each, "address", each) for each in table]
+        held = device.put(np.array(numbers, np.int64))
+        self._tables.append((device, held))
+        return held
+
+
+def at_once(kernel: Kernel, blocks: Grid, values: Sequence[Any]) -> None:
+    """Launch on the default stream, keep nothing, and wait for the end. Raises CudaError where the kernel failed."""
+    from runtime.cuda import shared
+
+    launches = Launches()
+    launches.first(None, 0, kernel, blocks, values)
+    shared().synchronize()
+    launches.clear()
+
+
+def _current(device: Device, launch: Callable[[], None]) -> Callable[[], None]:
+    """A launch that makes the device's context current in each thread that has not launched on it yet."""
+
+    def launched() -> None:
+        if get_ident() not in device.threads:
+            device.enter()
+        launch()
+
+    return launched
+
+
+def loaded(kernel: Kernel, device: Device) -> Loaded:
+    """The kernel in the memory of a device, loaded at most once."""
+    held: dict[int, Loaded] = kernel.__dict__.setdefault("on_devices", {})  # Kernel is frozen; nothing pickles it
+    if id(device) not in held:
+        held[id(device)] = device.load(kernel.ptx, kernel.manifest)
+    return held[id(device)]
+
+
+def key_of(grid: Any, stream: int, args: Sequence[Any], named: Mapping[str, Any]) -> Hashable:
+    """What decides a launch: address, type, sizes and strides of each array, each number; None where an argument is
+    something else, or not on a card.
+    """
+    parts: list[Hashable] = [str(grid), stream, *named]
+    return tuple(parts) if all(_part(each, parts) for each in (*args, *named.values())) else None
+
+
+def _part(given: Any, parts: list[Hashable]) -> bool:
+    """Add what decides of an argument; false where that is not known."""
+    kind = cast("type[Any]", type(given))
+    if kind in (int, float, bool):
+        parts.append((kind, repr(given)))
+    elif hasattr(kind, "is_cuda"):
+        if not _is_torchs(given):
+            return False
+        parts.append((given.data_ptr(), given.dtype, given.shape, given.stride()))
+    elif hasattr(kind, "__cuda_array_interface__"):
+        said = given.__cuda_array_interface__
+        parts.append((said["data"], said["typestr"], tuple(said["shape"]), said.get("strides")))
+    elif kind in (tuple, list):
+        items: Iterable[Any] = given
+        parts.append((kind, len(given)))
+        return all(_part(each, parts) for each in items)
+    elif kind.__module__ == "numpy" and hasattr(kind, "tobytes") and not given.shape:
+        parts.append((given.dtype.str, given.tobytes()))
+    else:
+        return False
+    return True
+
+
+def _is_torchs(given: Any) -> bool:
+    """Is this a tensor of PyTorch on a card? Of a subclass (a fake tensor) nothing is known."""
+    return type(given).__name__ in ("Tensor", "Parameter") and getattr(given, "is_cuda", False) is True
+
+
+def stream_of(args: Iterable[Any]) -> int:
+    """The stream that PyTorch launches on now, where an argument is a tensor of it on a card; else the default one."""
+    torch: Any = sys.modules.get("torch")
+    if torch is None or not any(map(_is_torchs, args)):
+        return 0
+    return int(torch.cuda.current_stream().cuda_stream)
+
+
+def handle_of(stream: Any) -> int:
+    """The driver's handle of a stream as programs name one: PyTorch's, CuPy's, cuda-core's, a number, or none."""
+    for name in ("cuda_stream", "ptr", "handle"):
+        stream = getattr(stream, name, stream)
+    return 0 if stream is None else int(stream)
