@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 PLACES = ("want_shared", "staged", "boxed", "ahead", "gather_staged")
 """Relations of a value and a shared layout."""
 NUMBERED = ("r.ahead", "r.held", "r.runs", "r.taken")
-"""Relations of the numbers of values: what is worth doing with these, which is no claim."""
+"""Relations of the numbers of values: what is worth doing with these; they claim nothing."""
 ANSWERS: dict[str, tuple[tuple[str, tuple[int, ...]], ...]] = {
     "run_bytes": (("ask_run", (0, 1, 2)),),
     "shared_read": (("ask_shared", (0, 1, 2)),),
