@@ -46,7 +46,7 @@ def sums_online(entry: ct.Entry) -> ct.Entry:
 
 
 def finite_sums_online(entry: ct.Entry) -> ct.Entry:
-    """The same where no iteration ends with an infinite maximum: what masks leave out stands beside finite elements."""
+    """The same where no iteration ends with an infinite maximum: what masks leave out has finite elements beside it."""
     return _joined(entry, finite=True)
 
 

@@ -134,7 +134,7 @@ def _runs(
             continue
         whole = world.gathered(held, layout).reshape(shape)
         if not is_run(head, Datum(held.type, whole), count):
-            raise Unsound(f"{count} elements of one access are no run ({head})")
+            raise Unsound(f"{count} elements of one access do not make a run ({head})")
 
 
 def loaded(world: PlacedWorld, items: Sequence[Sexpr]) -> Held:

@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 
 PLACES = ("want_shared", "staged", "boxed", "ahead", "gather_staged")
 """Relations of a value and a shared layout."""
-NUMBERED = ("r.ahead", "r.held", "r.runs")
-"""Relations of the numbers of values: what is worth doing with these, which is no claim."""
+NUMBERED = ("r.ahead", "r.held", "r.runs", "r.taken")
+"""Relations of the numbers of values: what is worth doing with these; they claim nothing."""
 ANSWERS: dict[str, tuple[tuple[str, tuple[int, ...]], ...]] = {
     "run_bytes": (("ask_run", (0, 1, 2)),),
     "shared_read": (("ask_shared", (0, 1, 2)),),
@@ -118,7 +118,7 @@ def relation(world: PlacedWorld, head: str, arguments: Sequence[Sexpr]) -> None:
     elif head == "loaded":
         loaded(world, arguments)
     else:
-        world.integer(arguments[0])
+        world.leaf("N", arguments[:1])
 
 
 def loaded(world: PlacedWorld, arguments: Sequence[Sexpr]) -> None:

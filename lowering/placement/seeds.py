@@ -24,7 +24,7 @@ def seed(program: Program, oracle: LayoutOracle) -> dict[str, list[Row]]:
 
     Raises UnsupportedError, located, for effects that have no lowering yet.
     """
-    rows: dict[str, list[Row]] = {"r.want": [], "r.offer": [], "r.tied": [], "uniform_type": []}
+    rows: dict[str, list[Row]] = {"r.want": [], "r.offer": [], "r.tied": [], "r.taken": [], "uniform_type": []}
     rows["r.ahead"] = [(number,) for number in ahead(program)]
     tensor = Feature.TCGEN05 in oracle.features
     rows["r.accumulated"] = [(number,) for number in accumulated(program)] if tensor else []
@@ -69,6 +69,7 @@ def _seed_store(item: Store, oracle: LayoutOracle, rows: dict[str, list[Row]]) -
         first, *others = item.operands
         rows["r.tied"] += [pair for k in others for pair in ((first, k), (k, first))]
         rows["r.want"] += [(k, 0) for k in item.operands if is_uniform(op.values[0].type)]
+        rows["r.taken"] += [(first,)]  # in whatever layout it comes
         return
     if not isinstance(op, ct.StoreView | ct.StorePtr):
         raise UnsupportedError(f"'{op.name}' is not supported by the compiler yet", op.location)
