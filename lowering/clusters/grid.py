@@ -41,7 +41,7 @@ def in_grid(entry: ct.Entry, ctas: int) -> ct.Entry | Refusal:
         return Refusal("it has no product whose steps CTAs could divide", entry)
     within = {each for loop in loops for each in loop.walk()}
     if (rest := next((op for op in products if op not in within), None)) is not None:
-        return Refusal("no loop adds it up from zero and does nothing else with what it carries", rest)
+        return Refusal("no loop adds it up and does nothing else with what it carries", rest)
     before = ops[: ops.index(loops[-1]) + 1]
     if (refusal := next(in_between(before, loops), None)) is not None:
         return refusal
@@ -74,7 +74,8 @@ class _InGrid(Split):
     def divided(self) -> ct.Entry:
         """The entry anew."""
         old = self.source.body.block
-        sums = [v for op in old.ops if isinstance(op, ct.For) and adds_up(op) for v in op.results]
+        loops = [op for op in old.ops if isinstance(op, ct.For) and adds_up(op)]
+        sums = [value for op in loops for value in op.results]
         element = cast(TileType, sums[0].type).element
         given = {TICKETS: LAST[0], SUMS: TileType((), PointerType(cast("IntType | FloatType", element)))}
         body = Block([*(argument.type for argument in old.args), *given.values()])
@@ -85,7 +86,8 @@ class _InGrid(Split):
         size = sum(cast(TileType, value.type).size for value in sums)
         tickets, memory = body.args[len(old.args) :]
         inside = Builder(Block(), b.location)
-        self.bind(sums, self.gathered([self.new[v] for v in sums], tickets, memory, size, b, inside))
+        totals = self.gathered([self.new[v] for v in sums], tickets, memory, size, b, inside)
+        self.bind(sums, super().begun([init for op in loops for init in op.init_values], totals, inside))
         self.operations(old.ops[last:-1], inside)
         if not inside.block.ops or not isinstance(inside.block.ops[-1], ct.Return):
             inside.add(ct.Yield, types=())
@@ -100,6 +102,10 @@ class _InGrid(Split):
     def summed(self, parts: Sequence[Value], b: Builder) -> list[Value]:
         """A part of each sum, as it is."""
         return list(parts)
+
+    def begun(self, inits: Sequence[Value], sums: Sequence[Value], b: Builder) -> list[Value]:
+        """Parts begin at zero."""
+        return list(sums)
 
     def gathered(
         self, parts: Sequence[Value], tickets: Value, memory: Value, size: int, b: Builder, inside: Builder

@@ -28,7 +28,7 @@ LEAST = {True: 64, False: 16}
 those that 16-byte accesses of a warp's quarter still fill, an estimate.
 """
 ORDER = (ct.MakeToken, ct.JoinTokens)
-STORED = (ct.StoreView, ct.StorePtr, ct.AtomicRMW, ct.AtomicCAS)
+STORED = (ct.StoreView, ct.StorePtr, ct.AtomicRMW, ct.AtomicCAS, ct.AtomicRedView)
 
 
 @dataclass(frozen=True)
@@ -113,8 +113,8 @@ def cut(entry: ct.Entry, values: Sequence[Value], known: Cuts | None, product: b
 
 def stored_value(op: Op) -> Value:
     """The tile that a store or an update writes; its pointers where it is a constant, which is made anywhere."""
-    if isinstance(op, ct.StoreView):
-        return op.tile
+    if isinstance(op, ct.StoreView | ct.AtomicRedView):
+        return op.tile if isinstance(op, ct.StoreView) else op.value
     pointers, value = op.operands[:2]
     return pointers if is_splat(value) else value
 

@@ -161,8 +161,11 @@ class _Halved(Rewriter):
             self.alone(op, b)
         elif cut is not None and isinstance(op, ct.Assume):  # of rows, a promise may not fit a half
             self.new[op.result] = self.new[op.value]
-        elif cut is not None and isinstance(op, ct.LoadView | ct.StoreView):
-            self.access(op, b, cut.results[0] if isinstance(op, ct.LoadView) else cut.operands[0])
+        elif cut is not None and isinstance(op, ct.LoadView):
+            self.access(op, b, cut.results[0])
+        elif cut is not None and isinstance(op, ct.StoreView | ct.AtomicRedView):
+            tile = op.tile if isinstance(op, ct.StoreView) else op.value
+            self.access(op, b, cut.operands[op.operands.index(tile)])
         else:
             dims = self.dims(op) if cut is None else cut.operands
             operands = [self.operand(v, dim, b) for v, dim in zip(op.operands, dims, strict=True)]
@@ -242,7 +245,7 @@ class _Halved(Rewriter):
             return b.value(ct.Constant, types=[self.narrowed(value.type, dim)], value=value.op.value)
         return self.new[value]
 
-    def access(self, op: ct.LoadView | ct.StoreView, b: Builder, dim: Dim) -> None:
+    def access(self, op: ct.LoadView | ct.StoreView | ct.AtomicRedView, b: Builder, dim: Dim) -> None:
         """The tile of a view at an index is two of half the size, the second one behind the first."""
         view, maker, place = op.view.type, op.view.op, op.operands.index(op.view)
         assert isinstance(view, PartitionViewType)

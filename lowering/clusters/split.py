@@ -18,7 +18,7 @@ from ir.dialects import cuda_tile as ct
 from ir.dialects.nv_tileas import PartialSum
 from ir.types import TileType
 from lowering.clusters.plan import Refusal, between_ctas, shared_state
-from lowering.clusters.rewrite import NUMBER, as_type, halved, promised, ranked, remainder
+from lowering.clusters.rewrite import NUMBER, as_type, halved, plus, promised, ranked, remainder
 from lowering.rewriting import Rewriter, constant
 from lowering.slicing.cuts import Cuts, Products, find_cuts, is_splat
 
@@ -35,7 +35,7 @@ def split(entry: ct.Entry, ctas: int) -> ct.Entry | Refusal:
     loops = [op for op in entry.walk() if isinstance(op, ct.For) and adds_up(op)]
     within = {each for loop in loops for each in loop.walk()}
     if (rest := next((op for op in products if op not in within), None)) is not None:
-        return Refusal("no loop adds it up from zero and does nothing else with what it carries", rest)
+        return Refusal("no loop adds it up and does nothing else with what it carries", rest)
     made = Split(ctas).entry(ranked(entry, ctas))
     for bit in range(ctas.bit_length() - 1):
         cuts = scattered(made, bit)
@@ -46,22 +46,25 @@ def split(entry: ct.Entry, ctas: int) -> ct.Entry | Refusal:
 
 
 def adds_up(loop: ct.For) -> bool:
-    """Does a loop carry nothing but sums of products from zero on, and only load beside?"""
+    """Does a loop carry nothing but sums of products, and only load beside?"""
     body = loop.body.block
     carried, ends = body.args[1:], body.terminator.operands
     inside = list(loop.walk())[1:]
     if not carried or any(op.regions or op.effect is WRITE or not quiet(op) for op in inside):
         return False
-    for init, argument, end in zip(loop.init_values, carried, ends, strict=True):
+    for argument, end in zip(carried, ends, strict=True):
         users = [op for op in inside if argument in op.operands]
         product = end.op
         if not isinstance(product, Products) or product.acc is not argument or users != [product]:
             return False
-        if not is_splat(init) or cast(ct.Constant, init.op).value.item != 0:
-            return False
         if [op for op in inside if end in op.operands] != [body.terminator]:
             return False
     return True
+
+
+def is_zero(value: Value) -> bool:
+    """A constant of zeros."""
+    return is_splat(value) and cast(ct.Constant, value.op).value.item == 0
 
 
 def quiet(op: Op) -> bool:
@@ -107,12 +110,21 @@ class Split(Rewriter):
         lower, upper, step = (self.new[value] for value in (op.lower_bound, op.upper_bound, op.step))
         first = b.value(ct.AddI, lower, b.value(ct.MulI, rank, step))
         jump = b.value(ct.MulI, step, constant(b, self.ctas, kind))
-        inits = [self.new[value] for value in op.init_values]
+        inits = [self.from_zero(value, b) for value in op.init_values]
         made = b.add(
             ct.For, first, upper, jump, *inits, types=[v.type for v in op.results], segments=op.segments,
             regions=[self.region(op.regions[0])], **op.attributes,
         )  # fmt: skip
-        self.bind(op.results, self.summed(made.results, b))
+        self.bind(op.results, self.begun(op.init_values, self.summed(made.results, b), b))
+
+    def from_zero(self, init: Value, b: Builder) -> Value:
+        """Where each part of a sum begins."""
+        return self.new[init] if is_zero(init) else constant(b, 0, cast(TileType, init.type))
+
+    def begun(self, inits: Sequence[Value], sums: Sequence[Value], b: Builder) -> list[Value]:
+        """Sums of all parts, and where they were to begin."""
+        pairs = zip(inits, sums, strict=True)
+        return [total if is_zero(init) else plus(total, self.new[init], b) for init, total in pairs]
 
     def summed(self, parts: Sequence[Value], b: Builder) -> list[Value]:
         """Over all bits of the rank."""

@@ -147,6 +147,8 @@ class _Finder:
             self.branch(branch, operand, dim)
         elif self.apart and isinstance(op, ct.AtomicRMW | ct.AtomicCAS):  # each element is updated by itself
             self.operation(op, alike(op, dim))
+        elif self.apart and isinstance(op, ct.AtomicRedView):
+            self.operation(op, alike(op, dim) if cuttable_view(op.view) else None)
         elif isinstance(op, PartialSum) and op.place == self.scattered and operand is None:
             self.operation(op, OpCut((None,), (dim,)))
         elif isinstance(op, ct.Scan) and self.joined(op, dim):

@@ -14,9 +14,11 @@ import tilesat
 from ir.dialects import cuda_tile as ct
 from ir.dialects import nv_tileas
 from ir.load import load
+from ir.types import TOKEN
 from lowering.clusters import planned
 from tests.lowering.test_clusters import compiled, error, program
-from tests.programs.program import Program, interpret, simulate
+from tests.programs.program import Program, interpret, random, simulate
+from tilesat.execution import largest_error
 from tilesat.fuzz.writer import Writer
 from tilesat.kernel import Kernel
 
@@ -237,3 +239,45 @@ def test_tiles_are_drawn_once_a_cluster(order: str) -> None:
     assert kernel.ptx.count("atom.") == 1
     assert ".multicast::cluster" in kernel.ptx
     assert error(kernel, program(520, 300, 72), resident=4, schedule=order) < 1e-4
+
+
+def reduced_into_a_view(kind: str, mode: str) -> str:
+    """held [128, 128] += x [n, 128, 128], a tile block each, by its tile of 128 x 128."""
+    w = Writer("k", x=f"ptr<{kind}>", held=f"ptr<{kind}>", m="i32")
+    w.promise(x=16, held=16, m=1)
+    x = w.view(w.x, [384, 128], [128, 1], [128, 128])
+    held = w.view(w.held, [w.m, 128], [128, 1], [128, 128], None)
+    at = [held, w.const(0, "i32"), w.const(0, "i32"), w.load(x, w.ids[0], 0), w.token]
+    w.builder.add(
+        ct.AtomicRedView, *[each.value for each in at], types=[TOKEN], segments=(1, 2, 1, 1),
+        mode=ct.AtomicMode[mode], order=ct.MemoryOrder.RELAXED, scope=ct.Scope.DEVICE,
+    )  # fmt: skip
+    return w.text()
+
+
+@pytest.mark.parametrize("target", ["sm_90a", "sm_120a"])
+@pytest.mark.parametrize(("kind", "mode"), [("i32", "ADD"), ("f32", "ADDF"), ("i32", "MAX")])
+@pytest.mark.parametrize("rows", [128, 100, 64, 40])
+def test_updates_of_views_are_cut_with_their_tiles(rows: int, kind: str, mode: str, target: str) -> None:
+    """Each CTA updates its part, also where the view ends in one, or the other is wholly outside."""
+
+    def arguments() -> list[Any]:
+        return [random((384, 128), kind, 1), random((128, 128), kind, 2), rows]
+
+    text = reduced_into_a_view(kind, mode)
+    made, given = updating(text, target), Program("k", lambda: text, arguments, (3,), None)
+    found, wanted = simulate(made, given, schedule="skewed:1")[1], interpret(made, given)[1]
+    assert largest_error(found, wanted) <= (0 if kind == "i32" else 1e-5)
+    assert np.array_equal(found[rows:], arguments()[1][rows:])
+
+
+@cache
+def updating(text: str, target: str) -> Kernel:
+    made = tilesat.compile(text, target, num_ctas=4)
+    assert made.manifest["cluster"] == [4, 1, 1]
+    entry = planned(entry_of(text), 4)
+    assert isinstance(entry, ct.Entry)
+    (update,) = (op for op in entry.walk() if isinstance(op, ct.AtomicRedView))
+    assert str(update.value.type).startswith("tile<64x64x")
+    assert update.parent is entry.body.block  # of all CTAs
+    return made

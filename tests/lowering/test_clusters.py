@@ -24,7 +24,7 @@ from tests.lowering.test_steady_states import attention
 from tests.programs.program import Program, interpret, random, simulate
 from tests.tilesat.example_cases import QUICK
 from tilesat.execution import largest_error
-from tilesat.fuzz.writer import Writer
+from tilesat.fuzz.writer import Tile, Writer
 from tilesat.kernel import Kernel
 from tilesat.testing.sass import find
 
@@ -233,9 +233,15 @@ def counted() -> str:
 
 
 def scanned() -> str:
+    """By what does not commute."""
     w = Writer("k", x="ptr<f32>")
     view = w.view(w.x, [1024], [1], [1024])
-    w.store(w.scan(w.load(view, 0), 0, "add"), w.view(w.x, [1024], [1], [1024]), 0)
+
+    def combine(first: list[Tile], second: list[Tile]) -> list[Tile]:
+        return [first[0] - second[0]]
+
+    (made,) = w.fold([w.load(view, 0)], 0, combine, [0.0], scan=True)
+    w.store(made, w.view(w.x, [1024], [1], [1024]), 0)
     return w.text()
 
 

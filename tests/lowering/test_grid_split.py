@@ -27,7 +27,8 @@ from runtime.ptxas import assemble
 from runtime.simulator import SimulatorError
 from tests.lowering.test_split_k import (
     alone,
-    begins_at_one,
+    beginning,
+    begins_at,
     carries_more,
     entry_of,
     error,
@@ -161,6 +162,16 @@ def test_a_grid_of_three_axes() -> None:
     assert largest_error(simulate(kernel, given)[1], interpret(kernel, given)[1]) < ERROR
 
 
+@pytest.mark.parametrize("target", TARGETS[:3])
+@pytest.mark.parametrize("init", ["C", "one"])
+@pytest.mark.parametrize("steps", [0, 5])
+def test_sums_that_do_not_begin_at_zero(steps: int, init: str, target: str) -> None:
+    """It is added once, by who comes last."""
+    text = begins_at(init)
+    kernel, given = compiled(3, target, text), beginning(text, steps)
+    assert largest_error(simulate(kernel, given)[2], interpret(kernel, given)[2]) < ERROR
+
+
 # --- where it is refused, and taken
 
 
@@ -201,10 +212,9 @@ def needs_a_sum() -> str:
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        (carries_more, "no loop adds it up from zero and does nothing else with what it carries"),
-        (begins_at_one, "no loop adds it up from zero and does nothing else with what it carries"),
-        (alone, "no loop adds it up from zero and does nothing else with what it carries"),
-        (nested, "no loop adds it up from zero and does nothing else with what it carries"),
+        (carries_more, "no loop adds it up and does nothing else with what it carries"),
+        (alone, "no loop adds it up and does nothing else with what it carries"),
+        (nested, "no loop adds it up and does nothing else with what it carries"),
         (no_product, "it has no product whose steps CTAs could divide"),
         (stores_before, "it comes before a product whose steps CTAs divide"),
         (needs_a_sum, "it needs a sum before the last product"),

@@ -21,7 +21,7 @@ from lowering.clusters.split import split
 from lowering.passes import source
 from runtime.ptxas import assemble
 from runtime.simulator import SimulatorError
-from tests.programs.program import Program, random, simulate
+from tests.programs.program import Program, interpret, random, simulate
 from tilesat.execution import largest_error
 from tilesat.fuzz.writer import Writer
 from tilesat.kernel import Kernel
@@ -150,14 +150,35 @@ def carries_more() -> str:
     return w.text()
 
 
-def begins_at_one() -> str:
-    w = Writer("k", a="ptr<f16>", d="ptr<f32>")
-    a, d = w.view(w.a, [64, 640], [640, 1], [64, 64]), w.view(w.d, [64, 64], [64, 1], [64, 64])
-    with w.loop(0, 10, carried=[w.const(1, "f32", 64, 64)]) as loop:
+def begins_at(init: str) -> str:
+    """D = A A^T + C, or + 1, in whose sum the loop begins."""
+    w = Writer("k", a="ptr<f16>", c="ptr<f32>", d="ptr<f32>", n="i32")
+    w.promise(a=16, c=16, d=16)
+    a = w.view(w.a, [64, 640], [640, 1], [64, 64])
+    c, d = (w.view(each, [64, 64], [64, 1], [64, 64]) for each in (w.c, w.d))
+    with w.loop(0, w.n, carried=[w.load(c, 0, 0) if init == "C" else w.const(1, "f32", 64, 64)]) as loop:
         tile = w.load(a, 0, loop.counter)
         loop.values = [w.dot(tile, tile.T, loop.values[0])]
     w.store(loop.values[0], d, 0, 0)
     return w.text()
+
+
+def beginning(text: str, steps: int) -> Program:
+    def arguments() -> list[Any]:
+        c, d = random((64, 64), "f32", 2), np.zeros((64, 64), np.float32)
+        return [random((64, 640), "f16", 1), c, d, steps]
+
+    return Program("k", lambda: text, arguments, (1,), None)
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("init", ["C", "one"])
+@pytest.mark.parametrize("steps", [0, 3, 10])
+def test_sums_that_do_not_begin_at_zero(steps: int, init: str, target: str) -> None:
+    """It is added once."""
+    text = begins_at(init)
+    kernel, given = compiled(4, target, text), beginning(text, steps)
+    assert largest_error(simulate(kernel, given)[2], interpret(kernel, given)[2]) < ERROR
 
 
 def alone() -> str:
@@ -177,9 +198,8 @@ def no_product() -> str:
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        (carries_more, "no loop adds it up from zero and does nothing else with what it carries"),
-        (begins_at_one, "no loop adds it up from zero and does nothing else with what it carries"),
-        (alone, "no loop adds it up from zero and does nothing else with what it carries"),
+        (carries_more, "no loop adds it up and does nothing else with what it carries"),
+        (alone, "no loop adds it up and does nothing else with what it carries"),
         (no_product, "it has no product whose steps CTAs could divide"),
     ],
 )
