@@ -46,8 +46,8 @@ def over_scores(program: Program) -> Iterator[int]:
     """
     for op in products(program):
         factor, block = op.lhs.type, op.parent
-        if not isinstance(factor, TileType) or block is None:
-            continue
+        if not isinstance(factor, TileType) or block is None or op not in block.ops:
+            continue  # one of scaled factors is made beside the program
         wanted = {op.lhs}
         for each in reversed(block.ops[: block.ops.index(op)]):
             if not wanted.intersection(each.results):

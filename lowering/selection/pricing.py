@@ -513,7 +513,7 @@ class Pricer:
         scalar = choice.atom.threads == 1 and self.owner[node.cls][0] in self.tensor_products
         a, b = (self.oracle.layouts[self.owner[c][1]] for c in (node.a, node.b))
         c, unwanted = self.oracle.layout(site.layout), scalar or not self.allowed(choice)
-        if unwanted or outdone(self, node, a, c) or (placed.negated(node) and self.forbidden(IMM_SCALE)):
+        if unwanted or outdone(self, node, a, c, site.loop) or (placed.negated(node) and self.forbidden(IMM_SCALE)):
             return None
         work = 2.0 ** ((a.bits + b.bits + c.bits) / 2)  # multiply-adds of the tile: sqrt(mk * kn * mn)
         machine, atom = self.machines[site.warps], choice.atom

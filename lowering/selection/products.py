@@ -64,15 +64,19 @@ def by_threads(pricer: Pricer, node: placed.Product, c: Layout, machine: Machine
     return cost
 
 
-def outdone(pricer: Pricer, node: placed.Product, a: Layout | SharedLayout, c: Layout) -> bool:
-    """Does a product read a left factor from shared memory that is written to tensor memory for less, where it takes no
-    columns of its own? The search then has one program less for each.
+def outdone(pricer: Pricer, node: placed.Product, a: Layout | SharedLayout, c: Layout, loop: int) -> bool:
+    """Is a left factor in the wrong memory: in shared memory where tensor memory takes it for less and no columns of
+    its own, so that the search has one program less for each; or written to tensor memory in each iteration of a
+    `loop` that does not change it?
     """
-    value, kind = pricer.owner[node.a][0], pricer.value_type(pricer.owner[node.a][0])
-    if not isinstance(node, placed.InTensorMemory) or isinstance(a, Layout) or not isinstance(kind, TileType):
+    (value, _), kind = pricer.owner[node.a], pricer.value_type(pricer.owner[node.a][0])
+    if not isinstance(node, placed.InTensorMemory) or not isinstance(kind, TileType):
         return False
+    changed = loop < 0 or bool(pricer.frozen.analysis.get("deps", {}).get(value, 0) >> loop & 1)
+    if isinstance(a, Layout):
+        return not changed
     over = pricer.owner[node.cls][0] in pricer.over_scores and over_accumulator(c, kind.shape[0])
-    return over and pricer.bits(value) == LEFT_BITS and not pricer.forbidden(LEFT)
+    return changed and over and pricer.bits(value) == LEFT_BITS and not pricer.forbidden(LEFT)
 
 
 def columns(pricer: Pricer, node: placed.Product, c: Layout) -> int:
