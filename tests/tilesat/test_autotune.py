@@ -287,6 +287,12 @@ def test_programs_of_one_egraph_are_candidates(tmp_path: Path) -> None:
     assert [row.program for row in search().rows] == [row.program for row in found.rows]  # out of the cache
 
 
+def test_programs_are_measured_too(driver: Timed) -> None:
+    found = tuned({"n": (32,)}, *arrays(), on="cuda", programs=2)
+    assert sorted(row.configuration.get("extractor", "") for row in found.rows) == ["", "top:2"]
+    assert all(row.measured == 4000 for row in found.rows)
+
+
 def test_fewer_programs_than_asked_for_are_no_configurations_left_out() -> None:
     x, y = arrays()
     found = tuned({"n": (32,)}, x, y, programs=50, cache=False)
