@@ -13,7 +13,7 @@ from types import SimpleNamespace
 from typing import Any, cast
 from unittest.mock import patch
 
-from lowering.targets.devices import DEVICES, H100
+from lowering.targets.devices import DEVICES, OTHERS
 
 
 @contextmanager
@@ -66,7 +66,7 @@ def _mode(torch: Any) -> Any:
 
 def card_functions(capability: tuple[int, int]) -> dict[str, Any]:
     """Of torch.cuda, those that ask for the card, and their answers."""
-    count = DEVICES.get(capability, H100).multiprocessors
+    count = DEVICES.get(capability, OTHERS).multiprocessors
     properties = SimpleNamespace(
         name=f"simulated sm_{capability[0]}{capability[1]}", major=capability[0], minor=capability[1],
         multi_processor_count=count, total_memory=80 << 30, L2_cache_size=50 << 20,
