@@ -32,7 +32,8 @@ KINDS: Mapping[str, str] = {
 @dataclass(frozen=True)
 class Option:
     """One option of a pass: of a kind in KINDS, what it is where it is left out, and its legal values where they are
-    few, of which NAME:N is any number from 1. `check` names the function (MODULE:FUNCTION) that raises TileError for a value that means nothing.
+    few, of which NAME:N is any number from 1. `check` names the function (MODULE:FUNCTION) that raises TileError for a
+    value that means nothing.
     """
 
     name: str
