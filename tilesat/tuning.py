@@ -255,7 +255,7 @@ def _compiled_for(made: Sequence[_Candidate], target: str, cache: bool, configur
 
 
 Price = tuple[float, int, str, str]
-"""Cycles of an SM for a CTA, CTAs of a tile block, why there is no kernel, in what the program differs."""
+"""Cycles of an SM for a CTA, CTAs of a tile block, why nothing could be compiled, in what the program differs."""
 
 
 def price(program: Any, target: str, options: Values, general: Any = None, count: int = 1) -> list[Price]:

@@ -6,6 +6,7 @@ that table. A function is imported when its pass first runs, and its docstring i
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from importlib import import_module
@@ -31,7 +32,8 @@ KINDS: Mapping[str, str] = {
 @dataclass(frozen=True)
 class Option:
     """One option of a pass: of a kind in KINDS, what it is where it is left out, and its legal values where they are
-    few. `check` names the function (MODULE:FUNCTION) that raises TileError for a value that means nothing.
+    few, of which NAME:N is any number from 1. `check` names the function (MODULE:FUNCTION) that raises TileError for a
+    value that means nothing.
     """
 
     name: str
@@ -51,7 +53,7 @@ class Option:
             return float(text)
         if self.kind == "names":
             return tuple(part for part in text.split(",") if part)
-        if self.kind == "name" and (not self.among or text in self.among):
+        if self.kind == "name" and (not self.among or re.sub(r":[1-9]\d*$", ":N", text) in self.among):
             return text
         raise ValueError(f"expected one of {', '.join(self.among)}" if self.among else f"expected {KINDS[self.kind]}")
 

@@ -10,7 +10,7 @@ from lowering.passes.registry import Option, Pass, Statistic
 
 SCHEDULERS = ("turns", "alone", "back-off")
 PERSISTENT = ("off", "static", "atomic", "dynamic")
-METHODS = ("auto", "tree", "greedy", "pruned", "ilp")
+METHODS = ("auto", "tree", "greedy", "pruned", "ilp", "top:N")
 SOURCE, LOGICAL, CODE = "lowering.passes.source", "lowering.passes.logical", "lowering.passes.code"
 INFINITE = float("inf")
 

@@ -34,7 +34,7 @@ def test_each_pass_is_declared_whole(name: str) -> None:
 
 
 def test_methods_of_extraction_are_all_named() -> None:
-    assert table.METHODS == METHODS
+    assert (*METHODS, "top:N") == table.METHODS
 
 
 def test_the_road_reads_as_it_prints() -> None:
@@ -58,6 +58,7 @@ def test_the_road_reads_as_it_prints() -> None:
         ('saturate{rules="a b.egg"}', 'saturate{rules="a b.egg"}'),
         ("extract{below=2.5e3 method=ilp}", "extract{below=2500.0 method=ilp}"),
         ("best-of-candidates(encode,saturate)", "best-of-candidates(encode,saturate)"),
+        ("extract{method=top:12}", "extract{method=top:12}"),
     ],
 )
 def test_pipelines_read_and_print(text: str, shown: str) -> None:
@@ -79,7 +80,7 @@ def test_pipelines_read_and_print(text: str, shown: str) -> None:
         ("extract{below=low}", 9, "option 'below' of 'extract': expected a number, got 'low'", ""),
         ("extract{apart=maybe}", 9, "option 'apart' of 'extract': expected true or false, got 'maybe'", ""),
         ("extract{method=best}", 9, "option 'method' of 'extract': expected one of auto, tree, greedy, pruned, ilp, "
-         "got 'best'", ""),
+         "top:N, got 'best'", ""),
         ("extract{apart apart}", 15, "option 'apart' is given twice", ""),
         ("extract{", 9, "expected the name of an option, got the end", ""),
         ("encode(saturate)", 1, "'encode' has no passes inside it", ""),

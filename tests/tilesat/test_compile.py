@@ -128,7 +128,7 @@ MISUSED = {
     "no rule has a name that starts with 'sinking'": ((VECADD,), {"without": ["sinking"]}),
     "rules: expected a list of names, got 'a.egg'": ((VECADD,), {"rules": "a.egg"}),
     "rules: expected a list of names, got 5": ((VECADD,), {"rules": 5}),
-    "extractor: expected one of auto, tree, greedy, pruned, ilp, or a function, got 'best'": (
+    "extractor: expected one of auto, tree, greedy, pruned, ilp, top:N, or a function, got 'best'": (
         (VECADD,),
         {"extractor": "best"},
     ),

@@ -159,7 +159,7 @@ def test_a_run_that_dies_is_a_row() -> None:
         ({"forbid": "ldmatrix"}, "forbid: expected a list of names"),
         (
             {"extractor": "best"},
-            "extractor: expected one of auto, tree, greedy, pruned, ilp, or a function, got 'best'",
+            "extractor: expected one of auto, tree, greedy, pruned, ilp, top:N, or a function, got 'best'",
         ),
         ({"only": ["sink-ngef"]}, "no rule has a name that starts with 'sink-ngef'"),
         ({"scheduler": "random"}, "scheduler: expected one of turns, alone, back-off, got 'random'"),
