@@ -299,6 +299,7 @@ def main(argv: list[str] | None = None) -> int:
     import runpy
 
     from tilesat.cli import BACKENDS
+    from tilesat.execution import WrongResultError
     from tilesat.failures import describe, user_errors
     from tilesat.in_source import launched_at
 
@@ -323,7 +324,7 @@ def main(argv: list[str] | None = None) -> int:
     try:
         with backend(given.on, given.target, output, check=given.check, hazards=hazards) as made:
             runpy.run_path(str(given.script), run_name="__main__")
-    except user_errors() as error:
+    except (WrongResultError, *user_errors()) as error:
         launched = launched_at(error.__traceback__)
         print(describe(error), *([f"launched at {launched}"] if launched else []), sep="\n", file=sys.stderr)
         return 1

@@ -142,6 +142,22 @@ def test_a_script_runs_unchanged(tmp_path: Path) -> None:
     assert done.returncode == 0
 
 
+def test_a_wrong_result_of_a_script_is_one_message(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("tilesat.execution.interpret", lambda *_, **__: None)
+    script = tmp_path / "wrong.py"
+    script.write_text(
+        "import cuda.tile as ct, numpy as np\n"
+        "from tests.tilesat.test_backend import scale\n"
+        "ct.launch(None, (1,), scale, (np.ones(64, np.float32), np.zeros(64, np.float32), 2.0, 64))\n"
+    )
+    assert cutile.main(["--check", str(script)]) == 1
+    printed = capsys.readouterr().err
+    assert "entry 'scale' computes something else than the interpreter" in printed
+    assert f"launched at {script}:3" in printed
+
+
 def test_an_error_of_a_script_is_one_message(tmp_path: Path) -> None:
     done = run("tilesat.cutile", "test_program.py", "odd", folder=tmp_path)
     assert done.returncode == 1
