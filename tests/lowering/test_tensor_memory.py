@@ -109,10 +109,6 @@ def left(func: nv_tileas.Func) -> None:
     block.ops.insert(block.ops.index(loop) + 1, made)
 
 
-def clustered(func: nv_tileas.Func) -> None:
-    func.attributes["cluster"] = (2, 1, 1)
-
-
 def not_scaled(func: nv_tileas.Func) -> None:
     find(func)[0].attributes["kept"] = True
 
@@ -128,7 +124,6 @@ def scaled_elsewhere(func: nv_tileas.Func) -> None:
 
 
 REFUSED: dict[Callable[[nv_tileas.Func], None], str] = {
-    clustered: "the kernel runs in clusters, whose CTAs share what they read",
     again: "its loop does not carry what it adds to",
     elsewhere: "it stands in no loop of the kernel's own",
     more: "its loop has 'nv_tileas.iota' too",

@@ -12,7 +12,7 @@
 // CHECK: store 0: L{{.*}}, st.global
 // CHECK: carried 0.0: L
 // SCALAR: warps on sm_80, cost [[#%d,]]
-// SCALAR: = p.copy({{.*}} {{[2-6]}} stages
+// SCALAR-COUNT-2: = p.copy({{.*}} {{[2-6]}} stages
 // SCALAR-NOT: p.copy(
 // CHEAP: no answer costs less than 1
 

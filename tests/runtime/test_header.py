@@ -200,7 +200,8 @@ def test_a_counter_is_zeroed_before_each_launch(gemm: dict[str, Any], tmp_path: 
     assert found[-3] == "fill 70100 0 4 in 5"
     counter = next(n for n, each in enumerate(manifest["params"]) if each.get("launch") == "tile counter")
     ours, theirs = (line.split(" with ")[1].split() for line in (found[-2], expected[-1]))
-    assert found[-2].split(" with ")[0] == expected[-1].split(" with ")[0] == "launch 2 over 132 1 1 by 256 1 1"
+    launched = f"launch 2 over 132 1 1 by {manifest['block'][0]} 1 1"
+    assert found[-2].split(" with ")[0] == expected[-1].split(" with ")[0] == launched
     assert ours.pop(3 + counter) == (0x70100).to_bytes(8, "little").hex()
     theirs.pop(3 + counter)
     assert ours == theirs

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from lowering.convert.tileas_to_nvgpu.expand import Expander
 
 CHUNK = TENSOR_LOAD  # columns of one load: its registers follow one another
+MANY = 128  # registers of a base beside which half as many are loaded: ptxas 13.5 starts three loads before it adds
 GROUP_BITS = log2(WARP * WARPS)
 FEW_FACTORS = 4  # of a thread that scale rows, one for each of its rows; more are no rows' factors
 
@@ -294,7 +295,7 @@ def load(x: Expander, op: nv_tileas.TensorLoad) -> None:
         clear(x, x.scalar(op.written), address, d.column, layout.n_regs)
     base = None if op.base is None else x.tile(op.base)
     values: list[Value] = []
-    part = layout.n_regs if base is None else min(CHUNK, layout.n_regs)
+    part = layout.n_regs if base is None else min(CHUNK // (1 + (layout.n_regs >= MANY)), layout.n_regs)
     for first in range(0, layout.n_regs, part):
         found = loads(x, address, d.column + first, part)
         if base is not None and op.paired:
