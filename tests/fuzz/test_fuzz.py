@@ -175,6 +175,7 @@ def dies(seed: int, targets: Sequence[str]) -> list[Verdict]:
     return [Verdict(f"promised-{seed}", target, "ok") for target in targets]
 
 
+@pytest.mark.slow
 def test_a_process_that_dies_takes_no_other_program_with_it() -> None:
     found = list(in_processes(dies, ((seed, ["sm_80"]) for seed in range(6)), 1, ["promised"]))
     verdicts = {each.program: (each.found, each.reason) for (each,) in found}

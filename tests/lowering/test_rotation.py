@@ -158,6 +158,7 @@ def test_sums_of_any_number_of_steps(steps: int, schedule: str) -> None:
     assert largest_error(found, expected) <= 2e-3
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("name", "value", "why"),
     [

@@ -107,6 +107,7 @@ def test_half_bytes_by_their_own_instructions(name: str, target: str) -> None:
     assert "e2m1x2" in kernel.ptx
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("target", ["sm_100a", "sm_120a"])
 def test_large_scaled_product_in_slices(target: str) -> None:
     check(PROGRAMS["matmul-f8-scaled-256"], target)

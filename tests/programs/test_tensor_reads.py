@@ -103,6 +103,7 @@ LEFT = re.compile(r"tcgen05\.mma\S* \[\S+\], \[\S+\], ")
 """A product whose left factor lies in tensor memory."""
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_computed_left_factors_lie_in_tensor_memory(name: str) -> None:
     """Those of the second product; where they must not they lie in shared memory."""
@@ -143,6 +144,7 @@ ORDERED = ["64", "two-loops", "straight", "64-causal-tall", "128-tall", "two-loo
 ORDERS = (0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(1, 5)))
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("seed", ORDERS)
 @pytest.mark.parametrize("name", ORDERED)
 def test_any_order_of_warps(name: str, seed: int) -> None:
