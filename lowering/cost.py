@@ -14,6 +14,7 @@ from ir.dialects.cuda_tile.constraints import TileOp
 from lowering.atoms.pairs import F32X2, share
 from lowering.counts import DECLARED, ISSUE, Form, counts, measured
 from lowering.layouts.access import GlobalPlan, ThreadPart
+from lowering.layouts.elements import REGISTER_BYTES
 from lowering.layouts.f2 import Echelon
 from lowering.targets.target import WARP, Target
 
@@ -26,7 +27,6 @@ TENSOR_LOAD = 32  # registers of a tcgen05.ld: those of one follow one another, 
 TENSOR_PART = 16  # registers of a tcgen05.st of a left factor, which is computed piece by piece: with 32, attention of
 # 256 x 128 x 128 spills 12 bytes (ptxas 13.5), with 16 none
 ADDRESS = 3  # instructions around one global access (bounds, pointer); counted likewise
-REGISTER = 4  # bytes
 IN_FLIGHT = 32
 """Registers of a thread that loads in a loop fill at once, beside what the loop holds. Source: SASS of TileGym's bnsd,
 sm_120a: 80 loads of 2 and 4 bytes go out in three groups between products, and `tilesat mca` predicts 1,450 to 1,820
@@ -159,8 +159,8 @@ class Machine:
         narrower than a register comes into one of its own and is moved into its place by an instruction.
         """
         accesses = len(plan.accesses)
-        moved = accesses * max(0.0, 1 - nbytes / REGISTER)
-        waits = -(-accesses * max(1, nbytes // REGISTER) // IN_FLIGHT) if looped else 0
+        moved = accesses * max(0.0, 1 - nbytes / REGISTER_BYTES)
+        waits = -(-accesses * max(1, nbytes // REGISTER_BYTES) // IN_FLIGHT) if looped else 0
         cost = self.global_access(plan.thread, contiguous, accesses, element_bytes) + self.busy("int_add", moved)
         return cost + Cost(latency=float(waits * self.target.latency.global_))
 

@@ -19,10 +19,11 @@ from ir.dialects import cuda_tile as ct
 from ir.types import I1, I32, I64, TOKEN, FloatType, IntType, PartitionViewType, PointerType, TensorViewType, TileType
 from lowering.clusters.order import alone
 from lowering.clusters.plan import ORDER, Refusal, shared_state
-from lowering.clusters.rewrite import NUMBER, number, plus, promised, quotient, ranked, remainder
+from lowering.clusters.rewrite import number, plus, ranked
 from lowering.clusters.split import Split, adds_up
 from lowering.launch import SUMS, TICKETS
 from lowering.layouts.elements import element_bytes
+from lowering.numbers import NUMBER, promised, quotient, remainder
 from lowering.rewriting import constant
 from lowering.slicing.cuts import Products
 

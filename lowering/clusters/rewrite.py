@@ -18,10 +18,9 @@ from ir.dialects.nv_tileas import CancelNextProgramId, Exchange, Meet, PartialSu
 from ir.types import I1, I32, FloatType, PartitionViewType, TileType, TokenType
 from lowering.clusters.exchanged import along, combined, exchanged, total
 from lowering.clusters.order import alone, crosses
+from lowering.numbers import NUMBER, promised, quotient, remainder
 from lowering.rewriting import Rewriter, constant
 from lowering.slicing.cuts import Cuts, Dim, is_splat
-
-NUMBER = TileType((), I32)
 
 
 def ranked(entry: ct.Entry, ctas: int, what: str = "cluster") -> ct.Entry:
@@ -81,23 +80,6 @@ def rank_bit(b: Builder, bit: int) -> Value:
     """A bit of the CTA's rank in its cluster, which is that of its number along x."""
     cta = promised(b, b.add(ct.GetTileBlockId, types=[NUMBER] * 3).results[0], 0)
     return promised(b, remainder(b, quotient(b, cta, 1 << bit), 2), 0, 1)
-
-
-def promised(b: Builder, value: Value, least: int, most: int | None = None) -> Value:
-    """A number within bounds."""
-    return b.value(ct.Assume, value, types=[NUMBER], predicate=ct.Bounded(least, most))
-
-
-def quotient(b: Builder, value: Value, by: int) -> Value:
-    """Of a number that is not negative."""
-    if by == 1:
-        return value
-    return b.value(ct.DivI, value, number(b, by), types=[NUMBER], signedness=ct.Signedness.SIGNED)
-
-
-def remainder(b: Builder, value: Value, by: int) -> Value:
-    """Of a number that is not negative."""
-    return b.value(ct.RemI, value, number(b, by), types=[NUMBER], signedness=ct.Signedness.SIGNED)
 
 
 class _Ranked(Rewriter):

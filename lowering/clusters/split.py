@@ -18,7 +18,8 @@ from ir.dialects import cuda_tile as ct
 from ir.dialects.nv_tileas import PartialSum
 from ir.types import TileType
 from lowering.clusters.plan import Refusal, between_ctas, shared_state
-from lowering.clusters.rewrite import NUMBER, as_type, halved, plus, promised, ranked, remainder
+from lowering.clusters.rewrite import as_type, halved, plus, ranked
+from lowering.numbers import NUMBER, promised, remainder
 from lowering.rewriting import Rewriter, constant
 from lowering.slicing.cuts import Cuts, Products, find_cuts, is_splat
 

@@ -7,6 +7,7 @@ from functools import cache
 
 from lowering.layouts.access import MAX_BYTES, AccessPlan, LdMatrix, access_plan, ldmatrix
 from lowering.layouts.banks import WORD, linear_wavefronts
+from lowering.layouts.elements import REGISTER_BITS
 from lowering.layouts.f2 import Echelon, common_complement, complete, compose, intersection, invert, log2
 from lowering.layouts.layout import LANE_BITS, Layout, LayoutError, vector_bits
 from lowering.layouts.shared import SWIZZLE_ROW_BYTES, SharedLayout
@@ -14,7 +15,6 @@ from lowering.layouts.shuffles import ShuffleSteps, register_permutation, shuffl
 from lowering.targets.sm80 import SM_80
 from lowering.targets.target import WARP, Feature, Target
 
-REGISTER_BITS = 32
 ISSUED_PER_ACCESS = 2  # the access and the XOR that makes its swizzled address; source: the form of AccessPlan
 
 

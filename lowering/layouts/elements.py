@@ -5,6 +5,7 @@ from __future__ import annotations
 from ir.types import I1, Type
 
 REGISTER_BITS = 32
+REGISTER_BYTES = REGISTER_BITS // 8
 POINTER_BITS = 64  # of global addresses; PTX ISA, .address_size 64
 
 

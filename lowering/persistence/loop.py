@@ -24,8 +24,9 @@ from ir.dialects import cuda_tile as ct
 from ir.dialects.nv_tileas import CancelNextProgramId
 from ir.types import I1, I32, TOKEN, PointerType, TileType
 from lowering.launch import COUNTER, GRID
-from lowering.persistence.order import AS_COUNTED, NUMBER, added, as_counted, grouped, product, promised
-from lowering.rewriting import Rewriter, without_promises
+from lowering.numbers import NUMBER, added, product, promised
+from lowering.persistence.order import AS_COUNTED, as_counted, grouped
+from lowering.rewriting import Rewriter, constant, without_promises
 
 FLAG: Final = TileType((), I1)
 COUNTED: Final = TileType((), PointerType(I32))
@@ -116,7 +117,7 @@ def taken(b: Builder) -> Tiles:
 
 def drawn(b: Builder, counter: Value, count: Value) -> Value:
     """The number of the tile after those that begin at once."""
-    one = b.value(ct.Constant, types=[NUMBER], value=ct.DenseElements(np.asarray(1, np.int32)))
+    one = constant(b, 1, NUMBER)
     token = b.value(ct.MakeToken, types=[TOKEN])
     old = b.add(
         ct.AtomicRMW, counter, one, token, types=[NUMBER, TOKEN], segments=(1, 1, 0, 1),

@@ -21,17 +21,17 @@ from typing import cast
 
 from ir.core import Builder, Op, Value
 from ir.dialects import cuda_tile as ct
-from ir.types import I32, TileType
+from ir.types import TileType
 from lowering.atoms.evictions import Indices, Reach, sum_of
 from lowering.cost import UNKNOWN_TRIPS
 from lowering.layouts.elements import element_bytes
+from lowering.numbers import NUMBER, added, difference, product, promised, quotient, remainder
 from lowering.rewriting import constant, without_promises
 from lowering.targets import Target
 from lowering.targets.devices import device
 from lowering.targets.target import LEAST_WARPS
 from lowering.unrolling import trips_of
 
-NUMBER = TileType((), I32)
 AS_COUNTED = 0
 WIDTHS = (AS_COUNTED, 1, 2, 4, 8, 16, 32)
 """Of groups. CUTLASS has up to 8 by rows or columns, Triton's tutorial 8; beyond 32 nothing is won: 170 tile blocks at
@@ -161,34 +161,3 @@ def as_counted(b: Builder, number: Value, grid: Sequence[Value]) -> list[Value]:
     rows = quotient(b, number, grid[0])
     x, y, z = remainder(b, number, grid[0]), remainder(b, rows, grid[1]), quotient(b, rows, grid[1])
     return [promised(b, each, 0) for each in (x, y, z)]
-
-
-def promised(b: Builder, value: Value, least: int, most: int | None = None) -> Value:
-    """A number within bounds."""
-    return b.value(ct.Assume, value, types=[NUMBER], predicate=ct.Bounded(least, most))
-
-
-def product(b: Builder, left: Value, right: Value) -> Value:
-    """Of two extents; the launcher refuses a grid whose tiles do not fit an i32."""
-    return b.value(ct.MulI, left, right, types=[NUMBER], overflow=ct.Overflow.NO_SIGNED_WRAP)
-
-
-def added(b: Builder, left: Value, right: Value) -> Value:
-    """A sum of numbers of tiles."""
-    return b.value(ct.AddI, left, right, types=[NUMBER], overflow=ct.Overflow.NO_SIGNED_WRAP)
-
-
-def difference(b: Builder, left: Value, right: Value) -> Value:
-    """What is left of a number."""
-    made = b.value(ct.SubI, left, right, types=[NUMBER], overflow=ct.Overflow.NO_SIGNED_WRAP)
-    return promised(b, made, 0)
-
-
-def quotient(b: Builder, left: Value, right: Value) -> Value:
-    """Of numbers that are not negative."""
-    return b.value(ct.DivI, left, right, types=[NUMBER], signedness=ct.Signedness.SIGNED)
-
-
-def remainder(b: Builder, left: Value, right: Value) -> Value:
-    """Of numbers that are not negative."""
-    return b.value(ct.RemI, left, right, types=[NUMBER], signedness=ct.Signedness.SIGNED)

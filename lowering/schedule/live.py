@@ -14,6 +14,7 @@ from typing import Any, cast
 
 from ir.core import Block, Op, TileError, Value
 from ir.dialects import nv_tileas, scf
+from lowering.schedule.states import LOOPS
 
 AROUND = 2  # runs of a loop around others: what one leaves the next begins with
 EVENTS = (*nv_tileas.REGIONS, nv_tileas.Send, nv_tileas.Receive)
@@ -47,7 +48,7 @@ def takes_part(op: Op) -> bool:
 
 def holds_loops(op: Loop) -> bool:
     """Is it around other loops that take part? It may be so in one agent alone, and runs as often in all of them."""
-    return any(isinstance(each, scf.For | scf.While) and takes_part(each) for each in walked(op.body.block))
+    return any(isinstance(each, LOOPS) and takes_part(each) for each in walked(op.body.block))
 
 
 @dataclass
@@ -87,7 +88,7 @@ class _Run:
                 elif isinstance(op, nv_tileas.ConsumeOne | nv_tileas.Receive):
                     self.of(op).waited[agent] = self.of(op).freed[agent] = 0
         self.trips = 2 + max((each.stages for each in self.counts.values()), default=0)
-        loops = [op for block in blocks for op in walked(block) if isinstance(op, scf.For | scf.While)]
+        loops = [op for block in blocks for op in walked(block) if isinstance(op, LOOPS)]
         self.around = {op.location for op in loops if holds_loops(op)}
 
     def of(self, op: Op) -> Counts:
@@ -118,7 +119,7 @@ class _Run:
     def program(self, agent: int, block: Block) -> Iterator[Wait]:
         """What an agent waits for in a block; what it fills and gives back is counted on the way."""
         for op in block.ops:
-            if isinstance(op, scf.For | scf.While):
+            if isinstance(op, LOOPS):
                 yield from self.loop(agent, op)
             elif isinstance(op, scf.If):
                 yield from self.program(agent, op.regions[self.side].block)

@@ -9,15 +9,13 @@ from weakref import proxy
 
 from egraph.placed import Assume, Instead, LoadPointer, LoadView, Own, Permute, Product, Reshape
 from egraph.term import Node
-from lowering.layouts.elements import element_bytes
+from lowering.layouts.elements import REGISTER_BYTES, element_bytes
 from lowering.selection.pricing import Price, Site
 from lowering.selection.resources import Peak, registers
 from lowering.selection.spans import Points
 
 if TYPE_CHECKING:
     from lowering.selection.graph import Selector
-
-REGISTER = 4  # bytes
 
 
 class Pressure:
@@ -90,7 +88,7 @@ class Pressure:
         width = (
             node.bytes if isinstance(node, LoadView) else node.width * element_bytes(s.oracle.tile(node.type).element)
         )
-        return dict.fromkeys(s.rows.of_loop(loop), float(pieces * (max(1, REGISTER // width) - 1)))
+        return dict.fromkeys(s.rows.of_loop(loop), float(pieces * (max(1, REGISTER_BYTES // width) - 1)))
 
     def peak(self, rows: tuple[int, ...], amount: int) -> list[int]:
         """What a node takes as a child that needs `amount` of some rows for itself while it runs."""

@@ -29,7 +29,7 @@ from lowering.counts import CONSTANT, Form, modifiers, type_names
 from lowering.layouts.access import MAX_BYTES, access_plan, async_copy, global_access, ldmatrix
 from lowering.layouts.boxes import boxes
 from lowering.layouts.conversions import estimate
-from lowering.layouts.elements import element_bytes, moved_bits
+from lowering.layouts.elements import REGISTER_BITS, element_bytes, moved_bits
 from lowering.layouts.layout import Layout
 from lowering.layouts.scans import Part, scan_dim
 from lowering.layouts.shared import PERIOD, SharedLayout
@@ -46,7 +46,6 @@ from lowering.targets import Feature, Target
 from lowering.targets.target import WARP
 
 FRAGMENTS = 2  # steps of k whose operands are in registers: one multiplies while the next is read; ptxas does so
-REGISTER_BITS = 32
 FROM_GLOBAL = (placed.LoadView, placed.LoadPointer)
 READS = (*FROM_GLOBAL, placed.SharedRead, placed.Constant, placed.PlacedSplat, placed.Iota)
 WHOLE = (placed.Product, placed.PlacedReduce, leaves.Around, leaves.Branch, placed.Convert)  # made as a whole tile
