@@ -4,7 +4,6 @@ skewed orders of warps; long rows read once; the protocol with each of its parts
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from functools import cache
 from typing import Any
@@ -19,6 +18,7 @@ from ir.load import load
 from lowering.clusters import planned
 from runtime.ptxas import assemble
 from runtime.simulator import SimulatorError
+from tests.lowering.protocol import caught, changed
 from tests.programs.program import Program, check, interpret, random, simulate
 from tilesat.execution import largest_error
 from tilesat.fuzz.writer import Tile, Writer
@@ -402,15 +402,8 @@ before the arrivals that it has waited for.
 @pytest.mark.parametrize("name", MUTANTS)
 def test_mutants_of_the_protocol_are_caught(name: str) -> None:
     kernel, given = of_tiles_compiled(2), tiles(8)
-    pattern, text = MUTANTS[name]
-    ptx, count = re.subn(pattern, text, kernel.ptx, count=1 if "start" in name else 0)
-    assert count
+    ptx = changed(kernel.ptx, MUTANTS[name], count=1 if "start" in name else 0)
     wanted = interpret(kernel, given)[1]
-    for order in ("together", *ORDERS):
-        try:
-            found = simulate(kernel, given, ptx=ptx, schedule=order)[1]
-        except SimulatorError:
-            return
-        if not np.array_equal(found, wanted):
-            return
-    pytest.fail("nothing is found in any order")
+    caught(
+        lambda order: np.array_equal(simulate(kernel, given, ptx=ptx, schedule=order)[1], wanted), ("together", *ORDERS)
+    )

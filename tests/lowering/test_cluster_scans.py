@@ -15,7 +15,7 @@ import tilesat
 from ir.dialects import cuda_tile as ct
 from lowering.clusters import Refusal, planned
 from runtime.ptxas import assemble
-from runtime.simulator import SimulatorError
+from tests.lowering.protocol import caught, changed
 from tests.lowering.test_clusters import entry_of
 from tests.programs.program import Program, check, interpret, random, simulate
 from tilesat.execution import largest_error
@@ -169,17 +169,9 @@ def test_mutants_are_caught(name: str) -> None:
     pattern, text = MUTANTS[name]
     own = re.search(r"mov\.u32 (%r\d+), %cluster_ctarank;", kernel.ptx)
     assert own is not None
-    ptx, count = re.subn(pattern, text.replace("%r_own", own[1]), kernel.ptx)
-    assert count
+    ptx = changed(kernel.ptx, (pattern, text.replace("%r_own", own[1])))
     wanted = interpret(kernel, program)[1]
-    for order in ORDERS:
-        try:
-            found = simulate(kernel, program, ptx=ptx, schedule=order)[1]
-        except SimulatorError:
-            return
-        if not np.array_equal(found, wanted):
-            return
-    pytest.fail("nothing is found in any order")
+    caught(lambda order: np.array_equal(simulate(kernel, program, ptx=ptx, schedule=order)[1], wanted), ORDERS)
 
 
 def test_scans_stay_in_the_source() -> None:

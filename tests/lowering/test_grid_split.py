@@ -24,7 +24,7 @@ from lowering.passes import candidates
 from runtime.cuda import Device
 from runtime.manifest import ManifestError, parse
 from runtime.ptxas import assemble
-from runtime.simulator import SimulatorError
+from tests.lowering.protocol import caught, changed
 from tests.lowering.test_split_k import (
     alone,
     beginning,
@@ -338,18 +338,13 @@ scope, one drawn before the stores (the simulator does not track what orders acc
 @pytest.mark.parametrize("name", MUTANTS)
 def test_mutants_of_the_protocol_are_caught(name: str) -> None:
     kernel, given = compiled(4, text=noted()), noting()
-    pattern, text = MUTANTS[name]
-    ptx, count = re.subn(pattern, text, kernel.ptx)
-    assert count
-    wanted = interpret(kernel, given)
-    for order in ORDERS:
-        try:
-            found = simulate(kernel, given, ptx=ptx, schedule=order)
-        except SimulatorError:
-            return
-        if not (largest_error(found[2], wanted[2]) < ERROR and np.array_equal(found[3], wanted[3])):
-            return
-    pytest.fail("nothing is found in any order")
+    ptx, wanted = changed(kernel.ptx, MUTANTS[name]), interpret(kernel, given)
+
+    def right(order: str) -> bool:
+        found = simulate(kernel, given, ptx=ptx, schedule=order)
+        return largest_error(found[2], wanted[2]) < ERROR and np.array_equal(found[3], wanted[3])
+
+    caught(right, ORDERS)
 
 
 def test_the_program_of_the_mutants_is_right() -> None:

@@ -4,7 +4,6 @@ skewed orders of warps; where they are taken, and the protocol with each of its 
 
 from __future__ import annotations
 
-import re
 from functools import cache
 from typing import Any
 from unittest.mock import patch
@@ -20,7 +19,7 @@ from lowering.clusters import Refusal
 from lowering.clusters.split import split
 from lowering.passes import source
 from runtime.ptxas import assemble
-from runtime.simulator import SimulatorError
+from tests.lowering.protocol import caught, changed
 from tests.programs.program import Program, interpret, random, simulate
 from tilesat.execution import largest_error
 from tilesat.fuzz.writer import Writer
@@ -258,13 +257,5 @@ MUTANTS: dict[str, tuple[str, str]] = {
 @pytest.mark.parametrize("name", MUTANTS)
 def test_mutants_of_the_protocol_are_caught(name: str) -> None:
     kernel, given = compiled(2, "sm_120a"), program(64, 72, 328)
-    pattern, text = MUTANTS[name]
-    ptx, count = re.subn(pattern, text, kernel.ptx)
-    assert count
-    for order in ORDERS:
-        try:
-            if error(kernel, given, ptx=ptx, schedule=order) > ERROR:
-                return
-        except SimulatorError:
-            return
-    pytest.fail("nothing is found in any order")
+    ptx = changed(kernel.ptx, MUTANTS[name])
+    caught(lambda order: error(kernel, given, ptx=ptx, schedule=order) <= ERROR, ORDERS)
