@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import importlib
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -54,14 +55,18 @@ class Call:
 
     def run(self) -> None:
         """Call it on fake tensors."""
-        module, _, name = self.operator.rpartition(".")
-        if module.startswith("transformers."):  # the package around them imports every model; the kernels need none
-            _without_models()
-        operator = getattr(importlib.import_module(f"tilegym.{module}"), name)
-        found = operator(**{key: _made(value) for key, value in self.arguments.items()})
+        found = operator(self.operator)(**{key: _made(value) for key, value in self.arguments.items()})
         if self.backward:
-            outputs = [each for each in _flat(found) if each.requires_grad]
+            outputs = [each for each in tensors(found) if each.requires_grad]
             torch.autograd.backward(outputs, [torch.empty_like(each) for each in outputs])
+
+
+def operator(name: str) -> Callable[..., Any]:
+    """An operator by its name below tilegym."""
+    module, _, function = name.rpartition(".")
+    if module.startswith("transformers."):  # the package around them imports every model; the kernels need none
+        _without_models()
+    return getattr(importlib.import_module(f"tilegym.{module}"), function)
 
 
 def _without_models() -> None:
@@ -83,10 +88,11 @@ def _made(value: Any) -> Any:
     return [_made(each) for each in value] if isinstance(value, list) else value
 
 
-def _flat(value: Any) -> list[torch.Tensor]:
+def tensors(value: Any) -> list[torch.Tensor]:
+    """The tensors of a result, in order."""
     if isinstance(value, torch.Tensor):
         return [value]
-    return [each for part in value for each in _flat(part)] if isinstance(value, (tuple, list)) else []
+    return [each for part in value for each in tensors(part)] if isinstance(value, (tuple, list)) else []
 
 
 def call(operator: str, *, backward: bool = False, **arguments: Any) -> Call:

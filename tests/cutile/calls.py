@@ -6,18 +6,16 @@ References see floats as f32, so that what is compared is the operator's own rou
 
 from __future__ import annotations
 
-import importlib
 import inspect
 import math
-import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
-from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import torch
+
+from benchmarks.corpus.calls import operator, tensors
 
 TOLERANCES = {torch.float32: 2e-4, torch.float16: 4e-3, torch.bfloat16: 2e-2, torch.float8_e4m3fn: 0.13}
 """Of |found - expected| / max(1, |expected|), by the type of the result: some units in its last place after sums."""
@@ -129,8 +127,8 @@ class Call:
         arguments = self.made()
         for name in self.gradients:
             arguments[name].requires_grad_()
-        found = _operator(self.operator)(**arguments)
-        outputs = [arguments[name] for name in self.writes] if self.writes else list(_tensors(found))
+        found = operator(self.operator)(**arguments)
+        outputs = [arguments[name] for name in self.writes] if self.writes else tensors(found)
         return [*outputs, *_gradients(outputs, [arguments[name] for name in self.gradients])]
 
     def reference(self) -> list[torch.Tensor]:
@@ -139,7 +137,7 @@ class Call:
         for name in self.gradients:
             wide[name].requires_grad_()
         taken = inspect.signature(self.expected).parameters
-        outputs = list(_tensors(self.expected(**{name: value for name, value in wide.items() if name in taken})))
+        outputs = tensors(self.expected(**{name: value for name, value in wide.items() if name in taken}))
         return [*outputs, *_gradients(outputs, [wide[name] for name in self.gradients])]
 
 
@@ -186,30 +184,3 @@ def _wide(value: Any) -> Any:
     if isinstance(value, list):
         return [_wide(each) for each in value]
     return value.float() if isinstance(value, torch.Tensor) and value.is_floating_point() else value
-
-
-def _tensors(value: Any) -> Iterator[torch.Tensor]:
-    if isinstance(value, torch.Tensor):
-        yield value
-    elif isinstance(value, tuple | list):
-        for each in value:
-            yield from _tensors(each)
-
-
-def _operator(name: str) -> Callable[..., Any]:
-    module, _, function = name.rpartition(".")
-    if module.startswith("transformers."):  # the package around them imports every model; the kernels need none
-        _without_models()
-    return getattr(importlib.import_module(f"tilegym.{module}"), function)
-
-
-def _without_models() -> None:
-    """Packages tilegym.transformers.* whose own code is not run."""
-    import tilegym
-
-    root = Path(tilegym.__file__).parent
-    for folder in (root / "transformers").glob("**/"):
-        name = ".".join(("tilegym", *folder.relative_to(root).parts))
-        if name not in sys.modules:
-            sys.modules[name] = ModuleType(name)
-            sys.modules[name].__path__ = [str(folder)]
