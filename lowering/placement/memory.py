@@ -13,9 +13,12 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
+from egraph.placed import Mechanism
 from egraph.sexpr import Atom, Sexpr
 from egraph.soundness.model import Datum, NotCovered, Unsound
 from ir.types import F16, F32, I8, I32, FloatType, IntType, PartitionViewType, TensorViewType, TileType
+from lowering.atoms.copy import CP_ASYNC
+from lowering.atoms.tma import GRAIN
 from lowering.layouts.access import ldmatrix
 from lowering.layouts.elements import element_bytes
 from lowering.layouts.layout import Layout, LayoutError
@@ -42,12 +45,6 @@ ANSWERS: dict[str, tuple[tuple[str, tuple[int, ...]], ...]] = {
 OF_LAYOUTS = ("boxed_read", "ahead_read")
 """Of these, those whose layout of registers rules do not ask to be wanted."""
 MATRICES = ("ldmatrix", "stmatrix")
-_REGISTERS, _THREADS, _BOX = 0, 1, 2
-"""Kinds of copies to shared memory: through registers, by cp.async, by the tensor memory accelerator."""
-_THREAD_BYTES = (4, 8, 16)
-"""What cp.async copies. Source: PTX ISA, cp.async."""
-_BOX_BYTES = 16
-"""To which arrays and rows of tensor copies are aligned. Source: cuTensorMapEncodeTiled."""
 _SHAPES = ((16, 64), (64, 16), (32, 32), (4, 8), (2, 16, 32))
 _ELEMENTS = (F16, F16, F32, I8, I32)
 
@@ -180,9 +177,9 @@ def copied(world: PlacedWorld, items: Sequence[Sexpr]) -> Stored:
     view, index = (world.placed(item).data for item in items[:2])
     number, shared, a, b, kind = (world.integer(items[k]) for k in (2, 5, 6, 7, 8))
     access = world.views[view]
-    if a > access.aligned or b > access.inside or (kind == _REGISTERS and a > access.inside):
+    if a > access.aligned or b > access.inside or (kind == Mechanism.REGISTERS and a > access.inside):
         raise Unsound(f"a copy of {a} bytes, {b} of them at a time inside, where {access}")
-    if (kind == _THREADS and a not in _THREAD_BYTES) or (kind == _BOX and a != _BOX_BYTES):
+    if (kind == Mechanism.CP_ASYNC and a not in CP_ASYNC) or (kind == Mechanism.TMA and a != GRAIN):
         raise Unsound(f"no copy of kind {kind} moves {a} bytes")
     return stored(world, _found(world, view, index, number, items[3]), shared)
 
