@@ -95,6 +95,12 @@ def priced() -> frozenset[str]:
     return _FREE.union(DECLARED, measured())
 
 
+def exposed(target: Target, accesses: int = 1, nbytes: int = REGISTER_BYTES) -> Cost:
+    """The waits for global memory of `accesses` loads of `nbytes` a thread that no pipeline hides."""
+    registers = accesses * max(1, nbytes // REGISTER_BYTES)
+    return Cost(latency=float(-(-registers // IN_FLIGHT) * target.latency.global_))
+
+
 @dataclass(frozen=True)
 class Machine:
     """A target as seen by a CTA of `warps` warps."""
@@ -160,9 +166,8 @@ class Machine:
         """
         accesses = len(plan.accesses)
         moved = accesses * max(0.0, 1 - nbytes / REGISTER_BYTES)
-        waits = -(-accesses * max(1, nbytes // REGISTER_BYTES) // IN_FLIGHT) if looped else 0
         cost = self.global_access(plan.thread, contiguous, accesses, element_bytes) + self.busy("int_add", moved)
-        return cost + Cost(latency=float(waits * self.target.latency.global_))
+        return cost + (exposed(self.target, accesses, nbytes) if looped else FREE)
 
     def spill(self, registers: int) -> Cost:
         """`registers` a thread stored to local memory and read back: 4 bytes a lane, whole lines of the L1 cache, which

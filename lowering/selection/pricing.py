@@ -24,7 +24,7 @@ from lowering.atoms.mma import MmaAtom
 from lowering.atoms.pairs import F32X2, pairs_atom
 from lowering.atoms.tma import TMA_STORES
 from lowering.atoms.wgmma import IMM_SCALE
-from lowering.cost import FREE, RAGGED, SECTOR, TENSOR_PART, Cost, Machine, priced, priced_as
+from lowering.cost import FREE, RAGGED, SECTOR, TENSOR_PART, Cost, Machine, exposed, priced, priced_as
 from lowering.counts import CONSTANT, Form, modifiers, type_names
 from lowering.layouts.access import MAX_BYTES, access_plan, async_copy, global_access, ldmatrix
 from lowering.layouts.boxes import boxes
@@ -201,7 +201,7 @@ class Pricer:
 
     def exposed(self, looped: bool) -> Cost:
         """The wait for global memory where no pipeline hides it."""
-        return Cost(latency=float(self.target.latency.global_)) if looped else FREE
+        return exposed(self.target) if looped else FREE
 
     # --- conversions and reductions
 
@@ -360,7 +360,7 @@ class Pricer:
         view: PartitionViewType = self.interner.types[node.view_type]
         shared = self.oracle.shared(node.shared)
         if node.mechanism == placed.Mechanism.REGISTERS:
-            cost = self.register_copy(view, shared, node.bytes, site.warps) + self.exposed(site.looped)
+            cost = self.register_copy(view, shared, node.bytes, site)
         elif view.padding not in (None, "zero"):
             return None  # asynchronous copies fill in zeros out of bounds
         elif node.mechanism == placed.Mechanism.TMA:
@@ -376,15 +376,16 @@ class Pricer:
                 cost += self.exposed(site.looped)
         return None if cost is None else Price(cost, buffer=-(-shared.size_bytes // PERIOD) * PERIOD)
 
-    def register_copy(self, view: PartitionViewType, shared: SharedLayout, nbytes: int, warps: int) -> Cost:
-        """Load and store again."""
-        machine = self.machines[warps]
-        threads = copy_threads(view, warps, nbytes)
+    def register_copy(self, view: PartitionViewType, shared: SharedLayout, nbytes: int, site: Site) -> Cost:
+        """Load and store again; in a loop a thread waits for as many registers as are in flight at once."""
+        machine = self.machines[site.warps]
+        threads = copy_threads(view, site.warps, nbytes)
         contiguous, size = contiguous_dim(view) or 0, shared.element_bytes
         loads = global_access(threads, view.tile, contiguous, max(1, nbytes // size))
         stores = access_plan(threads, shared, "store")
         cost = machine.global_access(loads.thread, contiguous, len(loads.accesses), size)
-        return cost + machine.shared_access(stores.wavefronts, len(stores.accesses))
+        cost += machine.shared_access(stores.wavefronts, len(stores.accesses))
+        return cost + (exposed(self.target, len(loads.accesses), nbytes) if site.looped else FREE)
 
     def async_copy(
         self, view: PartitionViewType, shared: SharedLayout, nbytes: int, inside: int, warps: int

@@ -260,6 +260,14 @@ def test_wait_for_a_stage_is_what_a_random_copy_is_late_by(name: str) -> None:
     assert math.isclose(waits[0], target.latency.global_)
 
 
+def test_loads_wait_once_for_each_32_registers_of_a_thread() -> None:
+    """Loads and copies through registers alike; what is narrower than a register still fills one."""
+    once = cost.exposed(SM_80).latency
+    assert once == SM_80.latency.global_
+    waits = [cost.exposed(SM_80, accesses, nbytes).latency / once for accesses, nbytes in ((8, 16), (9, 16), (33, 2))]
+    assert waits == [1, 2, 2]
+
+
 def test_small_tile_is_reduced_where_it_is_loaded() -> None:
     """Elements that lie in the lanes of a warp are not spread over registers first: the steps that saves take as many
     shuffles, and lane numbers (TileGym's group_norm: three tiles of 8 elements in each of two rows).
