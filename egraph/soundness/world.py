@@ -40,6 +40,8 @@ from ir.types import F16, F32, I1, I32, I64, TOKEN, FloatType, IntType, PointerT
 
 _TRIES = 30
 """Draws of types for the free operands of one term before the whole sample is drawn again."""
+_ALIKE = 5
+"""Complaints in a row that say the same: a drawn type would be in them, one of half the attributes be right by then."""
 
 
 Bound = Datum | int
@@ -437,6 +439,7 @@ class World:
 
     def _operation(self, cls: type[TileOp], signature: Signature, form: List, operands: list[Datum | None]) -> Datum:
         """An operation: choose free types and attributes until its verifier agrees, then evaluate it."""
+        said: list[str] = []
         for _ in range(1 if self.building else _TRIES):
             try:
                 op, data, chosen = self._instance(cls, signature, form, operands)
@@ -445,6 +448,9 @@ class World:
             except (TileError, ValueError, IndexError, TypeError, KeyError, AttributeError) as error:
                 if self.building:
                     raise Unsound(f"the result is ill-formed: {error}") from error
+                said.append(str(error))
+                if said[-_ALIKE:] == said[-1:] * _ALIKE:
+                    break  # what is bound does not fit, whatever is chosen for what is free
                 continue
             for item, value in chosen:
                 self._bind(item, value)

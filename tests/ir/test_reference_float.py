@@ -64,7 +64,7 @@ def is_finite(number):
 CASES = [(element, mode) for element in FORMATS for mode in MODES]
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(("element", "mode"), CASES, ids=str)
 @given(data=st.data())
 def test_arithmetic_is_rounded_once(element, mode, data):

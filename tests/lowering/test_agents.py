@@ -93,7 +93,7 @@ def test_program(name: str) -> None:
     assert [s.roles for s in switches] == [("consume", producer)]
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("name", sorted(CROSSING))
 def test_scalars_get_over_in_the_cheapest_way(name: str) -> None:
     func = scheduled(compiled(name))

@@ -53,7 +53,7 @@ def right(kernel: Kernel, grid: tuple[int, int, int], ptx: str = "", **options: 
     return bool((found == 8 + 3 * np.arange(SIZE)).all())
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("ctas", [2, 4])
 @pytest.mark.parametrize("grid", [(1, 1, 1), (9, 1, 1), (3, 2, 3), (1, 7, 1)])
@@ -77,7 +77,7 @@ def test_eight_ctas() -> None:
     assert (found == 1 + 3 * np.arange(128)).all()
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("order", ORDERS)
 @pytest.mark.parametrize("ctas", [2, 4])
 def test_skewed_orders(ctas: int, order: str) -> None:

@@ -255,7 +255,7 @@ def reduced_into_a_view(kind: str, mode: str) -> str:
     return w.text()
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("target", ["sm_90a", "sm_120a"])
 @pytest.mark.parametrize(("kind", "mode"), [("i32", "ADD"), ("f32", "ADDF"), ("i32", "MAX")])
 @pytest.mark.parametrize("rows", [128, 100, 64, 40])

@@ -87,7 +87,7 @@ SIZES = {
 }  # fmt: skip
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize(
     ("kind", "right", "ctas"),
@@ -115,6 +115,7 @@ def test_any_number_of_steps(steps: int) -> None:
     assert error(compiled(), program(136, 72, 64 * steps)) < ERROR
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("order", ORDERS)
 @pytest.mark.parametrize("ctas", [2, pytest.param(4, marks=pytest.mark.slow)])
 def test_skewed_orders(ctas: int, order: str) -> None:

@@ -62,7 +62,7 @@ def compiled(ctas: int = 4, target: str = "sm_80", text: str = "", **options: An
     return kernel
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(("target", "ctas"), [("sm_80", 2), ("sm_90a", 3), ("sm_100a", 3), ("sm_120a", 8)])
 @pytest.mark.parametrize("steps", [0, 1, 2, 3, 7])
 def test_any_number_of_steps(steps: int, ctas: int, target: str) -> None:
@@ -86,14 +86,14 @@ def test_sums_of_f16() -> None:
     assert np.array_equal(found, signs[:72].astype(np.float32) @ signs.T.astype(np.float32) * 0.5)
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("target", TARGETS[:3])
 @pytest.mark.parametrize("tile", [(128, 128, 64), (128, 64, 32)])
 def test_larger_tiles(tile: tuple[int, int, int], target: str) -> None:
     assert error(compiled(6, target, product(tile=tile)), program(200, 136, 456, tile=tile)) < ERROR
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("order", ORDERS[1:])
 @pytest.mark.parametrize("target", TARGETS[:2])
 def test_skewed_orders(target: str, order: str) -> None:
@@ -129,7 +129,7 @@ def two_sums(ways_out: bool = False) -> str:
     return w.text()
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("target", TARGETS[:3])
 @pytest.mark.parametrize("ways_out", [False, True])
 def test_two_sums(ways_out: bool, target: str) -> None:

@@ -32,7 +32,7 @@ def compiled(kind: str = "f16", right: str = "nk", ctas: int = 2, target: str = 
     return kernel
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("size", [(200, 136, 184), (100, 272, 128), (1, 16, 64), (300, 272, 144)])
 @pytest.mark.parametrize(
     ("kind", "right", "ctas", "target"),

@@ -129,7 +129,7 @@ def test_few_tile_blocks_are_taken_as_they_are_counted() -> None:
     assert best_order(entry, target("sm_80"), 100_000).width == 8
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("schedule", ["static", "atomic"])
 @pytest.mark.parametrize("name", ["sm_80", "sm_90a"])
 def test_products_in_groups(name: str, schedule: str) -> None:

@@ -94,7 +94,7 @@ TARGETS = ["sm_80", "sm_100a", *LATER]
 """Of each family of products one in every run, all at night."""
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("name", MOVED)
 def test_scales_move_behind_their_products(name: str, target: str) -> None:
@@ -173,6 +173,7 @@ def rows() -> list[Any]:
     return [x, random((ROWS_OF, WIDTH), "f32", 2), np.zeros((ROWS_OF, WIDTH), np.float32), WIDTH]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("power", ["exp", "exp2"])
 def test_sums_online_agree_with_three_passes(power: str, target: str) -> None:
@@ -204,6 +205,7 @@ def finite_rows() -> list[Any]:
     return [x, z, y, width]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("power", ["exp", "exp2"])
 def test_sums_online_of_finite_maxima_have_no_guard(power: str, target: str) -> None:

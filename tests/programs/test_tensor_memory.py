@@ -111,7 +111,7 @@ PRODUCTS: dict[str, tuple[Any, Any, dict[str, Any]]] = {
 """Tile, size, and what differs from f16 to f32 of A (m, k) and B (n, k)."""
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("name", PRODUCTS)
 def test_types_majors_and_tiles(name: str, target: str) -> None:
