@@ -19,6 +19,7 @@ from tests.extract.random_graphs import random_graph
 from tests.extract.test_auto import tangle
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("first", range(0, 300, 50))
 def test_bound_prices_and_cuts_hold_of_every_answer(first: int) -> None:
     cuts = 0
@@ -60,6 +61,7 @@ def test_a_root_that_cannot_be_built_has_an_infinite_bound() -> None:
     assert ascend(graph.topology, weights(graph.cost.tolist()), [0.0, 0.0]).bound == math.inf
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("first", range(0, 300, 50))
 def test_dropping_and_relaxing_keep_an_optimum(first: int) -> None:
     for seed in range(first, first + 50):

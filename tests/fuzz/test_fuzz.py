@@ -231,11 +231,13 @@ def test_a_test_file_has_its_arguments_as_python() -> None:
     assert names["ARGUMENTS"] == [3]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("seed", range(12))
 def test_promises_that_are_not_made_are_not_believed(seed: int) -> None:
     assert [each.found for each in Judge(assembled=False).judge(promised(seed), ["sm_80", "sm_90a"])] == ["ok"] * 2
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("seed", [*range(4), *(pytest.param(s, marks=pytest.mark.slow) for s in range(4, 250))])
 def test_random_programs_on_every_tier(seed: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Eight programs each: 2,000 in all with the slow ones; eight more seeds a number. One target a seed when quick."""

@@ -84,6 +84,7 @@ def check(got, exact, element, mode):
     assert float(got[0]) == round_exactly(exact, element, mode)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(("element", "mode"), CASES, ids=str)
 @given(data=st.data())
 def test_square_root_is_rounded_once(element, mode, data):

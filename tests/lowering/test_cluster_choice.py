@@ -67,6 +67,7 @@ def test_explain_says_what_each_would_have_cost() -> None:
     assert "cut into slices" not in text
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(("blocks", "ctas"), [(0, 1), (16, 8), (40, 2), (132, 1)])
 def test_tile_blocks_that_leave_multiprocessors_idle(blocks: int, ctas: int) -> None:
     """A long row a tile block: 132 fill an H100, 16 leave eight of nine SMs without work."""

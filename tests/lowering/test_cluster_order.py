@@ -51,7 +51,7 @@ def ticket() -> str:
     return w.text()
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("ctas", [2, 8])
 @pytest.mark.parametrize("order", ORDERS[:3])
@@ -130,6 +130,7 @@ def steps_compiled(ctas: int, target: str = "sm_90a") -> Kernel:
     return tilesat.compile(in_turn(1), target, num_ctas=ctas)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("order", ORDERS)
 @pytest.mark.parametrize("target", TARGETS)
 def test_what_another_cta_has_stored(target: str, order: str) -> None:
@@ -138,7 +139,7 @@ def test_what_another_cta_has_stored(target: str, order: str) -> None:
     assert same(kernel, given_turned(), schedule=order)
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("order", ORDERS)
 @pytest.mark.parametrize("ctas", [2, 8])
 def test_steps(ctas: int, order: str) -> None:
@@ -183,7 +184,7 @@ def by_views() -> str:
     return w.text()
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("order", ORDERS)
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("ctas", [2, 4])
@@ -207,7 +208,7 @@ def flags() -> str:
     return w.text()
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("order", ORDERS)
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("ctas", [2, 4])

@@ -69,7 +69,7 @@ def error(kernel: Kernel, given: Program, **options: Any) -> float:
     return largest_error(simulate(kernel, given, **options)[1], interpret(kernel, given)[1])
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("row", [standardised, softmax])
 @pytest.mark.parametrize(("n", "ctas"), [(64, 2), (1024, 2), (2048, 4), (4096, 8)])
@@ -79,6 +79,7 @@ def test_rows(n: int, ctas: int, row: Any, target: str) -> None:
     assert kernel.manifest["cluster"] == [ctas, 1, 1]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("row", [standardised, softmax])
 def test_long_rows_are_read_once(row: Any, target: str) -> None:
@@ -98,7 +99,7 @@ def test_long_rows_are_read_once(row: Any, target: str) -> None:
     assert moved == {"ld.global": x.nbytes, "st.global": y.nbytes}
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("order", ORDERS)
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("row", [standardised, softmax])
@@ -183,7 +184,7 @@ def given_folds(name: str, rows_: int, columns: int) -> Program:
     return Program(name, lambda: folded(rows_, columns, kinds, fold), arguments, (2,), None, tolerance=5e-3)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", FOLDS)
 @pytest.mark.parametrize(("size", "ctas"), [((1, 128), 4), ((8, 256), 2), ((4, 512), 8)])
 def test_folds(name: str, size: tuple[int, int], ctas: int) -> None:
@@ -191,6 +192,7 @@ def test_folds(name: str, size: tuple[int, int], ctas: int) -> None:
     assert "st.shared::cluster" in kernel.ptx
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("order", ORDERS)
 def test_folds_in_skewed_orders(order: str) -> None:
     given = given_folds("where the largest is", 8, 256)
@@ -235,7 +237,7 @@ def in_a_loop(ctas: int = 2, target: str = "sm_90a") -> Kernel:
     return tilesat.compile(of_a_loop(8, 512), target, num_ctas=ctas)
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("ctas", [2, 8])
 @pytest.mark.parametrize("steps", [1, 2, 3, 8])
@@ -243,7 +245,7 @@ def test_loops(steps: int, ctas: int, target: str) -> None:
     assert error(in_a_loop(ctas, target), looped(steps)) < ERROR
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("order", ORDERS)
 @pytest.mark.parametrize("target", TARGETS)
 def test_loops_in_skewed_orders(target: str, order: str) -> None:
@@ -310,7 +312,7 @@ def of_tiles_compiled(ctas: int) -> Kernel:
     return tilesat.compile(of_tiles(8), "sm_120a", num_ctas=ctas)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("order", ["together", *ORDERS])
 @pytest.mark.parametrize("ctas", [2, 4])
 def test_nothing_else_orders_rounds(ctas: int, order: str) -> None:

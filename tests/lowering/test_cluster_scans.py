@@ -48,6 +48,7 @@ def given(text: str, n: int, kind: str = "i32", deep: int = 0) -> Program:
     )
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("target", ["sm_90a", "sm_120a"])
 @pytest.mark.parametrize(("n", "ctas"), [(64, 2), (1024, 2), (2048, 4), (2048, 8)])
 @pytest.mark.parametrize("reverse", [False, True])
@@ -60,6 +61,7 @@ def test_rows(reverse: bool, n: int, ctas: int, target: str) -> None:
     assert (assembled.warnings, assembled.infos, assembled.spill_stores) == ((), (), 0)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("kind", "fold"), [("f32", "add"), ("f32", "max"), ("i32", "min"), ("i32", "xor"), ("i32", "mul")]
 )
@@ -85,6 +87,7 @@ def compiled(ctas: int = 4) -> Kernel:
     return tilesat.compile(of_rows(1024), "sm_90a", num_ctas=ctas)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("order", ORDERS[1:])
 def test_skewed_orders(order: str) -> None:
     program = given(of_rows(1024), 1024)
@@ -163,6 +166,7 @@ MUTANTS: dict[str, tuple[str, str]] = {
 """Pattern in PTX and what is written there instead; those of the exchange are in `test_cluster_reductions`."""
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", MUTANTS)
 def test_mutants_are_caught(name: str) -> None:
     kernel, program = compiled(2), given(of_rows(1024), 1024)

@@ -70,6 +70,7 @@ def test_any_number_of_steps(steps: int, ctas: int, target: str) -> None:
     assert error(compiled(ctas, target), program(72, 136, max(64 * steps - 24, 0))) < ERROR
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("target", TARGETS[:2])
 @pytest.mark.parametrize(("kind", "sums"), [("bf16", "f32"), ("i8", "i32")])
 def test_types(kind: str, sums: str, target: str) -> None:
@@ -166,6 +167,7 @@ def test_a_grid_of_three_axes() -> None:
     assert largest_error(simulate(kernel, given)[1], interpret(kernel, given)[1]) < ERROR
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("target", TARGETS[:3])
 @pytest.mark.parametrize("init", ["C", "one"])
 @pytest.mark.parametrize("steps", [0, 5])
@@ -335,6 +337,7 @@ scope, one drawn before the stores (the simulator does not track what orders acc
 """
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", MUTANTS)
 def test_mutants_of_the_protocol_are_caught(name: str) -> None:
     kernel, given = compiled(4, text=noted()), noting()

@@ -54,12 +54,13 @@ def difference(shape: Shape, m: int, n: int, k: int, hazards: bool = False, edit
     return float(abs(got - a.astype(np.float64) @ b.astype(np.float64).T).max())
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("shape", SHAPES, ids=named)
 def test_gemm_on_the_simulator(shape: Shape) -> None:
     assert difference(shape, 136, 144, 208) < 1e-3
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("k", [8, 64, 72, 520])
 @pytest.mark.parametrize("shape", [Shape(), TWO], ids=named)
 def test_any_number_of_steps(shape: Shape, k: int) -> None:
@@ -147,6 +148,7 @@ def test_accumulators_stay_in_their_registers() -> None:
     assert len(sets) == 2
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("shape", [s for s in SHAPES if s != Shape() and s != TWO][::3], ids=named)
 def test_gemm_assembles(shape: Shape) -> None:
     assemble(HopperGemm(shape).build().text(), "sm_90a")

@@ -60,7 +60,7 @@ def refused(tier: str, sample) -> str:
     return complaint(emit(made.func), tier)
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("tier", ALL_TARGETS)
 def test_ptxas_refuses_what_a_tier_has_not(tier: str) -> None:
     for sample in lacking(tier)[::20]:

@@ -16,6 +16,7 @@ EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 KERNELS = [(name, target) for name in ("gemm", "layernorm") for target in ("sm_80", "sm_90a")]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(("name", "target"), KERNELS)
 def test_no_program_takes_fewer_cycles_than_the_bound(name: str, target: str) -> None:
     """Programs that are the cheapest by random prices, of which most are far off; each weighted sum is a bound too."""

@@ -32,6 +32,7 @@ def test_each_level_compiles_to_the_same_ptx_and_manifest(example: Path, target:
         assert [lowered.stages[name] for name in below] == [kernel.stages[name] for name in below]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     "name", ["literal-signalling-f32", "literal-signalling-bf16", "matmul-f32-by-fma", "cutile-decode-8"]
 )

@@ -43,6 +43,7 @@ def product(kind: str, negated: str, computed: bool = False, to: str = "") -> Pr
     return Program(f"negated-{kind}-{negated}", source, arguments, (1,), expected, 1e-2 if to else 2e-3)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("negated", ["a", "b"])
 @pytest.mark.parametrize("kind", ["f16", "bf16"])
 def test_negation_of_a_loaded_factor_is_free(kind: str, negated: str) -> None:

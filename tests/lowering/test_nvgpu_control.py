@@ -460,6 +460,7 @@ COMPARISONS = {
 }
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("swapped", [False, True])
 @pytest.mark.parametrize("may_wrap", ["", "difference", "sum"])
 def test_columns_of_a_loop_are_compared_by_one_difference(may_wrap: str, swapped: bool) -> None:

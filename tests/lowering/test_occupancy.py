@@ -94,6 +94,7 @@ def test_agents_that_need_few_registers_take_few() -> None:
     assert np.abs(case.logical(arguments) - case.expected).max() <= case.tolerance
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(("name", "least"), [("sm_80", 4), ("sm_86", 2), ("sm_90a", 3), ("sm_120a", 2)])
 def test_rings_of_a_loop_that_waits_for_memory_leave_room_for_other_ctas(name: str, least: int) -> None:
     """Bytes in flight of all CTAs count: with the deepest rings sm_80 had room for 2."""
@@ -161,6 +162,7 @@ def test_ctas_that_make_a_thread_spill_are_warned_of(example: str, name: str, as
     assert assemble(kernel.ptx, name).spill_stores > 0
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(("example", "asked"), [("gemm", 2), ("flash_attention", 2), ("layernorm", 4), ("softmax", 8)])
 def test_ctas_that_fit_are_given_without_a_word(example: str, asked: int, recwarn: pytest.WarningsRecorder) -> None:
     kernel = tilesat.compile(hinted(example, asked), H100)

@@ -164,6 +164,7 @@ def diagonal(first: bool = True) -> Program:
     return Program("diagonal", source, arguments, (3,), expected, 2e-3)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("target", ["sm_80", "sm_90a", "sm_100a", "sm_120a"])
 def test_the_block_on_the_diagonal(target: str) -> None:
     """Of the two loops the second has no way back; a producer has both once more."""

@@ -133,6 +133,7 @@ def test_the_way_out_of_a_loop_waits_before_results_meet() -> None:
     assert len(alone) == sum(any(isinstance(op, nv_tileas.Dot) for op in loop.walk()) for loop in loops) == 2
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("keys", [1, 64, 65, 300])
 def test_attention_of_any_number_of_steps(keys: int) -> None:
     case = flash_attention(1, 130, keys)
@@ -141,7 +142,7 @@ def test_attention_of_any_number_of_steps(keys: int) -> None:
     assert case.outside_untouched(found)
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("steps", [0, 1, 2, 8])
 @pytest.mark.parametrize("schedule", ["together", "skewed:1", "skewed:2"])
 def test_sums_of_any_number_of_steps(steps: int, schedule: str) -> None:

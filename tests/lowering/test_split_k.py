@@ -84,6 +84,7 @@ def test_products(size: tuple[int, int, int], ctas: int, target: str) -> None:
     assert error(kernel, program(*size)) < ERROR
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("steps", range(6))
 def test_any_number_of_steps(steps: int) -> None:
     """Of four CTAs some have one more than others, or none."""
@@ -98,6 +99,7 @@ def test_skewed_orders(ctas: int, target: str, order: str) -> None:
     assert error(compiled(ctas, target), program(64, 72, 776), schedule=order) < ERROR
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(("kind", "sums"), [("bf16", "f32"), ("i8", "i32")])
 @pytest.mark.parametrize("target", TARGETS)
 def test_other_types(kind: str, sums: str, target: str) -> None:
@@ -255,6 +257,7 @@ MUTANTS: dict[str, tuple[str, str]] = {
 """Pattern in PTX of two CTAs and what is written there instead."""
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", MUTANTS)
 def test_mutants_of_the_protocol_are_caught(name: str) -> None:
     kernel, given = compiled(2, "sm_120a"), program(64, 72, 328)

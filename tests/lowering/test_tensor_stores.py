@@ -161,6 +161,7 @@ PROGRAMS = {
 ELSEWHERE = ("rank 2 of f16", "then a load", "in place")
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_program(name: str) -> None:
     scattered = name == "after pointers"
@@ -168,6 +169,7 @@ def test_program(name: str) -> None:
     assert ("cp.async.bulk.tensor" in kernel.ptx) == (not scattered)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("target", ["sm_100a", "sm_120a"])
 @pytest.mark.parametrize("name", ELSEWHERE)
 def test_program_for_other_targets(name: str, target: str) -> None:

@@ -34,7 +34,7 @@ def test_products_for_other_targets(name: str, target: str) -> None:
     check(program(name), target, spills=name in SPILL)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("steps", [0, 1])
 @pytest.mark.parametrize("target", ["sm_90a", "sm_100a"])
 @pytest.mark.parametrize("name", ["scalar_read_behind", "carried_index_read_behind", "same_left_factor", "two_sums"])
@@ -47,7 +47,7 @@ def test_truth_values(target: str) -> None:
     check(truth_values(), target)
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("literal", [False, True], ids=["asked-for", "literal"])
 @pytest.mark.parametrize("name", COUNTERS)
 def test_counters_at_the_end_of_their_type(name: str, literal: bool) -> None:
@@ -84,6 +84,7 @@ def test_masked_scores_for_other_targets(name: str, target: str) -> None:
     check(masked_scores(name), target)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("kind", ["i8", "i16", "i64"])
 @pytest.mark.parametrize("ctas", [1, 2])
 def test_indices_of_any_type(kind: str, ctas: int) -> None:

@@ -103,7 +103,7 @@ def test_products_for_other_targets(name: str, target: str) -> None:
     read_back(check(PROGRAMS[name], target))
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("target", ["sm_100a", "sm_120a"])
 @pytest.mark.parametrize("name", ["f4-of-f32", "f4-to-f16", "f4-moved", "f4-quantised", "matmul-f4-scaled"])
 def test_half_bytes_by_their_own_instructions(name: str, target: str) -> None:
@@ -117,7 +117,7 @@ def test_large_scaled_product_in_slices(target: str) -> None:
     check(PROGRAMS["matmul-f8-scaled-256"], target)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("target", ["sm_90a", "sm_120a"])
 @pytest.mark.parametrize(
     "name",

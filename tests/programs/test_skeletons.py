@@ -300,7 +300,7 @@ EXACT = {
 }  # fmt: skip
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("target", ["sm_80", "sm_100a"])
 @pytest.mark.parametrize("name", EXACT)
 def test_exact_folds_are_carried_as_tiles_without_permission(name: str, target: str) -> None:
@@ -310,6 +310,7 @@ def test_exact_folds_are_carried_as_tiles_without_permission(name: str, target: 
     assert kernel.cost < tilesat.compile(text, target, forbid=("loop.lanes",)).cost
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("factor", [False, True])
 def test_sums_are_carried_as_tiles_by_permission(factor: bool, target: str) -> None:

@@ -48,6 +48,7 @@ def test_the_example_multiplies_in_tensor_memory(target: str) -> None:
     assert (assembled.warnings, assembled.infos, assembled.spill_stores, assembled.stack) == ((), (), 0, 0)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("k", [1, 8, 64, 72, 128, 200, 256, 264, 384, 448])
 def test_any_number_of_steps(k: int) -> None:
     """Rings of six stages that are not full, full and gone round; the last step partly beyond the edge."""
@@ -149,7 +150,7 @@ MUTANTS = {
 }
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", MUTANTS)
 def test_what_is_left_out_is_found(name: str) -> None:
     pattern, text = MUTANTS[name]

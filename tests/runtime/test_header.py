@@ -173,6 +173,7 @@ def gemm() -> dict[str, dict[str, Any]]:
     return {name: kernel.manifest for name, kernel in made.items()}
 
 
+@pytest.mark.sampled(2)
 @needs_compilers
 @pytest.mark.parametrize("name", ["sm_80", "sm_90a", "cluster", "stride"])
 def test_a_header_asks_what_the_launcher_asks(gemm: dict[str, Any], name: str, tmp_path: Path) -> None:

@@ -50,6 +50,7 @@ def test_doubles(kind: str) -> None:
             )
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("kind", "diuoxX")
 def test_integers(kind: str) -> None:
     for value in (0, 1, -1, 5, 255, 256, -32769, 1 << 31, (1 << 63) - 1, -(1 << 63), 123456789012):

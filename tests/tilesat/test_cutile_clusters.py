@@ -34,6 +34,7 @@ def powers(x):
     return found / found.sum(1, keepdims=True)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("target", ["sm_90a", "sm_120a"])
 @pytest.mark.parametrize(("made", "wanted"), [(layer_norm, normed), (softmax, powers)])
 def test_long_rows(made, wanted, target):

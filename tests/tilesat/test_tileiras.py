@@ -49,6 +49,7 @@ def assembled(code, target):
         assert code == 5
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("gpu", ["sm_80", "sm_87", "sm_90", "sm_110", "sm_120", "sm_121"])
 def test_a_cubin_comes_out(gpu, target):
     options = ["-o", str(target), "--gpu-name", gpu, "-O3", "--lineinfo"]
