@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+from dataclasses import dataclass
 from functools import cache
 from math import prod
 from typing import Any
@@ -67,6 +68,16 @@ _KINDS = 10
 _TO_INTEGERS = ("exti", "trunci", "ftoi")
 
 
+@dataclass(frozen=True)
+class Matrices:
+    """Sizes of the tiles of matrix products, and element types of their factors."""
+
+    m: tuple[int, ...] = (2, 4, 8)
+    k: tuple[int, ...] = (2, 4, 8)
+    n: tuple[int, ...] = (2, 4, 8)
+    factors: tuple[Element, ...] = (F16, BF16, F32)
+
+
 class Draw:
     """A source of random parts around one preferred shape; `grouped`: how often all tiles lie in groups of one size,
     `edged`: how often all are small and beside zero or a limit; `short`: how often floats are powers of two, or
@@ -97,6 +108,7 @@ class Draw:
             if self.whole:
                 self.shape, self.integer = self.pick((((256,), I8), ((256,), I8), ((4,), I1)))
                 self.group = self.shape[0]
+        self.matrices = Matrices()
         self.near: TileType | None = None
         self.drawn: list[tuple[Element, Array]] = []
 
@@ -361,8 +373,8 @@ class Draw:
 
     def operand_type(self, mnemonic: str, index: int, group: OperandGroup, known: list[Type | None]) -> Type:
         """A type for a free operand beside operands already known."""
-        if mnemonic == "mmaf":
-            return self._matrix(index, known)
+        if mnemonic in ("mmaf", "mmai"):
+            return self._matrix(index, known, mnemonic == "mmai")
         if mnemonic == "broadcast" and self.near is not None:
             shape = tuple(1 if self.chance(0.5) else n for n in self.near.shape)
             return TileType(shape, self.near.element)
@@ -375,7 +387,7 @@ class Draw:
             return other
         return TileType(other.shape, self.pick(_accepted(group) or ELEMENTS))
 
-    def _matrix(self, index: int, known: list[Type | None]) -> TileType:
+    def _matrix(self, index: int, known: list[Type | None], bytes_: bool) -> TileType:
         """Operand `index` of lhs [M, K] x rhs [K, N] + acc [M, N] that fits the known ones."""
         m = k = n = 0
         element: Element | None = None
@@ -384,10 +396,11 @@ class Draw:
                 a, b = type_.shape
                 m, k, n = ((a, b, n), (m, a, b), (a, k, b))[position]
                 element = type_.element if position < 2 else element
-        m, k, n = (x or self.pick((2, 4, 8)) for x in (m, k, n))
-        factor: Element = element or self.pick((F16, BF16, F32))
+        sizes = self.matrices
+        m, k, n = m or self.pick(sizes.m), k or self.pick(sizes.k), n or self.pick(sizes.n)
+        factor: Element = element or (I8 if bytes_ else self.pick(sizes.factors))
         if index == 2:
-            return TileType((m, n), self.pick(MmaF.accumulators.get(factor, (F32,))))
+            return TileType((m, n), I32 if bytes_ else self.pick(MmaF.accumulators.get(factor, (F32,))))
         return TileType(((m, k), (k, n))[index], factor)
 
     def literal(self, type_: TileType, wanted: tuple[float, ...] = ()) -> DenseElements:

@@ -11,16 +11,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import cache
-from itertools import product
 from math import prod
 from types import SimpleNamespace
 from typing import Any, cast
 
 import numpy as np
 
-from egraph.rulefile import Command
 from egraph.sexpr import Atom, List, Sexpr
-from egraph.soundness import Rule, Verdict, check_rule, meaning
+from egraph.soundness import meaning
 from egraph.soundness.draw import Array
 from egraph.soundness.model import Datum, NotCovered, Reject, Unbound, Unsound
 from egraph.soundness.world import NO_HINTS, Bound, Hints, World
@@ -31,12 +29,9 @@ from lowering.layouts.elements import element_bytes
 from lowering.layouts.layout import LANE_BITS, Layout, LayoutError
 from lowering.layouts.shapes import permute, reduce_dim
 from lowering.layouts.shared import SharedLayout
-from lowering.placement import gathers, memory, parts, values, views
+from lowering.placement import gathers, memory, parts, products, values, views
 from lowering.placement.oracle import LayoutOracle
 from lowering.placement.values import Held
-
-PLACED_RULESETS = ("demand", "place", "isel")
-"""The rulesets about layouts."""
 
 WARPS = (1, 2, 4)
 _WANTS = ("want", "offer", "has", "at")
@@ -46,7 +41,6 @@ _MORE = (*memory.OF_LAYOUTS, *views.WIDTHS, "view_strides")
 _YIELDS = ("loop_init", "loop_yield", "branch_yield")
 _DEFAULTS = ("default_layout", "carry_default", "branch_default", "uniform_type")
 _LIST = List((Atom("cons", 0), Atom("first of a list", 0), Atom("rest of a list", 0)), 0, 0, 0)
-_OPERANDS = tuple([Atom(f"operand{k}", 0) for k in range(3)])
 _LEAVES = ("carry", "res", "branch", "N")
 _ANSWERS: dict[str, tuple[tuple[str, tuple[int, ...]], ...]] = {
     "broadcast_layout": (("ask_broadcast", (0, 1, 2)),),
@@ -55,8 +49,7 @@ _ANSWERS: dict[str, tuple[tuple[str, tuple[int, ...]], ...]] = {
     "part_layout": (("ask_whole", (0, 1, 2)), ("ask_part", (0, 1, 3))),
     "scan_layout": (("ask_scan", (0, 1, 2)),),
     "gather_layout": (("ask_gather", (0,)),),
-    "mma_choice": (("ask_mma", (0, 1, 2)),),
-    "mmai_choice": (("ask_mmai", (0, 1, 2, 3, 4)),),
+    **{choice: (question,) for choice, question in products.QUESTIONS.items()},
     **memory.ANSWERS,
     **gathers.ANSWERS,
     **views.ANSWERS,
@@ -72,8 +65,7 @@ class PlacedWorld(World):
     def __init__(self, rng: np.random.Generator, hints: Hints = NO_HINTS):
         super().__init__(rng, hints)
         self.warps = int(self.random.pick(WARPS))
-        program: Any = SimpleNamespace(interner=self.interner, source={})
-        self.oracle = LayoutOracle(program, (self.warps,), boxed=bool(rng.spawn(1)[0].integers(2)))
+        self.oracle = self.asked(rng)
         self.loads: dict[tuple[Any, Any, int], Datum] = {}
         self.views: dict[Any, views.Access] = {}
         self.widths: dict[tuple[str, Any], int] = {}
@@ -82,6 +74,11 @@ class PlacedWorld(World):
         self.padded = False  # is what a gather's mask leaves out anything but zero?
         self.leaves: dict[tuple[str, tuple[int, ...]], Datum] = {}
         self.kinds: dict[tuple[int, ...], TileType] = {}
+
+    def asked(self, rng: np.random.Generator) -> LayoutOracle:
+        """The oracle of a program of this sample's warps."""
+        program: Any = SimpleNamespace(interner=self.interner, source={})
+        return LayoutOracle(program, (self.warps,), boxed=bool(rng.spawn(1)[0].integers(2)))
 
     # --- layouts
 
@@ -186,7 +183,7 @@ class PlacedWorld(World):
             views.relation(self, head, arguments)
         elif head == "gathered":
             gathers.gathered(self, arguments)
-        elif head in (*memory.PLACES, *memory.NUMBERED, "loaded"):
+        elif head in (*memory.PLACES, *memory.NUMBERED, *products.NUMBERED, "loaded"):
             self.require(not (self.padded and head in ("r.runs", "gather_staged")))
             memory.relation(self, head, arguments)
         elif head == "ask_default":
@@ -491,35 +488,10 @@ def _broadcast(world: PlacedWorld, items: Sequence[Sexpr]) -> Held:
     return Held(type_, parts.repeated(source, wanted), after)
 
 
-def _multiplied(world: PlacedWorld, items: Sequence[Sexpr]) -> Held:
-    """A product by an atom of a choice for the types."""
-    flag = List((Atom("mmaf", 0), *_OPERANDS, items[4]), 0, 0, 0)
-    return _product(world, items, "mma_choice", (), flag)
-
-
-def _multiplied_integers(world: PlacedWorld, items: Sequence[Sexpr]) -> Held:
-    """The same of bytes: the atom says which are signed."""
-    choice = world.interner.attributes[world.integer(items[3])]
-    signs = [(p, q) for p, q in product((0, 1), repeat=2) if choice.atom.signed == (bool(p), bool(q))]
-    columns = [Atom(str(sign), 0) for sign in signs[0]]
-    return _product(world, items, "mmai_choice", signs[0], List((Atom("mmai", 0), *_OPERANDS, *columns), 0, 0, 0))
-
-
-def _product(world: PlacedWorld, items: Sequence[Sexpr], relation: str, signs: tuple[int, ...], term: List) -> Held:
-    """A product by an atom: each operand is read where the atom's choice says that it lies."""
-    a, b, c = (world.placed(item) for item in items[:3])
-    types = [world.interner.types.id(operand.type) for operand in (a, b, c)]
-    question, choice = _ANSWERS[relation][0][0], world.integer(items[3])
-    found = world.oracle.answers(question, (*types, *signs))
-    rows = [row for name, row in found if name == relation and row[3 + len(signs)] == choice]
-    if not rows:
-        raise Unsound("an atom that does not multiply these types")
-    layouts = [world.oracle.layout(id_) for id_ in rows[0][4 + len(signs) :]]
-    for k, (operand, layout) in enumerate(zip((a, b, c), layouts, strict=True)):
-        tile = cast(TileType, operand.type)
-        world.env[f"operand{k}"] = Datum(tile, world.gathered(operand, layout).reshape(tile.shape))
-    multiplied = world.draw(term)
-    return Held(multiplied.type, np.asarray(multiplied.data).reshape(-1)[layouts[2].element_map()], layouts[2])
+def _product(name: str) -> Callable[[PlacedWorld, Sequence[Sexpr]], Held]:
+    """A matrix product."""
+    made = products.scaled if name == "p.mmaf_scaled" else products.multiplied
+    return lambda world, items: made(world, name, items)
 
 
 def _reduced(world: PlacedWorld, items: Sequence[Sexpr]) -> Held:
@@ -553,8 +525,7 @@ _OPERATIONS: dict[str, Callable[[PlacedWorld, Sequence[Sexpr]], Held | memory.St
     "p.constant": _literal("constant"),
     "p.splat": _literal("splat"),
     "p.iota": _literal("iota"),
-    "p.mmaf": _multiplied,
-    "p.mmai": _multiplied_integers,
+    **{name: _product(name) for name in products.CHOICES},
     "p.reduce": _reduced,
     "p.instead": _renamed,
     "p.copy": memory.copied,
@@ -585,9 +556,3 @@ _OPERATIONS: dict[str, Callable[[PlacedWorld, Sequence[Sexpr]], Held | memory.St
 def _elementwise() -> dict[str, Signature]:
     placements = (ELEMENTWISE, UNIFORM)
     return {f"p.{s.name}": s for s in signatures().values() if s.placement in placements and s.results == 1}
-
-
-def check_placed(command: Command, seed: int, wanted: int, tries: int = 2000) -> Verdict:
-    """Check one rule about layouts on random tiles in random layouts."""
-    verdicts = [check_rule(rule, seed, wanted, tries, PlacedWorld) for rule in Rule.of(command)]
-    return next((v for v in verdicts if not v.sound), verdicts[0])

@@ -1,0 +1,226 @@
+"""Meanings of matrix products by an atom: which operand lies where in registers, shared or tensor memory.
+
+A product is that of the source's operands where the choice of its atom reads them: a factor in registers by the
+fragment's layout, one in shared memory by the layout that the instruction's descriptor is made for, and the scales of
+a block-scaled one beside. What adds up in tensor memory through a loop, and what is read there, is the same number;
+a loop that scales its sum has the sum before and the factor as numbered values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+
+from egraph.sexpr import Atom, List, Sexpr
+from egraph.soundness.draw import Array, Matrices
+from egraph.soundness.model import Datum, NotCovered, Unsound, evaluate
+from ir.core import Block, Type, Value
+from ir.dialects.cuda_tile import MmaFScaled
+from ir.types import BF16, F8E4M3FN, F8E5M2, F8E8M0FNU, F16, F32, IntType, TileType
+from lowering.atoms.tcgen05 import TensorAtom
+from lowering.placement.memory import Stored
+from lowering.placement.oracle import WARPS_OF_GROUP, MmaChoice
+from lowering.placement.values import Held
+
+if TYPE_CHECKING:
+    from lowering.placement.meaning import PlacedWorld
+    from lowering.placement.soundness import ProductsWorld
+
+QUESTIONS: dict[str, tuple[str, tuple[int, ...]]] = {
+    "mma_choice": ("ask_mma", (0, 1, 2)),
+    "wgmma_choice": ("ask_mma", (0, 1, 2)),
+    "wgmma_rs_choice": ("ask_mma", (0, 1, 2)),
+    "tensor_choice": ("ask_mma", (0, 1, 2)),
+    "tensor_left_choice": ("ask_mma", (0, 1, 2)),
+    "scaled_choice": ("ask_mma", (0, 1, 2)),
+    "scaled_left_choice": ("ask_mma", (0, 1, 2)),
+    "mmai_choice": ("ask_mmai", (0, 1, 2, 3, 4)),
+    "wgmmai_choice": ("ask_mmai", (0, 1, 2, 3, 4)),
+    "wgmmai_rs_choice": ("ask_mmai", (0, 1, 2, 3, 4)),
+    "block_scaled_choice": ("ask_scaled", (0, 1, 2, 3, 4)),
+}
+"""Relations of choices: the question that makes their rows, with the columns that it has of them. An atom and the
+layouts of the operands follow.
+"""
+CHOICES = {
+    "p.mmaf": ("mma_choice",),
+    "p.mmai": ("mmai_choice",),
+    "p.wgmma": ("wgmma_choice", "wgmmai_choice"),
+    "p.wgmma_rs": ("wgmma_rs_choice", "wgmmai_rs_choice"),
+    "p.tcgen05": ("tensor_choice",),
+    "p.tcgen05_read": ("tensor_choice", "tensor_left_choice"),
+    "p.tcgen05_scaled": ("scaled_choice", "scaled_left_choice"),
+    "p.mmaf_scaled": ("block_scaled_choice",),
+}
+"""The choices that a placed product may be made by."""
+NUMBERED = ("r.read", "r.accumulated")
+"""Relations of the numbers of products: where their sum lies, which is no claim about its value."""
+SCALED = "r.scaled"
+"""The numbers of a product by scales, and of what it reads."""
+_OPERANDS = tuple([Atom(f"operand{k}", 0) for k in range(3)])
+_ROWS, _COLUMNS, _DEPTHS = (64, 128), (16, 32), (32, 64)
+"""Sizes of tiles that fill one or two warpgroups' instructions of every kind."""
+BLOCK = 32  # factors of a scale; CUDA Tile IR 13.4, mmaf_scaled
+
+
+class Sizes:
+    """The one size and types of products in a sample, such that instructions of warpgroups fill them."""
+
+    def __init__(self, world: PlacedWorld):
+        pick = world.random.pick
+        self.m, self.n, self.k = pick(_ROWS), pick(_COLUMNS), pick(_DEPTHS)
+        self.factor = pick((F16, BF16, F8E4M3FN, F8E5M2))
+        self.warps = pick((WARPS_OF_GROUP, 2 * WARPS_OF_GROUP))
+        world.random.matrices = Matrices((self.m,), (self.k,), (self.n,), (self.factor,))
+
+    def left(self, world: PlacedWorld) -> Datum:
+        """A left factor."""
+        kind = TileType((self.m, self.k), self.factor)
+        return Datum(kind, world.random.tile(kind))
+
+    def numbered(self, world: PlacedWorld) -> TileType:
+        """A type for a value that a rule has by its number: a left factor or a sum."""
+        left = TileType((self.m, self.k), self.factor)
+        return left if world.random.chance(0.4) else TileType((self.m, self.n), world.random.pick((F32, F32, F16)))
+
+
+def is_product(form: Sexpr) -> bool:
+    """Is it a product of the source?"""
+    return isinstance(form, List) and form.head in ("mmaf", "mmai")
+
+
+# --- placed products
+
+
+def multiplied(world: PlacedWorld, head: str, items: Sequence[Sexpr]) -> Held:
+    """A product by an atom of a choice for the types."""
+    choice: MmaChoice = world.interner.attributes[world.integer(items[3])]
+    operands = [_placed(world, item) for item in items[:3]]
+    kinds = [world.interner.types.id(each.type) for each in operands]
+    if isinstance(cast(TileType, operands[0].type).element, IntType):
+        assert not isinstance(choice.atom, TensorAtom)
+        signs = [int(each) for each in choice.atom.signed]
+        columns, key = [Atom(str(sign), 0) for sign in signs], (*kinds, *signs)
+        term = List((Atom("mmai", 0), *_OPERANDS, *columns), 0, 0, 0)
+    else:
+        flag = items[4] if head != "p.mmai" else Atom("0", 0)
+        key, term = tuple(kinds), List((Atom("mmaf", 0), *_OPERANDS, flag), 0, 0, 0)
+    layouts = _layouts(world, head, key, world.integer(items[3]), operands)
+    if head.startswith("p.wgmma") and world.integer(items[6]) < 0:
+        operands[0] = _negated(operands[0])
+    for k, (operand, layout) in enumerate(zip(operands, layouts, strict=True)):
+        world.env[f"operand{k}"] = _whole(world, operand, layout)
+    if head == "p.tcgen05_scaled":
+        world.env["operand2"] = _scaled(world, cast(Datum, world.env["operand2"]), items[6], layouts[2])
+    found = world.draw(term)
+    return _in_registers(world, found, layouts[2])
+
+
+def scaled(world: PlacedWorld, head: str, items: Sequence[Sexpr]) -> Held:
+    """A product whose instruction takes scales too."""
+    operands = [_placed(world, items[k]) for k in (0, 1, 2, 4, 5)]
+    key = tuple([world.interner.types.id(each.type) for each in operands])
+    layouts = _layouts(world, head, key, world.integer(items[3]), operands)
+    whole = [_whole(world, each, layout) for each, layout in zip(operands, layouts, strict=True)]
+    return _in_registers(world, by_scales(whole), layouts[2])
+
+
+def by_scales(operands: Sequence[Datum]) -> Datum:
+    """The product of two factors onto a sum, by the scales of both."""
+    block = Block()
+    values = [Value(cast(Type, each.type), block, k) for k, each in enumerate(operands)]
+    return evaluate(MmaFScaled(values), list(operands))
+
+
+def _placed(world: PlacedWorld, item: Sexpr) -> Held | Stored:
+    """An operand in registers or in shared memory."""
+    found = world.evaluate(item)
+    if not isinstance(found, Held | Stored):
+        raise NotCovered("a factor that is no placed value")
+    return found
+
+
+def _layouts(world: PlacedWorld, head: str, key: tuple[int, ...], choice: int, operands: Sequence[Datum]) -> list[int]:
+    """Where the atom reads its operands; those in shared memory lie as one of its choices for these types says."""
+    names = CHOICES[head]
+    rows: list[list[int]] = []
+    for question in dict.fromkeys(QUESTIONS[name][0] for name in names if len(QUESTIONS[name][1]) == len(key)):
+        for name, row in world.oracle.answers(question, key):
+            if name in names and row[len(key)] == choice:
+                rows.append(list(row[len(key) + 1 :]))
+    if not rows:
+        raise Unsound("an atom that does not multiply these types")
+    for row in rows:
+        pairs = zip(operands, row, strict=True)
+        if all(not isinstance(each, Stored) or world.oracle.layouts[id_] == each.layout for each, id_ in pairs):
+            return row
+    raise Unsound("a factor lies in shared memory where the instruction does not read it")
+
+
+def _whole(world: PlacedWorld, operand: Held | Stored, layout: int) -> Datum:
+    """The elements of an operand, from where the atom reads them."""
+    type_ = cast(TileType, operand.type)
+    if isinstance(operand, Stored):
+        elements = np.asarray(operand.data)[world.oracle.shared(layout).offset_map()]
+    else:
+        elements = world.gathered(operand, world.oracle.layout(layout))
+    return Datum(type_, elements.reshape(type_.shape))
+
+
+def _negated(operand: Held | Stored) -> Any:
+    """What imm-scale-a of -1 makes of a factor."""
+    data: Array = np.negative(operand.data)
+    if isinstance(operand, Stored):
+        return Stored(operand.type, data, operand.layout)
+    return Held(operand.type, data, operand.layout)
+
+
+def _scaled(world: PlacedWorld, before: Datum, factor: Sexpr, layout: int) -> Datum:
+    """The sum before, scaled where threads load it by a factor in the same layout."""
+    by = world.placed(factor)
+    if by.layout != world.oracle.layout(layout):
+        raise Unsound("a sum is scaled in another layout than its factor's")
+    return scaled_sum(world, before, _whole(world, by, layout))
+
+
+def scaled_sum(world: PlacedWorld, sum_: Datum, factor: Datum) -> Datum:
+    """A sum times its factor, rounded to nearest."""
+    world.env["operand0"], saved = sum_, world.env.get("operand0")
+    world.env["operand1"], other = factor, world.env.get("operand1")
+    found = world.draw(List((Atom("mulf", 0), *_OPERANDS[:2], Atom("0", 0), Atom("0", 0)), 0, 0, 0))
+    for name, value in (("operand0", saved), ("operand1", other)):
+        if value is not None:
+            world.env[name] = value
+    return found
+
+
+def _in_registers(world: PlacedWorld, found: Datum, id_: int) -> Held:
+    layout = world.oracle.layout(id_)
+    return Held(found.type, np.asarray(found.data).reshape(-1)[layout.element_map()], layout)
+
+
+# --- what rules say of products
+
+
+def rescaled(world: PlacedWorld, arguments: Sequence[Sexpr], form: List) -> None:
+    """A product n whose sum before is k scaled by m: `form` is the product."""
+    number, before, factor = (world.leaf("N", (each,)) for each in arguments)
+    world.require(before.type == factor.type == number.type)
+    world.env[cast(Atom, form.items[3]).text] = scaled_sum(world, before, factor)
+    world.renamed(world.leaf("N", arguments[:1]), world.draw(form))
+
+
+def block_scaled(world: ProductsWorld, arguments: Sequence[Sexpr]) -> None:
+    """The numbers of a product by scales, and of its operands, whose values are drawn."""
+    (number, *others), sizes = arguments, world.sizes
+    factor = world.random.pick((F8E4M3FN, F8E5M2))
+    blocks = sizes.k // BLOCK
+    shapes = ((sizes.m, sizes.k), (sizes.k, sizes.n), (sizes.m, sizes.n), (sizes.m, blocks), (blocks, sizes.n))
+    elements = (factor, factor, F32, F8E8M0FNU, F8E8M0FNU)
+    operands: list[Datum] = []
+    for at, shape, element in zip(others, shapes, elements, strict=True):
+        type_ = TileType(shape, element)
+        operands.append(world.number(at, Datum(type_, world.random.tile(type_))))
+    world.renamed(world.leaf("N", (number,)), by_scales(operands))

@@ -1,0 +1,87 @@
+"""Checking the rules that make placed terms on random tiles in random layouts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import cast
+
+import numpy as np
+
+from egraph.rulefile import Command
+from egraph.sexpr import Atom, List, Sexpr
+from egraph.soundness import Rule, Verdict, check_rule
+from egraph.soundness.model import Datum
+from egraph.soundness.world import NO_HINTS, Bound, Hints
+from ir.types import TileType
+from lowering.placement import products
+from lowering.placement.meaning import PlacedWorld
+
+PLACED_RULESETS = ("demand", "place", "isel")
+"""The rulesets about layouts."""
+
+
+class ProductsWorld(PlacedWorld):
+    """A sample for rules about matrix products: tiles that the instructions of warpgroups fill."""
+
+    def __init__(self, rng: np.random.Generator, hints: Hints = NO_HINTS):
+        super().__init__(rng, hints)
+        self.sizes = products.Sizes(self)
+        self.warps = self.sizes.warps
+        self.oracle = self.asked(rng)
+        self.product: tuple[List, Datum] | None = None
+
+    def leaf(self, head: str, columns: Sequence[Sexpr]) -> Datum:
+        """Numbered values are other ones, and operands or sums."""
+        at = columns[0]
+        if head == "N" and isinstance(at, Atom) and self.is_free(at):
+            self.env[at.text] = len(self.kinds)
+            self.kinds[(self.integer(at),)] = self.sizes.numbered(self)
+        return super().leaf(head, columns)
+
+    def number(self, at: Sexpr, value: Datum) -> Datum:
+        """A value under a new number."""
+        assert isinstance(value.type, TileType)
+        key = (len(self.kinds),)
+        self._bind(at, key[0])
+        self.kinds[key], self.leaves["N", key] = value.type, value
+        return value
+
+    def renamed(self, before: Datum, after: Datum) -> None:
+        """In the variables too."""
+        super().renamed(before, after)
+        self.env.update({name: after for name, value in self.env.items() if value is before})
+
+    def same(self, left: Bound, right: Bound, zeros: bool = False) -> bool:
+        """A numbered value is the product that a term says it is."""
+        drawn = self.product is not None and right is self.product[1] and isinstance(left, Datum)
+        if drawn and not self.building and any(value is left for value in self.leaves.values()):
+            self.renamed(cast(Datum, left), cast(Datum, right))
+            return True
+        return super().same(left, right, zeros)
+
+    def draw(self, form: Sexpr) -> Datum:
+        """The product of the sample is known to `same`; what is negated is a left factor."""
+        operand = form.items[1] if isinstance(form, List) and form.head == "negf" else None
+        if isinstance(operand, Atom) and self.is_free(operand):
+            self.env[operand.text] = self.sizes.left(self)
+        found = super().draw(form)
+        if products.is_product(form) and not self.building:
+            self.product = cast(List, form), found
+        return found
+
+    def relation(self, head: str, arguments: Sequence[Sexpr], anything: bool = False) -> None:
+        """What rules say of products beside the others."""
+        if head == "r.rescaled" and self.product is not None:
+            products.rescaled(self, arguments, self.product[0])
+        elif head == products.SCALED:
+            products.block_scaled(self, arguments)
+        else:
+            super().relation(head, arguments, anything)
+
+
+def check_placed(command: Command, seed: int, wanted: int, tries: int = 2000) -> Verdict:
+    """Check one rule about layouts on random tiles in random layouts."""
+    about = any(f"({name} " in command.text for name in (*products.QUESTIONS, products.SCALED))
+    world = ProductsWorld if about else PlacedWorld
+    verdicts = [check_rule(rule, seed, wanted, tries, world) for rule in Rule.of(command)]
+    return next((v for v in verdicts if not v.sound), verdicts[0])
