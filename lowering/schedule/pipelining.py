@@ -23,6 +23,7 @@ from lowering.schedule import scratch, stores
 from lowering.schedule.agents import AgentRing, Agents, Consumer
 from lowering.schedule.boundary import Plan
 from lowering.schedule.exchanges import Exchanges
+from lowering.schedule.fills import COPY_WARPS
 from lowering.schedule.lower import lower_pipelines
 from lowering.schedule.pipes import consume, produce, stage_alone, unknown
 from lowering.schedule.publish import publish
@@ -83,7 +84,8 @@ def materialize(func: nv_tileas.Func, target: Target) -> nv_tileas.Func:
     ops, block.ops = block.ops, []
     common = Builder(block, func.location)
     moves = moves_registers(target)
-    agents = Agents(common, ops, {argument: i for i, argument in enumerate(block.args)}, ranks_of(func, target), moves)
+    arguments = {argument: i for i, argument in enumerate(block.args)}
+    agents = Agents(common, ops, arguments, ranks_of(func, target), copy_warps(func) if moves else 0)
     consumer = Block()
     Scheduler(rewriter, agents).run(ops, Builder(consumer, func.location), whole=True)
     for written, view in rewriter.held:
@@ -116,6 +118,11 @@ def materialize(func: nv_tileas.Func, target: Target) -> nv_tileas.Func:
         "pipelined": True,
     }
     return func
+
+
+def copy_warps(func: nv_tileas.Func) -> int:
+    """Warps of an agent that copies by cp.async, where there is to be one."""
+    return max((op.producers for op in func.walk() if isinstance(op, nv_tileas.GatherCopy)), default=0) or COPY_WARPS
 
 
 def by_loop(buffers: Sequence[nv_tileas.AllocTensor]) -> list[list[nv_tileas.AllocTensor]]:
@@ -387,11 +394,12 @@ class Scheduler:
         """A producer for these copies of a loop, in rings by their numbers, and the `first` ones before it; none where
         there is none.
         """
-        rings: dict[int, list[nv_tileas.TiledCopy]] = {}
+        rings: dict[int, list[Copy]] = {}
         for copy in copies:
-            if not isinstance(copy, nv_tileas.TiledCopy):
-                return []  # what is gathered, the consumers' pointers gather
-            rings.setdefault(copy.ring, []).append(copy)
+            gathered = isinstance(copy, nv_tileas.GatherCopy)
+            if gathered and not copy.producers:
+                return []  # the consumers' pointers gather it
+            rings.setdefault(0 if gathered else copy.ring, []).append(copy)
         stages = min((c.stages for c in copies), default=0)
         return self.agents.plan(op, [*rings.values()], first) if stages else []
 
