@@ -85,7 +85,7 @@ def materialize(func: nv_tileas.Func, target: Target) -> nv_tileas.Func:
     common = Builder(block, func.location)
     moves = moves_registers(target)
     arguments = {argument: i for i, argument in enumerate(block.args)}
-    agents = Agents(common, ops, arguments, ranks_of(func, target), copy_warps(func) if moves else 0)
+    agents = Agents(common, ops, arguments, ranks_of(func, target), copy_warps(ops) if moves else 0)
     consumer = Block()
     Scheduler(rewriter, agents).run(ops, Builder(consumer, func.location), whole=True)
     for written, view in rewriter.held:
@@ -120,9 +120,10 @@ def materialize(func: nv_tileas.Func, target: Target) -> nv_tileas.Func:
     return func
 
 
-def copy_warps(func: nv_tileas.Func) -> int:
+def copy_warps(ops: Sequence[Op]) -> int:
     """Warps of an agent that copies by cp.async, where there is to be one."""
-    return max((op.producers for op in func.walk() if isinstance(op, nv_tileas.GatherCopy)), default=0) or COPY_WARPS
+    copies = (each for op in ops for each in op.walk() if isinstance(each, nv_tileas.GatherCopy))
+    return max((each.producers for each in copies), default=0) or COPY_WARPS
 
 
 def by_loop(buffers: Sequence[nv_tileas.AllocTensor]) -> list[list[nv_tileas.AllocTensor]]:
@@ -394,14 +395,8 @@ class Scheduler:
         """A producer for these copies of a loop, in rings by their numbers, and the `first` ones before it; none where
         there is none.
         """
-        rings: dict[int, list[Copy]] = {}
-        for copy in copies:
-            gathered = isinstance(copy, nv_tileas.GatherCopy)
-            if gathered and not copy.producers:
-                return []  # the consumers' pointers gather it
-            rings.setdefault(0 if gathered else copy.ring, []).append(copy)
-        stages = min((c.stages for c in copies), default=0)
-        return self.agents.plan(op, [*rings.values()], first) if stages else []
+        rings, stages = by_rings(copies), min((c.stages for c in copies), default=0)
+        return self.agents.plan(op, [*rings.values()], first) if stages and rings else []
 
     def buffers(self, copies: Sequence[Copy], ring: Ring, b: Builder) -> list[Value]:
         """The buffers of a loop's copies in a ring: one stage holds them all, so one stage offset serves all."""
@@ -474,6 +469,19 @@ def asynchronous(body: Block) -> list[Copy]:
     """The copies of a body that something else may start for its loop."""
     others = before_loops(body)
     return [c for c in body.ops if isinstance(c, Copy) and c.asynchronous and not c.ordered and c not in others]
+
+
+def by_rings(copies: Sequence[Copy], gathered: bool = False) -> dict[int, list[Copy]]:
+    """Copies of a loop by their rings; none where one gathers by the pointers of those who compute, unless all that is
+    `gathered` may be a producer's.
+    """
+    rings: dict[int, list[Copy]] = {}
+    for copy in copies:
+        pointers = isinstance(copy, nv_tileas.GatherCopy)
+        if pointers and not (gathered or copy.producers):
+            return {}
+        rings.setdefault(0 if pointers else copy.ring, []).append(copy)
+    return rings
 
 
 def needs(op: Op, coming: Sequence[tuple[Copy, Value]]) -> bool:
