@@ -113,11 +113,11 @@ def gathers(loop: scf.For) -> list[nv_tileas.GatherCopy]:
 
 
 class _Times:
-    """What an iteration of one loop takes, by who makes its copies."""
+    """What an iteration of one loop takes, by who makes its copies; CTAs of an SM wait while others compute."""
 
     def __init__(self, selection: Selection, loop: Loop):
         self.target = selection.target
-        self.loop = loop
+        self.ctas = selection.ctas
         operations = list(loop.graph.operations)
         self.ahead = feeding(loop.graph)
         for number, run in runs(loop.graph, loop.runs, self.ahead).items():
@@ -148,7 +148,7 @@ class _Times:
         latency = self.target.latency
         found = interval(self.rest, float(latency.mma), joined=self.joined)
         found = max(found, waited(self.rest, float(latency.mma)) if self.joined else 0.0)
-        return max(self.busiest, found + self.filling + latency.barrier)
+        return max(self.busiest, (found + self.filling + latency.barrier) / self.ctas)
 
     def beside(self, warps: int) -> float:
         """Beside a producer of so many warps: it waits for a stage, an access to shared memory, and fills it."""
@@ -156,7 +156,7 @@ class _Times:
         filled = self.filling * max(1.0, schedulers / warps) + latency.shared
         computed = interval(self.rest, float(latency.mma), joined=self.joined)
         computed += 0.0 if self.joined and products(self.rest) else latency.shared
-        return max(self.busiest, filled, computed)
+        return max(self.busiest, max(filled, computed) / self.ctas)
 
 
 def waited(graph: Graph, latency: float) -> float:
