@@ -30,9 +30,10 @@ from lowering.schedule.fills import Fill, Threaded
 from lowering.schedule.pipelining import asynchronous, by_rings, ranks_of
 from lowering.schedule.rings import Copy, tile_of
 from lowering.selection import Selection
-from lowering.selection.resources import REGISTERS, registers, where
+from lowering.selection.resources import ADDRESSES, REGISTERS, SHARED, registers, where
 from lowering.selection.trips import Trips, trip_counts
-from lowering.targets import Feature
+from lowering.targets import Feature, target
+from lowering.targets.occupancy import occupancy
 from lowering.targets.target import WARP
 
 PRODUCERS = (4, 2, 1)
@@ -45,17 +46,23 @@ POINTER = 2  # 32-bit registers that a thread of a producer holds for each of it
 
 @dataclass(frozen=True)
 class Assignment:
-    """Cycles of an iteration of a loop where those who compute gather its tiles (`producers` 0) or a producer of so
-    many warps does; why it cannot be made so, empty where it can.
+    """Cycles of an SM for an iteration of a loop where those who compute gather its tiles (`producers` 0) or a producer
+    of so many warps does, and `ctas` share the SM; why it cannot be made so, empty where it can.
     """
 
     producers: int
     cycles: float
+    ctas: int
     why_not: str = ""
 
+    @property
+    def who(self) -> str:
+        """Who gathers, in words."""
+        return f"a producer of {self.producers} warp{'s' * (self.producers > 1)}" if self.producers else "no producer"
+
     def __str__(self) -> str:
-        who = f"a producer of {self.producers} warp{'s' * (self.producers > 1)}" if self.producers else "no producer"
-        return f"{who} {self.cycles:.0f}" + (f" (not possible: {self.why_not})" if self.why_not else "")
+        shared = f" of {self.ctas} CTAs an SM" if self.ctas > 1 else ""
+        return f"{self.who} {self.cycles:.0f}{shared}" + (f" (not possible: {self.why_not})" if self.why_not else "")
 
 
 @dataclass(frozen=True)
@@ -76,8 +83,10 @@ def assignments(selection: Selection, func: nv_tileas.Func) -> Iterator[tuple[As
         if number in selection.early or not loop.runs:
             continue
         times = _Times(selection, loop)
-        ways = [Assignment(0, times.alone())]
-        ways += [Assignment(count, times.beside(count), why_not(selection, func, op, count)) for count in PRODUCERS]
+        ways = [Assignment(0, times.alone(), times.ctas)]
+        for count in PRODUCERS:
+            reason = why_not(selection, func, op, count)
+            ways.append(Assignment(count, times.beside(count), times.beside_ctas, reason))
         yield Assigned(loop, tuple(ways)), op
 
 
@@ -107,6 +116,26 @@ def shortest(selection: Selection, found: list[Assigned]) -> int:
     return best
 
 
+def resident(selection: Selection) -> tuple[int, int]:
+    """CTAs that an SM is estimated to hold without a producer, which ptxas gives no more registers than it needs, and
+    with one: as many as a hint asks for (`lowering/ptx/grant.py`), else the most that registers and memory allow.
+    """
+    warps, used = selection.warps, selection.answer.resources
+    asked, whole = selection.target.asked_ctas, target(selection.target.name)
+    tier = selection.target.shared_by(selection.ctas) if selection.ctas > 1 else selection.target
+    lacking = float(selection.target.smem_bytes - tier.smem_bytes)  # what the rows have of it for the other CTAs
+    memory = int(max((use for name, use in used.items() if name.startswith(SHARED)), default=lacking) - lacking)
+    need = registers(tier, warps, 0) + ADDRESSES - max(0, min(spare(selection).values(), default=0))
+    least = max(1, asked, selection.ctas)
+    alone = max(least, occupancy(whole, WARP * warps, need, memory).count)
+    beside = occupancy(whole, WARP * warps + WARPGROUP, PRODUCER_REGISTERS, memory).count
+    fitting = [
+        ctas for ctas in range(least + 1, beside + 1)
+        if register_shares(WARP * warps, WARPGROUP, PRODUCER_REGISTERS, whole.shared_by(ctas)).consumer >= need
+    ]  # fmt: skip
+    return alone, least if asked else max((least, *fitting))
+
+
 def gathers(loop: scf.For) -> list[nv_tileas.GatherCopy]:
     """The gathered copies of a loop that fill a ring."""
     return [op for op in loop.body.block.ops if isinstance(op, nv_tileas.GatherCopy) and op.stages]
@@ -117,7 +146,7 @@ class _Times:
 
     def __init__(self, selection: Selection, loop: Loop):
         self.target = selection.target
-        self.ctas = selection.ctas
+        self.ctas, self.beside_ctas = resident(selection)
         operations = list(loop.graph.operations)
         self.ahead = feeding(loop.graph)
         for number, run in runs(loop.graph, loop.runs, self.ahead).items():
@@ -156,7 +185,7 @@ class _Times:
         filled = self.filling * max(1.0, schedulers / warps) + latency.shared
         computed = interval(self.rest, float(latency.mma), joined=self.joined)
         computed += 0.0 if self.joined and products(self.rest) else latency.shared
-        return max(self.busiest, max(filled, computed) / self.ctas)
+        return max(self.busiest, max(filled, computed) / self.beside_ctas)
 
 
 def waited(graph: Graph, latency: float) -> float:
@@ -193,14 +222,14 @@ def runs(graph: Graph, copies: Mapping[int, int], ahead: set[int]) -> dict[int, 
 
 def why_not(selection: Selection, func: nv_tileas.Func, loop: scf.For, warps: int) -> str:
     """What keeps a producer of so many warps from filling the ring of a loop; empty: nothing."""
-    ops, target = func.body.block.ops, selection.target
+    ops, kind = func.body.block.ops, selection.target
     arguments = {argument: i for i, argument in enumerate(func.body.block.args)}
-    agents = Agents(Builder(Block(), func.location), ops, arguments, ranks_of(func, target), warps)
+    agents = Agents(Builder(Block(), func.location), ops, arguments, ranks_of(func, kind), warps)
     copies = asynchronous(loop.body.block)
     plans = agents.plan(loop, [*by_rings(copies, gathered=True).values()])
     if not plans:
         return "it cannot have all that its copies need"
-    tier = target.shared_by(selection.ctas) if selection.ctas > 1 else target
+    tier = kind.shared_by(selection.ctas) if selection.ctas > 1 else kind
     shares = register_shares(WARP * selection.warps, WARPGROUP, PRODUCER_REGISTERS, tier)
     pointers = sum(copies_of(copy, fill) for plan in plans for copy, fill in zip(plan.copies, plan.fills, strict=True))
     held = LEAST_REGISTERS + POINTER * pointers
@@ -221,16 +250,18 @@ def copies_of(copy: Copy, fill: Fill) -> int:
 
 def spilled(selection: Selection) -> tuple[int, int]:
     """Registers that each thread lacks beside a producer, more than it spills anyway, in loops and outside of them."""
-    target, warps, graph, used = selection.target, selection.warps, selection.graph, selection.answer.resources
-    tier = target.shared_by(selection.ctas) if selection.ctas > 1 else target
+    warps = selection.warps
+    tier = selection.target.shared_by(selection.ctas) if selection.ctas > 1 else selection.target
     taken = registers(tier, warps, 0) - registers(tier, warps, PRODUCER_REGISTERS)
-    inside = outside = 0
-    for name, limit in zip(graph.resource_names, graph.limit.tolist(), strict=True):
-        if name in selection.spilled:
-            left = int(limit - used[name]) - selection.spilled[name]
-            lacking = max(0, taken - max(0, left))
-            if name == OUTSIDE:
-                outside = max(outside, lacking)
-            else:
-                inside = max(inside, lacking)
-    return inside, outside
+    lacking = {name: max(0, taken - max(0, left)) for name, left in spare(selection).items()}
+    outside = lacking.pop(OUTSIDE, 0)
+    return max(lacking.values(), default=0), outside
+
+
+def spare(selection: Selection) -> dict[str, int]:
+    """Registers of a thread that the tiles of a program leave, by the rows of registers; less than 0: they spill."""
+    graph, used = selection.graph, selection.answer.resources
+    limits = zip(graph.resource_names, graph.limit.tolist(), strict=True)
+    return {
+        name: int(limit - used[name]) - selection.spilled[name] for name, limit in limits if name in selection.spilled
+    }

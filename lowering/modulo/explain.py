@@ -77,7 +77,7 @@ def early_product(made: Prediction) -> str:
 def gathering(found: Assigned, producers: int) -> str:
     """What was predicted of each way to gather the tiles of a loop, and which is taken."""
     taken = next(each for each in found.ways if each.producers == producers)
-    return f"gathered tiles: {', '.join(map(str, found.ways))}; taken: {str(taken).rsplit(maxsplit=1)[0]}"
+    return f"gathered tiles: {', '.join(map(str, found.ways))}; taken: {taken.who}"
 
 
 def lines(found: Found) -> Iterator[str]:

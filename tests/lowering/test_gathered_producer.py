@@ -36,9 +36,10 @@ def gathers(kernel: Kernel) -> bool:
     return "cp.async.mbarrier.arrive.noinc" in kernel.ptx and "cp.async.wait_group" not in kernel.ptx
 
 
-def each_tile(name: str, tiles: int = 3, depth: int = 5 * K, stored: bool = False) -> Program:
+def each_tile(name: str, tiles: int = 3, depth: int = 5 * K, stored: bool = False, viewed: bool = False) -> Program:
     """D = A[rows] B for all tiles of rows in one CTA, the rows of each loaded in a loop around that of the product.
-    `stored`: the kernel writes the row numbers itself, so that nobody else may load them.
+    `stored`: the kernel writes the row numbers itself, so that nobody else may load them; `viewed`: they are a tile of a
+    view.
     """
     m, n, rows = 64, 64, 100
 
@@ -47,11 +48,12 @@ def each_tile(name: str, tiles: int = 3, depth: int = 5 * K, stored: bool = Fals
         w.promise(a=16, b=16, rows=16, d=16, k=8)
         b = w.view(w.b, [w.k, n], [n, 1], [K, n])
         d = w.view(w.d, [w.count * m, n], [n, 1], [m, n])
+        numbers = w.view(w.rows, [w.count * m], [1], [m])
         steps = (w.k + (K - 1)).div(K)
         with w.loop(0, w.count) as tile:
             places = w.rows[w.iota(m) + (tile.counter * m).splat(m)]
             written = w.scatter(places, w.iota(m) + tile.counter.splat(m)) if stored else None
-            row = w.gather(places, token=written)[0]
+            row = w.gather(places, token=written)[0] if not viewed else w.load(numbers, tile.counter)
             known = (row < rows).column(K)
             starts = (row * w.k.splat(m)).column(K)
             with w.loop(0, steps, carried=[w.const(0.0, "f32", m, n)]) as loop:
@@ -111,6 +113,11 @@ def test_rows_of_each_tile_are_loaded_by_the_producer(
     assert all(right(program, kernel, order=order) for order in ORDERS[:3])
 
 
+def test_row_numbers_of_a_view(monkeypatch: pytest.MonkeyPatch) -> None:
+    producer_of(4, monkeypatch)
+    assert gathers(check(each_tile("viewed", viewed=True), "sm_90a", cache=False))
+
+
 @pytest.mark.parametrize("order", ORDERS[1:])
 def test_warps_far_apart(order: str, monkeypatch: pytest.MonkeyPatch) -> None:
     producer_of(4, monkeypatch)
@@ -165,12 +172,14 @@ def test_the_choice_is_predicted() -> None:
     kernel = tilesat.compile(grouped("large", m=128, n=128).source(), "sm_90a", cache=False)
     assert gathers(kernel)
     text = explain(kernel.compiled)
-    found = re.search(r"gathered tiles: no producer (\d+), a producer of 4 warps (\d+).*taken: a producer of 4 warps", text)
+    found = re.search(
+        r"gathered tiles: no producer (\d+), a producer of 4 warps (\d+).*taken: a producer of 4 warps", text
+    )
     assert found is not None
     assert int(found[2]) == 512 < int(found[1])
     small = tilesat.compile(grouped("small").source(), "sm_90a", cache=False)
     assert not gathers(small)
-    assert re.search(r"gathered tiles: no producer \d+, .*taken: no producer", explain(small.compiled))
+    assert re.search(r"gathered tiles: no producer \d+ of \d CTAs an SM, .*taken: no producer", explain(small.compiled))
 
 
 @pytest.mark.parametrize("warps", [1, 2, 4])
