@@ -224,7 +224,8 @@ class TiledCopy(Op):
 @op("nv_tileas.gather_copy")
 class GatherCopy(Op):
     """A tile gathered by cp.async into shared memory, `width` consecutive elements a copy, zeros where the mask leaves
-    them out; before scheduling. The other attributes as of tiled_copy.
+    them out; before scheduling. `producers`: warps of an agent that makes it, with pointers of its own; 0: those who
+    read it do. The other attributes as of tiled_copy.
     """
 
     ptr = Operand(is_pointers)
@@ -234,6 +235,7 @@ class GatherCopy(Op):
     ordered = flag()
     after_store = flag()
     stages = Attr(int, default=0)
+    producers = Attr(int, 0, among=(0, 1, 2, 4))
     result = Result(is_tile)
 
     effect = READ

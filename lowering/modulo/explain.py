@@ -9,6 +9,7 @@ from egraph.skeleton import For, Store
 from ir.dialects.nv_tileas_cluster import Exchange, Meet
 from lowering.decode import decode
 from lowering.modulo.ahead import Prediction, choose, predictions
+from lowering.modulo.assignment import Assigned, assign, assignments, shortest
 from lowering.modulo.graph import Schedule
 from lowering.modulo.loops import loops
 from lowering.modulo.search import Found, search
@@ -31,12 +32,16 @@ def schedules(selection: Selection) -> Iterator[str]:
     """
     placed = decode(selection, selection.saturated.program.entry.sym_name)
     made = {each.loop.item.loop: each for each, _, _ in predictions(selection, placed)}
+    gathered = [each for each, _ in assignments(selection, placed)]
+    producers, assigned = shortest(selection, gathered), {each.loop.item.loop: each for each in gathered}
     for number, loop in enumerate(loops(selection)):
         if not number:
             yield "loops (predicted by the target's tables: what the chosen operations allow)"
         yield f"  loop at {loop.item.op.location}: {loop.cycles:.0f} cycles an iteration where nothing overlaps"
         if loop.item.loop in made:
             yield f"    {early_product(made[loop.item.loop])}"
+        if loop.item.loop in assigned:
+            yield f"    {gathering(assigned[loop.item.loop], producers)}"
         if meets(loop.item):
             yield "    CTAs of the cluster wait for each other in it: no schedule is looked for"
             continue
@@ -54,6 +59,7 @@ def masks(selection: Selection) -> Iterator[str]:
     """Which loops of a chosen program are split at their masks, and why others are not."""
     placed = decode(selection, selection.saturated.program.entry.sym_name)
     choose(selection, placed)
+    assign(selection, placed)
     rotate(placed, selection.target)
     place_accumulators(placed)
     scheduled = lower_pipelines(materialize(placed, selection.target), selection.target)
@@ -66,6 +72,12 @@ def early_product(made: Prediction) -> str:
     turns = f"; its warpgroups in turns {made.turns:.0f}: {'made so' if made.in_turns else 'not made so'}"
     said = f"as the source has it {made.before:.0f}, with its first product an iteration early {made.after:.0f}: {how}"
     return said if made.why_not else said + turns
+
+
+def gathering(found: Assigned, producers: int) -> str:
+    """What was predicted of each way to gather the tiles of a loop, and which is taken."""
+    taken = next(each for each in found.ways if each.producers == producers)
+    return f"gathered tiles: {', '.join(map(str, found.ways))}; taken: {taken.who}"
 
 
 def lines(found: Found) -> Iterator[str]:

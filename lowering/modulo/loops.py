@@ -37,6 +37,8 @@ class Loop:
     graph: Graph
     cost: float
     """Of an iteration, as extraction sums it up."""
+    runs: Mapping[int, int]
+    """Elements that one copy brings, by the operations that gather."""
 
     @property
     def cycles(self) -> float:
@@ -58,7 +60,7 @@ def loops(selection: Selection, wanted: Collection[int] | None = None, turns: fl
             body = _Body(selection, pricer, item, around, turns)
             graph = body.graph()
             if graph.operations:
-                yield Loop(item, graph, sum(each.scalar() for each in body.costs))
+                yield Loop(item, graph, sum(each.scalar() for each in body.costs), body.runs)
 
 
 class _Body:
@@ -79,6 +81,7 @@ class _Body:
         self.costs: list[Cost] = []
         self.whole: list[tuple[bool, bool]] = []  # of each operation: waits for whole tiles, is waited for whole
         self.dependences: list[Dependence] = []
+        self.runs: dict[int, int] = {}
 
     def inside(self, cls: int) -> bool:
         """Is a placed class computed in the loop?"""
@@ -94,6 +97,8 @@ class _Body:
                 self.numbers[cls] = self.add(
                     self.name(cls, node), price.cost, self.needs.size(cls), self.waits(node), self.late(node), ahead
                 )
+                if ahead and isinstance(node, placed.GatherCopy):
+                    self.runs[self.numbers[cls]] = node.width
         effects = self.effects()
         for cls, number in self.numbers.items():
             node = self.nodes[cls]

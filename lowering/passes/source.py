@@ -22,6 +22,7 @@ from lowering.decode import decode as decode_choice
 from lowering.induction import from_counters, growing
 from lowering.launch import parameters
 from lowering.modulo.ahead import choose
+from lowering.modulo.assignment import assign
 from lowering.passes.manager import Context
 from lowering.persistence import already, best_order, persistent
 from lowering.placement import LayoutOracle, seed
@@ -210,13 +211,15 @@ def glance(prepared: Prepared, context: Context, options: Mapping[str, Any]) -> 
 
 def decode(selection: Selection, context: Context) -> nv_tileas.Func:
     """Write the chosen nodes as a program: each value as far outside of loops as its operands allow; mark the products
-    that begin an iteration early where the loop is then predicted to be faster.
+    that begin an iteration early, and the gathered tiles that a producer brings, where loops are then predicted to be
+    faster.
     """
     func = decode_choice(selection, selection.saturated.program.entry.sym_name)
     func.attributes["placed"] = True
     chosen = choose(selection, func)
     context.count(
         early=chosen,
+        producers=assign(selection, func),
         operations=lambda: sum(1 for _ in func.walk()),
         conversions=lambda: sum(isinstance(op, nv_tileas.ConvertLayout) for op in func.walk()),
     )

@@ -92,7 +92,8 @@ PASSES: dict[str, Pass] = {
               Statistic("bound", "no program of the e-graph costs less"))),
         Pass("decode", "chosen", "placed", f"{SOURCE}:decode", statistics=(
             _OPERATIONS, Statistic("conversions", "conversions of layouts among them"),
-            Statistic("early", "products that are to begin an iteration early"))),
+            Statistic("early", "products that are to begin an iteration early"),
+            Statistic("producers", "warps of the producer that gathers tiles"))),
         Pass("tileas-rotate-loops", "placed", "placed", f"{SOURCE}:rotate_loops",
              statistics=(Statistic("loops", "loops that it rotated"),), again=True),
         Pass("tileas-place-accumulators", "placed", "placed", f"{SOURCE}:place_in_tensor_memory",

@@ -21,7 +21,6 @@ from ir.dialects import arith, nv_tileas, scf
 from ir.dialects.nv_tileas import BARRIER_BYTES, SCALAR_BYTES
 from ir.tensor_descriptors import TENSOR_COLUMNS
 from ir.types import I32
-from lowering.atoms.wgmma import WARPGROUP
 from lowering.clusters.ranks import Ranks
 from lowering.layouts.tensor import allocation
 from lowering.schedule.boundary import Boundary, Plan, Way, control
@@ -100,7 +99,7 @@ class Agents:
     ops: list[Op]
     arguments: dict[Value, int]
     ranks: Ranks | None  # of the CTAs of a cluster, where a copy may go to several
-    by_threads: bool  # may a producer copy by cp.async? That takes registers, which the consumers must get back
+    copy_warps: int  # of a producer that copies by cp.async; 0: none may. Consumers must get its registers back
     jobs: list[Job] = field(default_factory=list[Job])
     rings: dict[Key, AgentRing] = field(default_factory=dict[Key, AgentRing])
     channels: list[nv_tileas.CreateChannel] = field(default_factory=list[nv_tileas.CreateChannel])
@@ -109,18 +108,17 @@ class Agents:
     tensor: list[nv_tileas.AllocTensorMemory] = field(default_factory=list[nv_tileas.AllocTensorMemory])
     turns: bool = False  # do warpgroups of the consumers take turns?
 
-    def plan(
-        self, op: scf.For, rings: Sequence[list[nv_tileas.TiledCopy]], first: Sequence[nv_tileas.TiledCopy] = ()
-    ) -> list[Plan]:
+    def plan(self, op: scf.For, rings: Sequence[list[Copy]], first: Sequence[nv_tileas.TiledCopy] = ()) -> list[Plan]:
         """How the producer fills each tile of a stage of a loop's rings, and of the `first` one before the loop; none
         where it cannot make all of them.
         """
         plans: list[Plan] = []
         for copies in rings:
-            before = [c for c in first if c.ring == copies[0].ring]
+            before = [c for c in first if c.ring == copies[0].attributes.get("ring", 0)]
             alike = [self.alike(op, (c, *before[place : place + 1])) for place, c in enumerate(copies)]
             pairs = list(zip(copies, alike, strict=True))
-            fills = [boxed(c, self.arguments, n) or (threaded(c) if self.by_threads else None) for c, n in pairs]
+            warps = self.copy_warps
+            fills = [boxed(c, self.arguments, n) or (threaded(c, warps) if warps else None) for c, n in pairs]
             made = [fill for fill in fills if fill is not None]
             if len(made) < len(copies):
                 return []
@@ -145,14 +143,15 @@ class Agents:
         self.jobs.append(Job(plan, [buffer], pipeline.result, None))
         return found
 
-    def alike(self, op: scf.For, copies: Sequence[nv_tileas.TiledCopy]) -> int:
+    def alike(self, op: scf.For, copies: Sequence[Copy]) -> int:
         """The bits of the CTA's rank that copies of one tile and the control of their loop do not depend on, where one
         copy may go to several CTAs. What has been stored before only this CTA's threads tell.
         """
-        if self.ranks is None or any(copy.after_store for copy in copies):
+        tiled = [copy for copy in copies if isinstance(copy, nv_tileas.TiledCopy)]
+        if self.ranks is None or len(tiled) < len(copies) or any(copy.after_store for copy in copies):
             return 0
         around = (v for each in (op, *enclosing(op)) for v in control(each))
-        return self.ranks.all & ~self.ranks.of([*around, *(v for copy in copies for v in copy.index)])
+        return self.ranks.all & ~self.ranks.of([*around, *(v for copy in tiled for v in copy.index)])
 
     def map_number(self, record: dict[str, Any]) -> int:
         """The number of a tensor map, shared by equal ones."""
@@ -183,7 +182,7 @@ class Agents:
             consumer.ops.insert(0, nv_tileas.BeginTurns((), (), location=self.common.location))
             consumer.ops[0].parent = consumer
         by_threads = any(isinstance(fill, Threaded) for plan in plans for fill in plan.fills)
-        self.place(rewriter, consumer, WARPGROUP if by_threads else 1)
+        self.place(rewriter, consumer, WARP * self.copy_warps if by_threads else 1)
         agents = [consumer, block]  # the consumers first: their threads' numbers need no subtraction
         units = side_by_side([demand(each) for each in agents])
         self.common.add(

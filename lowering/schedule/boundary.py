@@ -1,6 +1,7 @@
 """What a producer needs of the kernel beside its copies, and how each value gets over to it.
 
-    computed again   counters, tile indices, views; loads that no store of the kernel comes before or after
+    computed again   counters, tile indices, views; loads that no store of the kernel comes before or after; tiles of
+                     row numbers, pointers and masks, in layouts of the producer's own warps (relaid.py)
     in common        a scalar loaded before anything is written: loaded before the agents part, seen by both
     handed over      any other scalar: a consumer sends it through shared memory where it is made; so is, without a
                      value, the news that what a ring's copies come after has been stored
@@ -18,8 +19,14 @@ from dataclasses import dataclass
 from ir.core import WRITE, Block, Op, Type, Value
 from ir.dialects import arith, nv_tileas, scf
 from ir.types import GLOBAL_PTR, FloatType, IntType, TensorType
+from lowering.layouts.layout import Layout
 from lowering.schedule.fills import Boxed, Fill
+from lowering.schedule.relaid import operand_layouts, relayable, spread
+from lowering.schedule.rings import Copy
 from lowering.schedule.states import enclosing
+
+Placed = tuple[Value, Layout | None]
+"""A value, and the layout in which it is needed, where it is a tile."""
 
 
 @dataclass
@@ -29,7 +36,7 @@ class Plan:
     """
 
     loop: scf.For | None
-    copies: list[nv_tileas.TiledCopy]
+    copies: Sequence[Copy]
     fills: list[Fill]
     stages: int
     first: list[nv_tileas.TiledCopy]
@@ -44,15 +51,20 @@ class Plan:
         """Does it read what the consumers have stored before the loop?"""
         return any(copy.after_store for copy in (*self.first, *self.copies))
 
-    def inputs(self) -> list[Value]:
-        """What its copies need: their tile's coordinates, and the view where threads copy."""
+    def inputs(self) -> list[Placed]:
+        """What its copies need: their tile's coordinates, and the view or the pointers where threads copy."""
         pairs = [*zip(self.copies, self.fills, strict=True), *zip(self.first, self.fills, strict=False)]
-        return [v for copy, fill in pairs for v in source_operands(copy, fill)]
+        return [each for copy, fill in pairs for each in source_operands(copy, fill)]
 
 
-def source_operands(copy: nv_tileas.TiledCopy, fill: Fill) -> list[Value]:
-    """Operands of a copy that its producer must have: a tensor map stands in for the view."""
-    return list(copy.index if isinstance(fill, Boxed) else copy.operands)
+def source_operands(copy: Copy, fill: Fill) -> list[Placed]:
+    """Operands of a copy that its producer must have: a tensor map stands in for the view; pointers and masks, in the
+    layout in which it copies.
+    """
+    if isinstance(fill, Boxed):
+        assert isinstance(copy, nv_tileas.TiledCopy)
+        return [(value, None) for value in copy.index]
+    return [(value, fill.layout if spread(value) else None) for value in copy.operands]
 
 
 class Way(enum.Enum):
@@ -66,7 +78,8 @@ class Way(enum.Enum):
 class Boundary:
     """The slice of a kernel that the producer of `plans` runs.
 
-    `spine` are the loops and branches it keeps, `needed` the values it reads, `ways` how it gets those made elsewhere.
+    `spine` are the loops and branches it keeps, `needed` the values it reads, `ways` how it gets those made elsewhere,
+    `layouts` those in which it needs a tile.
     """
 
     def __init__(self, ops: Sequence[Op], plans: Sequence[Plan]):
@@ -75,16 +88,32 @@ class Boundary:
         self.spine = dict.fromkeys(each for plan in plans for each in plan.around)  # in order
         self.needed: set[Value] = set()
         self.ways: dict[Value, Way | None] = {}
-        self.need([*(v for each in self.spine for v in control(each)), *(v for plan in plans for v in plan.inputs())])
+        self.layouts: dict[Value, dict[Layout, None]] = {}
+        inputs = [each for plan in plans for each in plan.inputs()]
+        self.need([*((v, None) for each in self.spine for v in control(each)), *inputs])
 
-    def need(self, values: list[Value]) -> None:
+    def need(self, values: Sequence[Placed]) -> None:
         """Add values and what they are made of."""
         waiting = list(values)
         while waiting:
-            value = waiting.pop()
-            if value not in self.needed:
+            value, layout = waiting.pop()
+            if layout is not None:
+                found = self.layouts.setdefault(value, {})
+                if layout not in found:
+                    found[layout] = None
+                    waiting += self.parts(value, layout)
+            elif value not in self.needed:
                 self.needed.add(value)
-                waiting += self.sources(value)
+                waiting += [(each, None) for each in self.sources(value)]
+
+    def parts(self, value: Value, layout: Layout) -> list[Placed]:
+        """What the producer needs to make a tile itself, in a layout; what loops carry or branches give it cannot."""
+        owner = value.owner
+        if isinstance(owner, Block) or owner in self.spine or not relayable(owner):
+            self.ways[value] = None
+            return []
+        self.ways[value] = Way.AGAIN
+        return operand_layouts(owner, layout)
 
     def sources(self, value: Value) -> list[Value]:
         """What the producer needs to make a value itself."""

@@ -16,14 +16,16 @@ from ir.dialects import nv_tileas
 from ir.types import PartitionViewType
 from lowering.atoms.wgmma import WARPGROUP
 from lowering.layouts.access import async_copy
+from lowering.layouts.anchors import coalesced
 from lowering.layouts.boxes import Boxes, Parts, boxes, parted
 from lowering.layouts.layout import Layout
 from lowering.placement.oracle import contiguous_dim
-from lowering.schedule.rings import tile_of
+from lowering.schedule.rings import Copy, tile_of
 from lowering.schedule.tensormaps import tensor_map
 from lowering.selection import copy_threads
+from lowering.targets.target import WARP
 
-COPY_WARPS = WARPGROUP // 32  # setmaxnreg acts on warpgroups, so a producer has one; PTX ISA, setmaxnreg
+COPY_WARPS = WARPGROUP // WARP  # setmaxnreg acts on warpgroups, so a producer has one; PTX ISA, setmaxnreg
 
 
 @dataclass(frozen=True)
@@ -48,10 +50,12 @@ class Threaded:
 Fill = Boxed | Threaded
 
 
-def boxed(copy: nv_tileas.TiledCopy, arguments: dict[Value, int], alike: int = 0) -> Boxed | None:
+def boxed(copy: Copy, arguments: dict[Value, int], alike: int = 0) -> Boxed | None:
     """Tensor copies of a tile, None where they are not allowed or the host cannot describe the array; in parts where
     the tile is `alike` in several CTAs and can be cut.
     """
+    if isinstance(copy, nv_tileas.GatherCopy):
+        return None
     view = copy.view.type
     if not copy.tma or not isinstance(view, PartitionViewType):
         return None
@@ -64,24 +68,35 @@ def boxed(copy: nv_tileas.TiledCopy, arguments: dict[Value, int], alike: int = 0
     return None if own is None or record is None else Boxed(own, record, alike if parts is not None else 0, parts)
 
 
-def threaded(copy: nv_tileas.TiledCopy) -> Threaded | None:
-    """cp.async by the threads of one warpgroup, None where no such copy makes this layout."""
+def threaded(copy: Copy, warps: int = COPY_WARPS) -> Threaded | None:
+    """cp.async by the threads of so many warps, None where no such copy makes this layout."""
+    if isinstance(copy, nv_tileas.GatherCopy):
+        return gathered(copy, warps)
     view = copy.view.type
     contiguous = contiguous_dim(view) if isinstance(view, PartitionViewType) else None
     if contiguous is None or not isinstance(view, PartitionViewType):
         return None
-    layout = copy_threads(view, COPY_WARPS, copy.bytes)
+    layout = copy_threads(view, warps, copy.bytes)
     plan = async_copy(layout, view.tile, contiguous, tile_of(copy)[1], copy.bytes)
     return Threaded(layout) if plan is not None and plan.bytes == copy.bytes else None
 
 
+def gathered(copy: nv_tileas.GatherCopy, warps: int) -> Threaded | None:
+    """cp.async of runs behind pointers, a thread's next to those of the next thread."""
+    kind, shared = tile_of(copy)
+    last, nbytes = len(kind.shape) - 1, copy.width * shared.element_bytes
+    layout = coalesced(tuple(kind.shape), last, shared.element_bytes, warps, nbytes)
+    plan = async_copy(layout, kind.shape, last, shared, nbytes)
+    return Threaded(layout) if plan is not None and plan.vector == copy.width else None
+
+
 def arrivals(fills: Sequence[Fill]) -> int:
     """Arrivals that fill a stage: one that announces bytes, and one of each copying thread."""
-    by_threads = any(isinstance(fill, Threaded) for fill in fills)
-    return int(any(isinstance(fill, Boxed) for fill in fills)) + (WARPGROUP if by_threads else 0)
+    threads = next((WARP * fill.layout.n_warps for fill in fills if isinstance(fill, Threaded)), 0)
+    return int(any(isinstance(fill, Boxed) for fill in fills)) + threads
 
 
-def announced(copies: Sequence[nv_tileas.TiledCopy], fills: Sequence[Fill]) -> int:
+def announced(copies: Sequence[Copy], fills: Sequence[Fill]) -> int:
     """Bytes that tensor copies bring to a stage."""
     pairs = zip(copies, fills, strict=True)
     return sum(tile_of(copy)[1].size_bytes for copy, fill in pairs if isinstance(fill, Boxed))

@@ -37,7 +37,7 @@ class Flight:
             self.last.attributes |= {"pending": 1} if self.early is None else {"in_flight": True}
 
 
-def flight(body: Block, ring: Sequence[nv_tileas.TiledCopy]) -> Flight:
+def flight(body: Block, ring: Sequence[Copy]) -> Flight:
     """What may run on in a loop whose tiles come from a ring.
 
     What runs on into the next iteration reads shared memory of the ring alone, since a buffer that the consumers fill

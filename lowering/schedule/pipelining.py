@@ -23,6 +23,7 @@ from lowering.schedule import scratch, stores
 from lowering.schedule.agents import AgentRing, Agents, Consumer
 from lowering.schedule.boundary import Plan
 from lowering.schedule.exchanges import Exchanges
+from lowering.schedule.fills import COPY_WARPS
 from lowering.schedule.lower import lower_pipelines
 from lowering.schedule.pipes import consume, produce, stage_alone, unknown
 from lowering.schedule.publish import publish
@@ -83,7 +84,8 @@ def materialize(func: nv_tileas.Func, target: Target) -> nv_tileas.Func:
     ops, block.ops = block.ops, []
     common = Builder(block, func.location)
     moves = moves_registers(target)
-    agents = Agents(common, ops, {argument: i for i, argument in enumerate(block.args)}, ranks_of(func, target), moves)
+    arguments = {argument: i for i, argument in enumerate(block.args)}
+    agents = Agents(common, ops, arguments, ranks_of(func, target), copy_warps(ops) if moves else 0)
     consumer = Block()
     Scheduler(rewriter, agents).run(ops, Builder(consumer, func.location), whole=True)
     for written, view in rewriter.held:
@@ -116,6 +118,12 @@ def materialize(func: nv_tileas.Func, target: Target) -> nv_tileas.Func:
         "pipelined": True,
     }
     return func
+
+
+def copy_warps(ops: Sequence[Op]) -> int:
+    """Warps of an agent that copies by cp.async, where there is to be one."""
+    copies = (each for op in ops for each in op.walk() if isinstance(each, nv_tileas.GatherCopy))
+    return max((each.producers for each in copies), default=0) or COPY_WARPS
 
 
 def by_loop(buffers: Sequence[nv_tileas.AllocTensor]) -> list[list[nv_tileas.AllocTensor]]:
@@ -387,13 +395,8 @@ class Scheduler:
         """A producer for these copies of a loop, in rings by their numbers, and the `first` ones before it; none where
         there is none.
         """
-        rings: dict[int, list[nv_tileas.TiledCopy]] = {}
-        for copy in copies:
-            if not isinstance(copy, nv_tileas.TiledCopy):
-                return []  # what is gathered, the consumers' pointers gather
-            rings.setdefault(copy.ring, []).append(copy)
-        stages = min((c.stages for c in copies), default=0)
-        return self.agents.plan(op, [*rings.values()], first) if stages else []
+        rings, stages = by_rings(copies), min((c.stages for c in copies), default=0)
+        return self.agents.plan(op, [*rings.values()], first) if stages and rings else []
 
     def buffers(self, copies: Sequence[Copy], ring: Ring, b: Builder) -> list[Value]:
         """The buffers of a loop's copies in a ring: one stage holds them all, so one stage offset serves all."""
@@ -466,6 +469,19 @@ def asynchronous(body: Block) -> list[Copy]:
     """The copies of a body that something else may start for its loop."""
     others = before_loops(body)
     return [c for c in body.ops if isinstance(c, Copy) and c.asynchronous and not c.ordered and c not in others]
+
+
+def by_rings(copies: Sequence[Copy], gathered: bool = False) -> dict[int, list[Copy]]:
+    """Copies of a loop by their rings; none where one gathers by the pointers of those who compute, unless all that is
+    `gathered` may be a producer's.
+    """
+    rings: dict[int, list[Copy]] = {}
+    for copy in copies:
+        pointers = isinstance(copy, nv_tileas.GatherCopy)
+        if pointers and not (gathered or copy.producers):
+            return {}
+        rings.setdefault(0 if pointers else copy.ring, []).append(copy)
+    return rings
 
 
 def needs(op: Op, coming: Sequence[tuple[Copy, Value]]) -> bool:

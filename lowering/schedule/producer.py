@@ -8,17 +8,19 @@ have had a stage filled before the loop.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from ir.core import Block, Builder, Op, Region, Value
 from ir.dialects import nv_tileas, scf
 from ir.types import I32
-from lowering.schedule.boundary import Boundary, Plan, Way, source_operands
+from lowering.layouts.layout import Layout
+from lowering.schedule.boundary import Boundary, Placed, Plan, Way, source_operands
 from lowering.schedule.fills import Boxed, Fill, Threaded, announced
 from lowering.schedule.pipes import produce, stage_alone, unknown
-from lowering.schedule.rings import tile_of
+from lowering.schedule.relaid import operand_layouts, remade
+from lowering.schedule.rings import Copy, tile_of
 from lowering.schedule.states import Site
 
 
@@ -49,6 +51,7 @@ class Producer:
             self.jobs[job.plan.loop].append(job)
             self.last |= {copies[-1]: job for copies in (job.plan.first, job.plan.copies) if copies}
         self.values = values
+        self.tiles: dict[tuple[Value, Layout], Value] = {}  # made again in layouts of its own
         self.channels = channels
         self.zero = zero
         self.map_number = map_number
@@ -64,7 +67,11 @@ class Producer:
         """This agent's values."""
         return [self.values.get(v, v) for v in values]
 
-    def block(self, ops: list[Op], b: Builder) -> None:
+    def placed(self, values: Sequence[Placed]) -> list[Value]:
+        """This agent's values, tiles in the layouts in which it needs them."""
+        return [self.values.get(v, v) if layout is None else self.tiles[v, layout] for v, layout in values]
+
+    def block(self, ops: Sequence[Op], b: Builder) -> None:
         """What is needed of a block."""
         for op in ops:
             b.location = op.location
@@ -88,11 +95,14 @@ class Producer:
         """The needed results of an op, computed again or received. Both agents wait for the grids before."""
         if isinstance(op, nv_tileas.WaitOnDependency):
             b.add(nv_tileas.WaitOnDependency, types=())
-        ways = {r: self.boundary.ways.get(r) for r in op.results}
+        ways = {r: self.boundary.ways.get(r) for r in op.results if r not in self.boundary.layouts}
         if Way.AGAIN in ways.values():
             types = [r.type for r in op.results]
             made = b.add(type(op), *self.known(op.operands), types=types, segments=op.segments, **op.attributes)
             self.values.update(zip(op.results, made.results, strict=True))
+        for layout in dict.fromkeys(each for r in op.results for each in self.boundary.layouts.get(r, ())):
+            results = remade(op, layout, self.placed(operand_layouts(op, layout)), b)
+            self.tiles.update({(r, layout): made for r, made in zip(op.results, results, strict=True)})
         for result in (r for r, way in ways.items() if way is Way.HANDED):
             taken = b.add(nv_tileas.Receive, self.channels[result], self.zero, types=[result.type])
             self.receives.append(taken)
@@ -160,14 +170,14 @@ class Producer:
         if job.stored:
             self.receives.append(b.add(nv_tileas.Receive, job.stored, self.zero, types=[I32]))
 
-    def begin(self, job: Job, copies: list[nv_tileas.TiledCopy], b: Builder) -> None:
+    def begin(self, job: Job, copies: Sequence[Copy], b: Builder) -> None:
         """Fill a stage outside of the loop, if there is one."""
         self.stored(job, b)
         iterator = unknown(job.pipeline, job.plan.stages)
         made = self.fill(job, copies, iterator, b)
         self.taking.append((job, made, stage_alone(made, b)))
 
-    def fill(self, job: Job, copies: list[nv_tileas.TiledCopy], iterator: Value, b: Builder) -> Op:
+    def fill(self, job: Job, copies: Sequence[Copy], iterator: Value, b: Builder) -> Op:
         """Fill the stage of an iteration."""
         plan = job.plan
 
@@ -178,13 +188,16 @@ class Producer:
         by_threads = any(isinstance(fill, Threaded) for fill in plan.fills)
         return produce(b, job.pipeline, iterator, write, announced(copies, plan.fills), by_threads)
 
-    def tile(
-        self, copy: nv_tileas.TiledCopy, buffer: Value, fill: Fill, pipeline: Value, stage: Value, b: Builder
-    ) -> None:
+    def tile(self, copy: Copy, buffer: Value, fill: Fill, pipeline: Value, stage: Value, b: Builder) -> None:
         """One tile of a stage."""
-        operands = self.known(source_operands(copy, fill))
+        operands = self.placed(source_operands(copy, fill))
         b.location = copy.location
-        if isinstance(fill, Boxed):
+        if isinstance(copy, nv_tileas.GatherCopy):
+            b.add(
+                nv_tileas.AsyncGatherCopy, buffer, stage, *operands, types=(), width=copy.width,
+                segments=(1, 1, 0, 1, len(operands) - 1),
+            )  # fmt: skip
+        elif isinstance(fill, Boxed):
             plan, parts = fill.boxes, fill.parts
             step = () if parts is None else (*parts.step, parts.bytes)
             b.add(

@@ -19,7 +19,7 @@ M, N, K = 64, 64, 64
 
 def grouped(
     name: str, depth: int = 5 * K, divisor: int = 8, kind: str = "f16", both: bool = False, carried: bool = False,
-    padding: float = 0.0, turned: bool = False,
+    padding: float = 0.0, turned: bool = False, m: int = M, n: int = N,
 ) -> Program:  # fmt: skip
     """D = A[rows] B, K elements a step: rows of A come from an array, some of them out of range and so zero. Rows of A
     lie `divisor` elements further than they are long. `both`: B is gathered too, `turned`: from an array that holds its
@@ -30,37 +30,37 @@ def grouped(
     def source() -> str:
         w = Writer("grouped", a=f"ptr<{kind}>", b=f"ptr<{kind}>", rows="ptr<i32>", d="ptr<f32>", lda="i32", k="i32")
         w.promise(a=16, b=16, rows=16, d=16, lda=divisor, k=divisor)
-        row = w.gather(w.rows[w.iota(M) + (w.ids[0] * M).splat(M)])[0]
+        row = w.gather(w.rows[w.iota(m) + (w.ids[0] * m).splat(m)])[0]
         known = (row < rows).column(K)
-        starts = (row * w.lda.splat(M)).column(K)
-        b = w.view(w.b, [w.k, N], [N, 1], [K, N])
+        starts = (row * w.lda.splat(m)).column(K)
+        b = w.view(w.b, [w.k, n], [n, 1], [K, n])
         steps = (w.k + (K - 1)).div(K)
-        with w.loop(0, steps, carried=[w.const(0.0, "f32", M, N), w.const(0, "i32")]) as loop:
+        with w.loop(0, steps, carried=[w.const(0.0, "f32", m, n), w.const(0, "i32")]) as loop:
             total, at = loop.values
             first = at if carried else loop.counter * K
             along = first.splat(K) + w.iota(K)
-            mask = known & (along < w.k.splat(K)).row(M)
-            x = w.gather(w.a[starts + along.row(M)], mask, padding)[0]
+            mask = known & (along < w.k.splat(K)).row(m)
+            x = w.gather(w.a[starts + along.row(m)], mask, padding)[0]
             if turned:
-                inside = (along < w.k.splat(K)).column(N)
-                y = w.gather(w.b[(w.iota(N) * w.lda.splat(N)).row(K) + along.column(N)], inside, 0.0)[0]
+                inside = (along < w.k.splat(K)).column(n)
+                y = w.gather(w.b[(w.iota(n) * w.lda.splat(n)).row(K) + along.column(n)], inside, 0.0)[0]
             elif both:
-                inside = (along < w.k.splat(K)).column(N)
-                y = w.gather(w.b[(along * N).column(N) + w.iota(N).row(K)], inside, 0.0)[0]
+                inside = (along < w.k.splat(K)).column(n)
+                y = w.gather(w.b[(along * n).column(n) + w.iota(n).row(K)], inside, 0.0)[0]
             else:
                 y = w.load(b, loop.counter, 0)
             loop.values = [w.dot(x, y, total), at + K]
-        w.store(loop.values[0], w.view(w.d, [2 * M, N], [N, 1], [M, N]), w.ids[0], 0)
+        w.store(loop.values[0], w.view(w.d, [2 * m, n], [n, 1], [m, n]), w.ids[0], 0)
         return w.text()
 
     def arguments() -> list[Any]:
-        order = np.random.default_rng(7).permutation(2 * M).astype(np.int32)  # 100 and more: no such rows
-        shape = (N, pitch) if turned else (depth, N)
-        arrays = [random((rows, pitch), kind, 1), random(shape, kind, 2), order, random((2 * M, N), "f32", 3)]
+        order = np.random.default_rng(7).permutation(2 * m).astype(np.int32)  # 100 and more: no such rows
+        shape = (n, pitch) if turned else (depth, n)
+        arrays = [random((rows, pitch), kind, 1), random(shape, kind, 2), order, random((2 * m, n), "f32", 3)]
         return [*arrays, pitch, depth]
 
     def expected(a: Any, b: Any, order: Any, *rest: Any) -> dict[int, Any]:
-        held = np.full((2 * M, depth), padding)
+        held = np.full((2 * m, depth), padding)
         inside = order < rows
         held[inside] = a[order[inside], :depth]
         right = b.astype(np.float64)

@@ -79,7 +79,8 @@ class Parting:
             count = self.shares.consumer if consume else self.shares.other
             emitter.effect(nvvm.SetMaxRegister, action="increase" if consume else "decrease", regCount=count)
         for agent in agents:
-            if len(agents) == 1 or op.roles[agent] == "produce":
+            whole = len(agents) == 1 and op.num_warps[agent] % GROUP == 0  # else idle warps stand behind it
+            if whole or op.roles[agent] == "produce":
                 self.agent(agent)
             else:
                 first = WARP * op.warp_id[agent]

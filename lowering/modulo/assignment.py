@@ -1,0 +1,267 @@
+"""Who gathers the tiles of a loop: those who compute, or a producer of 1, 2 or 4 warps; predicted, the shortest taken.
+
+    no producer    all warps make pointers, copy, meet at a barrier and wait for their products, in the order of the
+                   code
+    a producer     those who compute wait for stages alone, so that products may run on; the producer makes pointers and
+                   copies, on as many of the schedulers as it has warps
+Both share what an SM has. Of a run that one copy brings only the first pointer and mask are made. Tiles that tensor
+copies can bring are brought so by any producer. Loops without gathered tiles have one assignment that is sensible: a
+producer, which takes instructions from those who compute and gives them none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+
+from ir.core import Block, Builder
+from ir.dialects import nv_tileas, scf
+from lowering.atoms.barrier import LEAST_REGISTERS, PRODUCER_REGISTERS, moves_registers, register_shares
+from lowering.atoms.wgmma import WARPGROUP
+from lowering.cost import ASYNCHRONOUS, Machine
+from lowering.loops import paths
+from lowering.modulo.ahead import placed_loops
+from lowering.modulo.bounds import bounds
+from lowering.modulo.graph import Graph
+from lowering.modulo.in_order import interval, products
+from lowering.modulo.loops import Loop, loops
+from lowering.schedule.agents import Agents
+from lowering.schedule.fills import Fill, Threaded
+from lowering.schedule.pipelining import asynchronous, by_rings, ranks_of
+from lowering.schedule.rings import Copy, tile_of
+from lowering.selection import Selection
+from lowering.selection.resources import ADDRESSES, REGISTERS, SHARED, registers, where
+from lowering.selection.trips import Trips, trip_counts
+from lowering.targets import Feature, target
+from lowering.targets.occupancy import occupancy
+from lowering.targets.target import WARP
+
+PRODUCERS = (4, 2, 1)
+"""Warps of a producer that are tried, the most first: of equal times the one whose copies are begun the soonest."""
+SOONER = 0.97
+"""Of the time without a producer: latencies are estimates, so what is closer stays as it is."""
+OUTSIDE = f"{REGISTERS} {where((), True)}"  # the row of what stands outside of all loops
+POINTER = 2  # 32-bit registers that a thread of a producer holds for each of its copies
+
+
+@dataclass(frozen=True)
+class Assignment:
+    """Cycles of an SM for an iteration of a loop where those who compute gather its tiles (`producers` 0) or a producer
+    of so many warps does, and `ctas` share the SM; why it cannot be made so, empty where it can.
+    """
+
+    producers: int
+    cycles: float
+    ctas: int
+    why_not: str = ""
+
+    @property
+    def who(self) -> str:
+        """Who gathers, in words."""
+        return f"a producer of {self.producers} warp{'s' * (self.producers > 1)}" if self.producers else "no producer"
+
+    def __str__(self) -> str:
+        shared = f" of {self.ctas} CTAs an SM" if self.ctas > 1 else ""
+        return f"{self.who} {self.cycles:.0f}{shared}" + (f" (not possible: {self.why_not})" if self.why_not else "")
+
+
+@dataclass(frozen=True)
+class Assigned:
+    """What was predicted of each way to gather the tiles of a loop, without a producer first."""
+
+    loop: Loop
+    ways: tuple[Assignment, ...]
+
+
+def assignments(selection: Selection, func: nv_tileas.Func) -> Iterator[tuple[Assigned, scf.For]]:
+    """The ways for each loop of a placed kernel that has gathered tiles in a ring, on targets that move registers."""
+    if not moves_registers(selection.target):
+        return
+    gathering = {number: op for number, op in placed_loops(selection, func).items() if gathers(op)}
+    for loop in loops(selection, gathering):
+        op, number = gathering[loop.item.loop], loop.item.loop
+        if number in selection.early or not loop.runs:
+            continue
+        times = _Times(selection, loop)
+        ways = [Assignment(0, times.alone(), times.ctas)]
+        for count in PRODUCERS:
+            reason = why_not(selection, func, op, count)
+            ways.append(Assignment(count, times.beside(count), times.beside_ctas, reason))
+        yield Assigned(loop, tuple(ways)), op
+
+
+def assign(selection: Selection, func: nv_tileas.Func) -> int:
+    """Mark the gathered copies that the kernel's producer makes; its warps, 0 where it makes none."""
+    found = [*assignments(selection, func)]
+    count = shortest(selection, [each for each, _ in found])
+    for _, op in found if count else ():
+        for copy in gathers(op):
+            copy.attributes["producers"] = count
+    return count
+
+
+def shortest(selection: Selection, found: list[Assigned]) -> int:
+    """Warps of the producer with which the loops take the least time together, 0 where it saves too little."""
+    trips = Trips(trip_counts(selection.saturated), paths(selection.saturated.program.skeleton))
+    _, outside = spilled(selection)
+    once = Machine(selection.target, selection.warps).spill(outside).scalar()
+    best, least = 0, 0.0
+    for place in range(len(found[0].ways) if found else 0):
+        ways = [each.ways[place] for each in found]
+        time = sum(trips.of(each.loop.item.loop) * way.cycles for each, way in zip(found, ways, strict=True))
+        if not place:
+            least = SOONER * time
+        elif time + once < least and not any(way.why_not for way in ways):
+            best, least = ways[0].producers, time + once
+    return best
+
+
+def resident(selection: Selection) -> tuple[int, int]:
+    """CTAs that an SM is estimated to hold without a producer, which ptxas gives no more registers than it needs, and
+    with one: as many as a hint asks for (`lowering/ptx/grant.py`), else the most that registers and memory allow.
+    """
+    warps, used = selection.warps, selection.answer.resources
+    asked, whole = selection.target.asked_ctas, target(selection.target.name)
+    tier = selection.target.shared_by(selection.ctas) if selection.ctas > 1 else selection.target
+    lacking = float(selection.target.smem_bytes - tier.smem_bytes)  # what the rows have of it for the other CTAs
+    memory = int(max((use for name, use in used.items() if name.startswith(SHARED)), default=lacking) - lacking)
+    need = registers(tier, warps, 0) + ADDRESSES - max(0, min(spare(selection).values(), default=0))
+    least = max(1, asked, selection.ctas)
+    alone = max(least, occupancy(whole, WARP * warps, need, memory).count)
+    beside = occupancy(whole, WARP * warps + WARPGROUP, PRODUCER_REGISTERS, memory).count
+    fitting = [
+        ctas for ctas in range(least + 1, beside + 1)
+        if register_shares(WARP * warps, WARPGROUP, PRODUCER_REGISTERS, whole.shared_by(ctas)).consumer >= need
+    ]  # fmt: skip
+    return alone, least if asked else max((least, *fitting))
+
+
+def gathers(loop: scf.For) -> list[nv_tileas.GatherCopy]:
+    """The gathered copies of a loop that fill a ring."""
+    return [op for op in loop.body.block.ops if isinstance(op, nv_tileas.GatherCopy) and op.stages]
+
+
+class _Times:
+    """What an iteration of one loop takes, by who makes its copies; CTAs of an SM wait while others compute."""
+
+    def __init__(self, selection: Selection, loop: Loop):
+        self.target = selection.target
+        self.ctas, self.beside_ctas = resident(selection)
+        operations = list(loop.graph.operations)
+        self.ahead = feeding(loop.graph)
+        for number, run in runs(loop.graph, loop.runs, self.ahead).items():
+            each = operations[number]
+            if not each.ahead:
+                operations[number] = replace(each, uses={unit: use / run for unit, use in each.uses.items()})
+        self.whole = Graph(tuple(operations), loop.graph.dependences)
+        rest = (replace(each, uses={}) if n in self.ahead else each for n, each in enumerate(operations))
+        self.rest = Graph(tuple(rest), loop.graph.dependences)
+        self.joined = self.target.has(Feature.WGMMA)
+
+    @property
+    def busiest(self) -> float:
+        """What the busiest unit of the SM takes, of all agents together."""
+        return bounds(Graph(self.whole.operations, ())).resource
+
+    @property
+    def filling(self) -> float:
+        """What instructions of all schedulers take that make pointers and begin copies."""
+        uses: dict[str, float] = {}
+        for number in self.ahead:
+            for unit, use in self.whole.operations[number].uses.items():
+                uses[unit] = uses.get(unit, 0.0) + use * (unit not in ASYNCHRONOUS)
+        return max(uses.values(), default=0.0)
+
+    def alone(self) -> float:
+        """Without a producer: copies are begun between the barrier and the products, which an iteration waits for."""
+        latency = self.target.latency
+        found = interval(self.rest, float(latency.mma), joined=self.joined)
+        found = max(found, waited(self.rest, float(latency.mma)) if self.joined else 0.0)
+        return max(self.busiest, (found + self.filling + latency.barrier) / self.ctas)
+
+    def beside(self, warps: int) -> float:
+        """Beside a producer of so many warps: it waits for a stage, an access to shared memory, and fills it."""
+        latency, schedulers = self.target.latency, float(self.target.throughput.issue)
+        filled = self.filling * max(1.0, schedulers / warps) + latency.shared
+        computed = interval(self.rest, float(latency.mma), joined=self.joined)
+        computed += 0.0 if self.joined and products(self.rest) else latency.shared
+        return max(self.busiest, max(filled, computed) / self.beside_ctas)
+
+
+def waited(graph: Graph, latency: float) -> float:
+    """What the products of an iteration take that waits for each of them."""
+    return sum(graph.operations[number].busy for number in products(graph)) + latency * bool(products(graph))
+
+
+def feeding(graph: Graph) -> set[int]:
+    """The operations that copy ahead, and those that nothing but such a copy reads, whose work is the copier's."""
+    found = {number for number, each in enumerate(graph.operations) if each.ahead}
+    waiting = [*found]
+    while waiting:
+        for source in {each.source for each in graph.before[waiting.pop()]} - found:
+            readers = [each.target for each in graph.after[source]]
+            if readers and found.issuperset(readers):
+                found.add(source)
+                waiting.append(source)
+    return found
+
+
+def runs(graph: Graph, copies: Mapping[int, int], ahead: set[int]) -> dict[int, int]:
+    """Elements of which one is computed, by the operations `ahead`: as many as the narrowest copy that needs it."""
+    found: dict[int, int] = {}
+    for copy, run in copies.items():
+        waiting, seen = [copy], {copy}
+        while waiting:
+            number = waiting.pop()
+            found[number] = min(found.get(number, run), run)
+            more = {each.source for each in graph.before[number]} & ahead - seen
+            seen |= more
+            waiting += more
+    return found
+
+
+def why_not(selection: Selection, func: nv_tileas.Func, loop: scf.For, warps: int) -> str:
+    """What keeps a producer of so many warps from filling the ring of a loop; empty: nothing."""
+    ops, kind = func.body.block.ops, selection.target
+    arguments = {argument: i for i, argument in enumerate(func.body.block.args)}
+    agents = Agents(Builder(Block(), func.location), ops, arguments, ranks_of(func, kind), warps)
+    copies = asynchronous(loop.body.block)
+    plans = agents.plan(loop, [*by_rings(copies, gathered=True).values()])
+    if not plans:
+        return "it cannot have all that its copies need"
+    tier = kind.shared_by(selection.ctas) if selection.ctas > 1 else kind
+    shares = register_shares(WARP * selection.warps, WARPGROUP, PRODUCER_REGISTERS, tier)
+    pointers = sum(copies_of(copy, fill) for plan in plans for copy, fill in zip(plan.copies, plan.fills, strict=True))
+    held = LEAST_REGISTERS + POINTER * pointers
+    if held > shares.other:
+        return f"its threads would hold {held} registers, {shares.other} may"
+    inside, _ = spilled(selection)
+    return f"loops of those who compute would spill {inside} registers" if inside else ""
+
+
+def copies_of(copy: Copy, fill: Fill) -> int:
+    """Copies of a tile that each thread of a producer makes."""
+    if not isinstance(fill, Threaded):
+        return 0
+    _, shared = tile_of(copy)
+    run = copy.width if isinstance(copy, nv_tileas.GatherCopy) else copy.bytes // shared.element_bytes
+    return fill.layout.n_regs // run
+
+
+def spilled(selection: Selection) -> tuple[int, int]:
+    """Registers that each thread lacks beside a producer, more than it spills anyway, in loops and outside of them."""
+    warps = selection.warps
+    tier = selection.target.shared_by(selection.ctas) if selection.ctas > 1 else selection.target
+    taken = registers(tier, warps, 0) - registers(tier, warps, PRODUCER_REGISTERS)
+    lacking = {name: max(0, taken - max(0, left)) for name, left in spare(selection).items()}
+    outside = lacking.pop(OUTSIDE, 0)
+    return max(lacking.values(), default=0), outside
+
+
+def spare(selection: Selection) -> dict[str, int]:
+    """Registers of a thread that the tiles of a program leave, by the rows of registers; less than 0: they spill."""
+    graph, used = selection.graph, selection.answer.resources
+    limits = zip(graph.resource_names, graph.limit.tolist(), strict=True)
+    return {
+        name: int(limit - used[name]) - selection.spilled[name] for name, limit in limits if name in selection.spilled
+    }
