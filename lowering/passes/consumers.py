@@ -1,0 +1,71 @@
+"""Whether warpgroups compute on one tile of a persistent loop, or in turn on successive ones: what takes less time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from ir.core import TileError
+from ir.dialects import cuda_tile as ct
+from ir.dialects import nv_tileas
+from ir.types import TokenType
+from lowering.modulo.tiles import PING_PONG, cooperative, in_turn
+from lowering.passes.registry import Step
+from lowering.passes.syntax import with_options
+from lowering.schedule.pingpong import EPILOGUE, GROUPS
+from lowering.schedule.units import GROUP
+from lowering.selection.choices import TileTime
+from lowering.selection.trips import PRODUCTS
+from lowering.targets import Feature, Target
+from lowering.targets.target import RESERVED
+
+if TYPE_CHECKING:
+    from lowering.passes.candidates import Trial
+
+
+def choice(best: Trial, target: Target) -> bool:
+    """Is there a choice: a product in a loop over tiles, by warpgroups that have an SM to themselves? CTAs that share
+    one overlap by themselves.
+    """
+    if not target.has(Feature.WGMMA) or best.made.cluster != (1, 1, 1) or not in_tiles(best.entry):
+        return False
+    alone = (int(target.smem_bytes) + RESERVED) // (best.made.shared_bytes + RESERVED) == 1
+    return alone and GROUP in (best.found.warps, *best.found.offered.get("warps", ()))
+
+
+def in_tiles(entry: ct.Entry) -> bool:
+    """Is there a product in a loop that stands in a loop over tiles, which carries no values?"""
+    return any(
+        isinstance(inner, ct.For) and any(isinstance(op, PRODUCTS) for op in inner.walk())
+        for tiles in entry.body.block.ops if isinstance(tiles, ct.For)
+        if all(isinstance(value.type, TokenType) for value in tiles.results)
+        for inner in tiles.body.block.ops
+    )  # fmt: skip
+
+
+def grouped(steps: Sequence[Step]) -> tuple[Step, ...]:
+    """The passes, for groups of one warpgroup that take tiles in turn."""
+    made = with_options(steps, "tileas-materialize-schedule", consumers=PING_PONG)
+    return with_options(with_options(made, "extract", warps=GROUP), "encode", warps=GROUP)
+
+
+def quicker(best: Trial, attempt: Callable[[Sequence[Step]], Trial], clearly: float) -> Trial:
+    """The best program or, where that is predicted to take clearly less time, one whose warpgroups take tiles in turn."""
+    now = cooperative(best.found)
+    try:
+        other = attempt(grouped(best.steps))
+    except TileError as error:
+        best.found.consumers = (replace(now, taken=True), TileTime(PING_PONG, reason=error.message))
+        return best
+    then = of_groups(other)
+    wins = then.total < clearly * now.total and other.spills <= best.spills
+    taken = other if wins else best
+    taken.found.consumers = (replace(now, taken=not wins), replace(then, taken=wins))
+    return taken
+
+
+def of_groups(made: Trial) -> TileTime:
+    """The time of a program whose warpgroups take tiles in turn, and epilogues too, if they do."""
+    epilogues = any(isinstance(op, nv_tileas.TakeTurn) and op.of == EPILOGUE for op in made.made.walk())
+    return in_turn(made.found, GROUPS, epilogues)
