@@ -19,7 +19,7 @@ from ir.core import PURE, WRITE, Block, Builder, Op, Region, UnsupportedError, V
 from ir.dialects import arith, nv_tileas, scf
 from ir.types import I1, I32
 from lowering.schedule.agents import AgentRing, Agents
-from lowering.schedule.boundary import computes, is_strong, loads_scalar
+from lowering.schedule.boundary import Boundary, Way, computes, is_strong, loads_scalar
 from lowering.schedule.pipes import unknown
 from lowering.schedule.scratch import scratch_of
 from lowering.schedule.states import LOOPS, Site
@@ -40,7 +40,9 @@ def part(consumer: Block, agents: Agents, warps: int, target: Target) -> None:
     """Let two groups of `warps` warps run the consumers' code, each on every other tile, in place. Raises
     UnsupportedError, located, where that is not possible.
     """
-    tiles = tile_loop(consumer)
+    if not agents.jobs:
+        refuse(consumer.ops[-1], "no producer brings their tiles")
+    tiles = tile_loop(consumer, agents)
     if warps != GROUP:
         refuse(tiles, f"a tile is computed by {warps} warps, not one warpgroup")
     if agents.ranks is not None or agents.tensor:
@@ -62,11 +64,13 @@ def refuse(op: Op, why: str) -> NoReturn:
     raise UnsupportedError(message, op.location, "compile with --consumers cooperative")
 
 
-def tile_loop(consumer: Block) -> scf.For:
+def tile_loop(consumer: Block, agents: Agents) -> scf.For:
     """The only loop of the consumers' code, which carries nothing from tile to tile."""
     found = [op for op in consumer.ops if op.regions]
     if len(found) != 1 or not isinstance(found[0], scf.For):
-        refuse(found[0] if found else consumer.ops[-1], "a kernel of one counted loop over tiles can")
+        refuse(found[0] if found else consumer.ops[-1], "only a counted loop, the kernel's one loop, goes over tiles")
+    if any(run.loop is found[0] for ring in agents.rings.values() for run in ring.runs):
+        refuse(found[0], "the producer brings tiles for the loop over tiles itself")
     if found[0].init:
         refuse(found[0], "the loop carries values from tile to tile")
     return found[0]
@@ -74,16 +78,16 @@ def tile_loop(consumer: Block) -> scf.For:
 
 def main_loop(tiles: scf.For, agents: Agents) -> scf.For:
     """The loop of a tile for which the producer fills rings."""
-    if not agents.jobs:
-        refuse(tiles, "no producer brings its tiles")
     runs = [run.loop for ring in agents.rings.values() for run in ring.runs]
     for ring in agents.rings.values():
         for op in ring.alone:
             refuse(op, "a tile that the producer brings is read outside of its main loop")
     if len(set(runs)) != 1 or runs[0].parent is not tiles.body.block:
         refuse(runs[-1], "the producer's tiles are read in several loops, or in loops of loops")
-    if agents.sends:
-        refuse(agents.sends[0], "the consumers hand something over to the producer")
+    boundary = Boundary(agents.ops, [job.plan for job in agents.jobs])
+    handed = [op for value, way in boundary.ways.items() if way is Way.HANDED and (op := value.op) is not None]
+    for op in (*agents.sends, *handed):
+        refuse(op, "both would hand over to the producer what it needs")
     return runs[0]
 
 
@@ -158,6 +162,8 @@ class Split:
             block.append(op)
             if op is self.main:
                 b.add(nv_tileas.PassTurn, types=(), of=MAIN)
+        if any(isinstance(each, nv_tileas.StoreWait) for op in ops for each in op.walk()):
+            b.add(nv_tileas.StoreWait, types=())  # the next group's thread would wait for its own stores only
         if turn is not None:
             b.add(nv_tileas.PassTurn, types=(), of=EPILOGUE)
         self.agents.turns += [MAIN] if turn is None else [MAIN, EPILOGUE]

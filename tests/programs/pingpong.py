@@ -16,10 +16,12 @@ TOLERANCE = {"f32": 2e-3, "f16": 2e-2, "bf16": 2e-1}
 def products_in_tiles(
     name: str, tile: Sizes = (64, 64, 32), tiles: int = 5, steps: int = 4, blocks: int = 1, element: str = "f16",
     out: str = "f32", tail: Sizes = (0, 0, 0), varying: bool = False, stride: int = 1, added: bool = False,
+    over: int = 0,
 ) -> Program:  # fmt: skip
     """D = A B^T, `tiles` rows of tiles by `blocks` CTAs, each of which takes every so manieth; `steps` along K, 0 to
     steps - 1 of them by the number of the tile where they are `varying`, every `stride`th. Arrays end `tail` elements
-    inside their last tiles. `added`: D = C + A B^T. Both numbers are known when the kernel runs.
+    inside their last tiles. `added`: D = C + A B^T. `over`: a token orders the stores, of which only the last so many
+    rows of tiles are left. The numbers of tiles and steps are known when the kernel runs.
     """
     m, n, k = tile
     rows, columns, deep = max(tiles, 1) * m - tail[0], n - tail[1], max(steps, 1) * k - tail[2]
@@ -29,14 +31,18 @@ def products_in_tiles(
         w.promise(a=16, b=16, c=16, d=16)
         a, b = w.view(w.a, [rows, deep], [pitch(deep), 1], [m, k]), w.view(w.b, [columns, deep], [pitch(deep), 1], [n, k])
         c, d = (w.view(base, [rows, columns], [pitch(columns), 1], [m, n]) for base in (w.c, w.d))
-        with w.loop(w.ids[0], w.t, w.grid[0]) as over:
-            number = over.counter
+        with w.loop(w.ids[0], w.t, w.grid[0], carried=[w.token] if over else []) as outer:
+            number = outer.counter
             upper: Tile = number.rem(steps) if varying else w.s
             with w.loop(0, upper, stride, carried=[w.const(0.0, "f32", m, n)]) as loop:
                 x, y = w.load(a, number, loop.counter), w.load(b, 0, loop.counter)
                 loop.values = [w.dot(x, y.T, loop.values[0])]
             total = loop.values[0] + w.load(c, number, 0) if added else loop.values[0]
-            w.store(total.to(out) if out != "f32" else total, d, number, 0)
+            total = total.to(out) if out != "f32" else total
+            if over:
+                outer.values = [w.store(total, d, number.rem(over), 0, token=outer.values[0])]
+            else:
+                w.store(total, d, number, 0)
         return w.text()
 
     def arguments() -> list[Any]:
@@ -48,10 +54,10 @@ def products_in_tiles(
         found = d.astype(np.float64)
         wide_a, wide_b = (x.astype(np.float64) for x in (a, b))
         for number in range(tiles):
-            own = slice(number * m, min(rows, (number + 1) * m))
+            own, at = (slice(each * m, min(rows, (each + 1) * m)) for each in (number, number % over if over else number))
             taken = range(0, number % steps if varying else steps, stride)
             ks = [x for step in taken for x in range(step * k, min(deep, (step + 1) * k))]
-            found[own, :columns] = wide_a[own][:, ks] @ wide_b[:, ks].T + (c[own, :columns] if added else 0.0)
+            found[at, :columns] = wide_a[own][:, ks] @ wide_b[:, ks].T + (c[own, :columns] if added else 0.0)
         return {3: found}
 
     return Program(name, source, arguments, (blocks,), expected, TOLERANCE[out])
