@@ -10,6 +10,7 @@ from ir.core import TileError
 from ir.dialects import cuda_tile as ct
 from ir.dialects import nv_tileas
 from ir.types import TokenType
+from lowering.atoms.names import OUTER_COPIES
 from lowering.modulo.tiles import PING_PONG, cooperative, in_turn
 from lowering.passes.registry import Step
 from lowering.passes.syntax import with_options
@@ -45,9 +46,13 @@ def in_tiles(entry: ct.Entry) -> bool:
 
 
 def grouped(steps: Sequence[Step]) -> tuple[Step, ...]:
-    """The passes, for groups of one warpgroup that take tiles in turn."""
+    """The passes, for groups of one warpgroup that take tiles in turn: no buffer but the main loop's ring and scratch is
+    shared by both.
+    """
     made = with_options(steps, "tileas-materialize-schedule", consumers=PING_PONG)
-    return with_options(with_options(made, "extract", warps=GROUP), "encode", warps=GROUP)
+    (given,) = (step.options["forbid"] for step in steps if step.work.name == "extract")
+    made = with_options(made, "extract", warps=GROUP, forbid=(*given, OUTER_COPIES))
+    return with_options(made, "encode", warps=GROUP)
 
 
 def quicker(best: Trial, attempt: Callable[[Sequence[Step]], Trial], clearly: float) -> Trial:
