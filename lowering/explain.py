@@ -58,7 +58,8 @@ def explain(compiled: Compiled) -> str:
     cut = ["large tiles are cut into slices of rows or columns: what follows names their values once a slice"]
     sections = (
         report.saturation(), cut if compiled.slices else (), report.extraction(), report.tile_blocks(),
-        report.clusters(), report.consumers(), (*report.shape(), *ctas(compiled)), report.values(), report.stores(), report.legend(),
+        report.clusters(), report.consumers(), (*report.shape(), *ctas(compiled)), report.values(), report.stores(),
+        report.legend(),
         agents(cast(Func, compiled.modules["nv_tileas"])), schedules(compiled.selection), masks(compiled.selection),
     )  # fmt: skip
     return "\n\n".join(text for text in map("\n".join, sections) if text)

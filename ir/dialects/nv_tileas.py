@@ -76,11 +76,11 @@ from ir.dialects.nv_tileas_memory import (
     WriteBuffer,
 )
 from ir.dialects.nv_tileas_pipeline import (
-    AdvanceIter,
     COMMIT,
     GROUPS,
     MBARRIERS,
     REGIONS,
+    AdvanceIter,
     ConsumeOne,
     ConsumerRead,
     ConsumerRelease,

@@ -169,7 +169,6 @@ class AgentSwitch(Op):
             self.expect(first == end and 0 < count <= stride, "agents must have warps of their own, side by side")
             end += stride
 
-
     def groups_of(self, agent: int) -> int:
         """Groups of an agent's warps that each run its code."""
         return self.groups[agent] if self.groups else 1

@@ -50,7 +50,9 @@ def tiles_of(selection: Selection) -> float:
     skeleton = selection.saturated.program.skeleton
     outer = {path[0] for path in paths(skeleton).values() if len(path) > 1}
     trips = trip_counts(selection.saturated)
-    return max((trips[item.loop] for item in skeleton.walk() if isinstance(item, For) and item.loop in outer), default=1)
+    return max(
+        (trips[item.loop] for item in skeleton.walk() if isinstance(item, For) and item.loop in outer), default=1
+    )
 
 
 def cooperative(selection: Selection) -> TileTime:

@@ -8,7 +8,7 @@ which is predicted to take the least time is kept (`lowering/modulo/predict.py`)
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -23,7 +23,7 @@ from lowering.clusters.price import Way, clustered
 from lowering.clusters.split import split
 from lowering.modulo.predict import predicted
 from lowering.modulo.tiles import PING_PONG
-from lowering.passes.consumers import choice, grouped, of_groups, quicker
+from lowering.passes.consumers import choice, in_groups, quicker
 from lowering.passes.manager import Context
 from lowering.passes.registry import Step
 from lowering.passes.source import glance
@@ -79,7 +79,11 @@ class Trial:
 
 
 def best_of_candidates(
-    entry: ct.Entry, context: Context, steps: Sequence[Step], clusters: bool = False, blocks: int = 0,
+    entry: ct.Entry,
+    context: Context,
+    steps: Sequence[Step],
+    clusters: bool = False,
+    blocks: int = 0,
     consumers: str = AUTO,
 ) -> nv_tileas.Func:
     """Run the passes inside on the kernel and, where its loops spill registers, on the kernel in slices of rows and of
@@ -93,8 +97,7 @@ def best_of_candidates(
     if clusters:
         best = cheapest_cluster(entry, steps, context, blocks, trials)
     elif consumers == PING_PONG:
-        best = attempt(entry, context, grouped(steps))
-        best.found.consumers = (replace(of_groups(best), taken=True),)
+        best = in_groups(entry, lambda steps: attempt(entry, context, steps), steps)
         trials.append(best)
     else:
         best = best_of(entry, steps, context, trials)

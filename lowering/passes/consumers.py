@@ -13,8 +13,9 @@ from ir.types import TokenType
 from lowering.atoms.names import OUTER_COPIES
 from lowering.modulo.tiles import PING_PONG, cooperative, in_turn
 from lowering.passes.registry import Step
+from lowering.passes.source import warp_counts
 from lowering.passes.syntax import with_options
-from lowering.schedule.pingpong import EPILOGUE, GROUPS
+from lowering.schedule.pingpong import EPILOGUE, GROUPS, refuse
 from lowering.schedule.units import GROUP
 from lowering.selection.choices import TileTime
 from lowering.selection.trips import PRODUCTS
@@ -46,8 +47,8 @@ def in_tiles(entry: ct.Entry) -> bool:
 
 
 def grouped(steps: Sequence[Step]) -> tuple[Step, ...]:
-    """The passes, for groups of one warpgroup that take tiles in turn: no buffer but the main loop's ring and scratch is
-    shared by both.
+    """The passes, for groups of one warpgroup that take tiles in turn: both share the main loop's ring and scratch, and
+    no other buffer.
     """
     made = with_options(steps, "tileas-materialize-schedule", consumers=PING_PONG)
     (given,) = (step.options["forbid"] for step in steps if step.work.name == "extract")
@@ -55,8 +56,17 @@ def grouped(steps: Sequence[Step]) -> tuple[Step, ...]:
     return with_options(made, "encode", warps=GROUP)
 
 
+def in_groups(entry: ct.Entry, attempt: Callable[[Sequence[Step]], Trial], steps: Sequence[Step]) -> Trial:
+    """A program whose warpgroups take tiles in turn. Raises UnsupportedError, located, where one cannot hold a tile."""
+    if GROUP not in warp_counts(entry):
+        refuse(entry, "one warpgroup has no registers for the sums of a tile")
+    made = attempt(grouped(steps))
+    made.found.consumers = (replace(of_groups(made), taken=True),)
+    return made
+
+
 def quicker(best: Trial, attempt: Callable[[Sequence[Step]], Trial], clearly: float) -> Trial:
-    """The best program or, where that is predicted to take clearly less time, one whose warpgroups take tiles in turn."""
+    """The best program or, where it is predicted to take clearly less time, one whose warpgroups take tiles in turn."""
     now = cooperative(best.found)
     try:
         other = attempt(grouped(best.steps))

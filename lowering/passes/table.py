@@ -61,8 +61,8 @@ PASSES: dict[str, Pass] = {
              (Option("clusters", "flag", False, "try clusters of 2, 4 and 8 CTAs too"),
               Option("blocks", "count", 0, "tile blocks of a launch, by which clusters are compared; 0: more than "
                      "fill the device"),
-              Option("consumers", "name", "auto", "warpgroups that compute on one tile of a persistent loop, in turn on "
-                     "successive ones, or as takes less time", ("auto", *CONSUMERS))),
+              Option("consumers", "name", "auto", "warpgroups that compute on one tile of a persistent loop, in turn "
+                     "on successive ones, or as takes less time", ("auto", *CONSUMERS))),
              statistics=(Statistic("programs", "programs that were tried"),), around=True),
         Pass("encode", "cuda_tile", "encoded", f"{SOURCE}:encode",
              (Option("warps", "count", 0, "warps of a CTA that compute, 0 to leave the number to extraction"),),
@@ -101,8 +101,8 @@ PASSES: dict[str, Pass] = {
         Pass("tileas-place-accumulators", "placed", "placed", f"{SOURCE}:place_in_tensor_memory",
              statistics=(Statistic("products", "products that it placed in tensor memory"),), again=True),
         Pass("tileas-materialize-schedule", "placed", "pipelined", f"{SOURCE}:materialize_schedule",
-             (Option("consumers", "name", "cooperative", "warpgroups that compute on one tile, or in turn on successive "
-                     "tiles of a persistent loop", CONSUMERS),), statistics=(
+             (Option("consumers", "name", "cooperative", "warpgroups that compute on one tile, or in turn on "
+                     "successive tiles of a persistent loop", CONSUMERS),), statistics=(
             Statistic("buffers", "buffers and rings in shared memory"),
             Statistic("pipelines", "rings that agents fill"),
             Statistic("shared_bytes", "bytes of shared memory"))),

@@ -11,6 +11,7 @@ Source: Kahn, "The Semantics of a Simple Language for Parallel Programming", 197
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, cast
@@ -93,7 +94,9 @@ class _Run:
         self.counts: dict[Value, Counts] = {}
         self.held: dict[tuple[Agent, Value], Counts | None] = {}  # of tokens: the ring of the stage behind one, if any
         self.numbers: dict[tuple[Agent, Value], int] = {}  # those that loops carry from tile to tile
-        self.turns: dict[tuple[int, int, Agent], int] = {}  # passed on to a group that has not taken them
+        self.turns: defaultdict[tuple[int, Agent], int] = defaultdict(
+            int
+        )  # passed on to a group that has not taken them
         for agent, block in self.blocks.items():
             for op in walked(block):
                 if isinstance(op, nv_tileas.ProduceOne | nv_tileas.Send):
@@ -178,14 +181,15 @@ class _Run:
 
     def turn(self, agent: Agent, op: Op) -> Iterator[Wait]:
         """A group's turn; those of warpgroups within one agent are checked where they are made (turns.py)."""
-        number, group = agent
-        groups, of = self.groups[number], int(op.attributes.get("of", 0))
-        following = (number, 0 if isinstance(op, nv_tileas.BeginTurns) else (group + 1) % groups)
-        if groups > 1 and isinstance(op, nv_tileas.TakeTurn):
-            yield op, lambda agent: self.turns.get((of, *agent), 0) > 0
-            self.turns[of, number, group] -= 1
-        elif groups > 1 and (group == groups - 1 or not isinstance(op, nv_tileas.BeginTurns)):
-            self.turns[(of, *following)] = self.turns.get((of, *following), 0) + 1
+        (number, group), of = agent, int(op.attributes.get("of", 0))
+        groups, begins = self.groups[number], isinstance(op, nv_tileas.BeginTurns)
+        if groups == 1 or (begins and group < groups - 1):
+            return
+        if isinstance(op, nv_tileas.TakeTurn):
+            yield op, lambda own: self.turns[of, own] > 0
+            self.turns[of, agent] -= 1
+        else:
+            self.turns[of, (number, (group + 1) % groups)] += 1
 
     def past(self, agent: Agent, op: nv_tileas.AdvanceIter) -> None:
         """A group goes past the stages of a tile that is not its own."""

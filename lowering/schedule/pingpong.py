@@ -1,4 +1,5 @@
-"""Two groups of consumers on successive tiles of a persistent loop (ping-pong): one's epilogue under the other's products.
+"""Two groups of consumers on successive tiles of a persistent loop (ping-pong): one's epilogue under the other's
+products.
 
     group 0    tiles 0, 2, 4, ... of this CTA: waits for its turn, main loop, passes it on; epilogue
     group 1    tiles 1, 3, 5, ... in the same way
@@ -15,14 +16,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import NoReturn
 
-from ir.core import PURE, WRITE, Block, Builder, Op, Region, UnsupportedError, Value
+from ir.core import WRITE, Block, Builder, Op, Region, UnsupportedError, Value
 from ir.dialects import arith, nv_tileas, scf
 from ir.types import I1, I32
 from lowering.schedule.agents import AgentRing, Agents
 from lowering.schedule.boundary import Boundary, Way, computes, is_strong, loads_scalar
 from lowering.schedule.pipes import unknown
 from lowering.schedule.scratch import scratch_of
-from lowering.schedule.states import LOOPS, Site
+from lowering.schedule.states import Site
 from lowering.schedule.units import GROUP
 from lowering.targets import Target
 

@@ -122,8 +122,8 @@ class Ranked:
 
 @dataclass(frozen=True)
 class TileTime:
-    """How warpgroups share the tiles of a persistent loop: predicted cycles of a tile in its main loop, of all else, and
-    of one of many tiles, `limit`ed by a unit; or why they cannot.
+    """How warpgroups share the tiles of a persistent loop: cycles of a tile in its main loop, of all else, and of one
+    of many tiles, which a unit may `limit`; or why they cannot.
     """
 
     way: str
@@ -135,11 +135,18 @@ class TileTime:
     reason: str = ""
     taken: bool = False
 
+    @property
+    def hidden(self) -> float:
+        """Cycles of a tile that pass while those of others do."""
+        return 0.0 if self.reason else self.main + self.rest - self.total
+
     def __str__(self) -> str:
         if self.reason:
             return f"{self.way}: not possible, {self.reason}"
         limit = f", as {self.limit} allows" * bool(self.limit) + ", taken" * self.taken
-        return f"{self.way}, {self.shape}: main loop {self.main:,.0f}, the rest {self.rest:,.0f}: {self.total:,.0f}{limit}"
+        return (
+            f"{self.way}, {self.shape}: main loop {self.main:,.0f}, the rest {self.rest:,.0f}: {self.total:,.0f}{limit}"
+        )
 
 
 @dataclass(frozen=True)

@@ -7,14 +7,15 @@ from __future__ import annotations
 from functools import cache
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
 
 import lowering.schedule.pingpong as pingpong
 import tilesat
-from ir.core import Block, TileError, UnsupportedError, Value
-from ir.dialects import arith, nv_tileas
+from ir.core import Block, Builder, TileError, UnsupportedError, Value
+from ir.dialects import arith, nv_tileas, scf
 from ir.types import I32
 from lowering.modulo import tiles
 from tests.lowering.protocol import caught, changed
@@ -47,6 +48,8 @@ CASES: dict[str, dict[str, Any]] = {
     "f8": {"element": "f8E4M3FN"},
     "staged": STAGED,
     "staged-steps-by-tile": {"tiles": 7, "varying": True, **STAGED},
+    "added": {"added": True},
+    "added-tails": {"added": True, "tile": (128, 128, 64), "tail": (3, 6, 9), "steps": 3},
     "ordered-stores": {"over": 1},
     "ordered-staged": {"over": 1, "steps": 1, **STAGED},
     "64x256": {"tile": (64, 256, 32), "steps": 3, "out": "f16"},
@@ -105,7 +108,9 @@ def test_made_persistent(order: str) -> None:
 
 BROKEN = {
     "a main loop that waits for no turn": ("staged", (r"bar\.sync %r\d+, 256;", ""), 1),
-    "a turn at the main loop that is not passed on": ("staged", (r"bar\.arrive (%r\d+), 256;(?=\n\s*wgmma\.wait)", ""), 0),
+    "a turn at the main loop that is not passed on": (
+        "staged", (r"bar\.arrive (%r\d+), 256;(?=\n\s*wgmma\.wait)", ""), 0,
+    ),
     "a first turn that nobody passes on": ("staged", (r"@%p\d+ bar\.arrive %r\d+, 256;", ""), 0),
     "a turn for half of the threads": ("staged", (r"bar\.sync (%r\d+), 256;", r"bar.sync \1, 128;"), 1),
     "an epilogue that waits for no turn": (
@@ -137,18 +142,18 @@ def test_each_step_of_the_protocol_is_needed(what: str) -> None:
     caught(right, ("together", *ORDERS))
 
 
-@pytest.mark.parametrize("more", [1, -1, "stages"])
+@pytest.mark.parametrize("more", [1, -1, "a round"])
 def test_others_stages_are_gone_past_to_the_last(more: int | str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A stage too few, one too many, and the right stage of the wrong round."""
     own = pingpong.steps
-
-    def steps(loop: Any, b: Any) -> Value:
-        count = made.get("stages", 6) if more == "stages" else more
-        return b.value(arith.AddI, own(loop, b), b.value(arith.Constant, types=[I32], value=int(count)))
-
     program, kernel = compiled("odd")
-    rings = all_of(kernel.compiled.modules["nv_tileas"], nv_tileas.CreatePipeline)
-    made = {"stages": rings[0].results[0].type.stages}
+    ring = all_of(kernel.compiled.modules["nv_tileas"], nv_tileas.CreatePipeline)[0].results[0].type
+    assert isinstance(ring, nv_tileas.PipelineType)
+    wrong = ring.stages if isinstance(more, str) else more
+
+    def steps(loop: scf.For, b: Builder) -> Value:
+        return b.value(arith.AddI, own(loop, b), b.value(arith.Constant, types=[I32], value=wrong))
+
     monkeypatch.setattr(pingpong, "steps", steps)
     broken = tilesat.compile(program.source(), TARGET, consumers="ping-pong")
     wanted = interpret(kernel, program)[3]
@@ -203,7 +208,7 @@ def test_turns_without_an_end_are_refused(change: Any, where: str, monkeypatch: 
         (AGENTS["agents-stored-each-round"], "carries values"),
         (AGENTS["agents-endless-queue"], "counted loop"),
         (AGENTS["agents-two-loops"], "several loops"),
-        (products_in_tiles("added", added=True), "for the loop over tiles itself"),
+        (products_in_tiles("wide", tile=(128, 256, 64)), "no registers for the sums"),
     ],
 )
 def test_refused(program: Program, why: str) -> None:
@@ -220,7 +225,7 @@ def gemm(**options: Any) -> Kernel:
 
 
 def test_the_choice_is_by_predicted_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A persistent GEMM whose epilogue is hidden; not where a group alone takes as long, nor where it is not allowed."""
+    """A persistent GEMM whose epilogue is hidden; not where turns take too long, nor where it is not asked for."""
     made = gemm(persistent="static")
     said = made.compiled.explain()
     assert "cooperative, 8 warps: main loop 16,384" in said
@@ -240,7 +245,7 @@ def test_time_of_a_tile(monkeypatch: pytest.MonkeyPatch) -> None:
         (tiles.Parts(1000, 1500, 900, "tensor"), False, 1250),
         (tiles.Parts(1000, 1500, 900, "tensor"), True, 1500),
     ):
-        monkeypatch.setattr(tiles, "parts", lambda _, found=found: found)
+        monkeypatch.setattr(tiles, "parts", Mock(return_value=found))
         assert tiles.in_turn(gemm_selection(), 2, turns).total == total
         assert tiles.cooperative(gemm_selection()).total == found.main + found.rest
 

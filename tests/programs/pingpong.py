@@ -27,9 +27,14 @@ def products_in_tiles(
     rows, columns, deep = max(tiles, 1) * m - tail[0], n - tail[1], max(steps, 1) * k - tail[2]
 
     def source() -> str:
-        w = Writer("products", a=f"ptr<{element}>", b=f"ptr<{element}>", c="ptr<f32>", d=f"ptr<{out}>", t="i32", s="i32")
+        w = Writer(
+            "products", a=f"ptr<{element}>", b=f"ptr<{element}>", c="ptr<f32>", d=f"ptr<{out}>", t="i32", s="i32"
+        )
         w.promise(a=16, b=16, c=16, d=16)
-        a, b = w.view(w.a, [rows, deep], [pitch(deep), 1], [m, k]), w.view(w.b, [columns, deep], [pitch(deep), 1], [n, k])
+        a, b = (
+            w.view(w.a, [rows, deep], [pitch(deep), 1], [m, k]),
+            w.view(w.b, [columns, deep], [pitch(deep), 1], [n, k]),
+        )
         c, d = (w.view(base, [rows, columns], [pitch(columns), 1], [m, n]) for base in (w.c, w.d))
         with w.loop(w.ids[0], w.t, w.grid[0], carried=[w.token] if over else []) as outer:
             number = outer.counter
@@ -54,7 +59,9 @@ def products_in_tiles(
         found = d.astype(np.float64)
         wide_a, wide_b = (x.astype(np.float64) for x in (a, b))
         for number in range(tiles):
-            own, at = (slice(each * m, min(rows, (each + 1) * m)) for each in (number, number % over if over else number))
+            own, at = (
+                slice(each * m, min(rows, (each + 1) * m)) for each in (number, number % over if over else number)
+            )
             taken = range(0, number % steps if varying else steps, stride)
             ks = [x for step in taken for x in range(step * k, min(deep, (step + 1) * k))]
             found[at, :columns] = wide_a[own][:, ks] @ wide_b[:, ks].T + (c[own, :columns] if added else 0.0)
@@ -66,5 +73,3 @@ def products_in_tiles(
 def pitch(size: int) -> int:
     """Elements from row to row: of 16 bytes each, as tensor copies want them."""
     return -(-size // 16) * 16
-
-
