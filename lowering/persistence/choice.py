@@ -61,9 +61,8 @@ def priced(made: Compiled, entry: ct.Entry) -> Program:
     saves = min((each.total, each.saves) for each in found.clusters)[1] if found.clusters else 0.0
     rings = any(isinstance(op, ct.For) for op in entry.walk())
     ahead = any(isinstance(op, nv_tileas.AgentSwitch) for op in made.modules["nv_tileas"].walk()) or not rings
-    return Program(
-        (made.cost - saves) / tiles - waits - hidden(made), waits, prod(func.cluster), resident(func).count, ahead
-    )
+    busy = (made.cost - saves) / tiles - waits
+    return Program(busy, waits, prod(func.cluster), resident(func).count, ahead, hidden(made))
 
 
 def hidden(made: Compiled) -> float:
