@@ -11,6 +11,7 @@ from ir.dialects import cuda_tile as ct
 from ir.dialects import nv_tileas
 from ir.types import TokenType
 from lowering.atoms.names import OUTER_COPIES
+from lowering.modulo.ahead import registers_of, room_of
 from lowering.modulo.tiles import PING_PONG, cooperative, in_turn
 from lowering.passes.registry import Step
 from lowering.passes.source import warp_counts
@@ -74,7 +75,8 @@ def quicker(best: Trial, attempt: Callable[[Sequence[Step]], Trial], clearly: fl
         best.found.consumers = (replace(now, taken=True), TileTime(PING_PONG, reason=error.message))
         return best
     then = of_groups(other)
-    wins = then.total < clearly * now.total and other.spills <= best.spills
+    fits = other.spills <= best.spills and held(other.made) <= room_of(other.found)
+    wins = fits and then.total < clearly * now.total
     taken = other if wins else best
     taken.found.consumers = (replace(now, taken=not wins), replace(then, taken=wins))
     return taken
@@ -84,3 +86,12 @@ def of_groups(made: Trial) -> TileTime:
     """The time of a program whose warpgroups take tiles in turn, and epilogues too, if they do."""
     epilogues = any(isinstance(op, nv_tileas.TakeTurn) and op.of == EPILOGUE for op in made.made.walk())
     return in_turn(made.found, GROUPS, epilogues)
+
+
+def held(func: nv_tileas.Func) -> int:
+    """Registers of a thread for sums and for the tiles that are read beside them in an order which keeps reading and
+    storing apart; all others are read piece by piece.
+    """
+    sums = (registers_of(op.result) for op in func.walk() if isinstance(op, nv_tileas.Dot))
+    read = (registers_of(op.result) for op in func.walk() if isinstance(op, nv_tileas.TiledLoad) and op.ordered)
+    return max(sums, default=0) + sum(read)

@@ -18,6 +18,7 @@ from ir.core import Block, Builder, TileError, UnsupportedError, Value
 from ir.dialects import arith, nv_tileas, scf
 from ir.types import I32
 from lowering.modulo import tiles
+from runtime.ptxas import assemble
 from tests.lowering.protocol import caught, changed
 from tests.lowering.test_live import all_of
 from tests.lowering.test_live import changed as changed_program
@@ -51,6 +52,8 @@ CASES: dict[str, dict[str, Any]] = {
     "added": {"added": True},
     "added-tails": {"added": True, "tile": (128, 128, 64), "tail": (3, 6, 9), "steps": 3},
     "ordered-stores": {"over": 1},
+    "ordered-sums": {"over": 1, "added": True},
+    "ordered-sums-staged": {"over": 2, "added": True, **STAGED},
     "ordered-staged": {"over": 1, "steps": 1, **STAGED},
     "64x256": {"tile": (64, 256, 32), "steps": 3, "out": "f16"},
     "128x128": {"tile": (128, 128, 64), "steps": 3, "out": "f16"},
@@ -235,6 +238,16 @@ def test_the_choice_is_by_predicted_time(monkeypatch: pytest.MonkeyPatch) -> Non
     assert "bar.arrive" not in gemm().ptx
     monkeypatch.setattr(tiles, "TURN", 10000)
     assert [each.taken for each in gemm(persistent="static").compiled.selection.consumers] == [True, False]
+
+
+def test_what_spills_is_not_chosen() -> None:
+    """128 registers of sums, and as many of what is read before any is stored: a warpgroup has 240."""
+    sizes = (128, 128, 64)
+    for kind, taken in (("f32", False), ("f16", True)):
+        program = products_in_tiles("sums", tile=sizes, over=1, added=True, out=kind)
+        kernel = tilesat.compile(program.source(), TARGET)
+        assert ("bar.arrive" in kernel.ptx) == taken
+        assert assemble(kernel.ptx, TARGET).spill_stores == 0
 
 
 def test_time_of_a_tile(monkeypatch: pytest.MonkeyPatch) -> None:

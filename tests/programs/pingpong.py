@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from tests.programs.program import Program, random
+from tests.programs.program import DTYPES, Program, random
 from tilesat.fuzz.writer import Tile, Writer
 
 Sizes = tuple[int, int, int]
@@ -21,7 +21,8 @@ def products_in_tiles(
     """D = A B^T, `tiles` rows of tiles by `blocks` CTAs, each of which takes every so manieth; `steps` along K, 0 to
     steps - 1 of them by the number of the tile where they are `varying`, every `stride`th. Arrays end `tail` elements
     inside their last tiles. `added`: D = C + A B^T. `over`: a token orders the stores, of which only the last so many
-    rows of tiles are left. The numbers of tiles and steps are known when the kernel runs.
+    rows of tiles are left; `added` are then what was stored there before. The numbers of tiles and steps are known when
+    the kernel runs.
     """
     m, n, k = tile
     rows, columns, deep = max(tiles, 1) * m - tail[0], n - tail[1], max(steps, 1) * k - tail[2]
@@ -42,12 +43,17 @@ def products_in_tiles(
             with w.loop(0, upper, stride, carried=[w.const(0.0, "f32", m, n)]) as loop:
                 x, y = w.load(a, number, loop.counter), w.load(b, 0, loop.counter)
                 loop.values = [w.dot(x, y.T, loop.values[0])]
-            total = loop.values[0] + w.load(c, number, 0) if added else loop.values[0]
-            total = total.to(out) if out != "f32" else total
-            if over:
-                outer.values = [w.store(total, d, number.rem(over), 0, token=outer.values[0])]
-            else:
-                w.store(total, d, number, 0)
+            total, at, token = (
+                loop.values[0],
+                number.rem(over) if over else number,
+                outer.values[0] if over else w.token,
+            )
+            if added:
+                read, after = w.load_token(d if over else c, at, 0, token=token)
+                total = total + (read.to("f32") if over and out != "f32" else read)
+                token = after if over else token
+            stored = w.store(total.to(out) if out != "f32" else total, d, at, 0, token=token)
+            outer.values = [stored] if over else []
         return w.text()
 
     def arguments() -> list[Any]:
@@ -64,7 +70,8 @@ def products_in_tiles(
             )
             taken = range(0, number % steps if varying else steps, stride)
             ks = [x for step in taken for x in range(step * k, min(deep, (step + 1) * k))]
-            found[at, :columns] = wide_a[own][:, ks] @ wide_b[:, ks].T + (c[own, :columns] if added else 0.0)
+            before = (found[at, :columns] if over else c[own, :columns]) if added else 0.0
+            found[at, :columns] = (wide_a[own][:, ks] @ wide_b[:, ks].T + before).astype(DTYPES[out])
         return {3: found}
 
     return Program(name, source, arguments, (blocks,), expected, TOLERANCE[out])
