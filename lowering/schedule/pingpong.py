@@ -71,7 +71,7 @@ def tile_loop(consumer: Block, agents: Agents) -> scf.For:
     if len(found) != 1 or not isinstance(found[0], scf.For):
         refuse(found[0] if found else consumer.ops[-1], "only a counted loop, the kernel's one loop, goes over tiles")
     if any(run.loop is found[0] for ring in agents.rings.values() for run in ring.runs):
-        refuse(found[0], "the producer brings tiles for the loop over tiles itself")
+        refuse(found[0], "the outermost loop itself reads the tiles that the producer brings")
     if found[0].init:
         refuse(found[0], "the loop carries values from tile to tile")
     return found[0]

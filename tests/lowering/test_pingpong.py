@@ -25,6 +25,7 @@ from tests.lowering.test_live import changed as changed_program
 from tests.programs.agents import AGENTS
 from tests.programs.pingpong import products_in_tiles
 from tests.programs.program import Program, check, interpret, simulate
+from tests.programs.rings import causal_attention
 from tilesat.execution import largest_error
 from tilesat.kernel import Kernel
 
@@ -67,6 +68,7 @@ def compiled(name: str) -> tuple[Program, Kernel]:
     return program, check(program, TARGET, consumers="ping-pong")
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", CASES)
 def test_products(name: str) -> None:
     program, kernel = compiled(name)
@@ -82,6 +84,16 @@ def test_products(name: str) -> None:
 def test_skewed_orders(name: str, order: str) -> None:
     program, kernel = compiled(name)
     found, wanted = simulate(kernel, program, schedule=order)[3], interpret(kernel, program)[3]
+    assert largest_error(found, wanted) <= program.tolerance
+
+
+@pytest.mark.parametrize("target", ["sm_100a", "sm_120a"])
+def test_products_of_warps(target: str) -> None:
+    """Where it is asked for, with mma.sync too: the fragments of a stage are read by all threads of a group."""
+    program = products_in_tiles("warps", over=1, added=True, **STAGED)
+    kernel = check(program, target, consumers="ping-pong")
+    assert "mma.sync" in kernel.ptx
+    found, wanted = simulate(kernel, program, schedule="skewed:0")[3], interpret(kernel, program)[3]
     assert largest_error(found, wanted) <= program.tolerance
 
 
@@ -211,6 +223,7 @@ def test_turns_without_an_end_are_refused(change: Any, where: str, monkeypatch: 
         (AGENTS["agents-stored-each-round"], "carries values"),
         (AGENTS["agents-endless-queue"], "counted loop"),
         (AGENTS["agents-two-loops"], "several loops"),
+        (causal_attention(64, 64, 64, 2), "outermost loop itself|carries values|one loop"),
         (products_in_tiles("wide", tile=(128, 256, 64)), "no registers for the sums"),
     ],
 )
