@@ -38,7 +38,7 @@ def choice(best: Trial, target: Target) -> bool:
 
 
 def in_tiles(entry: ct.Entry) -> bool:
-    """Is there a product in a loop that stands in a loop over tiles, which carries no values?"""
+    """Is there a product in a loop within a loop over tiles, which carries no values?"""
     return any(
         isinstance(inner, ct.For) and any(isinstance(op, PRODUCTS) for op in inner.walk())
         for tiles in entry.body.block.ops if isinstance(tiles, ct.For)

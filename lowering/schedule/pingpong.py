@@ -54,7 +54,7 @@ def part(consumer: Block, agents: Agents, warps: int, target: Target) -> None:
     front = steps_from(main, body.ops[:place])
     for op in (*(each for each in consumer.ops if each is not tiles), *body.ops[:place]):
         if loud(op, target):
-            refuse(op, f"'{op.name}' stands before the main loop or outside of the tiles, where both would run it")
+            refuse(op, f"'{op.name}' comes before the main loop or is outside of the tiles, where both would run it")
     Split(tiles, main, agents, front, target).build()
     agents.groups = GROUPS
 

@@ -24,7 +24,7 @@ from tests.lowering.test_live import all_of
 from tests.lowering.test_live import changed as changed_program
 from tests.programs.agents import AGENTS
 from tests.programs.pingpong import products_in_tiles
-from tests.programs.program import Program, check, interpret, simulate
+from tests.programs.program import Program, check, interpret, read_back, simulate
 from tests.programs.rings import causal_attention
 from tilesat.execution import largest_error
 from tilesat.kernel import Kernel
@@ -45,6 +45,7 @@ CASES: dict[str, dict[str, Any]] = {
     "fewer-tiles-than-ctas": {"tiles": 3, "blocks": 5},
     "steps-by-tile": {"tiles": 7, "varying": True},
     "strided": {"steps": 7, "stride": 3},
+    "counted-in-64-bits": {"tiles": 6, "steps": 5, "stride": 2, "varying": True, "counter": "i64"},
     "tails": {"tail": (10, 6, 20)},
     "bf16": {"element": "bf16", "out": "bf16", "tail": (3, 8, 0), "tile": (64, 128, 32)},
     "f8": {"element": "f8E4M3FN"},
@@ -102,6 +103,11 @@ def test_no_tile() -> None:
     program = products_in_tiles("none", tiles=0)
     kernel = tilesat.compile(program.source(), TARGET, consumers="ping-pong")
     assert np.array_equal(simulate(kernel, program)[3], program.arguments()[3])
+
+
+def test_levels_read_back() -> None:
+    """As the same text, turns and groups with it."""
+    read_back(compiled("staged")[1])
 
 
 @pytest.mark.parametrize("order", ["together", "skewed:1"])

@@ -16,13 +16,13 @@ TOLERANCE = {"f32": 2e-3, "f16": 2e-2, "bf16": 2e-1}
 def products_in_tiles(
     name: str, tile: Sizes = (64, 64, 32), tiles: int = 5, steps: int = 4, blocks: int = 1, element: str = "f16",
     out: str = "f32", tail: Sizes = (0, 0, 0), varying: bool = False, stride: int = 1, added: bool = False,
-    over: int = 0,
+    over: int = 0, counter: str = "i32",
 ) -> Program:  # fmt: skip
     """D = A B^T, `tiles` rows of tiles by `blocks` CTAs, each of which takes every so manieth; `steps` along K, 0 to
     steps - 1 of them by the number of the tile where they are `varying`, every `stride`th. Arrays end `tail` elements
     inside their last tiles. `added`: D = C + A B^T. `over`: a token orders the stores, of which only the last so many
     rows of tiles are left; `added` are then what was stored there before. The numbers of tiles and steps are known when
-    the kernel runs.
+    the kernel runs; steps are counted as `counter`s.
     """
     m, n, k = tile
     rows, columns, deep = max(tiles, 1) * m - tail[0], n - tail[1], max(steps, 1) * k - tail[2]
@@ -40,8 +40,10 @@ def products_in_tiles(
         with w.loop(w.ids[0], w.t, w.grid[0], carried=[w.token] if over else []) as outer:
             number = outer.counter
             upper: Tile = number.rem(steps) if varying else w.s
-            with w.loop(0, upper, stride, carried=[w.const(0.0, "f32", m, n)]) as loop:
-                x, y = w.load(a, number, loop.counter), w.load(b, 0, loop.counter)
+            bounds = (w.const(0, counter), upper.to(counter) if counter != "i32" else upper, w.const(stride, counter))
+            with w.loop(*bounds, carried=[w.const(0.0, "f32", m, n)]) as loop:
+                step = loop.counter.to("i32") if counter != "i32" else loop.counter
+                x, y = w.load(a, number, step), w.load(b, 0, step)
                 loop.values = [w.dot(x, y.T, loop.values[0])]
             total, at, token = (
                 loop.values[0],
