@@ -58,7 +58,8 @@ def explain(compiled: Compiled) -> str:
     cut = ["large tiles are cut into slices of rows or columns: what follows names their values once a slice"]
     sections = (
         report.saturation(), cut if compiled.slices else (), report.extraction(), report.tile_blocks(),
-        report.clusters(), (*report.shape(), *ctas(compiled)), report.values(), report.stores(), report.legend(),
+        report.clusters(), report.consumers(), (*report.shape(), *ctas(compiled)), report.values(), report.stores(),
+        report.legend(),
         agents(cast(Func, compiled.modules["nv_tileas"])), schedules(compiled.selection), masks(compiled.selection),
     )  # fmt: skip
     return "\n\n".join(text for text in map("\n".join, sections) if text)
@@ -123,6 +124,12 @@ class Explanation:
             yield "clusters, by the cycles of a CTA times CTAs of a tile block, or rounds over the device"
             least = min(self.selection.clusters, key=lambda each: each.total)
             yield from (f"    {each}" + ", taken" * (each is least) for each in self.selection.clusters)
+
+    def consumers(self) -> Iterator[str]:
+        """How warpgroups share the tiles of a persistent loop, by the time of each way, where that was a choice."""
+        if self.selection.consumers:
+            yield "warpgroups on tiles of the persistent loop, by predicted cycles of a tile"
+            yield from (f"    {each}" for each in self.selection.consumers)
 
     def saturation(self) -> Iterator[str]:
         """The report of saturation and the sizes it ended with."""

@@ -344,6 +344,9 @@ def _add_pipeline_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--persistent", default="off", metavar="static|atomic|dynamic|auto",
                         help="as many CTAs as fit the device go through all tile blocks of the grid; auto: if that "
                              "costs less")  # fmt: skip
+    parser.add_argument("--consumers", default="auto", metavar="cooperative|ping-pong|auto",
+                        help="warpgroups on one tile of a persistent loop, or in turn on successive ones; auto: as "
+                             "takes less time (default)")  # fmt: skip
     parser.add_argument("--ocg-knobs", action="store_true",
                         help="pragmas for the scheduler of ptxas, of which 13.5 knows none")  # fmt: skip
     parser.add_argument("--num-ctas", type=_ctas, default=0, metavar="N",

@@ -41,6 +41,7 @@ def compile(
     persistent: str = "off",
     num_ctas: int | str = 0,
     tile_blocks: int = 0,
+    consumers: str = "auto",
     verify_each: bool = False,
     cache: bool = False,
 ) -> Kernel:
@@ -60,7 +61,8 @@ def compile(
     as fit the device at once go through all tile blocks of the grid (`lowering.persistence`). `num_ctas`: CTAs of a
     cluster that divide the work of a tile block, whatever its hints say (`lowering.clusters`); 0: as they say; "auto":
     those that cost least (`lowering.clusters.price`), in a launch of `tile_blocks`, 0: of more than fill the device.
-    `verify_each`: what each pass makes is verified.
+    `consumers`: whether warpgroups compute on one tile of a persistent loop (cooperative) or in turn on successive ones
+    (ping-pong), auto: as takes less time. `verify_each`: what each pass makes is verified.
     `cache`: take the kernel out of the cache on disk, or put it there (`tilesat.cache`).
     Raises TileError, with the place in the source, for anything that cannot be compiled; warns of optimization hints
     that have no effect (`Kernel.ignored_hints`) and of products that forbidden atoms keep off the tensor cores.
@@ -73,6 +75,7 @@ def compile(
         "extractor": extractor, "extract_budget": extract_budget, "saturate_budget": saturate_budget,
         "lineinfo": lineinfo, "provenance": provenance, "persistent": persistent, "num_ctas": num_ctas,
         "tile_blocks": tile_blocks, "verify_each": verify_each, "unchecked": unchecked,
+        "consumers": consumers,
     }  # fmt: skip
     seconds: dict[str, float] = {}
     calling: Calling | None = None
@@ -163,6 +166,7 @@ def compile_for(
     persistent: str = "off",
     num_ctas: int | str = 0,
     tile_blocks: int = 0,
+    consumers: str = "auto",
     verify_each: bool = False,
 ) -> list[Kernel]:
     """`compile` for several targets, of which each extracts its program from one saturated e-graph."""
@@ -173,7 +177,7 @@ def compile_for(
     tiers = given.targets(targets)
     options = given.options(
         rules, without, forbid, extractor, extract_budget, saturate_budget, lineinfo, fast, provenance, persistent,
-        num_ctas, verify_each, unchecked, tile_blocks,
+        num_ctas, verify_each, unchecked, tile_blocks, consumers,
     )  # fmt: skip
     found = find_entry(read(given.source(source), seconds), entry)
     kernels = compile_module(*found, tiers, options, seconds)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 from extract import Extractor
 from extract.methods import METHODS, TOP
 from ir.core import TileError
-from lowering.passes.table import PERSISTENT
+from lowering.passes.table import CONSUMERS, PERSISTENT
 from lowering.pipeline import AUTO, CHOSEN, Options
 from tilesat.shown import shown
 
@@ -71,7 +71,7 @@ def targets(given: object) -> tuple[str, ...]:
 def options(
     rules: Any, without: Any, forbid: Any, extractor: Any, extract_budget: Any = None, saturate_budget: Any = None,
     lineinfo: Any = False, fast: Any = (), provenance: Any = False, persistent: Any = "off", num_ctas: Any = 0,
-    verify_each: Any = False, unchecked: Any = False, tile_blocks: Any = 0,
+    verify_each: Any = False, unchecked: Any = False, tile_blocks: Any = 0, consumers: Any = AUTO,
 ) -> Options:  # fmt: skip
     """The options of `tilesat.compile`; rules of the user's are tried on samples unless `unchecked`, with a warning for
     each that cannot be. Raises TileError for what is not of their kind, and for a rule with a counterexample.
@@ -81,6 +81,8 @@ def options(
         raise TileError(f"extractor: expected one of {known}, got {shown(extractor)}")
     if persistent not in (*PERSISTENT, AUTO):
         raise TileError(f"persistent: expected one of {', '.join((*PERSISTENT, AUTO))}, got {shown(persistent)}")
+    if consumers not in (*CONSUMERS, AUTO):
+        raise TileError(f"consumers: expected one of {', '.join((*CONSUMERS, AUTO))}, got {shown(consumers)}")
     if num_ctas != AUTO and (type(num_ctas) is not int or num_ctas < 0):
         raise TileError(f"num_ctas: expected a number of CTAs, or 0, or {AUTO!r}, got {shown(num_ctas)}")
     if type(tile_blocks) is not int or tile_blocks < 0:
@@ -97,7 +99,7 @@ def options(
         cast("str | Extractor", extractor), positive("extract_budget", extract_budget),
         positive("saturate_budget", saturate_budget), lineinfo=bool(lineinfo), fast=permissions(fast),
         provenance=bool(provenance), persistent=persistent, ctas=CHOSEN if num_ctas == AUTO else num_ctas,
-        tile_blocks=tile_blocks, verify_each=bool(verify_each),
+        tile_blocks=tile_blocks, verify_each=bool(verify_each), consumers=consumers,
     )  # fmt: skip
 
 

@@ -80,6 +80,7 @@ from ir.dialects.nv_tileas_pipeline import (
     GROUPS,
     MBARRIERS,
     REGIONS,
+    AdvanceIter,
     ConsumeOne,
     ConsumerRead,
     ConsumerRelease,
@@ -107,6 +108,7 @@ from ir.dialects.nv_tileas_tensor import (
     TensorWait,
 )
 from ir.dialects.nv_tileas_tokens import verify_pipelines
+from ir.dialects.nv_tileas_turns import BeginTurns, IsMine, PassTurn, TakeTurn
 from ir.dialects.nv_tileas_types import (
     CONSUMER_TOKEN,
     PRODUCER_TOKEN,
@@ -325,20 +327,6 @@ class DotWait(Op):
     effect = WRITE
 
 
-@op("nv_tileas.async.take_turn")
-class TakeTurn(Op):
-    """A warpgroup of an agent waits until the one before has passed its turn on; 0 comes after the last."""
-
-    effect = WRITE
-
-
-@op("nv_tileas.async.begin_turns")
-class BeginTurns(Op):
-    """The last warpgroup of an agent passes a turn on, so that the first may begin."""
-
-    effect = WRITE
-
-
 @op("nv_tileas.barrier")
 class Barrier(Op):
     """All threads of the CTA; orders shared and global memory among them. `publishes`: only what was written before is
@@ -488,6 +476,7 @@ __all__ = [
     "SCALAR_BYTES",
     "SLOT_BYTES",
     "AddPtr",
+    "AdvanceIter",
     "AgentSwitch",
     "AllocTensor",
     "AllocTensorMemory",
@@ -502,6 +491,7 @@ __all__ = [
     "BarrierArriveCopies",
     "BarrierExpectTx",
     "BarrierWait",
+    "BeginTurns",
     "BufferType",
     "BufferView",
     "CancelNextProgramId",
@@ -524,12 +514,14 @@ __all__ = [
     "Hold",
     "IncIter",
     "IndexSpaceShape",
+    "IsMine",
     "IteratorType",
     "LaunchDependents",
     "MakeMemref",
     "Meet",
     "PartialSum",
     "Partition",
+    "PassTurn",
     "PipelineType",
     "PipelineYield",
     "ProduceOne",
@@ -541,6 +533,7 @@ __all__ = [
     "Send",
     "StagedStore",
     "StoreWait",
+    "TakeTurn",
     "TensorCommit",
     "TensorDot",
     "TensorLoad",

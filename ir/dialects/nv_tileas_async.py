@@ -143,13 +143,15 @@ class AgentSwitch(Op):
     """Agents run side by side, a region each; agent i runs on `num_warps[i]` warps from number `warp_id[i]` on.
 
     `agent_strides[i]` warps lie between its first warp and the next agent's; together they make up the CTA, those that
-    no agent has are idle. `roles[i]` is one of ROLES. Source of names: the seeds' OptimizeExecutionUnitMapping.
+    no agent has are idle. `roles[i]` is one of ROLES. `groups[i]` groups of its warps, of one size, each run its code
+    by themselves; one where nothing is said. Source of names: the seeds' OptimizeExecutionUnitMapping.
     """
 
     num_warps: Attr[tuple[int, ...]] = Attr(tuple)
     warp_id: Attr[tuple[int, ...]] = Attr(tuple)
     agent_strides: Attr[tuple[int, ...]] = Attr(tuple)
     roles: Attr[tuple[str, ...]] = Attr(tuple)
+    groups: Attr[tuple[int, ...]] = Attr(tuple, ())
     agents = VariadicRegion()
     effect = CONTROL
 
@@ -159,10 +161,17 @@ class AgentSwitch(Op):
         self.expect(all(len(each) == len(self.regions) for each in lists), "must say warps and role of each region")
         for role in self.roles:
             self.expect(role in ROLES, "role must be one of {}, is {}", list(ROLES), role)
+        self.expect(len(self.groups) in (0, len(self.regions)), "must say the groups of each region, or of none")
+        for groups, count in zip(self.groups, self.num_warps, strict=False):
+            self.expect(groups > 0 and count % groups == 0, "{} groups cannot share {} warps", groups, count)
         end = 0
         for first, count, stride in sorted(zip(self.warp_id, self.num_warps, self.agent_strides, strict=True)):
             self.expect(first == end and 0 < count <= stride, "agents must have warps of their own, side by side")
             end += stride
+
+    def groups_of(self, agent: int) -> int:
+        """Groups of an agent's warps that each run its code."""
+        return self.groups[agent] if self.groups else 1
 
 
 @op("nv_tileas.async.create_channel")

@@ -2,7 +2,7 @@
 
     produce_one     the tiles of one iteration: acquire a stage, write it, commit it
     consume_one     what reads them: wait for the stage, read it, release it
-    iterators       say which stage, and go on by one with inc_iter; loops carry them
+    iterators       say which stage, and go on by one with inc_iter, by more with advance_iter; loops carry them
 Acquiring and waiting give tokens, which are used once each: a stage is written between its acquire and its commit, read
 between its wait and its release (`ir.dialects.nv_tileas_tokens` checks). Part of the dialect of `nv_tileas`, which
 hands these names on; `tileas-lower-pipelines` makes stages, parities, waits and arrivals of them.
@@ -17,6 +17,7 @@ from ir.dialects.nv_tileas_types import (
     IteratorType,
     PipelineType,
     is_consumer_token,
+    is_integer,
     is_iterator,
     is_pipeline,
     is_producer_token,
@@ -77,6 +78,18 @@ class IncIter(Op):
     """The stage behind this one."""
 
     iterator = Operand(is_iterator)
+    result = Result(like="iterator")
+
+    effect = WRITE
+
+
+@op("nv_tileas.async.pipeline.advance_iter")
+class AdvanceIter(Op):
+    """The stage `steps` behind this one of a ring, an unsigned number: others read those between."""
+
+    pipeline = Operand(is_pipeline)
+    iterator = Operand(is_iterator)
+    steps = Operand(is_integer)
     result = Result(like="iterator")
 
     effect = WRITE

@@ -20,6 +20,7 @@ from ir.dialects.nv_tileas_memory import AsyncGatherCopy, AsyncTiledCopy, Buffer
 from ir.dialects.nv_tileas_pipeline import (
     GROUPS,
     REGIONS,
+    AdvanceIter,
     ConsumeOne,
     ConsumerRead,
     ConsumerRelease,
@@ -155,6 +156,11 @@ class _Checker:
                 self.ring[op.result] = op.ring
                 self.make(op.result, op.result, state)
             elif isinstance(op, IncIter):
+                op.expect(self.known(op, op.iterator, state) == TAKEN, "goes past a stage that nothing has used")
+                self.advance(op, state)
+            elif isinstance(op, AdvanceIter):
+                op.expect(self.known(op, op.iterator, state) == FRESH, "goes past stages from one that has been used")
+                op.expect(self.ring[self.origin[op.iterator]] is op.pipeline, "the iterator is one of another ring")
                 self.advance(op, state)
             else:
                 if isinstance(op, TAKING):
@@ -186,9 +192,8 @@ class _Checker:
         op.expect(not isinstance(iterator.op, IncIter), "the iterator goes on twice in one iteration")
         state[iterator] = TAKEN
 
-    def advance(self, op: IncIter, state: dict[Value, int]) -> None:
-        """The next stage."""
-        op.expect(self.known(op, op.iterator, state) == TAKEN, "goes past a stage that nothing has used")
+    def advance(self, op: IncIter | AdvanceIter, state: dict[Value, int]) -> None:
+        """A later stage."""
         state[op.iterator] = MOVED
         self.make(op.result, self.origin[op.iterator], state)
 

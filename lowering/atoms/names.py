@@ -34,12 +34,15 @@ LANES = "loop.lanes"
 ONLINE = "loop.online"
 """Sums of exponentials in the pass that finds their maximum (lowering/skeletons.py)."""
 
+OUTER_COPIES = "copy.outer"
+"""Tiles copied to shared memory outside of innermost loops."""
+
 BELOW: Mapping[str, str] = {
     "tileas-peel-masks": PEELING, "convert-tileas-to-nvgpu": PREFETCH, "convert-nvgpu-to-nvvm": RCP,
 }  # fmt: skip
 """What passes below the e-graph choose, by the pass: they are told, as extraction is of all others."""
 
-OTHERS = (*MOVES, *ARITHMETIC, WIDE_LOAD.name, WIDE_STORE.name, EVICTION, PEELING, SCALING, ONLINE, LANES)
+OTHERS = (*MOVES, *ARITHMETIC, WIDE_LOAD.name, WIDE_STORE.name, EVICTION, PEELING, SCALING, ONLINE, LANES, OUTER_COPIES)
 
 
 def every_name() -> Iterator[str]:

@@ -22,6 +22,8 @@ from lowering.clusters.grid import in_grid
 from lowering.clusters.price import Way, clustered
 from lowering.clusters.split import split
 from lowering.modulo.predict import predicted
+from lowering.modulo.tiles import PING_PONG
+from lowering.passes.consumers import choice, in_groups, quicker
 from lowering.passes.manager import Context
 from lowering.passes.registry import Step
 from lowering.passes.source import glance
@@ -41,6 +43,7 @@ MOST_PARTS = 16  # of a product's steps in a grid: the last CTA reads all of the
 UNSPILLED = 1.05  # an estimate: of attention's priced registers ptxas 13.5 stored 0 of 32, 134 of 32, 175 of 128
 WORTH = 1.05  # the whole kernel is not searched again, half a second of CPU, where it could save less than 5 %
 NEAR = 1.1  # times the bound of a whole: attention_varlen's slices have 1.06 times its bound and a quarter of its cost
+AUTO = "auto"
 TENSOR = "tcgen05"  # names of atoms in tensor memory begin so
 CLOSE = 1.08
 """What costs more is not ranked. Of 345 kernels of the corpus (sm_80, sm_90a) five have a program with more warps
@@ -76,19 +79,32 @@ class Trial:
 
 
 def best_of_candidates(
-    entry: ct.Entry, context: Context, steps: Sequence[Step], clusters: bool = False, blocks: int = 0
+    entry: ct.Entry,
+    context: Context,
+    steps: Sequence[Step],
+    clusters: bool = False,
+    blocks: int = 0,
+    consumers: str = AUTO,
 ) -> nv_tileas.Func:
     """Run the passes inside on the kernel and, where its loops spill registers, on the kernel in slices of rows and of
     columns too, and keep the cheapest; of what costs little more with another number of warps or of CTAs an SM, keep
     what is predicted to take the least time. Rings that cannot share memory as they were to are tried apart. On demand
     do so for each number of CTAs of a cluster, which divide tiles or, where sums may be taken in any order, the steps
-    of products, those also in a grid, and keep that whose tile block costs least.
+    of products, those also in a grid, and keep that whose tile block costs least. Of a product in a loop over tiles let
+    warpgroups take tiles in turn where that is predicted to take clearly less time than all on one tile.
     """
     trials: list[Trial] = []
     if clusters:
         best = cheapest_cluster(entry, steps, context, blocks, trials)
+    elif consumers == PING_PONG:
+        best = in_groups(entry, lambda steps: attempt(entry, context, steps), steps)
+        trials.append(best)
     else:
         best = best_of(entry, steps, context, trials)
+        if consumers == AUTO and choice(best, context.target):
+            other = context.trying(PING_PONG)
+            best = quicker(best, lambda steps: attempt(best.entry, other, steps), SOONER)
+            trials.append(best)
     context.levels.update(best.context.levels)
     context.count(programs=len(trials))
     return best.made

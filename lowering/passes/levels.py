@@ -21,7 +21,7 @@ PIPELINED = tuple(
     f"nv_tileas.async.pipeline.{name}"
     for name in (
         "consume_one", "consumer_read", "consumer_release", "consumer_wait", "create_iterator", "create_none",
-        "inc_iter", "produce_one", "producer_acquire", "producer_commit", "producer_write", "yield",
+        "advance_iter", "inc_iter", "produce_one", "producer_acquire", "producer_commit", "producer_write", "yield",
     )
 )  # fmt: skip
 """What scheduling makes of them, and lowering of pipelines takes away."""

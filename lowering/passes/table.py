@@ -11,6 +11,7 @@ from lowering.passes.registry import Option, Pass, Statistic
 SCHEDULERS = ("turns", "alone", "back-off")
 PERSISTENT = ("off", "static", "atomic", "dynamic")
 METHODS = ("auto", "tree", "greedy", "pruned", "ilp", "top:N")
+CONSUMERS = ("cooperative", "ping-pong")
 SOURCE, LOGICAL, CODE = "lowering.passes.source", "lowering.passes.logical", "lowering.passes.code"
 INFINITE = float("inf")
 
@@ -59,7 +60,9 @@ PASSES: dict[str, Pass] = {
         Pass("best-of-candidates", "cuda_tile", "nv_tileas", "lowering.passes.candidates:best_of_candidates",
              (Option("clusters", "flag", False, "try clusters of 2, 4 and 8 CTAs too"),
               Option("blocks", "count", 0, "tile blocks of a launch, by which clusters are compared; 0: more than "
-                     "fill the device")),
+                     "fill the device"),
+              Option("consumers", "name", "auto", "warpgroups that compute on one tile of a persistent loop, in turn "
+                     "on successive ones, or as takes less time", ("auto", *CONSUMERS))),
              statistics=(Statistic("programs", "programs that were tried"),), around=True),
         Pass("encode", "cuda_tile", "encoded", f"{SOURCE}:encode",
              (Option("warps", "count", 0, "warps of a CTA that compute, 0 to leave the number to extraction"),),
@@ -98,7 +101,9 @@ PASSES: dict[str, Pass] = {
              statistics=(Statistic("loops", "loops that it rotated"),), again=True),
         Pass("tileas-place-accumulators", "placed", "placed", f"{SOURCE}:place_in_tensor_memory",
              statistics=(Statistic("products", "products that it placed in tensor memory"),), again=True),
-        Pass("tileas-materialize-schedule", "placed", "pipelined", f"{SOURCE}:materialize_schedule", statistics=(
+        Pass("tileas-materialize-schedule", "placed", "pipelined", f"{SOURCE}:materialize_schedule",
+             (Option("consumers", "name", "cooperative", "warpgroups that compute on one tile, or in turn on "
+                     "successive tiles of a persistent loop", CONSUMERS),), statistics=(
             Statistic("buffers", "buffers and rings in shared memory"),
             Statistic("pipelines", "rings that agents fill"),
             Statistic("shared_bytes", "bytes of shared memory"))),

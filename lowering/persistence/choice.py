@@ -33,7 +33,8 @@ def cheapest_schedule(
     """
     counted, best = orders(entry, target, tile_blocks)[0], best_order(entry, target, tile_blocks)
     programs = {name: priced(each, entry) for name, each in made.items()}
-    waits = min((each.waits for name, each in programs.items() if name != "off"), default=0.0)
+    together = {name for name, each in made.items() if name != "off" and not hidden(each)}  # as off: no tiles in turn
+    waits = min((programs[name].waits for name in together), default=0.0)
     found: list[Scheduled] = []
     for name in SCHEDULES:
         if name in made:
@@ -60,4 +61,10 @@ def priced(made: Compiled, entry: ct.Entry) -> Program:
     saves = min((each.total, each.saves) for each in found.clusters)[1] if found.clusters else 0.0
     rings = any(isinstance(op, ct.For) for op in entry.walk())
     ahead = any(isinstance(op, nv_tileas.AgentSwitch) for op in made.modules["nv_tileas"].walk()) or not rings
-    return Program((made.cost - saves) / tiles - waits, waits, prod(func.cluster), resident(func).count, ahead)
+    busy = (made.cost - saves) / tiles - waits
+    return Program(busy, waits, prod(func.cluster), resident(func).count, ahead, hidden(made))
+
+
+def hidden(made: Compiled) -> float:
+    """Cycles of a tile that pass while warpgroups compute others, where they take tiles in turn."""
+    return sum(each.hidden for each in made.selection.consumers if each.taken)

@@ -32,7 +32,8 @@ LONGEST = 2.0  # times the mean: of loops of 0 to n steps, as many of each
 @dataclass(frozen=True)
 class Program:
     """What a schedule has made: cycles of a CTA for a tile block, those that it waits for memory apart, CTAs of a tile
-    block, CTAs that an SM holds, and whether its rings are filled ahead, where it has some.
+    block, CTAs that an SM holds, and whether its rings are filled ahead, where it has some; of a tile block those that
+    pass under the next one's, where warpgroups take them in turn.
     """
 
     busy: float
@@ -40,13 +41,14 @@ class Program:
     ctas: int
     held: int
     ahead: bool
+    hidden: float = 0.0
 
 
 @dataclass(frozen=True)
 class Scheduled:
     """A schedule that was tried, by the name of its option: cycles of a CTA for a tile block, those that its share of
-    the memory takes, those that it waits for memory, CTAs an SM, and what that adds up to; or why there is no such
-    program.
+    the memory takes, those that it waits for memory, CTAs an SM, and what that adds up to, less what is hidden under
+    the next one's; or why there is no such program.
     """
 
     schedule: str
@@ -58,12 +60,14 @@ class Scheduled:
     order: str = ""
     reason: str = ""
     taken: bool = False
+    hidden: float = 0.0
 
     def __str__(self) -> str:
         if self.reason:
             return f"{self.schedule}: not possible, {self.reason}"
         way = f"{self.schedule}, {self.order}" if self.order else self.schedule
         parts = f"{self.busy:,.0f} + {self.memory:,.0f} of memory, waits {self.waits:,.0f}"
+        parts += f", hidden {self.hidden:,.0f}" if self.hidden else ""
         return f"{way}: {parts}, {self.held} an SM: {self.total:,.0f}" + ", taken" * self.taken
 
 
@@ -77,16 +81,17 @@ def scheduled(
     waits, memory = program.waits + again, order.cycles / program.ctas
     work, longest = program.busy + memory, LONGEST if uneven else 1.0
     if not tile_blocks:
-        total = (work * (1.0 if drawn else longest) + waits / program.held) * program.ctas
+        total = (work * (1.0 if drawn else longest) + waits / program.held - program.hidden) * program.ctas
     else:
         chips = multiprocessors(target.name) / program.ctas  # as many tile blocks run at once with one CTA an SM
         rounds = ceil(tile_blocks / max(1, int(chips * program.held)))
         whole, left = divmod(tile_blocks, max(1, int(chips * program.held)))
         turns = whole * program.held + ceil(left / chips)
         turns = max(longest, tile_blocks / chips + 1.0) if uneven and drawn else turns * longest
-        total = work * turns + waits * rounds + (start - again)
+        total = work * turns + waits * rounds + (start - again) - program.hidden * max(0.0, turns - 1)
     shown = f"groups of {order.width} along x" if order.width else ""
-    return Scheduled(schedule, program.busy, memory, waits, program.held, total, shown)
+    return Scheduled(schedule, program.busy, memory, waits, program.held, total, shown,
+                     hidden=program.hidden)  # fmt: skip
 
 
 def uneven(entry: ct.Entry) -> bool:

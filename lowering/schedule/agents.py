@@ -65,11 +65,12 @@ class AgentRing:
     pipeline: nv_tileas.CreatePipeline
     runs: list[Run] = field(default_factory=list[Run])
     alone: dict[Op, Site] = field(default_factory=dict[Op, Site])  # consumers of a stage before a loop
+    passing: dict[Op, Site] = field(default_factory=dict[Op, Site])  # what goes past stages that others read
 
     @property
     def sites(self) -> dict[Op, Site]:
         """What takes and leaves the consumers' iterator."""
-        return {run.loop: run.site for run in self.runs} | self.alone
+        return {run.loop: run.site for run in self.runs} | self.alone | self.passing
 
     def release_last(self) -> None:
         """Where the ring goes on behind a loop, someone waits for the stage that its last iteration has left in use."""
@@ -106,7 +107,8 @@ class Agents:
     sends: list[nv_tileas.Send] = field(default_factory=list[nv_tileas.Send])
     tensormaps: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
     tensor: list[nv_tileas.AllocTensorMemory] = field(default_factory=list[nv_tileas.AllocTensorMemory])
-    turns: bool = False  # do warpgroups of the consumers take turns?
+    turns: list[int] = field(default_factory=list[int])  # the numbers of what warpgroups of the consumers take turns at
+    groups: int = 1  # of warps, each of which runs the consumers' code by itself
 
     def plan(self, op: scf.For, rings: Sequence[list[Copy]], first: Sequence[nv_tileas.TiledCopy] = ()) -> list[Plan]:
         """How the producer fills each tile of a stage of a loop's rings, and of the `first` one before the loop; none
@@ -178,17 +180,18 @@ class Agents:
             agent = consumer if isinstance(each, nv_tileas.Send) else block
             each.operands[slot] = self.first(each.channel, agent)
             alternate(each, slot, following)
-        if self.turns:
-            consumer.ops.insert(0, nv_tileas.BeginTurns((), (), location=self.common.location))
+        for number in dict.fromkeys(self.turns):
+            consumer.ops.insert(0, nv_tileas.BeginTurns((), (), {"of": number}, location=self.common.location))
             consumer.ops[0].parent = consumer
         by_threads = any(isinstance(fill, Threaded) for plan in plans for fill in plan.fills)
         self.place(rewriter, consumer, WARP * self.copy_warps if by_threads else 1)
         agents = [consumer, block]  # the consumers first: their threads' numbers need no subtraction
-        units = side_by_side([demand(each) for each in agents])
+        groups = (self.groups, 1)
+        units = side_by_side([demand(each, count) for each, count in zip(agents, groups, strict=True)])
         self.common.add(
             nv_tileas.AgentSwitch, types=(), regions=[Region([each]) for each in agents],
             num_warps=units.num_warps, warp_id=units.warp_id, agent_strides=units.agent_strides,
-            roles=("consume", "copy" if by_threads else "produce"),
+            roles=("consume", "copy" if by_threads else "produce"), groups=groups if self.groups > 1 else (),
         )  # fmt: skip
 
     def first(self, ring: Value, agent: Block) -> Value:
@@ -345,7 +348,7 @@ class Consumer:
         held = [plan is self.plans[-1] and flying.last is not None for plan in self.plans]
         rings = [Stage(r.pipeline.result, r.memory.stages, h) for r, h in zip(self.rings, held, strict=True)]
         if legal(body, rings, groups, self.scheduler.rewriter.target):
-            self.agents.turns = True
+            self.agents.turns.append(0)
         else:
             read.ops.remove(begin)
             last.attributes["passes"] = False

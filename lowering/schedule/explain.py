@@ -17,10 +17,12 @@ def agents(func: nv_tileas.Func) -> Iterator[str]:
     if switch is None:
         return
     yield "agents"
-    places = zip(switch.warp_id, switch.num_warps, switch.agent_strides, switch.roles, strict=True)
-    for first, count, stride, role in sorted(places):
+    groups = [switch.groups_of(agent) for agent in range(len(switch.roles))]
+    places = zip(switch.warp_id, switch.num_warps, switch.agent_strides, switch.roles, groups, strict=True)
+    for first, count, stride, role, parts in sorted(places):
+        turns = f", by {parts} groups of {count // parts}, which take tiles in turn" if parts > 1 else ""
         idle = f", {stride - count} idle behind it" if stride > count else ""
-        yield f"  {warps(first, count)}: {DOES[role]}{idle}"
+        yield f"  {warps(first, count)}: {DOES[role]}{turns}{idle}"
     yield from (f"  {line}" for op in common for line in shared(op))
     for op in switch.walk():
         if isinstance(op, nv_tileas.Send):

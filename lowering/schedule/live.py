@@ -2,23 +2,34 @@
 
 Agents are sequential and wait for one ring at a time, so they are a Kahn network: whether it comes to its end does not
 depend on who goes first, and one run says so, as a cycle without a token of its marked graph would. Loops run until
-each ring has gone round, those around others twice; each branch goes one way in all agents, once either way.
+each ring has gone round, those around others twice; each branch goes one way in all agents, once either way. Groups of
+an agent's warps that take tiles in turn are agents of their own: each runs its own tiles, which it knows by a number
+that the loop carries, and its turns are counted as they are passed on. A ring's stage is free when each of them has
+given it back or gone past it.
 Source: Kahn, "The Semantics of a Simple Language for Parallel Programming", 1974; marked graphs as in turns.py.
 """
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, cast
 
 from ir.core import Block, Op, TileError, Value
-from ir.dialects import nv_tileas, scf
+from ir.dialects import arith, nv_tileas, scf
 from lowering.schedule.states import LOOPS
 
 AROUND = 2  # runs of a loop around others: what one leaves the next begins with
 EVENTS = (*nv_tileas.REGIONS, nv_tileas.Send, nv_tileas.Receive)
+RINGED = (
+    nv_tileas.ProduceOne, nv_tileas.ConsumeOne, nv_tileas.Send, nv_tileas.Receive, nv_tileas.AdvanceIter,
+)  # fmt: skip
+"""What has the ring or channel as its first operand."""
+TURNS = (nv_tileas.TakeTurn, nv_tileas.PassTurn, nv_tileas.BeginTurns)
 Loop = scf.For | scf.While
+Agent = tuple[int, int]
+"""The number of a region, and of the group of its warps that runs it."""
 
 
 def refuse_deadlock(func: nv_tileas.Func) -> None:
@@ -27,7 +38,7 @@ def refuse_deadlock(func: nv_tileas.Func) -> None:
         blocks = [region.block for region in switch.regions]
         branches = any(isinstance(op, scf.If) and takes_part(op) for block in blocks for op in walked(block))
         for side in (0, 1)[: 1 + branches]:
-            stuck = _Run(blocks, side).stuck()
+            stuck = _Run(blocks, [switch.groups_of(agent) for agent in range(len(blocks))], side).stuck()
             if stuck:
                 others = ", ".join(str(op.location) for op in stuck[1:]) or "their ends"
                 raise TileError(
@@ -56,32 +67,37 @@ class Counts:
     """How often each agent has filled, waited for and given back a stage of a ring; a channel has one stage."""
 
     stages: int
-    filled: dict[int, int] = field(default_factory=dict[int, int])
-    waited: dict[int, int] = field(default_factory=dict[int, int])
-    freed: dict[int, int] = field(default_factory=dict[int, int])
+    filled: dict[Agent, int] = field(default_factory=dict[Agent, int])
+    waited: dict[Agent, int] = field(default_factory=dict[Agent, int])
+    freed: dict[Agent, int] = field(default_factory=dict[Agent, int])
 
-    def empty(self, agent: int) -> bool:
+    def empty(self, agent: Agent) -> bool:
         """Is there a stage that an agent may fill?"""
         return self.filled[agent] - min(self.freed.values(), default=0) < self.stages
 
-    def full(self, agent: int) -> bool:
+    def full(self, agent: Agent) -> bool:
         """Is there one that it may read?"""
         return self.waited[agent] < min(self.filled.values(), default=0)
 
 
-Wait = tuple[Op, Callable[[int], bool]]
+Wait = tuple[Op, Callable[[Agent], bool]]
 """What an agent waits at, and for what."""
 
 
 class _Run:
-    """One run of all agents; branches go to their `side`."""
+    """One run of all agents; branches go to their `side`, but those at whether a tile is a group's own."""
 
-    def __init__(self, blocks: Sequence[Block], side: int):
-        self.blocks = blocks
+    def __init__(self, blocks: Sequence[Block], groups: Sequence[int], side: int):
+        self.blocks = {(agent, group): block for agent, block in enumerate(blocks) for group in range(groups[agent])}
+        self.groups = groups
         self.side = side
         self.counts: dict[Value, Counts] = {}
-        self.held: dict[Value, Counts | None] = {}  # of tokens: the ring of the stage that is behind one, if there is
-        for agent, block in enumerate(blocks):
+        self.held: dict[tuple[Agent, Value], Counts | None] = {}  # of tokens: the ring of the stage behind one, if any
+        self.numbers: dict[tuple[Agent, Value], int] = {}  # those that loops carry from tile to tile
+        self.turns: defaultdict[tuple[int, Agent], int] = defaultdict(
+            int
+        )  # passed on to a group that has not taken them
+        for agent, block in self.blocks.items():
             for op in walked(block):
                 if isinstance(op, nv_tileas.ProduceOne | nv_tileas.Send):
                     self.of(op).filled[agent] = 0
@@ -90,10 +106,12 @@ class _Run:
         self.trips = 2 + max((each.stages for each in self.counts.values()), default=0)
         loops = [op for block in blocks for op in walked(block) if isinstance(op, LOOPS)]
         self.around = {op.location for op in loops if holds_loops(op)}
+        self.asked = {op.number for block in blocks for op in walked(block) if isinstance(op, nv_tileas.IsMine)}
+        self.rounds = AROUND * max(groups) + (max(groups) > 1)  # an odd number of tiles, where groups share them
 
     def of(self, op: Op) -> Counts:
         """The counts of what an operation, or the region around it, fills or reads."""
-        while not isinstance(op, nv_tileas.ProduceOne | nv_tileas.ConsumeOne | nv_tileas.Send | nv_tileas.Receive):
+        while not isinstance(op, RINGED):
             op = cast(Op, cast(Block, op.parent).parent_op)
         ring = op.operands[0]
         stages = ring.type.stages if isinstance(ring.type, nv_tileas.PipelineType) else 1
@@ -101,8 +119,8 @@ class _Run:
 
     def stuck(self) -> list[Op]:
         """Where the agents are when none of them can go on; nothing where all come to their end."""
-        running: dict[int, tuple[Iterator[Wait], Wait]] = {}
-        for agent, block in enumerate(self.blocks):
+        running: dict[Agent, tuple[Iterator[Wait], Wait]] = {}
+        for agent, block in self.blocks.items():
             program = self.program(agent, block)
             if (first := next(program, None)) is not None:
                 running[agent] = program, first
@@ -116,16 +134,18 @@ class _Run:
                     running[agent] = program, following
         return []
 
-    def program(self, agent: int, block: Block) -> Iterator[Wait]:
+    def program(self, agent: Agent, block: Block) -> Iterator[Wait]:
         """What an agent waits for in a block; what it fills and gives back is counted on the way."""
         for op in block.ops:
             if isinstance(op, LOOPS):
                 yield from self.loop(agent, op)
             elif isinstance(op, scf.If):
-                yield from self.program(agent, op.regions[self.side].block)
+                yield from self.program(agent, op.regions[self.taken(agent, op)].block)
+            elif isinstance(op, TURNS):
+                yield from self.turn(agent, op)
             elif isinstance(op, nv_tileas.REGIONS):
                 yield from self.program(agent, op.regions[0].block)
-                self.hand(op.results, [*self.first(op), *op.regions[0].block.terminator.operands])
+                self.hand(agent, op.results, [*self.first(op), *op.regions[0].block.terminator.operands])
             elif isinstance(op, nv_tileas.ProducerAcquire | nv_tileas.Send):
                 yield op, self.of(op).empty
                 self.of(op).filled[agent] += isinstance(op, nv_tileas.Send)
@@ -135,30 +155,70 @@ class _Run:
                 yield op, self.of(op).full
                 self.of(op).waited[agent] += 1
                 self.of(op).freed[agent] += isinstance(op, nv_tileas.Receive)
-                self.held[op.results[0]] = self.of(op)
+                self.held[agent, op.results[0]] = self.of(op)
+            elif isinstance(op, nv_tileas.AdvanceIter):
+                self.past(agent, op)
             elif isinstance(op, nv_tileas.CreateNone):
-                self.held[op.result] = None
-            elif isinstance(op, nv_tileas.ConsumerRelease) and (counts := self.held[op.read]) is not None:
+                self.held[agent, op.result] = None
+            elif isinstance(op, nv_tileas.ConsumerRelease) and (counts := self.held[agent, op.read]) is not None:
                 counts.freed[agent] += 1
+
+    def taken(self, agent: Agent, op: scf.If) -> int:
+        """The side of a branch."""
+        mine = op.condition.op
+        if not isinstance(mine, nv_tileas.IsMine):
+            return self.side
+        return int(self.number(agent, mine.number) != agent[1])
+
+    def number(self, agent: Agent, value: Value) -> int:
+        """A number that a loop carries, one that is given, or such numbers changed."""
+        made = value.op
+        if isinstance(made, arith.Constant):
+            return int(made.value)
+        if isinstance(made, arith.XOrI):
+            return self.number(agent, made.lhs) ^ self.number(agent, made.rhs)
+        return self.numbers[agent, value]
+
+    def turn(self, agent: Agent, op: Op) -> Iterator[Wait]:
+        """A group's turn; those of warpgroups within one agent are checked where they are made (turns.py)."""
+        (number, group), of = agent, int(op.attributes.get("of", 0))
+        groups, begins = self.groups[number], isinstance(op, nv_tileas.BeginTurns)
+        if groups == 1 or (begins and group < groups - 1):
+            return
+        if isinstance(op, nv_tileas.TakeTurn):
+            yield op, lambda own: self.turns[of, own] > 0
+            self.turns[of, agent] -= 1
+        else:
+            self.turns[of, (number, (group + 1) % groups)] += 1
+
+    def past(self, agent: Agent, op: nv_tileas.AdvanceIter) -> None:
+        """A group goes past the stages of a tile that is not its own."""
+        counts = self.of(op)
+        counts.waited[agent] += self.trips
+        counts.freed[agent] += self.trips
 
     @staticmethod
     def first(op: Op) -> list[Value]:
         """The token that a read hands on before what it yields."""
         return [op.waited] if isinstance(op, nv_tileas.ConsumerRead) else []
 
-    def hand(self, to: Sequence[Value], given: Sequence[Value]) -> None:
-        """Tokens are handed on."""
-        self.held.update({new: self.held[old] for new, old in zip(to, given, strict=False) if old in self.held})
+    def hand(self, agent: Agent, to: Sequence[Value], given: Sequence[Value]) -> None:
+        """Tokens and numbers of tiles are handed on."""
+        pairs = list(zip(to, given, strict=False))
+        tokens = {(agent, new): self.held[agent, old] for new, old in pairs if (agent, old) in self.held}
+        numbers = {(agent, new): self.number(agent, old) for new, old in pairs if new in self.asked}
+        self.held.update(tokens)
+        self.numbers.update(numbers)
 
-    def loop(self, agent: int, op: Loop) -> Iterator[Wait]:
+    def loop(self, agent: Agent, op: Loop) -> Iterator[Wait]:
         """Some iterations of a loop; none where it takes no part."""
         if not takes_part(op):
             return
         body: Any = op.body.block
         counted = isinstance(op, scf.For)
         arguments, left = (body.args[1:], 0) if counted else (body.args, 1)
-        self.hand(arguments, op.init)
-        for _ in range(AROUND if op.location in self.around else self.trips):
+        self.hand(agent, arguments, op.init)
+        for _ in range(self.rounds if op.location in self.around else self.trips):
             yield from self.program(agent, body)
-            self.hand(arguments, body.terminator.operands[left:])
-        self.hand(op.results, body.terminator.operands[left:])
+            self.hand(agent, arguments, body.terminator.operands[left:])
+        self.hand(agent, op.results, body.terminator.operands[left:])

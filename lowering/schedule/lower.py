@@ -192,6 +192,22 @@ class _Lowering:
             values = (following, b.value(arith.XOrI, other, flip))
         self.places[op.result] = Place(place.ring, values)
 
+    def advance(self, op: nv_tileas.AdvanceIter, b: Builder) -> None:
+        """Stage and parity of a ring's round so many steps further: of 2 rounds one is that of parity 1."""
+        place, count = self.places[op.iterator], self.known(op.steps)
+        stages = cast(nv_tileas.PipelineType, place.ring.result.type).stages
+        stage, phase = place.values
+        zero, one, ring = (b.value(arith.Constant, types=[I32], value=n) for n in (0, 1, stages))
+        around = b.value(arith.Constant, types=[count.type], value=2 * stages)
+        rest = b.value(arith.RemUI, count, around)
+        rest = rest if count.type == I32 else b.value(arith.TruncI, rest, types=[I32])
+        second = b.value(arith.CmpI, rest, ring, types=[I1], predicate="uge")
+        found = b.value(arith.AddI, stage, b.value(arith.Select, second, b.value(arith.SubI, rest, ring), rest))
+        wraps = b.value(arith.CmpI, found, ring, types=[I1], predicate="uge")
+        following = b.value(arith.SubI, found, b.value(arith.Select, wraps, ring, zero))
+        flips = b.value(arith.XOrI, *(b.value(arith.Select, each, one, zero) for each in (second, wraps)))
+        self.places[op.result] = Place(place.ring, (following, b.value(arith.XOrI, phase, flips)))
+
     def following(self, stage: Value, stages: int, b: Builder) -> tuple[Value, Value]:
         """The stage behind one, and whether that is the first."""
         one, zero, count = (b.value(arith.Constant, types=[I32], value=n) for n in (1, 0, stages))
@@ -469,6 +485,7 @@ _HANDLERS: dict[type[Op], Callable[[Any, Any, Builder], None]] = {
     nv_tileas.CreatePipeline: _Lowering.pipeline,
     nv_tileas.CreateIterator: _Lowering.iterator,
     nv_tileas.IncIter: _Lowering.increment,
+    nv_tileas.AdvanceIter: _Lowering.advance,
     nv_tileas.CreateNone: _Lowering.none,
     nv_tileas.ProduceOne: _Lowering.produce,
     nv_tileas.ProducerAcquire: _Lowering.acquire,

@@ -19,7 +19,7 @@ from ir.dialects import nv_tileas, scf
 from ir.types import PartitionViewType
 from lowering.atoms.barrier import moves_registers
 from lowering.clusters.ranks import Ranks
-from lowering.schedule import scratch, stores
+from lowering.schedule import pingpong, scratch, stores
 from lowering.schedule.agents import AgentRing, Agents, Consumer
 from lowering.schedule.boundary import Plan
 from lowering.schedule.exchanges import Exchanges
@@ -77,8 +77,10 @@ def schedule(func: nv_tileas.Func, target: Target) -> nv_tileas.Func:
     return map_agents(lower_pipelines(materialize(func, target), target), target)
 
 
-def materialize(func: nv_tileas.Func, target: Target) -> nv_tileas.Func:
-    """Schedule a placed kernel in place of its copies; adds `shared_bytes` and `tensormaps` to its attributes."""
+def materialize(func: nv_tileas.Func, target: Target, consumers: str = "cooperative") -> nv_tileas.Func:
+    """Schedule a placed kernel in place of its copies; adds `shared_bytes` and `tensormaps` to its attributes.
+    Raises UnsupportedError, located, where its `consumers` cannot take tiles in turn as they are to.
+    """
     rewriter = Rewriter(func, target)
     block = func.body.block
     ops, block.ops = block.ops, []
@@ -91,6 +93,10 @@ def materialize(func: nv_tileas.Func, target: Target) -> nv_tileas.Func:
     for written, view in rewriter.held:
         alternate(written, 1, agents.other)
         view.operands[1] = written.stage
+    if consumers == pingpong.NAME:
+        if rewriter.once or rewriter.looped or rewriter.own:
+            pingpong.refuse(consumer.ops[-1], "threads copy or write tiles to buffers, which both would use at once")
+        pingpong.part(consumer, agents, func.warps, target)
     rewriter.exchanges.count(agents)
     in_phases(consumer, agents)
     order(consumer, func.warps)

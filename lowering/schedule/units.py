@@ -50,13 +50,13 @@ class Units:
         return sum(self.agent_strides)
 
 
-def demand(block: Block) -> Demand:
-    """What an agent's code asks for: one warp where nothing in it is spread over warps.
+def demand(block: Block, groups: int = 1) -> Demand:
+    """What an agent's code asks for, run by so many groups of warps: one warp where nothing in it is spread over warps.
 
     Raises TileError, located, where the code is written for different numbers of warps.
     """
     warps = propagate(block) or 1
-    return Demand(warps, warps)
+    return Demand(groups * warps, warps)
 
 
 def propagate(block: Block) -> int | None:
@@ -95,7 +95,10 @@ def map_agents(func: nv_tileas.Func, target: Target) -> nv_tileas.Func:
     """Give the agents of a kernel their warps, in place. Raises TileError, located, as `demand` and `map_units` do."""
     for op in func.walk():
         if isinstance(op, nv_tileas.AgentSwitch):
-            units = map_units([demand(region.block) for region in op.regions], target, op.location)
+            units = map_units(
+                [demand(region.block, op.groups_of(agent)) for agent, region in enumerate(op.regions)], target,
+                op.location,
+            )  # fmt: skip
             op.attributes |= {
                 "num_warps": units.num_warps, "warp_id": units.warp_id, "agent_strides": units.agent_strides,
             }  # fmt: skip

@@ -121,6 +121,35 @@ class Ranked:
 
 
 @dataclass(frozen=True)
+class TileTime:
+    """How warpgroups share the tiles of a persistent loop: cycles of a tile in its main loop, of all else, and of one
+    of many tiles, which a unit may `limit`; or why they cannot.
+    """
+
+    way: str
+    shape: str = ""
+    main: float = 0.0
+    rest: float = 0.0
+    total: float = float("inf")
+    limit: str = ""
+    reason: str = ""
+    taken: bool = False
+
+    @property
+    def hidden(self) -> float:
+        """Cycles of a tile that pass while those of others do."""
+        return 0.0 if self.reason else self.main + self.rest - self.total
+
+    def __str__(self) -> str:
+        if self.reason:
+            return f"{self.way}: not possible, {self.reason}"
+        limit = f", as {self.limit} allows" * bool(self.limit) + ", taken" * self.taken
+        return (
+            f"{self.way}, {self.shape}: main loop {self.main:,.0f}, the rest {self.rest:,.0f}: {self.total:,.0f}{limit}"
+        )
+
+
+@dataclass(frozen=True)
 class Clustered:
     """A number of CTAs of a tile block that was tried: what a CTA costs, what multicast `saves` of it and the hand-over
     through memory `adds`, in cycles; by what that counts for a tile block (`times`); or why there is no such program.
@@ -192,6 +221,7 @@ class Selection:
     offered: Mapping[str, tuple[int, ...]] = field(default_factory=dict[str, tuple[int, ...]])
     """Numbers of `warps` and of `ctas` that extraction had to choose from; without an entry where it had no choice."""
     ranked: tuple[Ranked, ...] = ()  # programs that were compared by predicted time, the cheapest first
+    consumers: tuple[TileTime, ...] = ()  # ways of warpgroups to share tiles that were compared
     clusters: tuple[Clustered, ...] = ()  # numbers of CTAs that were tried, where that was a choice
     schedules: tuple[Scheduled, ...] = ()  # ways to go through tile blocks that were tried, where that was a choice
     orders: tuple[Order, ...] = ()  # in which tile blocks with numbers may be taken

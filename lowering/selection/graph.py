@@ -28,6 +28,8 @@ from ir.dialects import cuda_tile as ct
 from ir.dialects.nv_tileas_cluster import Exchange
 from ir.types import PartitionViewType, TileType, TokenType
 from lowering.atoms.copy import WIDE_STORE, widest
+from lowering.atoms.forbidden import forbidden
+from lowering.atoms.names import OUTER_COPIES
 from lowering.atoms.tma import GRAIN, TMA_REDUCE
 from lowering.cost import Cost
 from lowering.layouts.access import MAX_BYTES, GlobalPlan, global_access
@@ -80,6 +82,9 @@ class Selector:
         self.loops = Loops(saturated, self.owner)
         self.counted = {loop for loop, item in self.loops.loops.items() if not item.again}  # only they have rings
         self.pricer = Pricer(saturated, oracle, target, forbid, self.owner)
+        around = {each for path in self.paths.values() for each in path[:-1]}
+        inner = self.loops.loops.keys() - around
+        self.copying = inner if forbidden(OUTER_COPIES, forbid) else {-1, *self.loops.loops}  # tiles to shared memory
         self.rings = self.ring_loops(apart)
         shared = self.pace.waits({loop: self.trips.of(loop) for loop in chain(*self.rings)}, STAGES[-1])
         self.pressure = Pressure(self, SPILLS)
@@ -394,7 +399,8 @@ class Selector:
             if self.loops.stands(node) and self.buildable.issuperset(below):
                 for warps, tied in self.made_for(node, layout, below):
                     site = Site(layout, warps, loop)
-                    price = self.pricer.price(node, site)
+                    outer = isinstance(node, Copy | GatherCopy) and loop not in self.copying
+                    price = None if outer else self.pricer.price(node, site)
                     children = [*map(self.cls, below), *(self.shape.warps(warps) if tied else ())]
                     self.add_node(node, placed, children, price, site, trips)
 

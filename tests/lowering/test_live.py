@@ -19,7 +19,9 @@ from tests.programs.program import Program, check, random
 from tilesat.fuzz.writer import Writer
 
 
-def changed(program: Program, change: Callable[[nv_tileas.Func], None], monkeypatch: pytest.MonkeyPatch) -> None:
+def changed(
+    program: Program, change: Callable[[nv_tileas.Func], None], monkeypatch: pytest.MonkeyPatch, **options: Any
+) -> None:
     """Compile a program, changed before its pipelines are lowered."""
 
     def check(func: nv_tileas.Func) -> None:
@@ -27,7 +29,7 @@ def changed(program: Program, change: Callable[[nv_tileas.Func], None], monkeypa
         refuse_deadlock(func)
 
     monkeypatch.setattr(lowering.schedule.lower, "refuse_deadlock", check)
-    tilesat.compile(program.source(), "sm_90a")
+    tilesat.compile(program.source(), "sm_90a", **options)
 
 
 def all_of(root: Op, kind: type[Op]) -> list[Op]:

@@ -178,7 +178,9 @@ def test_the_cheapest_schedule_is_taken(blocks: int, schedule: str) -> None:
     text = made.compiled.explain()
     assert "tile blocks, by cycles of a launch, or of an SM for each of many" in text
     assert text.count(", taken") >= 1
-    assert re.search(rf"    {schedule}.*: [\d,]+ \+ [\d,]+ of memory, waits [\d,]+, 1 an SM: [\d,]+, taken\n", text)
+    assert re.search(
+        rf"    {schedule}.*: [\d,]+ \+ [\d,]+ of memory, waits [\d,]+(, hidden [\d,]+)?, 1 an SM: [\d,]+, taken\n", text
+    )
 
 
 def test_accumulators_in_tensor_memory_are_not_given_up() -> None:
@@ -207,6 +209,15 @@ def test_rounds_of_a_launch() -> None:
     pairs = Priced(10_000.0, 100.0, 2, 1, True)
     assert [scheduled("off", pairs, plain, chip, n).total for n in (66, 67)] == [11_100, 22_200]
     assert scheduled("off", pairs, plain, chip).total == 22_200
+
+
+def test_what_the_next_tile_block_hides() -> None:
+    """Nothing where a CTA has one; under each but the last of those that it has."""
+    chip, plain = target("sm_90a"), orders(load(counted()).entries[0], target("sm_90a"))[0]
+    program = Priced(10_000.0, 100.0, 1, 1, True, hidden=3_000.0)
+    for blocks, times in ((1, 0), (132, 0), (133, 1), (265, 2)):
+        assert scheduled("static", program, plain, chip, blocks).total == (times + 1) * 10_100 + 1_000 - times * 3_000
+    assert scheduled("static", program, plain, chip).total == 7_100 + plain.cycles
 
 
 def ramp() -> str:

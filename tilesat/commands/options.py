@@ -30,6 +30,7 @@ def pipeline_options(arguments: argparse.Namespace) -> Options:
         arguments.rules, arguments.without, arguments.forbid, arguments.extractor, arguments.extract_budget,
         arguments.saturate_budget, fast=permissions(arguments.fast), persistent=arguments.persistent,
         num_ctas=arguments.num_ctas, tile_blocks=arguments.tile_blocks, unchecked=True,
+        consumers=arguments.consumers,
     )  # fmt: skip
     places = {each: getattr(arguments, each) for each in ("annotate", "lineinfo") if hasattr(arguments, each)}
     return replace(

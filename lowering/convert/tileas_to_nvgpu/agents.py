@@ -295,7 +295,7 @@ def product(
             )  # fmt: skip
             groups[span] = made.results
             if op.passes and number == step.k == 0:
-                pass_turn(x)
+                arrive_at_next(x, 0)
         emitter.effect(nvvm.WgmmaCommitGroup)
         return groups
 
@@ -375,30 +375,49 @@ def dot_wait(x: Expander, op: nv_tileas.DotWait) -> None:
 
 def take_turn(x: Expander, op: nv_tileas.TakeTurn) -> None:
     """bar.sync at the warpgroup's own barrier: its threads and those of the one before."""
-    number, _, _ = turn(x)
+    number, _, _ = turn(x, op.of)
     x.emitter.effect(nvvm.NumberedBarrier, number, numberOfThreads=2 * WARPGROUP)
+    if x.emitter.group is not None:  # who passed the turn on has read scratch memory, its own last use among it
+        x.emitter.scratch_read, x.emitter.scratch_stored = range(0), False
+
+
+def pass_turn(x: Expander, op: nv_tileas.PassTurn) -> None:
+    """bar.arrive behind what this thread reads, and its tensor stores."""
+    x.emitter.settle()
+    x.emitter.stores_read()
+    arrive_at_next(x, op.of)
 
 
 def begin_turns(x: Expander, op: nv_tileas.BeginTurns) -> None:
     """bar.arrive of the last warpgroup."""
-    *_, last = turn(x)
-    pass_turn(x, last)
+    *_, last = turn(x, op.of)
+    arrive_at_next(x, op.of, last)
 
 
-def pass_turn(x: Expander, *when: Value) -> None:
+def arrive_at_next(x: Expander, of: int, *when: Value) -> None:
     """bar.arrive at the next warpgroup's, where a condition holds if there is one."""
-    _, following, _ = turn(x)
+    _, following, _ = turn(x, of)
     x.emitter.effect(nvvm.BarrierArrive, following, *when, segments=(1, len(when)), numberOfThreads=2 * WARPGROUP)
 
 
-def turn(x: Expander) -> tuple[Value, Value, Value]:
+def turn(x: Expander, of: int) -> tuple[Value, Value, Value]:
     """The barriers of a thread's warpgroup and of the next one, and whether it is the last."""
-    emitter = x.emitter
-    groups = emitter.consumers // WARPGROUP
-    own = emitter.linear([0] * (WARPGROUP.bit_length() - 1) + [1 << i for i in range(groups.bit_length() - 1)])
+    emitter, bits = x.emitter, WARPGROUP.bit_length() - 1
+    groups = emitter.groups * emitter.consumers // WARPGROUP
+    own = emitter.group
+    if own is None:
+        own = emitter.linear([0] * bits + [1 << i for i in range(groups.bit_length() - 1)])
     following = emitter.emit(arith.AndI, emitter.add_constant(own, 1), emitter.constant(groups - 1))
     last = emitter.compare("eq", own, emitter.constant(groups - 1))
-    return emitter.add_constant(own, emitter.turns), emitter.add_constant(following, emitter.turns), last
+    first = emitter.turns + of * groups
+    return emitter.add_constant(own, first), emitter.add_constant(following, first), last
+
+
+def is_mine(x: Expander, op: nv_tileas.IsMine) -> None:
+    """The group's number compared."""
+    emitter = x.emitter
+    group = emitter.constant(0) if emitter.group is None else emitter.group
+    x.values[op.result] = emitter.compare("eq", x.scalar(op.number), group)
 
 
 HANDLERS: dict[type[Op], Callable[[Any, Any], None]] = {
@@ -411,5 +430,7 @@ HANDLERS: dict[type[Op], Callable[[Any, Any], None]] = {
     nv_tileas.AsyncFence: fence,
     nv_tileas.DotWait: dot_wait,
     nv_tileas.TakeTurn: take_turn,
+    nv_tileas.PassTurn: pass_turn,
+    nv_tileas.IsMine: is_mine,
     nv_tileas.BeginTurns: begin_turns,
 }

@@ -12,6 +12,7 @@ from ir.core import UNKNOWN, Block, Builder, Location, Op, Type, Value
 from ir.descriptors import BARRIER_TYPE, BarrierGroupType
 from ir.dialects import arith, gpu, llvm, nvgpu, nvvm, vector
 from ir.types import GLOBAL_PTR, I1, I32, I64, SHARED_PTR, FloatType, IntType, VectorType
+from lowering.targets.target import WARP
 
 if TYPE_CHECKING:
     from lowering.convert.tileas_to_nvgpu.registers import Registers
@@ -67,6 +68,9 @@ class Emitter:
         self.consumers = 0  # threads of a consumer agent while its code is put, 0 where there are no agents
         self.named = 0  # the barrier at which they meet
         self.turns = 0  # those at which their warpgroups take turns, from here on
+        self.groups = 1  # of an agent's warps, which each run its code
+        self.group: Value | None = None  # the number of this thread's, where there are several
+        self.own_barrier: Value | None = None  # at which that meets
 
     def finish(self) -> None:
         """Put the prelude in front of the entry block."""
@@ -75,8 +79,8 @@ class Emitter:
             op.parent = self.block
 
     @contextmanager
-    def agent(self, first: int, warps: int) -> Generator[None]:
-        """Code for the `warps` warps from thread `first` on: they number themselves from 0.
+    def agent(self, first: int, warps: int, groups: int = 1) -> Generator[None]:
+        """Code for each of `groups` groups of `warps` warps from thread `first` on: they number themselves from 0.
 
         What depends on the thread alone stands where the agent's code begins.
         """
@@ -85,8 +89,15 @@ class Emitter:
         self.open.add(self.prelude.block)
         self.prelude, self.warps = Builder(Block()), warps
         self._constants, self._linear = {}, {}
-        self._thread = self.prelude.value(arith.SubI, self.thread, self.constant(first))
+        build, size = self.prelude.value, WARP * warps
+        self._thread = build(arith.SubI, self.thread, self.constant(first)) if first else self.thread
+        if groups > 1:
+            self.group = build(arith.ShRUI, self._thread, self.constant(size.bit_length() - 1))
+            self.own_barrier = build(arith.AddI, self.group, self.constant(self.named))
+            self._thread = build(arith.AndI, self._thread, self.constant(size - 1))
+            self.groups = groups
         yield
+        self.groups, self.group, self.own_barrier = 1, None, None
         start.ops[entry:entry] = self.prelude.block.ops
         for op in self.prelude.block.ops:
             op.parent = start
@@ -166,7 +177,9 @@ class Emitter:
 
     def meet(self) -> None:
         """bar.sync of all threads, or of the consumers where agents have parted."""
-        if self.consumers:
+        if self.own_barrier is not None:
+            self.effect(nvvm.NumberedBarrier, self.own_barrier, numberOfThreads=self.consumers)
+        elif self.consumers:
             self.effect(nvvm.NamedBarrier, barrierId=self.named, numberOfThreads=self.consumers)
         else:
             self.effect(gpu.Barrier)

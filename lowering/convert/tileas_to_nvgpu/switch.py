@@ -94,7 +94,7 @@ class Parting:
         """One agent's code, which numbers its threads from 0."""
         x, emitter, op = self.x, self.x.emitter, self.op
         first, warps, role = WARP * op.warp_id[agent], op.num_warps[agent], op.roles[agent]
-        block = op.regions[agent].block
+        groups, block = op.groups_of(agent), op.regions[agent].block
         alone = emitter.compare("eq", emitter.thread, emitter.constant(first)) if role != "consume" else None
         if role == "produce":
             assert alone is not None
@@ -102,9 +102,10 @@ class Parting:
             return
         x.elected = alone
         if role == "consume":
+            counts = [op.groups_of(each) for each, role in enumerate(op.roles) if role == "consume"]
             rank = sum(r == "consume" for r in op.roles[:agent])
-            emitter.consumers, emitter.named = WARP * warps, CONSUMER_BARRIER + rank
-            emitter.turns = CONSUMER_BARRIER + op.roles.count("consume")
+            emitter.consumers, emitter.named = WARP * warps // groups, CONSUMER_BARRIER + sum(counts[:rank])
+            emitter.turns = CONSUMER_BARRIER + sum(counts)
         memory = tensor.allocated(x) if role == "consume" else None
         if (first, warps) == (0, emitter.warps):
             x.ops(block)
@@ -112,7 +113,7 @@ class Parting:
             if memory is not None:
                 memory.release()
         else:
-            with emitter.agent(first, warps):
+            with emitter.agent(first, warps // groups, groups):
                 x.ops(block)
                 emitter.settle()
         x.elected, emitter.consumers = None, 0

@@ -1,0 +1,47 @@
+"""nv_tileas where warps of one agent take turns: its warpgroups, or groups of its warps, of which each has a tile.
+
+Part of the dialect of `nv_tileas`, which hands these names on. A turn is a named barrier that one side waits at and the
+other arrives at (PTX ISA 8.8, bar.sync and bar.arrive); `of` is the number of what they take turns at.
+"""
+
+from __future__ import annotations
+
+from ir.core import PURE, WRITE, Attr, Op, Operand, Result, op
+from ir.dialects.nv_tileas_types import is_i1, is_i32
+
+
+@op("nv_tileas.async.take_turn")
+class TakeTurn(Op):
+    """A warpgroup of an agent waits until the one before has passed its turn on; 0 comes after the last."""
+
+    of = Attr(int, 0, least=0)
+
+    effect = WRITE
+
+
+@op("nv_tileas.async.pass_turn")
+class PassTurn(Op):
+    """A warpgroup passes its turn on; it, and its tensor stores, have read what they read of shared memory by then."""
+
+    of = Attr(int, 0, least=0)
+
+    effect = WRITE
+
+
+@op("nv_tileas.async.begin_turns")
+class BeginTurns(Op):
+    """The last warpgroup of an agent passes a turn on, so that the first may begin."""
+
+    of = Attr(int, 0, least=0)
+
+    effect = WRITE
+
+
+@op("nv_tileas.async.is_mine")
+class IsMine(Op):
+    """Is `number` that of this thread's group of an agent's warps?"""
+
+    number = Operand(is_i32)
+    result = Result(is_i1)
+
+    effect = PURE
