@@ -58,7 +58,7 @@ class Plan:
 
 
 def source_operands(copy: Copy, fill: Fill) -> list[Placed]:
-    """Operands of a copy that its producer must have: a tensor map stands in for the view; pointers and masks, in the
+    """Operands of a copy that its producer must have: a tensor map takes the place of the view; pointers and masks, in the
     layout in which it copies.
     """
     if isinstance(fill, Boxed):
