@@ -40,7 +40,7 @@ PRODUCERS = (4, 2, 1)
 """Warps of a producer that are tried, the most first: of equal times the one whose copies are begun the soonest."""
 SOONER = 0.97
 """Of the time without a producer: latencies are estimates, so what is closer stays as it is."""
-OUTSIDE = f"{REGISTERS} {where((), True)}"  # the row of what stands outside of all loops
+OUTSIDE = f"{REGISTERS} {where((), True)}"  # the row of code outside of all loops
 POINTER = 2  # 32-bit registers that a thread of a producer holds for each of its copies
 
 

@@ -58,8 +58,8 @@ class Plan:
 
 
 def source_operands(copy: Copy, fill: Fill) -> list[Placed]:
-    """Operands of a copy that its producer must have: a tensor map stands in for the view; pointers and masks, in the
-    layout in which it copies.
+    """Operands of a copy that its producer must have: its index where a tensor map takes the place of the view; else
+    the view, or pointers and mask in the layout in which it copies.
     """
     if isinstance(fill, Boxed):
         assert isinstance(copy, nv_tileas.TiledCopy)

@@ -156,7 +156,7 @@ def test_each_part_of_the_protocol_is_needed(name: str, monkeypatch: pytest.Monk
 
 
 def test_a_stage_is_not_filled_before_it_is_empty(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The producer's wait, which stands before its first copy."""
+    """The producer's wait, before its first copy."""
     producer_of(4, monkeypatch)
     program = grouped("rows", depth=9 * K)
     kernel = tilesat.compile(program.source(), "sm_90a", cache=False)
