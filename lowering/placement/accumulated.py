@@ -1,7 +1,9 @@
 """Which products may add up in tensor memory: of tiles that a loop of their own brings, from zero, read behind it.
 
 Judged on the source program, as `ahead` and `held` are: one warp then runs the loop, and nothing in it needs registers,
-nor do the other warps know what else it leaves. Other products are read from tensor memory one by one.
+nor do the other warps know what else it leaves. Where other loops are around that one, over tile blocks say, the warp
+is an agent of its own, which goes on to the next tile while the others read this one. Other products are read from
+tensor memory one by one.
 """
 
 from __future__ import annotations
@@ -21,12 +23,36 @@ from lowering.placement.held import RENAMED, origin, zero
 
 def accumulated(program: Program) -> Iterator[int]:
     """Numbers of such products."""
-    loops = {item.op for item in program.skeleton.items if isinstance(item, For) and not item.again}
+    loops = {item.op for item in program.skeleton.walk() if isinstance(item, For) and not item.again}
     read = {value for op in program.entry.walk() for value in op.operands if not isinstance(value.type, TokenType)}
     for op in products(program):
         loop = None if op.parent is None else op.parent.parent_op
-        if loop in loops and adds_up(op, cast(ct.For, loop), read):
+        if loop in loops and (around(loop) or top(loop)) and adds_up(op, cast(ct.For, loop), read):
             yield program.number_of(op.results[0])
+
+
+def by_agent(program: Program) -> set[int]:
+    """Numbers of those whose loop has others around it."""
+    numbers, source = {*accumulated(program)}, products(program)
+    return {n for op in source if (n := program.number_of(op.results[0])) in numbers and around(above(op))}
+
+
+def above(op: Op | None) -> Op | None:
+    """The operation around one."""
+    return None if op is None or op.parent is None else op.parent.parent_op
+
+
+def top(loop: Op | None) -> bool:
+    """Is a loop one of the kernel's own?"""
+    return isinstance(above(loop), ct.Entry)
+
+
+def around(loop: Op | None) -> bool:
+    """Are there other loops around a loop, and nothing else but branches?"""
+    found, each = False, above(loop)
+    while isinstance(each, ct.For | ct.Loop | ct.If):
+        found, each = found or not isinstance(each, ct.If), above(each)
+    return found and isinstance(each, ct.Entry)
 
 
 def rescaled(program: Program) -> Iterator[tuple[int, int, int]]:
@@ -80,8 +106,8 @@ def products(program: Program) -> Iterator[ct.MmaF | ct.MmaI]:
 
 
 def read_alone(program: Program) -> Iterator[int]:
-    """Numbers of all other products."""
-    others = set(accumulated(program))
+    """Numbers of all other products, and of those for which an agent may turn out not to be possible."""
+    others = set(accumulated(program)) - by_agent(program)
     return (n for n in (program.number_of(op.results[0]) for op in products(program)) if n not in others)
 
 

@@ -24,6 +24,7 @@ from lowering.schedule.agents import AgentRing, Agents, Consumer
 from lowering.schedule.boundary import Plan
 from lowering.schedule.exchanges import Exchanges
 from lowering.schedule.lower import lower_pipelines
+from lowering.schedule.multiplier import multiplier
 from lowering.schedule.pipes import consume, produce, stage_alone, unknown
 from lowering.schedule.publish import publish
 from lowering.schedule.rings import Copy, Ring, align, arrange, before_loops, slice_of, tile_of
@@ -86,6 +87,7 @@ def materialize(func: nv_tileas.Func, target: Target) -> nv_tileas.Func:
     agents = Agents(common, ops, {argument: i for i, argument in enumerate(block.args)}, ranks_of(func, target), moves)
     consumer = Block()
     Scheduler(rewriter, agents).run(ops, Builder(consumer, func.location), whole=True)
+    products = multiplier(consumer, agents, func.warps, target)
     for written, view in rewriter.held:
         alternate(written, 1, agents.other)
         view.operands[1] = written.stage
@@ -99,7 +101,7 @@ def materialize(func: nv_tileas.Func, target: Target) -> nv_tileas.Func:
         agents.tensor[-1].attributes["meets"] = True
     if agents.jobs:
         end = consumer.ops.pop()
-        agents.switch(consumer, rewriter)
+        agents.switch(consumer, products, rewriter)
         block.append(end)
     else:
         for op in consumer.ops:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial, reduce
+from math import prod
 from typing import TYPE_CHECKING, Any
 
 from ir.core import Op, Value
@@ -21,7 +22,16 @@ from lowering.cost import TENSOR_LOAD, TENSOR_PART
 from lowering.layouts.elements import moved_bits
 from lowering.layouts.f2 import log2
 from lowering.layouts.layout import Layout
-from lowering.layouts.tensor import COLUMN_BITS, WARPS, TensorTile, by_column, column_of, left_pitch, tensor_tile
+from lowering.layouts.tensor import (
+    COLUMN_BITS,
+    WARPS,
+    TensorTile,
+    by_column,
+    column_of,
+    left_pitch,
+    tensor_tile,
+    tile_columns,
+)
 from lowering.layouts.wgmma import MatrixOperand, matrix_operand
 from lowering.schedule.states import enclosing
 from lowering.schedule.tensor import multiplies
@@ -48,6 +58,7 @@ class TensorMemory:
         self.column, self.columns, self.row, self.bits = op.column, op.columns, kind.shape[1], moved_bits(kind.element)
         self.pitch = op.pitch or left_pitch(self.row, self.bits)
         self.groups = op.groups
+        self.stage_columns = 0 if op.stages == 1 else tile_columns(prod(kind.shape), self.bits)
         self.slot = x.emitter.pointer(x.emitter.shared_base, None, 1, op.offset + nv_tileas.DONE_BYTES * self.groups)
         self.done = x.emitter.mbarriers(self.groups, op.offset)
         self.first = first or self
@@ -95,6 +106,13 @@ class TensorMemory:
         if self.first.base is None:
             raise TypeError("tensor memory has no address before the agents part")
         return self.first.base
+
+    def at(self, stage: Value | None) -> Value:
+        """The address of the accumulator of a stage."""
+        emitter = self.x.emitter
+        if stage is None or not self.stage_columns:
+            return self.address
+        return emitter.add(self.address, emitter.multiply(self.x.scalar(stage), self.stage_columns))
 
 
 def first_warp(x: Expander) -> Value:
@@ -153,8 +171,8 @@ def allocate(x: Expander, op: nv_tileas.AllocTensorMemory) -> None:
 
 
 def loop(x: Expander, op: scf.For) -> None:
-    """A loop; one that multiplies in tensor memory is run by one warp, and by no other."""
-    if multiplies(op):
+    """A loop; one that multiplies in tensor memory is run by one warp, and by no other, or by an agent for that."""
+    if multiplies(op) and not x.multiplies:
         branch(x, first_warp(x), lambda: x.loop(op))
     else:
         x.loop(op)
@@ -174,7 +192,7 @@ def dot(x: Expander, op: nv_tileas.TensorDot) -> None:
     if op.adds is None or isinstance(op.adds.op, arith.Constant):  # threads have read or written it
         emitter.effect(nvvm.TensorFence, when="after")
     if alone(op):
-        begin(x, op, atom, tile, range(tile.blocks[0]), adds, [chosen(x)])
+        begin(x, op, atom, tile, range(tile.blocks[0]), adds, [] if x.multiplies else [chosen(x)])
         return
     d = memory(x, op.d)
     each, committed = tile.blocks[0] // d.groups, behind(op)
@@ -205,6 +223,7 @@ def begin(
 ) -> None:  # fmt: skip
     """The instructions of a product, for some blocks of rows."""
     emitter, d = x.emitter, memory(x, op.d)
+    address = d.at(op.stage)
     left = LeftFactor(x, op.a, atom) if atom.left else Factor(x, op.a, atom, 1)
     right = Factor(x, op.b, atom, 0)
     _, blocks_n, blocks_k = tile.blocks
@@ -214,7 +233,7 @@ def begin(
             a, more = left.descriptor(i, step), left.place(i, step)
             for j in range(blocks_n):
                 emitter.effect(
-                    nvvm.TensorMma, d.address, a, right.descriptor(j, step), *enable, *predicate,
+                    nvvm.TensorMma, address, a, right.descriptor(j, step), *enable, *predicate,
                     segments=(1, 1, 1, len(enable), len(predicate)), shape=atom.shape, typeA=atom.types[0],
                     typeB=atom.types[1], layoutA="row" if left.k_major else "col",
                     layoutB="col" if right.k_major else "row", negated=op.negated, accumulate=step > 0,
@@ -288,9 +307,9 @@ def load(x: Expander, op: nv_tileas.TensorLoad) -> None:
     register later may stand where threads have parted; what is added to a base, in parts, which take fewer registers.
     """
     emitter, d, layout = x.emitter, memory(x, op.d), layout_of(op.result)
-    if not op.waited:
+    if not op.waited and op.stage is None:
         wait(x, op)
-    address = own(x, d, layout)
+    address = own(x, d, layout, op.stage)
     if op.written is not None:
         clear(x, x.scalar(op.written), address, d.column, layout.n_regs)
     base = None if op.base is None else x.tile(op.base)
@@ -330,11 +349,11 @@ def meet(x: Expander, op: nv_tileas.TensorMeet) -> None:
     emitter.effect(nvvm.NumberedBarrier, number, numberOfThreads=WARP * WARPS)
 
 
-def own(x: Expander, d: TensorMemory, layout: Layout) -> Value:
+def own(x: Expander, d: TensorMemory, layout: Layout, stage: Value | None = None) -> Value:
     """The address of a warp's lanes, and of the columns of its warpgroup."""
     lanes = [LANES_OF_WARP << LANE_SHIFT + i for i in range(log2(WARPS))]
     columns = [d.column_of(place) for place in layout.warp[log2(WARPS) :]]
-    return x.emitter.add(d.address, x.emitter.linear([0] * log2(WARP) + lanes + columns))
+    return x.emitter.add(d.at(stage), x.emitter.linear([0] * log2(WARP) + lanes + columns))
 
 
 def store(x: Expander, op: nv_tileas.TensorStore) -> None:
