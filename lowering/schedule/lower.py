@@ -374,7 +374,7 @@ class _Lowering:
         values.update(zip(op.results, made.results, strict=True))
 
     def inline(self, op: nv_tileas.ProduceOne | nv_tileas.ProducerWrite, b: Builder) -> None:
-        """What stands in a producer's region; its results are what that yields."""
+        """What is in the region of a producer; its results are what that yields."""
         block = op.body.block
         self.ops(block.ops[:-1], b)
         self.yielded(op.results[len(op.results) - len(block.terminator.operands) :], block.terminator.operands)

@@ -57,7 +57,7 @@ class Producer:
         self.receives: list[nv_tileas.Receive] = []
 
     def receive_late(self) -> None:
-        """Wait for what is handed over where it is first read, so that what stands before does not."""
+        """Wait for what is handed over where it is first read, so that what is before does not."""
         for op in self.receives:
             block = op.parent
             assert block is not None

@@ -7,7 +7,7 @@ from functools import partial, reduce
 from math import prod
 from typing import TYPE_CHECKING, Any
 
-from ir.core import Op, Value
+from ir.core import Op, Type, Value
 from ir.dialects import arith, nv_tileas, nvgpu, nvvm, scf, vector
 from ir.tensor_descriptors import LANE_SHIFT
 from ir.types import F32, I1, I32, I64, TensorType, VectorType
@@ -56,6 +56,7 @@ class TensorMemory:
         kind = op.result.type
         assert isinstance(kind, nv_tileas.TensorMemoryType)
         self.column, self.columns, self.row, self.bits = op.column, op.columns, kind.shape[1], moved_bits(kind.element)
+        self.element = kind.element
         self.pitch = op.pitch or left_pitch(self.row, self.bits)
         self.groups = op.groups
         self.stage_columns = 0 if op.stages == 1 else tile_columns(prod(kind.shape), self.bits)
@@ -226,6 +227,7 @@ def begin(
     address = d.at(op.stage)
     left = LeftFactor(x, op.a, atom) if atom.left else Factor(x, op.a, atom, 1)
     right = Factor(x, op.b, atom, 0)
+    sums = {"typeD": "s32"} if d.element == I32 else {}
     _, blocks_n, blocks_k = tile.blocks
     for step in range(blocks_k):
         enable = adds if step == 0 else []
@@ -237,7 +239,7 @@ def begin(
                     segments=(1, 1, 1, len(enable), len(predicate)), shape=atom.shape, typeA=atom.types[0],
                     typeB=atom.types[1], layoutA="row" if left.k_major else "col",
                     layoutB="col" if right.k_major else "row", negated=op.negated, accumulate=step > 0,
-                    column=d.column + tile.column(i, j), **more,
+                    column=d.column + tile.column(i, j), **more, **sums,
                 )  # fmt: skip
 
 
@@ -316,7 +318,7 @@ def load(x: Expander, op: nv_tileas.TensorLoad) -> None:
     values: list[Value] = []
     part = layout.n_regs if base is None else min(CHUNK // (1 + (layout.n_regs >= MANY)), layout.n_regs)
     for first in range(0, layout.n_regs, part):
-        found = loads(x, address, d.column + first, part)
+        found = loads(x, address, d.column + first, part, d.element)
         if base is not None and op.paired:
             found = pairwise(emitter, base, first, found)
         elif base is not None:
@@ -398,7 +400,7 @@ def scaled(x: Expander, op: nv_tileas.TensorScale) -> None:
     kind = VectorType((2,), F32)
     for first in range(0, len(places), CHUNK):
         part = places[first : first + CHUNK]
-        found = [*loads(x, address, d.column + first, len(part))]
+        found = [*loads(x, address, d.column + first, len(part), F32)]
         if op.paired:
             for i in range(0, len(part), 2):
                 pair = emitter.emit(vector.FromElements, *found[i : i + 2], types=[kind])
@@ -423,14 +425,14 @@ def pairwise(emitter: Emitter, base: Registers, first: int, loaded: list[Value])
     return found
 
 
-def loads(x: Expander, address: Value, column: int, count: int) -> list[Value]:
+def loads(x: Expander, address: Value, column: int, count: int, element: Type) -> list[Value]:
     """Registers of columns that follow one another."""
     values: list[Value] = []
     for first in range(0, count, CHUNK):
         num = min(CHUNK, count)
-        made = x.emitter.builder.add(nvvm.TensorLd, address, types=[F32] * num, num=num, column=column + first)
+        made = x.emitter.builder.add(nvvm.TensorLd, address, types=[element] * num, num=num, column=column + first)
         values += made.results
-    return x.emitter.builder.add(nvvm.TensorWait, *values, types=[F32] * len(values), kind="ld").results
+    return x.emitter.builder.add(nvvm.TensorWait, *values, types=[element] * len(values), kind="ld").results
 
 
 def clear(x: Expander, written: Value, address: Value, column: int, count: int) -> None:
