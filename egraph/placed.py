@@ -229,7 +229,7 @@ class WarpgroupProduct(Product):
 
 def negated(node: Node) -> bool:
     """Does a product negate its left factor as it reads it?"""
-    return isinstance(node, WarpgroupProduct) and node.sign < 0
+    return isinstance(node, NegatedTensorProduct) or (isinstance(node, WarpgroupProduct) and node.sign < 0)
 
 
 @term("p.wgmma", source="PTX ISA, wgmma.mma_async")
@@ -259,6 +259,13 @@ class InTensorMemory(Product):
 @term("p.tcgen05", source="PTX ISA, tcgen05.mma")
 class TensorProduct(InTensorMemory):
     """A product that adds up there, all through a loop."""
+
+    __slots__ = ()
+
+
+@term("p.tcgen05_negated", source="PTX ISA, tcgen05.mma, Instruction descriptor, Negate A Matrix")
+class NegatedTensorProduct(TensorProduct):
+    """The same, its left factor negated as it is read."""
 
     __slots__ = ()
 

@@ -62,6 +62,16 @@ class BarrierArriveCopies(Op):
     effect = WRITE
 
 
+@op("nv_tileas.async.mbarrier_arrive_products")
+class BarrierArriveProducts(Op):
+    """One arrival at a stage's full barrier when all products in tensor memory that a thread has begun are complete."""
+
+    pipeline = Operand(is_pipeline)
+    stage = Operand(is_i32)
+
+    effect = WRITE
+
+
 @op("nv_tileas.async.mbarrier_arrive")
 class BarrierArrive(Op):
     """This warp (or thread) has read a stage: it arrives at the empty barrier; `enable` false: it does not."""
@@ -134,8 +144,10 @@ class StoreWait(Op):
     effect = WRITE
 
 
-ROLES = ("consume", "produce", "copy")
-"""What an agent does: all its warps compute; one thread of it fills stages; all its threads fill stages."""
+CONSUME, PRODUCE, COPY, MULTIPLY = ROLES = ("consume", "produce", "copy", "multiply")
+"""What an agent does: all its warps compute; one thread of it fills stages; all its threads fill stages; one thread
+begins products in tensor memory.
+"""
 
 
 @op("nv_tileas.async.agent_switch")

@@ -37,6 +37,7 @@ class CreatePipeline(Op):
     of the cluster that fills stages here and is filled from here, by the exclusive or of its rank with this one's; the
     first bit is this CTA. Consumers arrive at the empty barriers of all of them, which count `consumers` of each.
     Each `commit`: products in tensor memory that one thread begins read them, and arrive when they are complete.
+    `accumulators`: the stages are of an accumulator in tensor memory, and the products that fill one arrive.
 
     By groups: those who read the stages fill them, each iteration's copies are a group of cp.async, and a barrier of
     the CTA is between two iterations.
@@ -49,6 +50,7 @@ class CreatePipeline(Op):
     each = Attr(str, "warp", among=("warp", "thread", COMMIT))
     meet = flag()
     peers = Attr(int, 1, least=1)
+    accumulators = flag()
     result = Result(is_pipeline)
 
     effect = WRITE
@@ -107,12 +109,15 @@ class CreateNone(Op):
 
 @op("nv_tileas.async.pipeline.produce_one")
 class ProduceOne(Op):
-    """Fill a stage with the tiles of one iteration, `ahead` iterations before the one in which it stands."""
+    """Fill a stage with the tiles of one iteration, `ahead` iterations before the one in which it stands. The results
+    are what its region yields: iterators of rings that are read meanwhile.
+    """
 
     pipeline = Operand(is_pipeline)
     iterator = Operand(is_iterator)
     ahead = Attr(int, 0, least=0)
     body = RegionField()
+    out = VariadicResult()
 
     effect = CONTROL
 
@@ -131,11 +136,12 @@ class ProducerAcquire(Op):
 
 @op("nv_tileas.async.pipeline.producer_write")
 class ProducerWrite(Op):
-    """The copies into the stage."""
+    """The copies into the stage, or the products in it; the results are the token, then what its region yields."""
 
     acquired = Operand(is_producer_token)
     token = Result(is_producer_token)
     body = RegionField()
+    out = VariadicResult()
 
     effect = CONTROL
 

@@ -6,7 +6,7 @@ Part of the dialect of `nv_tileas`, which hands these names on. Source of names:
 from __future__ import annotations
 
 from ir.core import WRITE, Attr, Op, Operand, OptionalOperand, Result, flag, op
-from ir.dialects.nv_tileas_types import TensorMemoryType, is_factor, is_i1, is_i32, is_tensor_memory, is_tile
+from ir.dialects.nv_tileas_types import TensorMemoryType, is_factor, is_i1, is_i32, is_stage, is_tensor_memory, is_tile
 from ir.types import TensorType
 
 SLOT_BYTES = 16  # of shared memory: the mbarrier that tells of the last product, the address of the allocation
@@ -20,7 +20,8 @@ class AllocTensorMemory(Op):
     as many as they take where it is 0. An accumulator's barrier and the allocation's address are at byte `offset` of
     shared memory; a `left` factor has neither, and may lie over an accumulator, which its warps have read. `groups`: of
     so many warpgroups each begins and awaits the products of its own block of rows, if more than one. `meets`: all
-    threads meet behind it, the last one of a kernel whose agents do not part, which they would do.
+    threads meet behind it, the last one of a kernel whose agents do not part, which they would do. `stages`: as many
+    accumulators, one behind the other, in turn, which an agent of its own fills.
     """
 
     over = OptionalOperand(is_tensor_memory)
@@ -31,6 +32,7 @@ class AllocTensorMemory(Op):
     left = flag()
     groups = Attr(int, 1, least=1)
     meets = flag()
+    stages = Attr(int, 1, least=1)
     result = Result(is_tensor_memory)
 
     effect = WRITE
@@ -39,13 +41,14 @@ class AllocTensorMemory(Op):
 @op("nv_tileas.tensor_dot")
 class TensorDot(Op):
     """a @ b + d in place of d, or a @ b where `adds` is false or absent: begun, by one thread of the warp that runs its
-    loop, or of the first warp where all run it. b lies in shared memory, a there or in tensor memory.
+    loop, or of the first warp where all run it. b lies in shared memory, a there or in tensor memory. `stage`: of d.
     """
 
     a = Operand(is_factor)
     b = Operand(is_tile)
     d = Operand(is_tensor_memory)
     adds = OptionalOperand(is_i1)
+    stage = OptionalOperand(is_stage)
     atom = Attr(str)
     negated = flag()
 
@@ -114,12 +117,13 @@ class TensorCommit(Op):
 class TensorLoad(Op):
     """An accumulator in registers once it is complete, zeros where `written` is false: no product was begun. `base` is
     added to it in registers, where `paired` by f32x2. `waited`: all threads have waited for it. `phase`: of its
-    barrier, where it is read more than once.
+    barrier, where it is read more than once. `stage`: of accumulators in turn, which has been waited for.
     """
 
     d = Operand(is_tensor_memory)
     written = OptionalOperand(is_i1)
     base = OptionalOperand(is_tile)
+    stage = OptionalOperand(is_stage)
     phase = OptionalOperand(is_i32)
     paired = flag()
     waited = flag()

@@ -167,7 +167,7 @@ class _Checker:
                     self.take(op, op.operands[1 if isinstance(op, ProduceOne | ConsumeOne) else -1], state)
                 for region in op.regions if isinstance(op, REGIONS) else ():
                     self.block(region.block, state)
-                if isinstance(op, ConsumeOne | ConsumerRead):
+                if isinstance(op, REGIONS):
                     self.inline(op, state)
 
     def make(self, value: Value, origin: Value, state: dict[Value, int]) -> None:
@@ -244,9 +244,9 @@ class _Checker:
                 end.expect(self.origin[otherwise[place]] is origin, "both sides must leave the same iterator")
                 self.make(result, origin, state)
 
-    def inline(self, op: ConsumeOne | ConsumerRead, state: dict[Value, int]) -> None:
-        """Iterators that a consumer's region yields."""
-        end = op.body.block.terminator
+    def inline(self, op: Op, state: dict[Value, int]) -> None:
+        """Iterators that the region of a producer or a consumer yields."""
+        end = op.regions[0].block.terminator
         results = op.results[len(op.results) - len(end.operands) :]
         self.move(end, end.operands, state)
         for value, result in zip(end.operands, results, strict=True):
@@ -341,10 +341,13 @@ def chain(op: ProduceOne | ConsumeOne, kinds: tuple[type[Op], ...], words: str) 
 def produces(op: ProduceOne) -> None:
     """Acquire, write, commit, in time for a ring of this depth."""
     kinds = (ProducerAcquire, ProducerWrite, ProducerCommit)
-    acquire, write, commit, _ = chain(op, kinds, "acquire its stage, write it, commit it")
+    acquire, write, commit, end = chain(op, kinds, "acquire its stage, write it, commit it")
     write.expect(write.acquired is acquire.token, "must write the stage that has been acquired")
     commit.expect(commit.written is write.token, "must commit the stage that has been written")
-    write.expect(not ends(write), "yields nothing")
+    handed = [value.type for value in ends(write)]
+    write.expect(all(isinstance(kind, IteratorType) for kind in handed), "yields nothing but iterators")
+    write.expect([r.type for r in write.results[1:]] == handed, "the results must be the token and what it yields")
+    op.expect([r.type for r in op.results] == [v.type for v in end.operands], "the results must be what it yields")
     groups, stages = by_groups(op.pipeline), stages_of(op.pipeline)
     op.expect(
         groups == (op.ahead > 0), "fills stages ahead of its loop where, and only where, the ring is one by groups"

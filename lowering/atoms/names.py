@@ -14,7 +14,7 @@ from lowering.atoms.lanes import REDUX
 from lowering.atoms.mma import MMA_ATOMS
 from lowering.atoms.pairs import F32X2
 from lowering.atoms.reciprocals import RCP
-from lowering.atoms.tcgen05 import every_tensor_atom
+from lowering.atoms.tcgen05 import BY_AGENT, every_tensor_atom
 from lowering.atoms.tma import PREFETCH, TMA_REDUCE
 from lowering.atoms.wgmma import IMM_SCALE, every_wgmma
 
@@ -42,7 +42,10 @@ BELOW: Mapping[str, str] = {
 }  # fmt: skip
 """What passes below the e-graph choose, by the pass: they are told, as extraction is of all others."""
 
-OTHERS = (*MOVES, *ARITHMETIC, WIDE_LOAD.name, WIDE_STORE.name, EVICTION, PEELING, SCALING, ONLINE, LANES, OUTER_COPIES)
+OTHERS = (
+    *MOVES, *ARITHMETIC, WIDE_LOAD.name, WIDE_STORE.name, EVICTION, PEELING, SCALING, ONLINE, LANES, OUTER_COPIES,
+    BY_AGENT,
+)  # fmt: skip
 
 
 def every_name() -> Iterator[str]:

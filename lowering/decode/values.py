@@ -375,6 +375,8 @@ def product(d: Decoder, b: Builder, node: placed.Product, made: Made) -> Value:
     if isinstance(node, placed.WarpgroupProduct):
         found = {"negated": node.sign < 0, "promote": cast(WgmmaAtom, choice.atom).promotion(fast=node.fast == 1)}
         more = {name: value for name, value in found.items() if value}
+    if isinstance(node, placed.NegatedTensorProduct):
+        more["negated"] = True
     if isinstance(node, placed.TensorScaledProduct):
         c, factor = operands[2], made[node.factor]
         paired = pairs_atom(

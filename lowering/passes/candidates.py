@@ -17,6 +17,7 @@ from egraph.skeleton import For
 from ir.core import TileError
 from ir.dialects import cuda_tile as ct
 from ir.dialects import nv_tileas
+from lowering.atoms.tcgen05 import BY_AGENT
 from lowering.clusters import Refusal, planned
 from lowering.clusters.grid import in_grid
 from lowering.clusters.price import Way, clustered
@@ -29,7 +30,7 @@ from lowering.passes.registry import Step
 from lowering.passes.source import glance
 from lowering.passes.syntax import with_options
 from lowering.schedule import MemoryExceededError
-from lowering.schedule.tensor import TensorMemoryError
+from lowering.schedule.tensor import TensorAgentError, TensorMemoryError
 from lowering.selection import Selection
 from lowering.selection.choices import Clustered, Ranked
 from lowering.skeletons import permitted
@@ -329,6 +330,8 @@ def attempt(entry: ct.Entry, context: Context, steps: Sequence[Step]) -> Trial:
     """The choice and the program that passes make of a kernel. Raises TileError where none costs little enough."""
     try:
         made = context.through(steps, entry)
+    except TensorAgentError:
+        return attempt(entry, context, forbidding(steps, BY_AGENT))
     except TensorMemoryError:  # what the loop does beside its product, the choice of another way to do it has shown
         return attempt(entry, context, forbidding(steps, TENSOR))
     except MemoryExceededError:  # rings that were to share memory could not: agents fill one of them, threads another

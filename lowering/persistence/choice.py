@@ -7,13 +7,15 @@ from dataclasses import replace
 from math import prod
 from typing import TYPE_CHECKING, cast
 
-from ir.core import TileError
+from ir.core import Op, TileError
 from ir.dialects import cuda_tile as ct
 from ir.dialects import llvm, nv_tileas
 from lowering.cost import UNKNOWN_TRIPS
 from lowering.persistence.order import best_order, orders
 from lowering.persistence.price import Program, Scheduled, scheduled, uneven
 from lowering.ptx.grant import resident
+from lowering.schedule.states import enclosing
+from lowering.schedule.tensor import multiplies
 from lowering.targets import Target
 
 if TYPE_CHECKING:
@@ -33,7 +35,7 @@ def cheapest_schedule(
     """
     counted, best = orders(entry, target, tile_blocks)[0], best_order(entry, target, tile_blocks)
     programs = {name: priced(each, entry) for name, each in made.items()}
-    together = {name for name, each in made.items() if name != "off" and not hidden(each)}  # as off: no tiles in turn
+    together = {name for name, each in made.items() if name != "off" and not in_turn(each)}  # as off: no tiles in turn
     waits = min((programs[name].waits for name in together), default=0.0)
     found: list[Scheduled] = []
     for name in SCHEDULES:
@@ -60,11 +62,31 @@ def priced(made: Compiled, entry: ct.Entry) -> Program:
     waits = sum(cost.latency for trips, cost in known if trips == tiles)
     saves = min((each.total, each.saves) for each in found.clusters)[1] if found.clusters else 0.0
     rings = any(isinstance(op, ct.For) for op in entry.walk())
-    ahead = any(isinstance(op, nv_tileas.AgentSwitch) for op in made.modules["nv_tileas"].walk()) or not rings
+    scheduled, count = [*made.modules["nv_tileas"].walk()], resident(func).count
+    ahead = any(isinstance(op, nv_tileas.AgentSwitch) for op in scheduled) or not rings
     busy = (made.cost - saves) / tiles - waits
-    return Program(busy, waits, prod(func.cluster), resident(func).count, ahead, hidden(made))
+    beside = shorter_side(made, tiles, busy) if overlaps(scheduled, count) else in_turn(made)
+    return Program(busy, waits, prod(func.cluster), count, ahead, beside)
 
 
-def hidden(made: Compiled) -> float:
+def in_turn(made: Compiled) -> float:
     """Cycles of a tile that pass while warpgroups compute others, where they take tiles in turn."""
     return sum(each.hidden for each in made.selection.consumers if each.taken)
+
+
+def overlaps(ops: list[Op], held: int) -> bool:
+    """Do the steps of a tile block run beside what the threads do with the sums of another? Where one warp runs all
+    loops of products, be it an agent or that of another CTA.
+    """
+    agents = any(isinstance(op, nv_tileas.AgentSwitch) and nv_tileas.MULTIPLY in op.roles for op in ops)
+    dots = [op for op in ops if isinstance(op, nv_tileas.TensorDot)]
+    alone = bool(dots) and all(any(multiplies(each) for each in enclosing(op)) for op in dots)
+    return alone and (agents or held > 1)
+
+
+def shorter_side(made: Compiled, tiles: int, busy: float) -> float:
+    """Cycles of a tile block in the loops of its steps, or those of all else, whichever are fewer."""
+    found = made.selection
+    known = (found.priced[node] for node in found.answer.chosen.values() if node in found.priced)
+    steps = sum(trips / tiles * cost.scalar() for trips, cost in known if trips > tiles)
+    return max(0.0, min(steps, busy - steps))

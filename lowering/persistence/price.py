@@ -7,6 +7,9 @@ CTAs that share an SM take turns: their cycles count one behind the other, but n
     static     the same without the starts but the first; rings that no producer fills ahead are filled again
     dynamic    the same as static, with what drawing costs in the price of the tile block
 
+Where an agent begins products in tensor memory, or several CTAs of an SM do, the steps of one tile block run beside
+what threads do with the sums of another: of the two the shorter is hidden, in each tile block but the last.
+
 What is left for the last round takes as long as if it were more. Where tile blocks differ, since the steps of a loop
 depend on which it is, those that are drawn (by the hardware too) even out, but for the last; in turns a CTA may get the
 longest each time, as it does where the grid's extent is a multiple of the number of CTAs.
@@ -32,8 +35,8 @@ LONGEST = 2.0  # times the mean: of loops of 0 to n steps, as many of each
 @dataclass(frozen=True)
 class Program:
     """What a schedule has made: cycles of a CTA for a tile block, those that it waits for memory apart, CTAs of a tile
-    block, CTAs that an SM holds, and whether its rings are filled ahead, where it has some; of a tile block those that
-    pass under the next one's, where warpgroups take them in turn.
+    block, CTAs that an SM holds, whether its rings are filled ahead, where it has some, and cycles of a tile block that
+    run beside those of another.
     """
 
     busy: float
@@ -80,18 +83,18 @@ def scheduled(
     again = start if schedule == "off" else 0.0 if program.ahead else latency
     waits, memory = program.waits + again, order.cycles / program.ctas
     work, longest = program.busy + memory, LONGEST if uneven else 1.0
+    hidden = min(program.hidden, work)
     if not tile_blocks:
-        total = (work * (1.0 if drawn else longest) + waits / program.held - program.hidden) * program.ctas
+        total = ((work - hidden) * (1.0 if drawn else longest) + waits / program.held) * program.ctas
     else:
         chips = multiprocessors(target.name) / program.ctas  # as many tile blocks run at once with one CTA an SM
         rounds = ceil(tile_blocks / max(1, int(chips * program.held)))
         whole, left = divmod(tile_blocks, max(1, int(chips * program.held)))
         turns = whole * program.held + ceil(left / chips)
         turns = max(longest, tile_blocks / chips + 1.0) if uneven and drawn else turns * longest
-        total = work * turns + waits * rounds + (start - again) - program.hidden * max(0.0, turns - 1)
+        total = work * turns - hidden * max(0.0, turns - 1.0) + waits * rounds + (start - again)
     shown = f"groups of {order.width} along x" if order.width else ""
-    return Scheduled(schedule, program.busy, memory, waits, program.held, total, shown,
-                     hidden=program.hidden)  # fmt: skip
+    return Scheduled(schedule, program.busy, memory, waits, program.held, total, shown, hidden=hidden)
 
 
 def uneven(entry: ct.Entry) -> bool:

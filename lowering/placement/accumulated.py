@@ -1,7 +1,9 @@
 """Which products may add up in tensor memory: of tiles that a loop of their own brings, from zero, read behind it.
 
 Judged on the source program, as `ahead` and `held` are: one warp then runs the loop, and nothing in it needs registers,
-nor do the other warps know what else it leaves. Other products are read from tensor memory one by one.
+nor do the other warps know what else it leaves. Where other loops are around that one, over tile blocks say, the warp
+is an agent of its own, which goes on to the next tile while the others read this one. Other products are read from
+tensor memory one by one.
 """
 
 from __future__ import annotations
@@ -20,13 +22,46 @@ from lowering.placement.held import RENAMED, origin, zero
 
 
 def accumulated(program: Program) -> Iterator[int]:
-    """Numbers of such products."""
-    loops = {item.op for item in program.skeleton.items if isinstance(item, For) and not item.again}
+    """Numbers of such products, whose factors are as their loops load them."""
+    return (program.number_of(op.results[0]) for op in adding_up(program) if not signs(op))
+
+
+def negated(program: Program) -> Iterator[int]:
+    """Numbers of those one of whose factors is negated first."""
+    return (program.number_of(op.results[0]) for op in adding_up(program) if signs(op))
+
+
+def adding_up(program: Program) -> Iterator[ct.MmaF | ct.MmaI]:
+    """Such products; one factor may be negated, and nothing else done to it."""
+    loops = {item.op for item in program.skeleton.walk() if isinstance(item, For) and not item.again}
     read = {value for op in program.entry.walk() for value in op.operands if not isinstance(value.type, TokenType)}
     for op in products(program):
         loop = None if op.parent is None else op.parent.parent_op
-        if loop in loops and adds_up(op, cast(ct.For, loop), read):
-            yield program.number_of(op.results[0])
+        if loop in loops and (around(loop) or top(loop)) and adds_up(op, cast(ct.For, loop), read):
+            yield op
+
+
+def by_agent(program: Program) -> set[int]:
+    """Numbers of those whose loop has others around it."""
+    return {program.number_of(op.results[0]) for op in adding_up(program) if around(above(op))}
+
+
+def above(op: Op | None) -> Op | None:
+    """The operation around one."""
+    return None if op is None or op.parent is None else op.parent.parent_op
+
+
+def top(loop: Op | None) -> bool:
+    """Is a loop one of the kernel's own?"""
+    return isinstance(above(loop), ct.Entry)
+
+
+def around(loop: Op | None) -> bool:
+    """Are there other loops around a loop, and nothing else but branches?"""
+    found, each = False, above(loop)
+    while isinstance(each, ct.For | ct.Loop | ct.If):
+        found, each = found or not isinstance(each, ct.If), above(each)
+    return found and isinstance(each, ct.Entry)
 
 
 def rescaled(program: Program) -> Iterator[tuple[int, int, int]]:
@@ -80,8 +115,8 @@ def products(program: Program) -> Iterator[ct.MmaF | ct.MmaI]:
 
 
 def read_alone(program: Program) -> Iterator[int]:
-    """Numbers of all other products."""
-    others = set(accumulated(program))
+    """Numbers of all other products, and of those for which an agent may turn out not to be possible."""
+    others = {*accumulated(program)} - by_agent(program)
     return (n for n in (program.number_of(op.results[0]) for op in products(program)) if n not in others)
 
 
@@ -100,13 +135,19 @@ def adds_up(op: ct.MmaF | ct.MmaI, loop: ct.For, read: set[Value]) -> bool:
         carried and left[place] is op.results[0] and adders == [op] and zero(loop.init_values[place])
         and not any(v in read for i, v in enumerate(loop.results) if i != place)
         and all(scalar(v) for v in others) and all(loaded(v, body) for v in (op.lhs, op.rhs))
-        and all(each is op or quiet(each) for each in body.ops[:-1])
+        and all(each is op or each in signs(op) or quiet(each) for each in body.ops[:-1]) and len(signs(op)) < 2
     )  # fmt: skip
 
 
+def signs(op: ct.MmaF | ct.MmaI) -> list[ct.NegF]:
+    """What negates the factors of a product, where it is done right before the product or before a renaming."""
+    return [made for v in (op.lhs, op.rhs) if isinstance(made := origin(v).op, ct.NegF)]
+
+
 def loaded(factor: Value, body: Block) -> bool:
-    """Does the loop load a factor from a view?"""
+    """Does the loop load a factor from a view, if only to negate it?"""
     made = origin(factor).op
+    made = origin(made.operands[0]).op if isinstance(made, ct.NegF) and made.parent is body else made
     return isinstance(made, ct.LoadView) and made.parent is body
 
 

@@ -267,6 +267,10 @@ class LayoutOracle:
             yield "mmai_choice", (*row, self.interner.attributes.id(choice), *map(self.layout_id, layouts))
         for from_registers, columns in self._wgmma(a, b, c, signed):
             yield "wgmmai_rs_choice" if from_registers else "wgmmai_choice", (*row, *columns)
+        if Feature.TCGEN05_BYTES in self.features:
+            for atom, left, right, layout in tensor_products(a, b, c, self.warps, self._operands, signed):
+                choice = self.interner.attributes.id(MmaChoice(atom, (1, 1)))
+                yield "tensori_choice", (*row, choice, left, right, self.layout_id(layout))
 
     def _mma(self, row: Row) -> Iterator[tuple[str, Row]]:
         a, b, c = (self.tile(ty) for ty in row)

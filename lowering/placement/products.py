@@ -19,7 +19,6 @@ from egraph.soundness.model import Datum, NotCovered, Unsound, evaluate
 from ir.core import Block, Type, Value
 from ir.dialects.cuda_tile import MmaFScaled
 from ir.types import BF16, F8E4M3FN, F8E5M2, F8E8M0FNU, F16, F32, IntType, TileType
-from lowering.atoms.tcgen05 import TensorAtom
 from lowering.placement.memory import Stored
 from lowering.placement.oracle import WARPS_OF_GROUP, MmaChoice
 from lowering.placement.values import Held
@@ -37,6 +36,7 @@ QUESTIONS: dict[str, tuple[str, tuple[int, ...]]] = {
     "scaled_choice": ("ask_mma", (0, 1, 2)),
     "scaled_left_choice": ("ask_mma", (0, 1, 2)),
     "mmai_choice": ("ask_mmai", (0, 1, 2, 3, 4)),
+    "tensori_choice": ("ask_mmai", (0, 1, 2, 3, 4)),
     "wgmmai_choice": ("ask_mmai", (0, 1, 2, 3, 4)),
     "wgmmai_rs_choice": ("ask_mmai", (0, 1, 2, 3, 4)),
     "block_scaled_choice": ("ask_scaled", (0, 1, 2, 3, 4)),
@@ -49,13 +49,14 @@ CHOICES = {
     "p.mmai": ("mmai_choice",),
     "p.wgmma": ("wgmma_choice", "wgmmai_choice"),
     "p.wgmma_rs": ("wgmma_rs_choice", "wgmmai_rs_choice"),
-    "p.tcgen05": ("tensor_choice",),
+    "p.tcgen05": ("tensor_choice", "tensori_choice"),
+    "p.tcgen05_negated": ("tensor_choice",),
     "p.tcgen05_read": ("tensor_choice", "tensor_left_choice"),
     "p.tcgen05_scaled": ("scaled_choice", "scaled_left_choice"),
     "p.mmaf_scaled": ("block_scaled_choice",),
 }
 """The choices that a placed product may be made by."""
-NUMBERED = ("r.read", "r.accumulated")
+NUMBERED = ("r.read", "r.accumulated", "r.negated")
 """Relations of the numbers of products: where their sum lies, which is no claim about its value."""
 SCALED = "r.scaled"
 """The numbers of a product by scales, and of what it reads."""
@@ -100,7 +101,6 @@ def multiplied(world: PlacedWorld, head: str, items: Sequence[Sexpr]) -> Held:
     operands = [_placed(world, item) for item in items[:3]]
     kinds = [world.interner.types.id(each.type) for each in operands]
     if isinstance(cast(TileType, operands[0].type).element, IntType):
-        assert not isinstance(choice.atom, TensorAtom)
         signs = [int(each) for each in choice.atom.signed]
         columns, key = [Atom(str(sign), 0) for sign in signs], (*kinds, *signs)
         term = List((Atom("mmai", 0), *_OPERANDS, *columns), 0, 0, 0)
@@ -108,7 +108,7 @@ def multiplied(world: PlacedWorld, head: str, items: Sequence[Sexpr]) -> Held:
         flag = items[4] if head != "p.mmai" else Atom("0", 0)
         key, term = tuple(kinds), List((Atom("mmaf", 0), *_OPERANDS, flag), 0, 0, 0)
     layouts = _layouts(world, head, key, world.integer(items[3]), operands)
-    if head.startswith("p.wgmma") and world.integer(items[6]) < 0:
+    if head == "p.tcgen05_negated" or (head.startswith("p.wgmma") and world.integer(items[6]) < 0):
         operands[0] = _negated(operands[0])
     for k, (operand, layout) in enumerate(zip(operands, layouts, strict=True)):
         world.env[f"operand{k}"] = _whole(world, operand, layout)

@@ -7,6 +7,7 @@ from math import prod
 
 from ir.types import TileType
 from lowering.atoms.tcgen05 import WIDTHS, TensorAtom, tensor_atom
+from lowering.atoms.wgmma import BOTH_SIGNED
 from lowering.layouts.layout import Layout, LayoutError
 from lowering.layouts.tensor import left_factor, tensor_tile
 
@@ -14,15 +15,16 @@ Operands = Callable[[tuple[int, int], int, TensorAtom, int], Iterator[int]]
 
 
 def tensor_products(
-    a: TileType, b: TileType, c: TileType, counts: Sequence[int], operands: Operands
-) -> Iterator[tuple[TensorAtom, int, int, Layout]]:
+    a: TileType, b: TileType, c: TileType, counts: Sequence[int], operands: Operands,
+    signed: tuple[bool, bool] = BOTH_SIGNED,
+) -> Iterator[tuple[TensorAtom, int, int, Layout]]:  # fmt: skip
     """The widest atom for each number of warps, and the layouts: of A and B in shared memory, K-major and MN-major, as
     `operands` gives them; of D in registers, where it is read.
     """
     (m, k), n = a.shape[-2:], b.shape[-1]
-    atoms = [atom for width in WIDTHS if (atom := tensor_atom(a.element, b.element, c.element, width)) is not None]
+    atoms = [tensor_atom(a.element, b.element, c.element, width, signed=signed) for width in WIDTHS]
     for warps in counts if prod(a.shape[:-2]) == 1 else ():
-        for atom in atoms:
+        for atom in (each for each in atoms if each is not None):
             try:
                 tile = tensor_tile(atom, m, n, k, warps)
             except LayoutError:

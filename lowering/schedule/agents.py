@@ -11,7 +11,7 @@ Source: the seeds' MaterializeSchedule and agents; CUTLASS's warp-specialised ma
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -23,19 +23,20 @@ from ir.tensor_descriptors import TENSOR_COLUMNS
 from ir.types import I32
 from lowering.clusters.ranks import Ranks
 from lowering.layouts.tensor import allocation
-from lowering.schedule.boundary import Boundary, Plan, Way, control
+from lowering.schedule.boundary import Boundary, Plan, Slice, Way, control
 from lowering.schedule.fills import Threaded, arrivals, boxed, peers, threaded
 from lowering.schedule.flight import Flight, flight, land
 from lowering.schedule.pipes import consume, stage_alone, unknown
 from lowering.schedule.producer import Job, Producer
 from lowering.schedule.rings import Copy, Ring, align
-from lowering.schedule.states import LOOPS, Site, alternate, enclosing, thread
+from lowering.schedule.states import LOOPS, Site, alternate, enclosing, outermost, thread
 from lowering.schedule.tensor import multiplies, refuse, share_columns
 from lowering.schedule.turns import Stage, legal
 from lowering.schedule.units import GROUP, demand, side_by_side
 from lowering.targets.target import WARP
 
 if TYPE_CHECKING:
+    from lowering.schedule.multiplier import Accumulator
     from lowering.schedule.pipelining import Rewriter, Scheduler
 
 
@@ -107,6 +108,8 @@ class Agents:
     sends: list[nv_tileas.Send] = field(default_factory=list[nv_tileas.Send])
     tensormaps: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
     tensor: list[nv_tileas.AllocTensorMemory] = field(default_factory=list[nv_tileas.AllocTensorMemory])
+    accumulators: list[Accumulator] = field(default_factory=list["Accumulator"])  # of the agent that multiplies
+    received: list[nv_tileas.Receive] = field(default_factory=list[nv_tileas.Receive])  # by it
     turns: list[int] = field(default_factory=list[int])  # the numbers of what warpgroups of the consumers take turns at
     groups: int = 1  # of warps, each of which runs the consumers' code by itself
 
@@ -161,24 +164,25 @@ class Agents:
             self.tensormaps.append(record)
         return self.tensormaps.index(record)
 
-    def switch(self, consumer: Block, rewriter: Rewriter) -> None:
+    def switch(self, consumer: Block, multiplier: Block | None, rewriter: Rewriter) -> None:
         """End the common part with the agents, on warps one behind the other."""
         plans = [job.plan for job in self.jobs]
         boundary = Boundary(self.ops, plans)
         values = self.share(boundary, rewriter.values)
-        channels = self.hand_over(boundary, rewriter)
+        channels = self.hand_over(boundary, rewriter.values)
         producer = Producer(boundary, self.jobs, values, channels, self.zero, self.map_number)
         block = Block()
         producer.block(self.ops, Builder(block, self.common.location))
+        if multiplier is not None:
+            producer.receive_late()
         for ring in self.rings.values():
             ring.release_last()
-            pipeline = ring.pipeline.result
-            thread(ring.sites, [self.first(pipeline, consumer)])
-            thread(producer.sites(pipeline), [self.first(pipeline, block)])
-        for each in (*self.sends, *producer.receives):
+            self.thread(ring.pipeline, ring.sites, producer.sites(ring.pipeline.result))
+        for each in self.accumulators:
+            self.thread(each.pipeline, each.read, each.filled)
+        for each in (*self.sends, *producer.receives, *self.received):
             slot = len(each.operands) - 1
-            agent = consumer if isinstance(each, nv_tileas.Send) else block
-            each.operands[slot] = self.first(each.channel, agent)
+            each.operands[slot] = self.first(each.channel, outermost(each))
             alternate(each, slot, following)
         for number in dict.fromkeys(self.turns):
             consumer.ops.insert(0, nv_tileas.BeginTurns((), (), {"of": number}, location=self.common.location))
@@ -186,13 +190,22 @@ class Agents:
         by_threads = any(isinstance(fill, Threaded) for plan in plans for fill in plan.fills)
         self.place(rewriter, consumer, WARP * self.copy_warps if by_threads else 1)
         agents = [consumer, block]  # the consumers first: their threads' numbers need no subtraction
-        groups = (self.groups, 1)
+        roles = [nv_tileas.CONSUME, nv_tileas.COPY if by_threads else nv_tileas.PRODUCE]
+        if multiplier is not None:
+            agents.append(multiplier)
+            roles.append(nv_tileas.MULTIPLY)
+        groups = (self.groups, *(1 for _ in agents[1:]))
         units = side_by_side([demand(each, count) for each, count in zip(agents, groups, strict=True)])
         self.common.add(
             nv_tileas.AgentSwitch, types=(), regions=[Region([each]) for each in agents],
             num_warps=units.num_warps, warp_id=units.warp_id, agent_strides=units.agent_strides,
-            roles=("consume", "copy" if by_threads else "produce"), groups=groups if self.groups > 1 else (),
+            roles=tuple(roles), groups=groups if self.groups > 1 else (),
         )  # fmt: skip
+
+    def thread(self, pipeline: nv_tileas.CreatePipeline, *agents: Mapping[Op, Site]) -> None:
+        """Carry the iterator of a ring through what takes it in each agent."""
+        for sites in agents:
+            thread(sites, [self.first(pipeline.result, outermost(next(iter(sites))))])
 
     def first(self, ring: Value, agent: Block) -> Value:
         """An agent's first iterator of a ring or a channel."""
@@ -208,14 +221,22 @@ class Agents:
         for ring in self.rings.values():
             ring.pipeline.attributes["offset"] = offset = align(rewriter.free, BARRIER_BYTES)
             rewriter.free = offset + 2 * BARRIER_BYTES * ring.memory.stages
+        for each in self.accumulators:
+            each.pipeline.attributes["offset"] = offset = align(rewriter.free, BARRIER_BYTES)
+            rewriter.free = offset + 2 * BARRIER_BYTES * each.stages
         self.place_accumulators(rewriter, consumer)
+        alone = {each.channel for each in self.received}
         for channel in self.channels:
-            channel.attributes |= {"offset": align(rewriter.free, BARRIER_BYTES), "receivers": receivers}
+            count = 1 if channel.result in alone else receivers
+            channel.attributes |= {"offset": align(rewriter.free, BARRIER_BYTES), "receivers": count}
             rewriter.free = channel.offset + SCALAR_BYTES + 2 * BARRIER_BYTES
 
     def place_accumulators(self, rewriter: Rewriter, consumer: Block) -> None:
         """Columns of tensor memory; slots in shared memory."""
-        columns = share_columns(consumer, 0)
+        columns = 0
+        for each in self.accumulators:  # of another agent: none lies over them
+            columns += each.place(columns)
+        columns = share_columns(consumer, columns)
         if columns > TENSOR_COLUMNS:
             refuse(self.tensor[0], f"the kernel's take {columns} columns, tensor memory has {TENSOR_COLUMNS}")
         taken = allocation(columns)
@@ -240,11 +261,11 @@ class Agents:
             shared.update((r, values[r]) for r in op.results)
         return shared
 
-    def hand_over(self, boundary: Boundary, rewriter: Rewriter) -> dict[Value, Value]:
-        """A channel for each value that the consumers tell the producer; they send it where they have made it."""
+    def hand_over(self, boundary: Slice, values: Mapping[Value, Value]) -> dict[Value, Value]:
+        """A channel for each value that the consumers tell another agent; they send it where they have made it."""
         channels: dict[Value, Value] = {}
         for source in (v for v, way in boundary.ways.items() if way is Way.HANDED):
-            value = rewriter.values[source]
+            value = values[source]
             made = value.op
             if made is None or made.parent is None:
                 raise TypeError(f"{source} is not made by an op of the consumers")

@@ -13,7 +13,7 @@ Source: the seeds' ResolveAgentBoundary and MaterializeSchedule; program slicing
 from __future__ import annotations
 
 import enum
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass
 
 from ir.core import WRITE, Block, Op, Type, Value
@@ -75,22 +75,26 @@ class Way(enum.Enum):
     HANDED = enum.auto()
 
 
-class Boundary:
-    """The slice of a kernel that the producer of `plans` runs.
+Spine = scf.For | scf.While | scf.If
+
+
+class Slice:
+    """What an agent runs of a kernel beside the work that it is for.
 
     `spine` are the loops and branches it keeps, `needed` the values it reads, `ways` how it gets those made elsewhere,
     `layouts` those in which it needs a tile.
     """
 
-    def __init__(self, ops: Sequence[Op], plans: Sequence[Plan]):
-        self.plans = plans
-        self.early = early(ops)
-        self.spine = dict.fromkeys(each for plan in plans for each in plan.around)  # in order
+    def __init__(self, spine: Iterable[Spine], wanted: Iterable[Placed], early: Set[Op] = frozenset()):
+        """`wanted`: what its work reads, tiles in layouts of its own. `early`: scalars that may be computed before the
+        agents part.
+        """
+        self.early = early
+        self.spine = dict.fromkeys(spine)  # in order
         self.needed: set[Value] = set()
         self.ways: dict[Value, Way | None] = {}
         self.layouts: dict[Value, dict[Layout, None]] = {}
-        inputs = [each for plan in plans for each in plan.inputs()]
-        self.need([*((v, None) for each in self.spine for v in control(each)), *inputs])
+        self.need([*((v, None) for each in self.spine for v in control(each)), *wanted])
 
     def need(self, values: Sequence[Placed]) -> None:
         """Add values and what they are made of."""
@@ -149,6 +153,20 @@ class Boundary:
 
     @property
     def legal(self) -> bool:
+        """Everything can be had."""
+        return None not in self.ways.values()
+
+
+class Boundary(Slice):
+    """The slice of a kernel that the producer of `plans` runs."""
+
+    def __init__(self, ops: Sequence[Op], plans: Sequence[Plan]):
+        self.plans = plans
+        around = (each for plan in plans for each in plan.around)
+        super().__init__(around, (v for plan in plans for v in plan.inputs()), early(ops))
+
+    @property
+    def legal(self) -> bool:
         """Everything can be had, and no agent comes to wait for what the other one does only after its own wait.
 
         A consumer waits for a stage at its first copy, and the producer fills it at the last: between the two nothing
@@ -163,7 +181,7 @@ class Boundary:
             for op in ops[first:last]:
                 if op in self.spine or op in others or any(self.ways.get(r) is Way.HANDED for r in op.results):
                     return False
-        return None not in self.ways.values()
+        return super().legal
 
 
 def control(op: scf.For | scf.While | scf.If) -> list[Value]:

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from ir.core import Op
 from ir.dialects import nv_tileas
 
-DOES = {"consume": "computation", "produce": "copies, started by one thread", "copy": "copies by all threads"}
+DOES = {"consume": "computation", "produce": "copies, started by one thread", "copy": "copies by all threads",
+        "multiply": "products, begun by one thread"}  # fmt: skip
 
 
 def agents(func: nv_tileas.Func) -> Iterator[str]:
@@ -39,6 +40,7 @@ def shared(op: Op) -> Iterator[str]:
     if isinstance(op, nv_tileas.CreatePipeline):
         kind = op.result.type
         assert isinstance(kind, nv_tileas.PipelineType)
-        yield f"a ring of {kind.stages} stages, filled by {op.producers} arrivals, emptied by {op.consumers}"
+        of = " of an accumulator" if op.accumulators else ""
+        yield f"a ring of {kind.stages} stages{of}, filled by {op.producers} arrivals, emptied by {op.consumers}"
     if isinstance(op, nv_tileas.Gather | nv_tileas.TiledLoad):
         yield f"loaded before the agents part, {op.location}"

@@ -390,8 +390,10 @@ class _Lowering:
         values.update(zip(op.results, made.results, strict=True))
 
     def inline(self, op: nv_tileas.ProduceOne | nv_tileas.ProducerWrite, b: Builder) -> None:
-        """What stands in a producer's region."""
-        self.ops(op.body.block.ops[:-1], b)
+        """What is in the region of a producer; its results are what that yields."""
+        block = op.body.block
+        self.ops(block.ops[:-1], b)
+        self.yielded(op.results[len(op.results) - len(block.terminator.operands) :], block.terminator.operands)
 
     def acquire(self, op: nv_tileas.ProducerAcquire, b: Builder) -> None:
         """Wait until the stage is empty, which is said of the round before, if there was one; announce what comes."""
@@ -411,9 +413,11 @@ class _Lowering:
 
     def commit(self, op: nv_tileas.ProducerCommit, b: Builder) -> None:
         """Bytes that were announced arrive by themselves."""
+        held = self.held[op.written]
         if op.copies:
-            held = self.held[op.written]
             b.add(nv_tileas.BarrierArriveCopies, held.pipeline, held.stage, types=())
+        elif cast(nv_tileas.CreatePipeline, held.pipeline.op).accumulators:
+            b.add(nv_tileas.BarrierArriveProducts, held.pipeline, held.stage, types=())
 
     def consume(self, op: nv_tileas.ConsumeOne | nv_tileas.ConsumerRead, b: Builder) -> None:
         """What stands in a consumer's region; its results are what that yields."""
@@ -422,7 +426,11 @@ class _Lowering:
             self.held[op.results[0]] = self.held[op.waited]
             results = results[1:]
         self.ops(block.ops[:-1], b)
-        for result, value in zip(results, block.terminator.operands, strict=True):
+        self.yielded(results, block.terminator.operands)
+
+    def yielded(self, results: Sequence[Value], values: Sequence[Value]) -> None:
+        """Results of a region are what it yields."""
+        for result, value in zip(results, values, strict=True):
             if value in self.places:
                 self.places[result] = self.places[value]
             elif value in self.held:

@@ -25,6 +25,7 @@ from lowering.schedule.boundary import Plan
 from lowering.schedule.exchanges import Exchanges
 from lowering.schedule.fills import COPY_WARPS
 from lowering.schedule.lower import lower_pipelines
+from lowering.schedule.multiplier import multiplier
 from lowering.schedule.pipes import consume, produce, stage_alone, unknown
 from lowering.schedule.publish import publish
 from lowering.schedule.rings import Copy, Ring, align, arrange, before_loops, slice_of, tile_of
@@ -90,6 +91,7 @@ def materialize(func: nv_tileas.Func, target: Target, consumers: str = "cooperat
     agents = Agents(common, ops, arguments, ranks_of(func, target), copy_warps(ops) if moves else 0)
     consumer = Block()
     Scheduler(rewriter, agents).run(ops, Builder(consumer, func.location), whole=True)
+    products = multiplier(consumer, agents, func.warps, target)
     for written, view in rewriter.held:
         alternate(written, 1, agents.other)
         view.operands[1] = written.stage
@@ -107,7 +109,7 @@ def materialize(func: nv_tileas.Func, target: Target, consumers: str = "cooperat
         agents.tensor[-1].attributes["meets"] = True
     if agents.jobs:
         end = consumer.ops.pop()
-        agents.switch(consumer, rewriter)
+        agents.switch(consumer, products, rewriter)
         block.append(end)
     else:
         for op in consumer.ops:

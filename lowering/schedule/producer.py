@@ -16,7 +16,7 @@ from ir.core import Block, Builder, Op, Region, Value
 from ir.dialects import nv_tileas, scf
 from ir.types import I32
 from lowering.layouts.layout import Layout
-from lowering.schedule.boundary import Boundary, Placed, Plan, Way, source_operands
+from lowering.schedule.boundary import Placed, Plan, Slice, Way, source_operands
 from lowering.schedule.fills import Boxed, Fill, Threaded, announced
 from lowering.schedule.pipes import produce, stage_alone, unknown
 from lowering.schedule.relaid import operand_layouts, remade
@@ -41,7 +41,7 @@ class Producer:
     """
 
     def __init__(
-        self, boundary: Boundary, jobs: list[Job], values: dict[Value, Value], channels: dict[Value, Value],
+        self, boundary: Slice, jobs: list[Job], values: dict[Value, Value], channels: dict[Value, Value],
         zero: Value, map_number: Callable[[dict[str, Any]], int],
     ):  # fmt: skip
         self.boundary = boundary
@@ -58,6 +58,15 @@ class Producer:
         self.turns: dict[Job, Value] = {}  # iterator of an iteration
         self.taking: list[tuple[Job, Op, Site]] = []  # what takes and leaves the iterator of a job's ring
         self.receives: list[nv_tileas.Receive] = []
+
+    def receive_late(self) -> None:
+        """Wait for what is handed over where it is first read, so that what is before does not."""
+        for op in self.receives:
+            block = op.parent
+            assert block is not None
+            block.ops.remove(op)
+            users = (i for i, each in enumerate(block.ops) if any(op.result in v.operands for v in each.walk()))
+            block.ops.insert(next(users, len(block.ops) - 1), op)
 
     def sites(self, pipeline: Value) -> dict[Op, Site]:
         """What fills one ring: each loop, or stage before one, takes and leaves its iterator."""

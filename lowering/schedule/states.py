@@ -38,7 +38,7 @@ def thread(sites: Mapping[Op, Site], begin: Sequence[Value]) -> None:
     in which they run. The first takes `begin`, values from outside of all of it. What no loop repeats and no other op
     takes leaves nothing.
     """
-    _Threading(sites).block(_outermost(next(iter(sites))), list(begin), wanted=False)
+    _Threading(sites).block(outermost(next(iter(sites))), list(begin), wanted=False)
 
 
 class _Threading:
@@ -72,7 +72,7 @@ class _Threading:
         return [_result(op, value) for value in state] if wanted or loop else state
 
 
-def _outermost(op: Op) -> Block:
+def outermost(op: Op) -> Block:
     """The block that holds all code around an op."""
     block = (list(around(op)) or [op])[-1].parent
     if block is None:

@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING, Any
 from ir.core import PURE, Block, Builder, Op, TileError, Value
 from ir.dialects import arith, nv_tileas, scf
 from ir.types import I1, TensorType
-from lowering.atoms.tcgen05 import M, tensor_named
+from lowering.atoms.tcgen05 import BY_AGENT, M, tensor_named
 from lowering.layouts.elements import moved_bits
 from lowering.layouts.layout import Layout
 from lowering.layouts.tensor import WARPS, left_pitch, over_accumulator, takes, tile_columns
@@ -45,6 +45,10 @@ READS = (nv_tileas.TensorLoad, nv_tileas.TensorScale)
 
 class TensorMemoryError(TileError):
     """A product in tensor memory that other code reads or feeds otherwise than by its loop."""
+
+
+class TensorAgentError(TensorMemoryError):
+    """One that an agent of its own cannot begin."""
 
 
 def place_accumulators(func: nv_tileas.Func) -> int:
@@ -78,12 +82,12 @@ def read_alone(func: nv_tileas.Func, product: nv_tileas.Dot, shared: dict[Value,
     if isinstance(loop, scf.For) and product.result in block.terminator.operands:
         shared[loop.init[block.terminator.operands.index(product.result)]] = d
     a = left(product, first, made)
-    made.add(nv_tileas.TensorDot, a, product.b, d, types=(), segments=(1, 1, 1, 0), atom=product.atom)
+    made.add(nv_tileas.TensorDot, a, product.b, d, types=(), segments=(1, 1, 1, 0, 0), atom=product.atom)
     made.add(nv_tileas.TensorCommit, d, types=())
     base, at = [] if zeros(product.c) else [product.c], block.ops.index(product)
     behind = Builder(Block(), product.location)
     more = {"paired": True} if base and product.paired else {}
-    tile = behind.value(nv_tileas.TensorLoad, d, *base, types=[kind], segments=(1, 0, len(base), 0), **more)
+    tile = behind.value(nv_tileas.TensorLoad, d, *base, types=[kind], segments=(1, 0, len(base), 0, 0), **more)
     reads = (n for n, op in enumerate(block.ops) if any(product.result in each.operands for each in op.walk()))
     late = next(reads, at + 1)
     for op in func.walk():
@@ -115,10 +119,10 @@ def keep(func: nv_tileas.Func, product: nv_tileas.Dot) -> None:
     more: dict[str, Any] = {"paired": True} if scaled.attributes.get("paired") else {}
     made.add(nv_tileas.TensorScale, d, factor, types=(), **more)
     adds = made.value(arith.Constant, types=[I1], value=True)
-    made.add(nv_tileas.TensorDot, a, product.b, d, adds, types=(), segments=(1, 1, 1, 1), atom=product.atom)
+    made.add(nv_tileas.TensorDot, a, product.b, d, adds, types=(), segments=(1, 1, 1, 1, 0), atom=product.atom)
     made.add(nv_tileas.TensorCommit, d, types=())
     end.add(nv_tileas.TensorWait, d, types=(), segments=(1, 0))
-    tile = behind.value(nv_tileas.TensorLoad, d, types=[kind], segments=(1, 0, 0, 0), waited=True)
+    tile = behind.value(nv_tileas.TensorLoad, d, types=[kind], segments=(1, 0, 0, 0, 0), waited=True)
     result = loop.results[place]
     for op in func.walk():
         op.operands = [tile if v is result else v for v in op.operands]
@@ -225,9 +229,11 @@ def zeros(value: Value) -> bool:
 
 
 def refuse(op: Op, why: str) -> None:
-    """Raise TensorMemoryError at an op."""
-    raise TensorMemoryError(
-        f"'{op.name}' cannot be placed in tensor memory: {why}", op.location, "forbid the atom: --forbid tcgen05"
+    """Raise TensorMemoryError at an op, TensorAgentError where loops are around its own."""
+    inside = any(isinstance(each, LOOPS) and looped(each) for each in (op, *enclosing(op)))
+    error, atom = (TensorAgentError, BY_AGENT) if inside else (TensorMemoryError, "tcgen05")
+    raise error(
+        f"'{op.name}' cannot be placed in tensor memory: {why}", op.location, f"forbid the atom: --forbid {atom}"
     )
 
 
@@ -238,12 +244,12 @@ class _Accumulator:
         self.func = func
         self.product = product
         loop = None if product.parent is None else product.parent.parent_op
-        if not isinstance(loop, scf.For) or loop.parent is not func.body.block:
-            refuse(product, "it stands in no loop of the kernel's own")
+        if not isinstance(loop, scf.For) or loop.parent is None or not (loop.parent is func.body.block or looped(loop)):
+            refuse(product, "it stands in no loop of the kernel's own, nor in one with others around it")
             raise AssertionError
         self.loop = loop
         self.body: Block = loop.body.block
-        self.block = func.body.block
+        self.block: Block = loop.parent
         self.place = self.carried()
         for each in self.body.ops[:-1]:
             copies = isinstance(each, Copy) and each.asynchronous
@@ -283,13 +289,14 @@ class _Accumulator:
         behind.add(nv_tileas.TensorCommit, d, types=())
         known = {"predicate": "ult" if loop.unsigned else "slt"}
         written = behind.value(arith.CmpI, loop.lower, loop.upper, types=[I1], **known)
-        tile = behind.value(nv_tileas.TensorLoad, d, written, types=[kind], segments=(1, 1, 0, 0))
+        tile = behind.value(nv_tileas.TensorLoad, d, written, types=[kind], segments=(1, 1, 0, 0, 0))
         drop(self.loop, self.place)
-        rest = self.block.ops[at + 1 :]
-        for op in (each for top in rest for each in top.walk()):
+        for op in self.func.walk():
             op.operands = [tile if v is result else v for v in op.operands]
         self.block.ops[at + 1 : at + 1] = adopted(behind.block, self.block)
-        self.block.ops[at:at] = adopted(before.block, self.block)
+        whole = self.func.body.block
+        at = at if self.block is whole else 0
+        whole.ops[at:at] = adopted(before.block, whole)
 
     def add(self, d: Value) -> None:
         """The product in place of the one that has a result."""
@@ -297,7 +304,7 @@ class _Accumulator:
         b = Builder(Block(), product.location)
         adds = b.value(arith.CmpI, body.args[0], self.loop.lower, types=[I1], predicate="ne")
         more: dict[str, Any] = {"negated": True} if product.negated else {}
-        b.add(nv_tileas.TensorDot, product.a, product.b, d, adds, types=(), segments=(1, 1, 1, 1), atom=product.atom,
+        b.add(nv_tileas.TensorDot, product.a, product.b, d, adds, types=(), segments=(1, 1, 1, 1, 0), atom=product.atom,
               **more)  # fmt: skip
         at = body.ops.index(product)
         body.ops[at : at + 1] = adopted(b.block, body)
@@ -340,6 +347,11 @@ def nested(body: Block) -> list[Op]:
     return [each for op in body.ops for each in op.walk()]
 
 
+def looped(loop: Op) -> bool:
+    """Are there other loops around a loop?"""
+    return any(isinstance(each, LOOPS) for each in enclosing(loop))
+
+
 def multiplies(loop: Op) -> bool:
     """Does a loop begin products in tensor memory and read none of them? One warp then runs it."""
     if not isinstance(loop, scf.For):
@@ -352,7 +364,8 @@ def in_phases(block: Block, agents: Agents) -> None:
     """Let loads of accumulators that are read more than once wait for one phase of their barrier after the other."""
     loads: dict[Value, list[nv_tileas.TensorLoad | nv_tileas.TensorWait]] = {}
     for op in (each for top in block.ops for each in top.walk()):
-        if isinstance(op, nv_tileas.TensorWait) or (isinstance(op, nv_tileas.TensorLoad) and not op.waited):
+        known = isinstance(op, nv_tileas.TensorLoad) and (op.waited or op.stage is not None)
+        if isinstance(op, nv_tileas.TensorWait | nv_tileas.TensorLoad) and not known:
             loads.setdefault(op.d, []).append(op)
     for together in loads.values():
         if len(together) == 1 and not any(isinstance(each, LOOPS) for each in enclosing(together[0])):

@@ -34,14 +34,14 @@ from lowering.layouts.layout import Layout
 from lowering.layouts.scans import Part, scan_dim
 from lowering.layouts.shared import PERIOD, SharedLayout
 from lowering.placement import LayoutOracle, MmaChoice
-from lowering.placement.accumulated import over_scores
+from lowering.placement.accumulated import by_agent, over_scores
 from lowering.placement.oracle import contiguous_dim, copy_threads
 from lowering.selection.choices import Held, Place
 from lowering.selection.early import Early
 from lowering.selection.folding import Folds
 from lowering.selection.hints import loads_without_tma
 from lowering.selection.host import Host
-from lowering.selection.products import by_threads, columns, emulated, outdone, promoted
+from lowering.selection.products import agent_forbidden, by_threads, columns, emulated, outdone, promoted
 from lowering.targets import Feature, Target
 from lowering.targets.target import WARP
 
@@ -122,8 +122,9 @@ class Pricer:
         self.ahead = Early(saturated, target)
         self.without_tma = loads_without_tma(saturated, target)
         self.host = Host(self.frozen, self.interner)
+        self.by_agent = {self.frozen.class_of(number) for number in by_agent(saturated.program)}
         stay = (placed.TensorProduct, placed.TensorScaledProduct)
-        sums = (node.c for node in self.frozen.nodes if isinstance(node, stay))
+        sums = (n.c for n in self.frozen.nodes if isinstance(n, stay) and not agent_forbidden(self, n))
         self.summed = {owner[c] for c in sums if target.has(Feature.TCGEN05) and not self.forbidden("tcgen05")}
         self.over_scores = {self.frozen.class_of(number) for number in over_scores(saturated.program)}
         self.tensor_products: frozenset[int] = frozenset()  # value classes that scalar instructions may not compute
@@ -512,7 +513,7 @@ class Pricer:
         choice = self.oracle.choice(node.choice)
         scalar = choice.atom.threads == 1 and self.owner[node.cls][0] in self.tensor_products
         a, b = (self.oracle.layouts[self.owner[c][1]] for c in (node.a, node.b))
-        c, unwanted = self.oracle.layout(site.layout), scalar or not self.allowed(choice)
+        c, unwanted = self.oracle.layout(site.layout), scalar or not self.allowed(choice) or agent_forbidden(self, node)
         if unwanted or outdone(self, node, a, c, site.loop) or (placed.negated(node) and self.forbidden(IMM_SCALE)):
             return None
         work = 2.0 ** ((a.bits + b.bits + c.bits) / 2)  # multiply-adds of the tile: sqrt(mk * kn * mn)

@@ -9,7 +9,7 @@ from egraph import placed
 from ir.types import TileType
 from lowering.atoms.mma import MmaAtom
 from lowering.atoms.pairs import adds
-from lowering.atoms.tcgen05 import LEFT, LEFT_BITS
+from lowering.atoms.tcgen05 import BY_AGENT, LEFT, LEFT_BITS
 from lowering.atoms.wgmma import WgmmaAtom
 from lowering.cost import FREE, Cost, Machine
 from lowering.layouts.elements import REGISTER_BITS
@@ -62,6 +62,16 @@ def by_threads(pricer: Pricer, node: placed.Product, c: Layout, machine: Machine
         scaled = adds(pricer.target, pricer.forbid, c.n_regs)
         cost += machine.tensor_load(c.n_regs, scaled) + machine.tensor_store(c.n_regs)
     return cost
+
+
+def agent_forbidden(pricer: Pricer, node: placed.Product) -> bool:
+    """Is a sum of a loop in other loops one that an agent would add up, where that is forbidden, or else one that all
+    threads read step by step?
+    """
+    if pricer.owner[node.cls][0] not in pricer.by_agent:
+        return False
+    kind = placed.TensorProduct if pricer.forbidden(BY_AGENT) else placed.TensorReadProduct
+    return isinstance(node, kind)
 
 
 def outdone(pricer: Pricer, node: placed.Product, a: Layout | SharedLayout, c: Layout, loop: int) -> bool:

@@ -34,6 +34,7 @@ class Feature(enum.Enum):
     SETMAXNREG = "setmaxnreg"
     WGMMA = "wgmma.mma_async"
     TCGEN05 = "tcgen05"
+    TCGEN05_BYTES = "tcgen05.mma of bytes"
     TCGEN05_LD_RED = "tcgen05.ld.red"
     ATOMIC_BF16 = "atom.add.noftz.bf16"
     REDUX = "redux.sync on integers"
@@ -72,6 +73,7 @@ FLOORS: Mapping[Feature, Needs] = {
     Feature.SETMAXNREG: nvvm.SetMaxRegister.floor,
     Feature.WGMMA: nvvm.WgmmaMmaAsync.floor,
     Feature.TCGEN05: nvvm.TensorAlloc.floor,
+    Feature.TCGEN05_BYTES: nvvm.BYTE_PRODUCTS,
     Feature.TCGEN05_LD_RED: Needs(100, (8, 8), LD_RED),  # PTX ISA 8.8, tcgen05.ld.red
     Feature.ATOMIC_BF16: nvvm.ATOMIC_BF16,
     Feature.REDUX: nvvm.Redux.floor,

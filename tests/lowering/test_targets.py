@@ -62,6 +62,7 @@ def test_features_follow_the_acceptance_table():
     assert having[Feature.WGMMA] == {"sm_90a"}
     assert having[Feature.TCGEN05] == {"sm_100a", "sm_103a", "sm_110a"}
     assert having[Feature.REDUX_F32] == {"sm_100a", "sm_103a"}
+    assert having[Feature.TCGEN05_BYTES] == {"sm_100a", "sm_110a"}
     assert having[Feature.TCGEN05_LD_RED] == {"sm_103a", "sm_110a"}
     assert having[Feature.MMA_BLOCK_SCALE] == {"sm_120a", "sm_121a"}
     assert having[Feature.F32X2] == having[Feature.WIDE_GLOBAL] == hopper - {"sm_90", "sm_90a"}

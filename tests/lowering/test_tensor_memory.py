@@ -250,6 +250,8 @@ def test_operations_say_what_does_not_agree() -> None:
     memory = nv_tileas.TensorMemoryType((128, 64), F32)
     a, b, d, adds = Block([TensorType((128, 64), F16, LAYOUT), TensorType((64, 32), F16, LAYOUT), memory, I1]).args
     with pytest.raises(VerifyError, match="no product of"):
-        verify(nv_tileas.TensorDot((a, b, d, adds), (), {"atom": "tcgen05.m128n64k16.f16.f16"}, segments=(1, 1, 1, 1)))
+        verify(
+            nv_tileas.TensorDot((a, b, d, adds), (), {"atom": "tcgen05.m128n64k16.f16.f16"}, segments=(1, 1, 1, 1, 0))
+        )
     with pytest.raises(VerifyError, match="holds no"):
-        verify(nv_tileas.TensorLoad((d,), [TensorType((128, 32), F32, LAYOUT)], segments=(1, 0, 0, 0)))
+        verify(nv_tileas.TensorLoad((d,), [TensorType((128, 32), F32, LAYOUT)], segments=(1, 0, 0, 0, 0)))

@@ -16,6 +16,7 @@ from runtime.simulator import SimulatorError
 from tests.lowering.test_hopper import simulate
 from tests.programs.products import product
 from tests.programs.program import check
+from tests.programs.program import simulate as simulate_program
 from tests.tilesat.example_cases import EXAMPLES, gemm
 from tilesat.execution import largest_error
 from tilesat.kernel import Kernel
@@ -119,6 +120,38 @@ def test_types_majors_and_tiles(name: str, target: str) -> None:
     tile, size, more = PRODUCTS[name]
     kernel = check(product(name, tile, size, **more), target)
     assert "tcgen05.mma" in kernel.ptx
+
+
+@pytest.mark.sampled(2)
+@pytest.mark.parametrize("target", ["sm_100a", "sm_110a"])
+@pytest.mark.parametrize("orders", [("mk", "nk"), ("km", "kn")])
+@pytest.mark.parametrize("signed", [(True, True), (True, False), (False, True), (False, False)])
+def test_bytes(signed: tuple[bool, bool], orders: tuple[str, str], target: str) -> None:
+    """Sums in i32, each factor signed or not, either major; several steps, tails."""
+    given = product(
+        "bytes", (128, 128, 128), (136, 144, 272), "i8", "i32", "i32", orders[0], orders[1], signed=signed
+    )  # fmt: skip
+    kernel = check(given, target)
+    assert kernel.ptx.count("tcgen05.mma.cta_group::1.kind::i8") == 4
+
+
+def test_sm_103a_multiplies_bytes_by_mma_sync() -> None:
+    """ptxas refuses them for sm_103a."""
+    given = product("bytes", (128, 128, 128), (136, 144, 272), "i8", "i32", "i32")
+    assert "mma.sync" in tilesat.compile(given.source(), "sm_103a").ptx
+
+
+@pytest.mark.parametrize("k", [0, 16, 128, 400])
+def test_bytes_of_persistent_kernels(k: int) -> None:
+    """An agent begins the products; zeros where there is no step."""
+    given = product("bytes", (128, 128, 128), (264, 144, k), "i8", "i32", "i32")
+    kernel = tilesat.compile(given.source(), "sm_100a", persistent="static")
+    assert "kind::i8" in kernel.ptx
+    a, b, d, *_ = given.arguments()
+    found = simulate_program(kernel, given, resident=1)[2]
+    wanted = a[:-1, :k].astype(np.int32) @ b[:-1, :k].T.astype(np.int32)
+    assert np.array_equal(found[:264, :144], wanted)
+    assert np.array_equal(found[264:], d[264:])
 
 
 def test_tiles_without_tensor_copies_are_multiplied_otherwise() -> None:

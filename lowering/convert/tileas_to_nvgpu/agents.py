@@ -120,6 +120,8 @@ def wait(x: Expander, op: nv_tileas.BarrierWait) -> None:
     barrier = x.barriers(op.pipeline).at(emitter, x.scalar(op.stage), op.empty)
     cluster = op.empty and x.barriers(op.pipeline).op.peers > 1
     emitter.effect(nvvm.MBarrierTryWaitParity, barrier, x.scalar(op.phase), cluster=cluster)
+    if x.barriers(op.pipeline).op.accumulators:
+        emitter.effect(nvvm.TensorFence, when="after")
 
 
 def expect_tx(x: Expander, op: nv_tileas.BarrierExpectTx) -> None:
@@ -135,6 +137,13 @@ def arrive_copies(x: Expander, op: nv_tileas.BarrierArriveCopies) -> None:
     emitter = x.emitter
     full = x.barriers(op.pipeline).at(emitter, x.scalar(op.stage), False)
     emitter.effect(nvvm.CpAsyncMBarrierArrive, full)
+
+
+def arrive_products(x: Expander, op: nv_tileas.BarrierArriveProducts) -> None:
+    """tcgen05.commit at the full barrier."""
+    emitter = x.emitter
+    full = x.barriers(op.pipeline).at(emitter, x.scalar(op.stage), False)
+    emitter.effect(nvvm.TensorCommit, full, segments=(1, 0, 0))
 
 
 def tma_load(x: Expander, op: nv_tileas.TiledTmaLoad) -> None:
@@ -217,11 +226,13 @@ def arrive(x: Expander, op: nv_tileas.BarrierArrive) -> None:
     emitter, barriers = x.emitter, x.barriers(op.pipeline)
     emitter.settle(shared_only=True)
     if barriers.op.each == nv_tileas.COMMIT:
-        chosen = emitter.compare("eq", emitter.thread, emitter.constant(0))
+        chosen = [] if x.multiplies else [emitter.compare("eq", emitter.thread, emitter.constant(0))]
         empty = barriers.at(emitter, x.scalar(op.stage), True)
         mask = [] if barriers.op.peers == 1 else [partners(emitter, barriers.op.peers)]
-        emitter.effect(nvvm.TensorCommit, empty, *mask, chosen, segments=(1, len(mask), 1))
+        emitter.effect(nvvm.TensorCommit, empty, *mask, *chosen, segments=(1, len(mask), len(chosen)))
         return
+    if barriers.op.accumulators:
+        emitter.effect(nvvm.TensorFence, when="before")
     if barriers.op.meet and barriers.op.each == "warp":
         emitter.effect(nvvm.SyncWarp, emitter.constant(-1))
     if barriers.op.peers > 1:
@@ -425,6 +436,7 @@ HANDLERS: dict[type[Op], Callable[[Any, Any], None]] = {
     nv_tileas.BarrierWait: wait,
     nv_tileas.BarrierExpectTx: expect_tx,
     nv_tileas.BarrierArriveCopies: arrive_copies,
+    nv_tileas.BarrierArriveProducts: arrive_products,
     nv_tileas.BarrierArrive: arrive,
     nv_tileas.TiledTmaLoad: tma_load,
     nv_tileas.AsyncFence: fence,

@@ -98,6 +98,7 @@ class Expander:
         self.threads = 0  # of the block, where agents part; else all compute
         self.beside: list[Registers] = []  # what is computed together with the next tile that is stored
         self.elected: Value | None = None  # true in the thread that acts for its agent; None where it is alone
+        self.multiplies = False  # is this the code of the one thread that begins products?
 
     def tensor_map(self, number: int) -> Value:
         """The parameter of a tensor map."""

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 CONSUMER_BARRIER = 1  # named barrier of the first consuming agent; 0 is that of the whole block
 
+BY_ONE = (nv_tileas.PRODUCE, nv_tileas.MULTIPLY)  # roles of agents of one thread
+
 Side = list[int]
 
 
@@ -52,10 +54,10 @@ class Parting:
         self.x = x
         self.op = op
         self.shares: Shares | None = None  # where registers are moved
-        consuming = [{op.roles[agent] == "consume" for agent in side} for side in sides(op)]
+        consuming = [{op.roles[agent] == nv_tileas.CONSUME for agent in side} for side in sides(op)]
         if moves_registers(x.target) and all(len(roles) == 1 for roles in consuming) and {True} in consuming:
             counts = zip(op.num_warps, op.roles, strict=True)
-            consumers = WARP * sum(count for count, role in counts if role == "consume")
+            consumers = WARP * sum(count for count, role in counts if role == nv_tileas.CONSUME)
             shares = register_shares(consumers, x.threads - consumers, PRODUCER_REGISTERS, x.target)
             x.maxnreg, x.consumers = shares.launch, consumers
             self.shares = shares if shares.moved else None
@@ -75,12 +77,12 @@ class Parting:
         """Registers of all warps of these warpgroups, idle ones too; then each agent in its warps."""
         x, emitter, op = self.x, self.x.emitter, self.op
         if self.shares is not None:
-            consume = op.roles[agents[0]] == "consume"
+            consume = op.roles[agents[0]] == nv_tileas.CONSUME
             count = self.shares.consumer if consume else self.shares.other
             emitter.effect(nvvm.SetMaxRegister, action="increase" if consume else "decrease", regCount=count)
         for agent in agents:
             whole = len(agents) == 1 and op.num_warps[agent] % GROUP == 0  # else idle warps stand behind it
-            if whole or op.roles[agent] == "produce":
+            if whole or op.roles[agent] in BY_ONE:
                 self.agent(agent)
             else:
                 first = WARP * op.warp_id[agent]
@@ -95,18 +97,20 @@ class Parting:
         x, emitter, op = self.x, self.x.emitter, self.op
         first, warps, role = WARP * op.warp_id[agent], op.num_warps[agent], op.roles[agent]
         groups, block = op.groups_of(agent), op.regions[agent].block
-        alone = emitter.compare("eq", emitter.thread, emitter.constant(first)) if role != "consume" else None
-        if role == "produce":
+        alone = emitter.compare("eq", emitter.thread, emitter.constant(first)) if role != nv_tileas.CONSUME else None
+        if role in BY_ONE:
             assert alone is not None
+            x.multiplies = role == nv_tileas.MULTIPLY
             branch(x, alone, lambda: x.ops(block))
+            x.multiplies = False
             return
         x.elected = alone
-        if role == "consume":
-            counts = [op.groups_of(each) for each, role in enumerate(op.roles) if role == "consume"]
-            rank = sum(r == "consume" for r in op.roles[:agent])
+        if role == nv_tileas.CONSUME:
+            counts = [op.groups_of(each) for each, role in enumerate(op.roles) if role == nv_tileas.CONSUME]
+            rank = sum(r == nv_tileas.CONSUME for r in op.roles[:agent])
             emitter.consumers, emitter.named = WARP * warps // groups, CONSUMER_BARRIER + sum(counts[:rank])
             emitter.turns = CONSUMER_BARRIER + sum(counts)
-        memory = tensor.allocated(x) if role == "consume" else None
+        memory = tensor.allocated(x) if role == nv_tileas.CONSUME else None
         if (first, warps) == (0, emitter.warps):
             x.ops(block)
             emitter.settle()

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial, reduce
+from math import prod
 from typing import TYPE_CHECKING, Any
 
-from ir.core import Op, Value
+from ir.core import Op, Type, Value
 from ir.dialects import arith, nv_tileas, nvgpu, nvvm, scf, vector
 from ir.tensor_descriptors import LANE_SHIFT
 from ir.types import F32, I1, I32, I64, TensorType, VectorType
@@ -21,7 +22,16 @@ from lowering.cost import TENSOR_LOAD, TENSOR_PART
 from lowering.layouts.elements import moved_bits
 from lowering.layouts.f2 import log2
 from lowering.layouts.layout import Layout
-from lowering.layouts.tensor import COLUMN_BITS, WARPS, TensorTile, by_column, column_of, left_pitch, tensor_tile
+from lowering.layouts.tensor import (
+    COLUMN_BITS,
+    WARPS,
+    TensorTile,
+    by_column,
+    column_of,
+    left_pitch,
+    tensor_tile,
+    tile_columns,
+)
 from lowering.layouts.wgmma import MatrixOperand, matrix_operand
 from lowering.schedule.states import enclosing
 from lowering.schedule.tensor import multiplies
@@ -46,8 +56,10 @@ class TensorMemory:
         kind = op.result.type
         assert isinstance(kind, nv_tileas.TensorMemoryType)
         self.column, self.columns, self.row, self.bits = op.column, op.columns, kind.shape[1], moved_bits(kind.element)
+        self.element = kind.element
         self.pitch = op.pitch or left_pitch(self.row, self.bits)
         self.groups = op.groups
+        self.stage_columns = 0 if op.stages == 1 else tile_columns(prod(kind.shape), self.bits)
         self.slot = x.emitter.pointer(x.emitter.shared_base, None, 1, op.offset + nv_tileas.DONE_BYTES * self.groups)
         self.done = x.emitter.mbarriers(self.groups, op.offset)
         self.first = first or self
@@ -95,6 +107,13 @@ class TensorMemory:
         if self.first.base is None:
             raise TypeError("tensor memory has no address before the agents part")
         return self.first.base
+
+    def at(self, stage: Value | None) -> Value:
+        """The address of the accumulator of a stage."""
+        emitter = self.x.emitter
+        if stage is None or not self.stage_columns:
+            return self.address
+        return emitter.add(self.address, emitter.multiply(self.x.scalar(stage), self.stage_columns))
 
 
 def first_warp(x: Expander) -> Value:
@@ -153,8 +172,8 @@ def allocate(x: Expander, op: nv_tileas.AllocTensorMemory) -> None:
 
 
 def loop(x: Expander, op: scf.For) -> None:
-    """A loop; one that multiplies in tensor memory is run by one warp, and by no other."""
-    if multiplies(op):
+    """A loop; one that multiplies in tensor memory is run by one warp, and by no other, or by an agent for that."""
+    if multiplies(op) and not x.multiplies:
         branch(x, first_warp(x), lambda: x.loop(op))
     else:
         x.loop(op)
@@ -174,7 +193,7 @@ def dot(x: Expander, op: nv_tileas.TensorDot) -> None:
     if op.adds is None or isinstance(op.adds.op, arith.Constant):  # threads have read or written it
         emitter.effect(nvvm.TensorFence, when="after")
     if alone(op):
-        begin(x, op, atom, tile, range(tile.blocks[0]), adds, [chosen(x)])
+        begin(x, op, atom, tile, range(tile.blocks[0]), adds, [] if x.multiplies else [chosen(x)])
         return
     d = memory(x, op.d)
     each, committed = tile.blocks[0] // d.groups, behind(op)
@@ -205,8 +224,10 @@ def begin(
 ) -> None:  # fmt: skip
     """The instructions of a product, for some blocks of rows."""
     emitter, d = x.emitter, memory(x, op.d)
+    address = d.at(op.stage)
     left = LeftFactor(x, op.a, atom) if atom.left else Factor(x, op.a, atom, 1)
     right = Factor(x, op.b, atom, 0)
+    sums = {"typeD": "s32"} if d.element == I32 else {}
     _, blocks_n, blocks_k = tile.blocks
     for step in range(blocks_k):
         enable = adds if step == 0 else []
@@ -214,11 +235,11 @@ def begin(
             a, more = left.descriptor(i, step), left.place(i, step)
             for j in range(blocks_n):
                 emitter.effect(
-                    nvvm.TensorMma, d.address, a, right.descriptor(j, step), *enable, *predicate,
+                    nvvm.TensorMma, address, a, right.descriptor(j, step), *enable, *predicate,
                     segments=(1, 1, 1, len(enable), len(predicate)), shape=atom.shape, typeA=atom.types[0],
                     typeB=atom.types[1], layoutA="row" if left.k_major else "col",
                     layoutB="col" if right.k_major else "row", negated=op.negated, accumulate=step > 0,
-                    column=d.column + tile.column(i, j), **more,
+                    column=d.column + tile.column(i, j), **more, **sums,
                 )  # fmt: skip
 
 
@@ -288,16 +309,16 @@ def load(x: Expander, op: nv_tileas.TensorLoad) -> None:
     register later may stand where threads have parted; what is added to a base, in parts, which take fewer registers.
     """
     emitter, d, layout = x.emitter, memory(x, op.d), layout_of(op.result)
-    if not op.waited:
+    if not op.waited and op.stage is None:
         wait(x, op)
-    address = own(x, d, layout)
+    address = own(x, d, layout, op.stage)
     if op.written is not None:
         clear(x, x.scalar(op.written), address, d.column, layout.n_regs)
     base = None if op.base is None else x.tile(op.base)
     values: list[Value] = []
     part = layout.n_regs if base is None else min(CHUNK // (1 + (layout.n_regs >= MANY)), layout.n_regs)
     for first in range(0, layout.n_regs, part):
-        found = loads(x, address, d.column + first, part)
+        found = loads(x, address, d.column + first, part, d.element)
         if base is not None and op.paired:
             found = pairwise(emitter, base, first, found)
         elif base is not None:
@@ -330,11 +351,11 @@ def meet(x: Expander, op: nv_tileas.TensorMeet) -> None:
     emitter.effect(nvvm.NumberedBarrier, number, numberOfThreads=WARP * WARPS)
 
 
-def own(x: Expander, d: TensorMemory, layout: Layout) -> Value:
+def own(x: Expander, d: TensorMemory, layout: Layout, stage: Value | None = None) -> Value:
     """The address of a warp's lanes, and of the columns of its warpgroup."""
     lanes = [LANES_OF_WARP << LANE_SHIFT + i for i in range(log2(WARPS))]
     columns = [d.column_of(place) for place in layout.warp[log2(WARPS) :]]
-    return x.emitter.add(d.address, x.emitter.linear([0] * log2(WARP) + lanes + columns))
+    return x.emitter.add(d.at(stage), x.emitter.linear([0] * log2(WARP) + lanes + columns))
 
 
 def store(x: Expander, op: nv_tileas.TensorStore) -> None:
@@ -379,7 +400,7 @@ def scaled(x: Expander, op: nv_tileas.TensorScale) -> None:
     kind = VectorType((2,), F32)
     for first in range(0, len(places), CHUNK):
         part = places[first : first + CHUNK]
-        found = [*loads(x, address, d.column + first, len(part))]
+        found = [*loads(x, address, d.column + first, len(part), F32)]
         if op.paired:
             for i in range(0, len(part), 2):
                 pair = emitter.emit(vector.FromElements, *found[i : i + 2], types=[kind])
@@ -404,14 +425,14 @@ def pairwise(emitter: Emitter, base: Registers, first: int, loaded: list[Value])
     return found
 
 
-def loads(x: Expander, address: Value, column: int, count: int) -> list[Value]:
+def loads(x: Expander, address: Value, column: int, count: int, element: Type) -> list[Value]:
     """Registers of columns that follow one another."""
     values: list[Value] = []
     for first in range(0, count, CHUNK):
         num = min(CHUNK, count)
-        made = x.emitter.builder.add(nvvm.TensorLd, address, types=[F32] * num, num=num, column=column + first)
+        made = x.emitter.builder.add(nvvm.TensorLd, address, types=[element] * num, num=num, column=column + first)
         values += made.results
-    return x.emitter.builder.add(nvvm.TensorWait, *values, types=[F32] * len(values), kind="ld").results
+    return x.emitter.builder.add(nvvm.TensorWait, *values, types=[element] * len(values), kind="ld").results
 
 
 def clear(x: Expander, written: Value, address: Value, column: int, count: int) -> None:
