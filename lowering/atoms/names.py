@@ -33,13 +33,15 @@ LANES = "loop.lanes"
 """Folds of loops carried as tiles, and folded behind them (lowering/skeletons.py)."""
 ONLINE = "loop.online"
 """Sums of exponentials in the pass that finds their maximum (lowering/skeletons.py)."""
+STREAM = "grid.stream"
+"""Steps of products shared evenly by the CTAs that fit the device (lowering/clusters/stream.py)."""
 
 BELOW: Mapping[str, str] = {
     "tileas-peel-masks": PEELING, "convert-tileas-to-nvgpu": PREFETCH, "convert-nvgpu-to-nvvm": RCP,
 }  # fmt: skip
 """What passes below the e-graph choose, by the pass: they are told, as extraction is of all others."""
 
-OTHERS = (*MOVES, *ARITHMETIC, WIDE_LOAD.name, WIDE_STORE.name, EVICTION, PEELING, SCALING, ONLINE, LANES)
+OTHERS = (*MOVES, *ARITHMETIC, WIDE_LOAD.name, WIDE_STORE.name, EVICTION, PEELING, SCALING, ONLINE, LANES, STREAM)
 
 
 def every_name() -> Iterator[str]:
