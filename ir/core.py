@@ -180,6 +180,8 @@ class Effect(enum.Enum):
 
 PURE, READ, WRITE, CONTROL = Effect.PURE, Effect.READ, Effect.WRITE, Effect.CONTROL
 Version = tuple[int, int]
+INSIDE: Version = (1 << 31, 0)
+"""Of an attribute that no bytecode has: the compiler alone sets it."""
 
 
 class Field:
