@@ -34,28 +34,29 @@ HANDSHAKE = 500.0  # until another CTA has what it is sent (`lowering.selection.
 PAYS = 0.8  # times the cycles of a CTA that does it all, where nothing is cut without conversions; half is the least
 STARTS = 8  # cuts from which one begins: the largest products have most to save
 Root = tuple[Op, Value, int]
+Least = Callable[[bool], int]
 STORED = (ct.StoreView, ct.StorePtr, ct.AtomicRMW, ct.AtomicCAS, ct.AtomicRedView)
 
 
-def converted(entry: ct.Entry, least: Callable[[bool], int], known: Cuts | None = None) -> Cuts | None:
+def converted(entry: ct.Entry, least: Least, known: Cuts | None = None) -> Cuts | None:
     """The cut in two, by operations, that takes a CTA the fewest cycles, `known` cuts among them; None where that is
     none. `least`: rows or columns of a half, of products and of other tiles.
     """
     price = Price(entry)
     first = known or Cuts(2)
     starts = [each for each in roots(entry, least) if each[0] not in first.ops]
-    begun = [found for each in starts[:STARTS] if (found := spread(entry, first, each)) is not None]
+    begun = [found for each in starts[:STARTS] if (found := spread(entry, first, each, least)) is not None]
     made = [first, *(rather_whole(entry, price, found) for found in begun)]
-    best = min((improved(entry, price, each, starts) for each in made), key=price.of)
+    best = min((improved(entry, price, each, starts, least) for each in made), key=price.of)
     pays = known is not None or price.of(best) <= PAYS * price.of(first)
     return best if best.ops and pays else None
 
 
-def improved(entry: ct.Entry, price: Price, cuts: Cuts, starts: Sequence[Root]) -> Cuts:
+def improved(entry: ct.Entry, price: Price, cuts: Cuts, starts: Sequence[Root], least: Least) -> Cuts:
     """With what is cut beside, as far as that saves cycles."""
     cycles = price.of(cuts)
     for each in starts:
-        found = spread(entry, cuts, each)
+        found = spread(entry, cuts, each, least)
         if found is not None:
             found = rather_whole(entry, price, found)
             if (taken := price.of(found)) < cycles:
@@ -78,12 +79,12 @@ def rather_whole(entry: ct.Entry, price: Price, cuts: Cuts) -> Cuts:
     return cuts
 
 
-def spread(entry: ct.Entry, known: Cuts, root: Root) -> Cuts | None:
+def spread(entry: ct.Entry, known: Cuts, root: Root, least: Least) -> Cuts | None:
     """The cut that begins at an operation, beside known ones; None where there is none."""
-    return None if root[0] in known.ops else _Spread(entry, known).root(*root)
+    return None if root[0] in known.ops else _Spread(entry, known, least).root(*root)
 
 
-def roots(entry: ct.Entry, least: Callable[[bool], int]) -> list[Root]:
+def roots(entry: ct.Entry, least: Least) -> list[Root]:
     """Where a cut may begin: an operation, its tile and the dimension; the largest products first, then others."""
     products = [op for op in entry.walk() if isinstance(op, Products)]
     found: list[tuple[Op, Value]] = [(op, op.results[0]) for op in sorted(products, key=multiplications, reverse=True)]
@@ -138,7 +139,8 @@ class _Spread:
     converted.
     """
 
-    def __init__(self, entry: ct.Entry, known: Cuts):
+    def __init__(self, entry: ct.Entry, known: Cuts, least: Least):
+        self.least = least
         self.cuts = Cuts(2, dict(known.values), dict(known.ops))
         self.pending: list[Value] = []
         self.users: dict[Value, list[tuple[Op, int]]] = {}
@@ -206,6 +208,8 @@ class _Spread:
             return False
         pairs = [*zip(op.operands, cut.operands, strict=True), *zip(op.results, cut.results, strict=True)]
         if any(dim is not None and not is_splat(value) and not halves(value, dim, 2) for value, dim in pairs):
+            return False
+        if isinstance(op, Products) and shape_of(op.results[0])[cut.results[0] or 0] < 2 * self.least(True):
             return False
         self.cuts.ops[op] = cut
         for value, dim in zip(op.results, cut.results, strict=True):

@@ -63,7 +63,8 @@ class Held:
 class StoreChoice:
     """How a store is made: from a value in `layout`, `width` bytes (views) or elements (pointers) an access.
 
-    With an `atom` (stmatrix or st.shared) it goes through a buffer in layout `shared`.
+    With an `atom` (stmatrix or st.shared) it goes through a buffer in layout `shared`. `drained`: what CTAs exchange
+    lies over rings.
     """
 
     item: int
@@ -72,6 +73,7 @@ class StoreChoice:
     shared: int = 0
     atom: str = ""
     reduces: bool = False
+    drained: bool = False
 
     @property
     def way(self) -> str:
