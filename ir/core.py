@@ -180,6 +180,7 @@ class Effect(enum.Enum):
 
 PURE, READ, WRITE, CONTROL = Effect.PURE, Effect.READ, Effect.WRITE, Effect.CONTROL
 Version = tuple[int, int]
+INSIDE: Version = (1 << 31, 0)  # of an attribute that no bytecode has: the compiler alone sets it
 
 
 class Field:
@@ -479,10 +480,7 @@ class Op:
         for region in self.regions:
             for block in region.blocks:
                 for op in block.ops:
-                    if op.regions:
-                        yield from op.walk()
-                    else:
-                        yield op
+                    yield from op.walk() if op.regions else (op,)
 
     def __repr__(self) -> str:
         return f"<{self.name}>"

@@ -21,6 +21,9 @@ TICKETS, SUMS = "tickets", "sums"
 """What the launcher passes where CTAs of the grid divide the work of a tile block: `bytes` of memory for each tile
 block, those of tickets zero; `ctas` says how many CTAs are launched for one."""
 TICKET_BYTES = 4
+SHARES = "shares"
+"""What the launcher passes where CTAs that fit the device take equal shares of a product's steps: `bytes` of memory for
+the sums of each CTA that it launches."""
 
 
 def parameters(entry: ct.Entry) -> tuple[dict[str, Any], ...]:
@@ -36,7 +39,7 @@ def parameters(entry: ct.Entry) -> tuple[dict[str, Any], ...]:
             records.append({"kind": "scalar", "arg": number, "dtype": str(kind.element)})
     for record, name in zip(records[len(records) - len(entry.given) :], entry.given, strict=True):
         record["launch"] = name
-        if name in (TICKETS, SUMS):
+        if name in (TICKETS, SUMS, SHARES):
             record |= {"bytes": TICKET_BYTES if name == TICKETS else entry.sums, "ctas": entry.split}
     return tuple(records)
 

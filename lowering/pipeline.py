@@ -11,7 +11,7 @@ from egraph.saturate import Saturated
 from extract import CostFunction, Extractor
 from ir.core import Op, TileError
 from ir.dialects import cuda_tile as ct
-from lowering.atoms.names import BELOW, check_forbidden
+from lowering.atoms.names import BELOW, STREAM, check_forbidden
 from lowering.launch import GRID, manifest_of
 from lowering.levels import printers
 from lowering.passes.manager import Outcome, Shared, Watcher, run
@@ -189,7 +189,7 @@ def _cheapest(
     made: dict[str, Compiled] = {}
     errors: dict[str, TileError] = {}
     for schedule in SCHEDULES[:1] if already(entry) else SCHEDULES:
-        given = replace(options, persistent=schedule)
+        given = replace(options, persistent=schedule, forbid=options.forbid | {STREAM})  # which goes round by itself
         try:
             (made[schedule],) = compile_entry(module, entry, [target], given, watchers, counting, shared)
         except TileError as error:

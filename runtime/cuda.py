@@ -37,7 +37,6 @@ from runtime.manifest import (
     TensorMapRecord,
     extents_of_map,
     parse,
-    persistent_grid,
 )
 
 Grid: TypeAlias = "tuple[int, int, int]"
@@ -325,11 +324,12 @@ class Kernel:
             raise CudaError(
                 f"kernel '{self.manifest.entry}' takes {self.manifest.arguments} arguments, {len(given)} are given"
             )
-        sizes = self.manifest.memory(grid)
+        resident = self._resident() if self.manifest.persistent else 1
+        sizes = self.manifest.memory(grid, resident)
         memory = {name: self.device.empty((size,), np.uint8) for name, size in sizes.items()}
         extents: dict[str, int] = dict(zip(GRID, grid, strict=True))
         given = [*given[: self.manifest.arguments], *(extents.get(name) or memory[name] for name in launched)]
-        grid = self.manifest.in_ctas(persistent_grid(grid, self._resident()) if self.manifest.persistent else grid)
+        grid = self.manifest.in_ctas(self.manifest.launched_as(grid, resident))
         values = [argument.address if isinstance(argument, DeviceArray) else argument for argument in given]
         blocks: list[ctypes.Array[ctypes.c_char]] = []
         for place, parameter in enumerate(self.manifest.params):

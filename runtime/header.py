@@ -17,6 +17,7 @@ from runtime.manifest import (
     MOST_ELEMENTS,
     MOST_TILES,
     PADDING_BYTES,
+    SHARES,
     SUMS,
     TICKETS,
     Expression,
@@ -132,10 +133,11 @@ def _head(manifests: Sequence[Manifest], name: str) -> Iterator[str]:
     yield f"static const struct tilesat_plan {name}_plans[] = {{"
     for each in manifests:
         flags = each.dependent, each.persistent, COUNTER in each.launched
-        sums = next((p.bytes for p in each.params if isinstance(p, Pointer) and p.launch == SUMS), 0)
+        given = {p.launch: p.bytes for p in each.params if isinstance(p, Pointer)}
+        memory = f"{each.split}, {given.get(SUMS, 0)}, {given.get(SHARES, 0)}"
         yield (
             f'  {{"{each.target}", {architecture(each.target)}, {_braced(each.block)}, {_braced(each.cluster)}, '
-            f"{each.dynamic_smem}, {', '.join('true' if flag else 'false' for flag in flags)}, {each.split}, {sums}}},"
+            f"{each.dynamic_smem}, {', '.join('true' if flag else 'false' for flag in flags)}, {memory}}},"
         )
     yield "};\n"
 
@@ -199,7 +201,8 @@ def _launch(manifest: Manifest, names: Sequence[str]) -> Iterator[str]:
 
 def _launched(parameter: Pointer | Scalar) -> str:
     """What the launcher passes by itself."""
-    return "counter" if parameter.launch == COUNTER else EXTENTS.get(parameter.launch, parameter.launch)
+    names = {COUNTER: "counter", SHARES: "sums", **EXTENTS}
+    return names.get(parameter.launch, parameter.launch)
 
 
 def _encode(record: TensorMapRecord, number: int, names: Sequence[str]) -> Iterator[str]:

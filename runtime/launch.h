@@ -12,6 +12,7 @@ struct tilesat_plan {
   bool counts;           /* and take their numbers from a counter */
   unsigned parts;        /* CTAs without a cluster that do the work of one tile block; 1 where none do */
   size_t sums;           /* bytes of memory in which they leave their sums, for a tile block */
+  size_t shares;         /* the same for each CTA, where those that fit the device share steps; else 0 */
 };
 
 /* A kernel in the current context. Launches of a persistent one follow each other in one stream: load it once a stream. */
@@ -153,7 +154,8 @@ static inline CUresult tilesat_parts(const struct tilesat_kernel *kernel, const 
   if (plane > TILESAT_MOST_TILES || plane * grid[2] > TILESAT_MOST_TILES) return CUDA_ERROR_INVALID_VALUE;
   const size_t blocks = (size_t)(plane * grid[2]);
   const size_t room = (blocks * sizeof(int32_t) + 255) / 256 * 256;
-  CUresult status = cuMemAllocAsync(tickets, room + blocks * kernel->plan->sums, stream);
+  const size_t bytes = blocks * kernel->plan->sums + (size_t)kernel->resident * kernel->plan->shares;
+  CUresult status = cuMemAllocAsync(tickets, room + bytes, stream);
   if (status) return status;
   *sums = *tickets + room;
   status = cuMemsetD8Async(*tickets, 0, blocks * sizeof(int32_t), stream);
@@ -175,7 +177,8 @@ static inline CUresult tilesat_launch(const struct tilesat_kernel *kernel, const
   if (plan->persistent) {
     const uint64_t plane = (uint64_t)grid[0] * grid[1];
     if (plane > TILESAT_MOST_TILES || plane * grid[2] > TILESAT_MOST_TILES) return CUDA_ERROR_INVALID_VALUE;
-    blocks[0] = plane * grid[2] < kernel->resident ? (unsigned)(plane * grid[2]) : kernel->resident;
+    blocks[0] = kernel->resident;
+    if (!plan->shares && plane * grid[2] < kernel->resident) blocks[0] = (unsigned)(plane * grid[2]);
     blocks[1] = blocks[2] = 1;
   }
   for (int axis = 0; axis < 3; ++axis)

@@ -33,6 +33,9 @@ bytes of memory that are zero when it begins."""
 TICKETS, SUMS = "tickets", "sums"
 """What a kernel takes whose tile blocks are the work of several CTAs without a cluster: memory for each tile block of
 the grid, that of tickets zero when it begins."""
+SHARES = "shares"
+"""What a persistent kernel takes whose CTAs share the steps of tile blocks: memory for each CTA, of which as many
+are launched as fit the device, though there be fewer tile blocks."""
 COUNTER_BYTES = 4
 ZEROED = (COUNTER, TICKETS)
 """Memory that is zero when a kernel begins."""
@@ -72,7 +75,7 @@ class ManifestError(ValueError):
 @dataclass(frozen=True, slots=True)
 class Pointer:
     """A parameter that takes the address of array argument `arg`; `launch`: of memory that the launcher gives, of so
-    many `bytes` for each tile block, which is the work of `ctas` CTAs.
+    many `bytes` for each tile block, which is the work of `ctas` CTAs, or for each CTA (`SHARES`).
     """
 
     arg: int
@@ -162,12 +165,20 @@ class Manifest:
         x, y, z = self.along
         return grid[0] * x, grid[1] * y, grid[2] * z
 
-    def memory(self, grid: tuple[int, int, int]) -> dict[str, int]:
-        """Bytes of memory that the launcher gives for a grid of tile blocks, by what it is for."""
+    def launched_as(self, grid: tuple[int, int, int], resident: int) -> tuple[int, int, int]:
+        """The tile blocks that a launch begins, of which so many are resident at once: those of the grid, or of a
+        persistent kernel as many as fit. Raises ManifestError for more than `MOST_TILES` of a persistent kernel.
+        """
+        if not self.persistent:
+            return grid
+        found = persistent_grid(grid, resident)
+        return (max(1, resident), 1, 1) if SHARES in self.launched else found
+
+    def memory(self, grid: tuple[int, int, int], resident: int = 1) -> dict[str, int]:
+        """Bytes of memory that the launcher gives for a grid of tile blocks, by what it is for; `resident`: CTAs."""
         given = [each for each in self.params if isinstance(each, Pointer) and each.launch]
-        return {
-            each.launch: COUNTER_BYTES if each.launch == COUNTER else each.bytes * math.prod(grid) for each in given
-        }
+        times = {COUNTER: 1, SHARES: max(1, resident)}
+        return {each.launch: (each.bytes or COUNTER_BYTES) * times.get(each.launch, math.prod(grid)) for each in given}
 
     @property
     def arguments(self) -> int:
@@ -296,12 +307,12 @@ def _parameter(raw: Any, place: str) -> Parameter:
     if number < 0:
         raise ManifestError(f"manifest: {place}.arg = {number} is negative")
     launch = _field(fields, "launch", str, place) if "launch" in fields else ""
-    known = ("", COUNTER, TICKETS, SUMS) if kind == "pointer" else ("", *GRID)
+    known = ("", COUNTER, TICKETS, SUMS, SHARES) if kind == "pointer" else ("", *GRID)
     if launch not in known:
         raise ManifestError(f"manifest: {place}.launch = {launch!r} is none of {', '.join(known[1:])}")
     if kind == "scalar":
         return Scalar(number, dtype, launch)
-    if launch not in (TICKETS, SUMS):
+    if launch not in (TICKETS, SUMS, SHARES):
         return Pointer(number, dtype, launch)
     size, ctas = (_field(fields, name, int, place) for name in ("bytes", "ctas"))
     if min(size, ctas) < 1:

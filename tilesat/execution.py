@@ -228,16 +228,14 @@ def on_the_device(
     manifest: dict[str, Any], grid: Grid, arguments: Sequence[Argument], resident: int = RESIDENT
 ) -> tuple[Grid, list[Argument]]:
     """The grid of CTAs and the arguments with those that the launcher gives, which a persistent kernel takes."""
-    from runtime.manifest import GRID, ZEROED, parse, persistent_grid
+    from runtime.manifest import GRID, ZEROED, parse
 
     given, whole = parse(manifest), list(arguments)
     known: dict[str, Any] = {name: np.int32(extent) for name, extent in zip(GRID, grid, strict=True)}
-    for name, size in given.memory(grid).items():  # what is not zero may be anything
+    for name, size in given.memory(grid, resident // given.ctas).items():  # what is not zero may be anything
         known[name] = np.full(size // 4, 0 if name in ZEROED else GARBAGE, np.int32)
     whole += [known[name] for name in given.launched]
-    if given.persistent:
-        grid = persistent_grid(grid, resident // given.ctas)
-    return given.in_ctas(grid), whole
+    return given.in_ctas(given.launched_as(grid, resident // given.ctas)), whole
 
 
 @contextmanager

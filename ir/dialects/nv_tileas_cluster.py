@@ -21,9 +21,11 @@ class CreateExchange(Op):
     """A place in shared memory, from byte `offset` on, for what the `ctas` CTAs of an exchange tell this one: for each
     of its type's rounds an mbarrier, then `bytes` for each of `parts` CTAs. `warps` of each CTA arrive at a barrier.
     `meets`: all threads of the cluster meet behind it, the last one of a kernel whose agents do not part, which would.
+    `data`: where the bytes lie instead, over rings.
     """
 
     offset = Attr(int, 0, least=0)
+    data = Attr(int, -1, least=-1)
     ctas = Attr(int, least=2)
     parts = Attr(int, least=1)
     bytes = Attr(int, least=1)
@@ -36,6 +38,11 @@ class CreateExchange(Op):
     @property
     def first(self) -> int:
         """Where what the first CTA tells in the first round lies: at a multiple of the widest access."""
+        return self.barriers_end if self.data < 0 else self.data
+
+    @property
+    def barriers_end(self) -> int:
+        """The first multiple of the widest access behind the barriers."""
         return self.offset + -(-BARRIER_BYTES * self.rounds // WIDEST) * WIDEST
 
     @property
@@ -57,7 +64,8 @@ class Exchange(Op):
 
     All threads that compute run it, in each of these CTAs equally often, and what any of them did before is seen by all
     behind it: without values they only meet. `other`: of two CTAs, a result is what the other one has. In the source
-    program it has tiles. Scheduling gives it a `place`, and the number of the `round`, the times that this thread has
+    program it has tiles. `drained`: its place lies over rings, which no CTA reads or fills behind the meeting before.
+    Scheduling gives it a `place`, and the number of the `round`, the times that this thread has
     run it before.
     """
 
@@ -66,6 +74,7 @@ class Exchange(Op):
     round = OptionalOperand(is_i32)
     among = Attr(int, least=1)
     other = flag()
+    drained = flag()
     out = VariadicResult()
 
     effect = WRITE

@@ -33,6 +33,8 @@ LANES = "loop.lanes"
 """Folds of loops carried as tiles, and folded behind them (lowering/skeletons.py)."""
 ONLINE = "loop.online"
 """Sums of exponentials in the pass that finds their maximum (lowering/skeletons.py)."""
+STREAM = "grid.stream"
+"""Steps of products shared evenly by the CTAs that fit the device (lowering/clusters/stream.py)."""
 
 OUTER_COPIES = "copy.outer"
 """Tiles copied to shared memory outside of innermost loops."""
@@ -44,7 +46,7 @@ BELOW: Mapping[str, str] = {
 
 OTHERS = (
     *MOVES, *ARITHMETIC, WIDE_LOAD.name, WIDE_STORE.name, EVICTION, PEELING, SCALING, ONLINE, LANES, OUTER_COPIES,
-    BY_AGENT,
+    BY_AGENT, STREAM,
 )  # fmt: skip
 
 

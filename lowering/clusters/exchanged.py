@@ -12,7 +12,7 @@ from typing import cast
 
 from egraph.accesses import splatted
 from egraph.combiners import is_elementwise
-from ir.core import Builder, Op, Region, Value
+from ir.core import Builder, Op, Region, Type, Value
 from ir.dialects import cuda_tile as ct
 from ir.dialects.nv_tileas import Exchange
 from ir.types import I1, IntType, TileType
@@ -33,8 +33,12 @@ def may_be_exchanged(op: Op, dim: int) -> bool:
             if not is_elementwise(each):
                 return False
             made.update(each.results)
-    kinds = [cast(TileType, value.type).element for value in op.results]
-    return all(kind == I1 or getattr(kind, "width", BYTE) >= BYTE for kind in kinds) and all(map(is_number, kinds))
+    return all(is_sent(cast(TileType, value.type).element) for value in op.results)
+
+
+def is_sent(kind: Type) -> bool:
+    """Have elements a size by which they can be sent?"""
+    return (kind == I1 or getattr(kind, "width", BYTE) >= BYTE) and is_number(kind)
 
 
 def commutes(scan: ct.Scan) -> bool:

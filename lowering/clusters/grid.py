@@ -20,7 +20,7 @@ from ir.types import I1, I32, I64, TOKEN, FloatType, IntType, PartitionViewType,
 from lowering.clusters.order import alone
 from lowering.clusters.plan import ORDER, Refusal, shared_state
 from lowering.clusters.rewrite import number, plus, ranked
-from lowering.clusters.split import Split, adds_up
+from lowering.clusters.split import Split, adds_up, begun
 from lowering.launch import SUMS, TICKETS
 from lowering.layouts.elements import element_bytes
 from lowering.numbers import NUMBER, promised, quotient, remainder
@@ -33,6 +33,12 @@ LAST = (TileType((), PointerType(I32)), TileType((), I1))
 
 def in_grid(entry: ct.Entry, ctas: int) -> ct.Entry | Refusal:
     """The entry for grids of `ctas` CTAs a tile block, which divide the steps of its products; or why not."""
+    found = divisible(entry)
+    return found if isinstance(found, Refusal) else _InGrid(ranked(entry, ctas, "split"), ctas).divided()
+
+
+def divisible(entry: ct.Entry) -> list[ct.For] | Refusal:
+    """The loops whose steps CTAs of a grid may divide, all that have products; or why they may not."""
     if (found := next(shared_state(entry), None)) is not None:
         return found
     ops = entry.body.block.ops
@@ -48,10 +54,15 @@ def in_grid(entry: ct.Entry, ctas: int) -> ct.Entry | Refusal:
         return refusal
     sums = [value for loop in loops for value in loop.results]
     kinds = {cast(TileType, value.type).element for value in sums}
-    sizes = [element_bytes(cast(TileType, v.type).element) * cast(TileType, v.type).size for v in sums]
-    if len(kinds) > 1 or any(size % ALIGNED for size in sizes):
+    if len(kinds) > 1 or any(bytes_of(value) % ALIGNED for value in sums):
         return Refusal("its sums have several types, or not whole runs of 16 bytes", loops[-1])
-    return _InGrid(ranked(entry, ctas, "split"), ctas).divided()
+    return loops
+
+
+def bytes_of(tile: Value) -> int:
+    """Of a tile in memory."""
+    kind = cast(TileType, tile.type)
+    return element_bytes(kind.element) * kind.size
 
 
 def in_between(ops: Sequence[Op], loops: Sequence[ct.For]) -> Iterator[Refusal]:
@@ -88,7 +99,7 @@ class _InGrid(Split):
         tickets, memory = body.args[len(old.args) :]
         inside = Builder(Block(), b.location)
         totals = self.gathered([self.new[v] for v in sums], tickets, memory, size, b, inside)
-        self.bind(sums, super().begun([init for op in loops for init in op.init_values], totals, inside))
+        self.bind(sums, begun([init for op in loops for init in op.init_values], totals, self.new, inside))
         self.operations(old.ops[last:-1], inside)
         if not inside.block.ops or not isinstance(inside.block.ops[-1], ct.Return):
             inside.add(ct.Yield, types=())
@@ -100,13 +111,9 @@ class _InGrid(Split):
         made.parent = self.source.parent
         return made
 
-    def summed(self, parts: Sequence[Value], b: Builder) -> list[Value]:
-        """A part of each sum, as it is."""
+    def finished(self, loop: ct.For, parts: Sequence[Value], b: Builder) -> list[Value]:
+        """A part of each sum, which begins at zero."""
         return list(parts)
-
-    def begun(self, inits: Sequence[Value], sums: Sequence[Value], b: Builder) -> list[Value]:
-        """Parts begin at zero."""
-        return list(sums)
 
     def gathered(
         self, parts: Sequence[Value], tickets: Value, memory: Value, size: int, b: Builder, inside: Builder

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from ir.core import WRITE, Op, UnsupportedError, Value
 from ir.dialects import cuda_tile as ct
 from ir.types import TileType
+from lowering.clusters.converted import converted
 from lowering.clusters.exchanged import may_be_exchanged
 from lowering.clusters.order import EFFECTS, alone
 from lowering.clusters.rewrite import halved, ranked
@@ -81,13 +82,15 @@ def divided(entry: ct.Entry) -> Cuts | Refusal:
         return Refusal("nothing of it is computed in tiles that CTAs could divide", entry)
     first = stored_value(stores[0]) if product is None else product.results[0]
     cuts = cut(entry, [first], None, product is not None)
-    if cuts is None:
+    if cuts is not None:
+        for op in stores:
+            if op not in cuts.ops:
+                cuts = cut(entry, [stored_value(op)], cuts, False) or cuts
+    made = converted(entry, LEAST.__getitem__, cuts)
+    if made is None:
         op = first.op or stores[0]
         return Refusal(f"{first.type} cannot be cut in two: its halves are too small, or depend on each other", op)
-    for op in stores:
-        if op not in cuts.ops:
-            cuts = cut(entry, [stored_value(op)], cuts, False) or cuts
-    return next(between_ctas(entry, cuts), cuts)
+    return made
 
 
 def between_ctas(entry: ct.Entry, cuts: Cuts) -> Iterator[Refusal]:

@@ -9,10 +9,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import ceil
+from typing import cast
 
 from egraph.placed import Copy, Mechanism
 from egraph.skeleton import For
 from ir.core import Location
+from ir.dialects import cuda_tile as ct
 from ir.dialects import nv_tileas
 from lowering.selection import Selection
 from lowering.selection.choices import Clustered
@@ -26,17 +28,19 @@ TRIPS = 3  # to memory, from the last store of a part: until it is seen, the tic
 @dataclass(frozen=True)
 class Way:
     """How many CTAs do the work of a tile block: dividing the tile, or `along` the steps of its products; a cluster, or
-    CTAs of the `grid`.
+    CTAs of the `grid`; `even`: as many as fit the device share the steps of all tile blocks.
     """
 
     ctas: int
     along: bool = False
     grid: bool = False
+    even: bool = False
 
     @property
     def name(self) -> str:
         """For paths of passes."""
-        return f"{self.ctas} CTAs" + " of the grid" * self.grid + " along K" * self.along
+        kind = " in even shares" if self.even else " of the grid" if self.grid else ""
+        return f"{self.ctas} CTAs{kind}" + " along K" * self.along
 
 
 def clustered(found: Selection, made: nv_tileas.Func, way: Way, tile_blocks: int) -> Clustered:
@@ -44,11 +48,32 @@ def clustered(found: Selection, made: nv_tileas.Func, way: Way, tile_blocks: int
     the steps of products, loops of an unknown number of steps were priced as if they did not.
     """
     ctas = way.ctas
+    if way.even:
+        return shared_evenly(found, ctas, tile_blocks)
     rounds = ceil(tile_blocks * ctas / multiprocessors(found.target.name)) if tile_blocks else ctas
     left = in_steps(found) * (1.0 - 1.0 / ctas) if way.along else 0.0
     adds = TRIPS * float(found.target.latency.global_) if way.grid else 0.0
     cost = found.answer.cost - left
     return Clustered(ctas, cost, saved(found, made), rounds, along=way.along, grid=way.grid, adds=adds)
+
+
+def shared_evenly(found: Selection, ctas: int, tile_blocks: int) -> Clustered:
+    """A program as the work of CTAs that share all steps evenly. On the average a CTA has its share of steps, and parts
+    of one tile block more than that are, which it stores; who adds up reads as many, or all parts of one tile block.
+    """
+    share, visits, steps, adding, read = tile_blocks / ctas, 1.0, 0.0, 0.0, 0.0
+    for item in (item for item in found.saturated.program.skeleton.walk() if isinstance(item, For)):
+        loop, inside = cast(ct.For, item.op), list(item.op.walk())[1:]
+        if any(isinstance(op, ct.For) for op in inside):
+            visits = float(loop.expected)
+        elif any(isinstance(op, Products) for op in inside):
+            steps += cycles_in(found, {item.loop})
+        elif loop.expected:
+            adding = cycles_in(found, {item.loop})
+            read = adding / loop.expected
+    rest = found.answer.cost - steps - adding
+    cost = (share * steps + (share + 1.0) * rest + (max(share, 1.0 / share) + 1.0) * read) / visits
+    return Clustered(ctas, cost, along=True, even=True, adds=TRIPS * float(found.target.latency.global_))
 
 
 def in_steps(found: Selection) -> float:
@@ -58,7 +83,12 @@ def in_steps(found: Selection) -> float:
         item.loop for item in items
         if known_trips(found.saturated, item) is None and any(isinstance(op, Products) for op in item.op.walk())
     }  # fmt: skip
-    chosen = (n for n in found.answer.chosen.values() if n in found.priced and found.within.get(n, -1) in unknown)
+    return cycles_in(found, unknown)
+
+
+def cycles_in(found: Selection, loops: set[int]) -> float:
+    """Of what is chosen for some loops, but for those in them."""
+    chosen = (n for n in found.answer.chosen.values() if n in found.priced and found.within.get(n, -1) in loops)
     return sum(found.priced[node][0] * found.priced[node][1].scalar() for node in chosen)
 
 

@@ -16,11 +16,12 @@ from ir.core import Block, Builder, Op, Region, Type, Value
 from ir.dialects import cuda_tile as ct
 from ir.dialects.nv_tileas import CancelNextProgramId, Exchange, Meet, PartialSum
 from ir.types import I1, I32, FloatType, PartitionViewType, TileType, TokenType
+from lowering.clusters.converted import needed
 from lowering.clusters.exchanged import along, combined, exchanged, total
 from lowering.clusters.order import alone, crosses
 from lowering.numbers import NUMBER, promised, quotient, remainder
 from lowering.rewriting import Rewriter, constant
-from lowering.slicing.cuts import Cuts, Dim, is_splat
+from lowering.slicing.cuts import Cuts, Dim, is_splat, shape_of
 
 
 def ranked(entry: ct.Entry, ctas: int, what: str = "cluster") -> ct.Entry:
@@ -110,6 +111,7 @@ class _Halved(Rewriter):
         exchanges = {op.values[0].op: op for op in entry.walk() if isinstance(op, Exchange) and not op.other}
         self.tellers = {fold: op for fold, op in exchanges.items() if self.in_parts(fold)}
         self.used = {value for op in entry.walk() for value in op.operands}
+        self.converted: dict[tuple[Value, Dim, Block], Value] = {}
         self.met: dict[tuple[Value, Block], Value] = {}  # behind a meeting in a block: tokens of the source
         self.meeting = {op for op in entry.walk() if crosses(op, cuts)}
 
@@ -140,19 +142,25 @@ class _Halved(Rewriter):
         elif isinstance(op, PartialSum) and op.place == self.place:
             self.new[op.result] = self.added(self.new[op.value], None if cut is None else cut.results[0], b)
         elif cut is None and alone(op):
+            before = {value: self.new[value] for value in op.operands}
+            self.new.update((value, self.operand(value, None, b)) for value in before)
             self.alone(op, b)
+            self.new.update(before)
         elif cut is not None and isinstance(op, ct.Assume):  # of rows, a promise may not fit a half
-            self.new[op.result] = self.new[op.value]
+            self.new[op.result] = self.operand(op.value, cut.operands[0], b)
         elif cut is not None and isinstance(op, ct.LoadView):
             self.access(op, b, cut.results[0])
         elif cut is not None and isinstance(op, ct.StoreView | ct.AtomicRedView):
             tile = op.tile if isinstance(op, ct.StoreView) else op.value
             self.access(op, b, cut.operands[op.operands.index(tile)])
         else:
-            dims = self.dims(op) if cut is None else cut.operands
-            operands = [self.operand(v, dim, b) for v, dim in zip(op.operands, dims, strict=True)]
+            dims = zip(op.operands, needed(op, self.cuts), strict=True)
+            operands = [self.operand(value, dim, b) for value, dim in dims]
             if isinstance(op, Exchange) and op in self.tellers.values():
                 self.tell(op.results, operands, op.among | 1 << self.place, cast(ct.Reduce, op.values[0].op), b)
+                return
+            if isinstance(op, ct.Cat) and cut is not None and cut.results[0] == op.dim:
+                self.new[op.result], _ = self.choose(operands[0], operands[1], b)
                 return
             self.made(op, operands, b)
             if cut is not None and isinstance(op, ct.Iota):
@@ -208,24 +216,31 @@ class _Halved(Rewriter):
             blocks.append(inner)
         return Region(blocks)
 
-    def dims(self, op: Op) -> list[Dim]:
-        """How operands of control flow are cut: as what they become."""
-        owner = op.parent.parent_op if op.parent else None
-        become: list[Value | None] = [None] * len(op.operands)
-        if isinstance(op, ct.For):
-            become[3:] = op.results
-        elif isinstance(op, ct.Continue) and isinstance(ct.enclosing_loop(op), ct.For):
-            become[:] = ct.enclosing_loop(op).results
-        elif isinstance(op, ct.Yield) and isinstance(owner, ct.If):
-            become[:] = owner.results
-        return [None if value is None else self.cuts.values.get(value) for value in become]
-
     def operand(self, value: Value, dim: Dim, b: Builder) -> Value:
-        """A value, or its half; a splat is made of that size where it is used."""
+        """A value, or its half; a splat is made of that size where it is used, and what is held in another way is
+        converted there.
+        """
         if dim is not None and is_splat(value):
             assert isinstance(value.op, ct.Constant)
             return b.value(ct.Constant, types=[self.narrowed(value.type, dim)], value=value.op.value)
-        return self.new[value]
+        have = self.cuts.values.get(value)
+        if have == dim or not shape_of(value) or is_splat(value):
+            return self.new[value]
+        if (value, dim, b.block) not in self.converted:
+            self.converted[value, dim, b.block] = self.convert(self.new[value], have, dim, b)
+        return self.converted[value, dim, b.block]
+
+    def convert(self, tile: Value, have: Dim, need: Dim, b: Builder) -> Value:
+        """A tile that is whole or in halves, in halves along another dimension or whole."""
+        kept = given = tile
+        if need is not None:
+            kept, given = self.choose(part(tile, need, 0, b), part(tile, need, 1, b), b)
+        if have is None:
+            return kept
+        first, second = self.choose(kept, self.others(given, b), b)
+        kind = cast(TileType, first.type)
+        shape = tuple(size * 2 if d == have else size for d, size in enumerate(kind.shape))
+        return b.value(ct.Cat, first, second, types=[TileType(shape, kind.element)], dim=have)
 
     def access(self, op: ct.LoadView | ct.StoreView | ct.AtomicRedView, b: Builder, dim: Dim) -> None:
         """The tile of a view at an index is two of half the size, the second one behind the first."""

@@ -10,7 +10,7 @@ split-K and stream-K; the reduction goes through distributed shared memory in pl
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import cast
 
 from ir.core import WRITE, Builder, Op, Value
@@ -111,25 +111,27 @@ class Split(Rewriter):
         lower, upper, step = (self.new[value] for value in (op.lower_bound, op.upper_bound, op.step))
         first = b.value(ct.AddI, lower, b.value(ct.MulI, rank, step))
         jump = b.value(ct.MulI, step, constant(b, self.ctas, kind))
-        inits = [self.from_zero(value, b) for value in op.init_values]
+        inits = [from_zero(value, self.new, b) for value in op.init_values]
         made = b.add(
             ct.For, first, upper, jump, *inits, types=[v.type for v in op.results], segments=op.segments,
             regions=[self.region(op.regions[0])], **op.attributes,
         )  # fmt: skip
-        self.bind(op.results, self.begun(op.init_values, self.summed(made.results, b), b))
+        self.bind(op.results, self.finished(op, made.results, b))
 
-    def from_zero(self, init: Value, b: Builder) -> Value:
-        """Where each part of a sum begins."""
-        return self.new[init] if is_zero(init) else constant(b, 0, cast(TileType, init.type))
-
-    def begun(self, inits: Sequence[Value], sums: Sequence[Value], b: Builder) -> list[Value]:
-        """Sums of all parts, and where they were to begin."""
-        pairs = zip(inits, sums, strict=True)
-        return [total if is_zero(init) else plus(total, self.new[init], b) for init, total in pairs]
-
-    def summed(self, parts: Sequence[Value], b: Builder) -> list[Value]:
-        """Over all bits of the rank."""
+    def finished(self, loop: ct.For, parts: Sequence[Value], b: Builder) -> list[Value]:
+        """Sums over all bits of the rank of what CTAs have added up, and of what they were to begin at."""
         found = list(parts)
         for bit in range(self.ctas.bit_length() - 1):
             found = [b.value(PartialSum, value, types=[value.type], place=bit) for value in found]
-        return found
+        return begun(loop.init_values, found, self.new, b)
+
+
+def from_zero(init: Value, new: Mapping[Value, Value], b: Builder) -> Value:
+    """Where each part of a sum begins."""
+    return new[init] if is_zero(init) else constant(b, 0, cast(TileType, init.type))
+
+
+def begun(inits: Sequence[Value], sums: Sequence[Value], new: Mapping[Value, Value], b: Builder) -> list[Value]:
+    """Sums of all parts, and where they were to begin."""
+    pairs = zip(inits, sums, strict=True)
+    return [total if is_zero(init) else plus(total, new[init], b) for init, total in pairs]

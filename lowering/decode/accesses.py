@@ -63,5 +63,5 @@ def exchange(d: Decoder, item: Store, choice: StoreChoice) -> None:
     kinds = [d.placed_type(result.type, choice.layout) for result in op.results]
     d.builder.location = op.location
     made = d.builder.add(nv_tileas.Exchange, *operands, types=kinds, segments=(len(operands), 0, 0), among=op.among,
-                         other=op.other)  # fmt: skip
+                         other=op.other, drained=choice.drained)  # fmt: skip
     d.effects.update({(item.item, k): (len(d.scopes) - 1, result) for k, result in enumerate(made.results)})

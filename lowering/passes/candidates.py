@@ -17,11 +17,13 @@ from egraph.skeleton import For
 from ir.core import TileError
 from ir.dialects import cuda_tile as ct
 from ir.dialects import nv_tileas
+from lowering.atoms.names import STREAM
 from lowering.atoms.tcgen05 import BY_AGENT
 from lowering.clusters import Refusal, planned
 from lowering.clusters.grid import in_grid
 from lowering.clusters.price import Way, clustered
 from lowering.clusters.split import split
+from lowering.clusters.stream import streamed
 from lowering.modulo.predict import predicted
 from lowering.modulo.tiles import PING_PONG
 from lowering.passes.consumers import choice, in_groups, quicker
@@ -29,6 +31,7 @@ from lowering.passes.manager import Context
 from lowering.passes.registry import Step
 from lowering.passes.source import glance
 from lowering.passes.syntax import with_options
+from lowering.persistence import best_order
 from lowering.schedule import MemoryExceededError
 from lowering.schedule.tensor import TensorAgentError, TensorMemoryError
 from lowering.selection import Selection
@@ -130,18 +133,20 @@ def cheapest_cluster(
     best: tuple[float, Trial] | None = None
     errors: list[TileError] = []
     (fast,) = (step.options["fast"] for step in steps if step.work.name == "saturate")
-    for way, made in of_clusters(entry, context, REASSOC in granted(fast), blocks):
-        ctas, along, grid = way.ctas, way.along, way.grid
+    (forbid,) = (step.options["forbid"] for step in steps if step.work.name == "extract")
+    streams = not any(STREAM.startswith(prefix) for prefix in forbid)
+    for way, made in of_clusters(entry, context, REASSOC in granted(fast), blocks, streams):
+        unpriced = partial(Clustered, way.ctas, along=way.along, grid=way.grid, even=way.even)
         if isinstance(made, Refusal):
-            found.append(Clustered(ctas, reason=f"'{made.op.name}': {made.reason}", along=along, grid=grid))
+            found.append(unpriced(reason=f"'{made.op.name}': {made.reason}"))
             continue
-        inside = context if ctas == 1 else context.trying(way.name)
+        inside = context if way == Way(1) else context.trying(way.name)
         inside.levels["cuda_tile"] = made
         try:
             trial = best_of(fitted(made), steps, inside, tried)
         except TileError as error:
             errors.append(error)
-            found.append(Clustered(ctas, reason=error.message, along=along, grid=grid))
+            found.append(unpriced(reason=error.message))
             continue
         found.append(clustered(trial.found, trial.made, way, blocks))
         if best is None or found[-1].total < best[0]:
@@ -153,11 +158,12 @@ def cheapest_cluster(
 
 
 def of_clusters(
-    entry: ct.Entry, context: Context, any_order: bool, blocks: int
+    entry: ct.Entry, context: Context, any_order: bool, blocks: int, streams: bool = True
 ) -> Iterator[tuple[Way, ct.Entry | Refusal]]:
     """The kernel as the work of one CTA and of several: where the target has clusters by the plan that divides tiles
     and, where sums may be taken in `any_order`, the one that divides steps; there by CTAs of the grid too, of which as
-    many as fill the device with so many tile `blocks` are tried beside.
+    many as fill the device with so many tile `blocks` are tried beside, and, where it `streams`, those that fit it with
+    even shares of all steps, if a last round would leave some of them idle.
     """
     yield Way(1), entry
     whole = context.shared.uncut.get(entry, entry)
@@ -171,6 +177,10 @@ def of_clusters(
         plans += [(in_grid, Way(ctas, along=True, grid=True)) for ctas in counts]
     for plan, way in sorted(plans, key=lambda each: each[1].ctas):
         yield way, context.shared.once((way, whole), partial(plan, whole, way.ctas))
+    ctas = multiprocessors(context.target.name)
+    if any_order and streams and blocks % ctas and blocks * MOST_PARTS >= ctas:
+        way, width = Way(ctas, along=True, even=True), best_order(whole, context.target, blocks).width
+        yield way, context.shared.once((way, whole, width), lambda: streamed(whole, ctas, blocks, width))
 
 
 def slices_of(entry: ct.Entry, context: Context) -> list[ct.Entry]:

@@ -34,7 +34,12 @@ class Exchanges:
     def add(
         self, op: nv_tileas.Exchange, values: Sequence[Value], looped: bool, warps: int, agents: Agents, b: Builder
     ) -> list[Value]:
-        """An exchange with a place; in a loop with one for each of two rounds. Its results."""
+        """An exchange with a place; in a loop with one for each of two rounds. Its results. Before one over rings the
+        CTAs meet.
+        """
+        if op.drained and values:
+            self.add(nv_tileas.Exchange((), (), {"among": op.among}, (), op.location, (0, 0, 0)), (), looped, warps,
+                     agents, b)  # fmt: skip
         rounds = nv_tileas.ExchangeType(2 if looped else 1)
         place = agents.common.add(
             nv_tileas.CreateExchange, types=[rounds], ctas=op.ctas, parts=op.parts, bytes=sent_bytes(values),
@@ -43,7 +48,7 @@ class Exchanges:
         b.location = op.location
         made = b.add(
             nv_tileas.Exchange, *values, place.result, agents.zero, types=[r.type for r in op.results],
-            segments=(len(values), 1, 1), among=op.among, other=op.other,
+            segments=(len(values), 1, 1), among=op.among, other=op.other, drained=op.drained,
         )  # fmt: skip
         self.made.append((place, made))
         return made.results
@@ -57,11 +62,18 @@ class Exchanges:
 
             alternate(op, len(op.operands) - 1, following)
 
-    def place(self, free: int, parted: bool) -> int:
-        """Give each its bytes, from `free` on, and say where all threads meet, unless agents part later; the end."""
-        for place, _ in self.made:
+    def place(self, free: int, drained: int, parted: bool) -> int:
+        """Give each its bytes, from `free` on, those over rings from `drained` on, and say where all threads meet,
+        unless agents part later; the end.
+        """
+        for place, made in self.made:
             place.attributes["offset"] = align(free, GRAIN)
-            free = place.end
+            if made.drained:
+                place.attributes["data"] = align(drained, GRAIN)
+                drained, free = place.end, place.barriers_end
+            else:
+                free = place.end
+        free = max(free, drained)
         if self.made and not parted:
             self.made[-1][0].attributes["meets"] = True
         return free

@@ -103,7 +103,8 @@ def materialize(func: nv_tileas.Func, target: Target, consumers: str = "cooperat
     in_phases(consumer, agents)
     order(consumer, func.warps)
     kept, free = arrange(rewriter.once, rewriter.rings, by_loop(rewriter.looped))
-    rewriter.free = rewriter.exchanges.place(scratch.place(consumer, target, free, kept), bool(agents.jobs))
+    end, drained = scratch.place(consumer, target, free, kept)
+    rewriter.free = rewriter.exchanges.place(end, drained, bool(agents.jobs))
     if agents.tensor and not agents.jobs:
         agents.place_accumulators(rewriter, consumer)
         agents.tensor[-1].attributes["meets"] = True

@@ -34,14 +34,15 @@ FRAGMENTS = 64
 block-scaled product with 128 of an accumulator and 128 of a factor spills 492 bytes (ptxas 13.5)."""
 
 
-def place(block: Block, target: Target, free: int, kept: int) -> int:
-    """Give every op of a scheduled kernel its scratch; the bytes of shared memory that rings, buffers and scratch take.
+def place(block: Block, target: Target, free: int, kept: int) -> tuple[int, int]:
+    """Give every op of a scheduled kernel its scratch; the bytes of shared memory that rings, buffers and scratch take,
+    and those that buffers and scratch over drained rings take.
 
     Buffers that are filled once and read later on end at `kept`, the rings behind them at `free`.
     """
     ops = [each for op in block.ops for each in nested(op)]
     last = max((i for i, (op, _) in enumerate(ops) if waits_for_agent(op)), default=-1)
-    total, second = free, False
+    total, over, second = free, kept, False
     for i, (op, looped) in enumerate(ops):
         need = scratch_of(op, target)
         if need:
@@ -51,7 +52,9 @@ def place(block: Block, target: Target, free: int, kept: int) -> int:
                 second = not second
             op.attributes["scratch"] = offset
             total = max(total, offset + need)
-    return max([total, *(beside(op, total, target) for op, looped in ops if isinstance(op, nv_tileas.Dot) and looped)])
+            over = over if looped or i <= last else max(over, offset + need)
+    total = max([total, *(beside(op, total, target) for op, looped in ops if isinstance(op, nv_tileas.Dot) and looped)])
+    return total, over
 
 
 def waits_for_agent(op: Op) -> bool:

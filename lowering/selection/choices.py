@@ -63,7 +63,8 @@ class Held:
 class StoreChoice:
     """How a store is made: from a value in `layout`, `width` bytes (views) or elements (pointers) an access.
 
-    With an `atom` (stmatrix or st.shared) it goes through a buffer in layout `shared`.
+    With an `atom` (stmatrix or st.shared) it goes through a buffer in layout `shared`. `drained`: what CTAs exchange
+    lies over rings.
     """
 
     item: int
@@ -72,6 +73,7 @@ class StoreChoice:
     shared: int = 0
     atom: str = ""
     reduces: bool = False
+    drained: bool = False
 
     @property
     def way(self) -> str:
@@ -153,7 +155,8 @@ class TileTime:
 class Clustered:
     """A number of CTAs of a tile block that was tried: what a CTA costs, what multicast `saves` of it and the hand-over
     through memory `adds`, in cycles; by what that counts for a tile block (`times`); or why there is no such program.
-    `along`: they divide the steps of products, not the tile; `grid`: as CTAs of the grid, not of a cluster.
+    `along`: they divide the steps of products, not the tile; `grid`: as CTAs of the grid, not of a cluster; `even`: as
+    many as fit the device share the steps of all tile blocks.
     """
 
     ctas: int
@@ -164,6 +167,7 @@ class Clustered:
     along: bool = False
     grid: bool = False
     adds: float = 0.0
+    even: bool = False
 
     @property
     def total(self) -> float:
@@ -174,6 +178,7 @@ class Clustered:
         what = (
             ("1 CTA" if self.ctas == 1 else f"{self.ctas} CTAs") + " of the grid" * self.grid + " along K" * self.along
         )
+        what = f"{self.ctas} CTAs in even shares along K" if self.even else what
         if self.reason:
             return f"{what}: not possible, {self.reason}"
         less = f" - {self.saves:,.0f} saved by multicast" if self.saves else ""

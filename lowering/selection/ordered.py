@@ -28,6 +28,8 @@ HANDSHAKE = 500.0
 estimate, twice the latency of the network between SMs and a barrier. Source: 180 cycles of an H100's network, Luo et
 al., Benchmarking and Dissecting the Nvidia Hopper GPU Architecture (arXiv 2402.13499).
 """
+LEAST_DRAINED = 1024  # bytes that lie over rings; fewer are not worth another meeting
+PLACE = 32  # bytes of an exchange without values: a barrier, and the least room
 ROUNDS = 2  # of an exchange in a loop; elsewhere one is enough
 
 
@@ -71,6 +73,7 @@ def told(s: Selector, item: Store, trips: float) -> list[Alternative]:
     first, found = s.frozen.class_of(item.operands[0]), list[Alternative]()
     rounds = ROUNDS if s.loop_of(s.frozen.class_of(item.results[0])) >= 0 else 1
     size = rounds * op.parts * sent_bytes(op.values)
+    sent = {s.frozen.class_of(k) for k in item.operands}
     for layout in [layout for wanted, layout in s.frozen.at if wanted == first]:
         children = [s.at(k, layout) for k in item.operands]
         if None not in children:
@@ -78,10 +81,13 @@ def told(s: Selector, item: Store, trips: float) -> list[Alternative]:
             accesses = 2 * op.parts * registers * len(children)
             cost = machine.shared_access(accesses, accesses) + Cost(latency=HANDSHAKE)
             use = dict.fromkeys((*s.rows.shared, *s.rows.after), float(size))
-            found.append(Alternative(
-                [c for c in children if c is not None], cost, trips, StoreChoice(item.item, layout, 1),
-                ("carried", BRANCH + item.item, 0), use=use,
-            ))  # fmt: skip
+            group, given = ("carried", BRANCH + item.item, 0), [c for c in children if c is not None]
+            found.append(Alternative(given, cost, trips, StoreChoice(item.item, layout, 1), group, use=use))
+            if rounds == 1 and size > LEAST_DRAINED and not s.loops.before_last.issuperset(sent):
+                use = {**dict.fromkeys(s.rows.shared, 2.0 * PLACE), **dict.fromkeys(s.rows.after, size + 2.0 * PLACE)}
+                cost += Cost(latency=HANDSHAKE)  # they meet before
+                choice = StoreChoice(item.item, layout, 1, drained=True)
+                found.append(Alternative(given, cost, trips, choice, group, use=use))
     return found
 
 

@@ -25,7 +25,12 @@ from lowering.unrolling import constant_of
 def trip_counts(saturated: Saturated) -> dict[int, float]:
     """Iterations of every loop where its bounds are known numbers, else an estimate."""
     items = [item for item in saturated.program.skeleton.walk() if isinstance(item, For)]
-    return {item.loop: known_trips(saturated, item) or float(UNKNOWN_TRIPS) for item in items}
+    return {item.loop: known_trips(saturated, item) or estimated(item.op) for item in items}
+
+
+def estimated(loop: Op) -> float:
+    """Iterations of a loop whose bounds are not known."""
+    return float((isinstance(loop, ct.For) and loop.expected) or UNKNOWN_TRIPS)
 
 
 def known_trips(saturated: Saturated, item: For) -> float | None:

@@ -145,16 +145,10 @@ class _Finder:
             if not isinstance(branch, ct.If):
                 raise _NoCutError
             self.branch(branch, operand, dim)
-        elif self.apart and isinstance(op, ct.AtomicRMW | ct.AtomicCAS):  # each element is updated by itself
-            self.operation(op, alike(op, dim))
-        elif self.apart and isinstance(op, ct.AtomicRedView):
-            self.operation(op, alike(op, dim) if cuttable_view(op.view) else None)
         elif isinstance(op, PartialSum) and op.place == self.scattered and operand is None:
             self.operation(op, OpCut((None,), (dim,)))
-        elif isinstance(op, ct.Scan) and self.joined(op, dim):
-            self.operation(op, alike(op, dim))
-        elif operand is not None and self.joined(op, dim):
-            self.operation(op, OpCut((dim,) * len(op.operands), (None,) * len(op.results)))
+        elif self.apart:
+            self.operation(op, apart_cut(op, operand, result, dim, self.joined))
         else:
             self.operation(op, cut_of(op, operand, result, dim))
 
@@ -201,6 +195,31 @@ def without_effects(op: Op) -> bool:
         if isinstance(each, ct.LoadView | ct.LoadPtr) and each.order != ct.MemoryOrder.WEAK:
             return False
     return True
+
+
+def apart_cut(op: Op, operand: int | None, result: int | None, dim: int, joined: Joined) -> OpCut | None:
+    """As `cut_of`, where each slice is done by a CTA of its own."""
+    match op:
+        case ct.AtomicRMW() | ct.AtomicCAS():  # each element is updated by itself
+            return alike(op, dim)
+        case ct.AtomicRedView():
+            return alike(op, dim) if cuttable_view(op.view) else None
+        case ct.Scan() if joined(op, dim):
+            return alike(op, dim)
+        case ct.Cat() if dim != op.dim:
+            return alike(op, dim)
+        case ct.Extract():
+            same = shape_of(op.source)[dim] == shape_of(op.result)[dim]
+            return alike(op, dim) if same else None
+        case _ if operand is not None and joined(op, dim):
+            return OpCut((dim,) * len(op.operands), (None,) * len(op.results))
+        case _:
+            return cut_of(op, operand, result, dim)
+
+
+def shape_of(value: Value) -> tuple[int, ...]:
+    """Of a tile."""
+    return value.type.shape if isinstance(value.type, TileType) else ()
 
 
 def cut_of(op: Op, operand: int | None, result: int | None, dim: int) -> OpCut | None:

@@ -108,8 +108,8 @@ def test_bits_do_not_depend_on_who_comes_last() -> None:
         assert np.array_equal(first, each)
 
 
-def two_sums(ways_out: bool = False) -> str:
-    """D = A B^T + C in f16, E = A A^T of other steps; both loops before what stores."""
+def two_sums(ways_out: bool = False, steps: int = 3) -> str:
+    """D = A B^T + C in f16, E = A A^T of some steps, 0: as many; both loops before what stores."""
     w = Writer("two", a="ptr<f16>", b="ptr<f16>", c="ptr<f16>", d="ptr<f16>", e="ptr<f32>", k="i32")
     w.promise(a=16, b=16, c=16, d=16, e=16, k=8)
     x, y, _ = w.ids
@@ -117,8 +117,8 @@ def two_sums(ways_out: bool = False) -> str:
         w.branch(x.eq(1), lambda: w.leave(ct.Return))
     a, b = (w.view(each, [192, w.k], [w.k, 1], [64, 64], "zero") for each in (w.a, w.b))
     totals: list[Tile] = []
-    for right, steps in ((b, w.tiles(a)[1]), (a, 3)):
-        with w.loop(0, steps, carried=[w.const(0, "f32", 64, 64)]) as loop:
+    for right, count in ((b, w.tiles(a)[1]), (a, steps or w.tiles(a)[1])):
+        with w.loop(0, count, carried=[w.const(0, "f32", 64, 64)]) as loop:
             tile = w.load(a, x, loop.counter)
             loop.values = [w.dot(tile, w.load(right, y, loop.counter).T, loop.values[0])]
         totals += loop.values

@@ -80,7 +80,9 @@ def error(kernel: Kernel, given: Program, **options: Any) -> float:
 @pytest.mark.parametrize("size", [(64, 64, 512), (72, 136, 200), (1, 4, 1024)])
 def test_products(size: tuple[int, int, int], ctas: int, target: str) -> None:
     kernel = compiled(ctas, target)
-    assert kernel.ptx.count("mbarrier.arrive.release.cluster") == ctas.bit_length() - 1
+    made = [op for op in kernel.compiled.modules["nv_tileas"].walk() if isinstance(op, nv_tileas.CreateExchange)]
+    meetings = sum(op.data >= 0 for op in made)  # before those over rings
+    assert kernel.ptx.count("mbarrier.arrive.release.cluster") == len(made) == ctas.bit_length() - 1 + meetings
     assert error(kernel, program(*size)) < ERROR
 
 
@@ -112,6 +114,32 @@ def test_large_tiles() -> None:
     kernel = compiled(2, "sm_90a", product(tile=tile))
     assert "wgmma" in kernel.ptx
     assert error(kernel, program(136, 128, 328, tile=tile)) < ERROR
+
+
+@pytest.mark.sampled(3)
+@pytest.mark.parametrize("order", ORDERS)
+def test_places_over_drained_rings(order: str) -> None:
+    """What is exchanged behind the loop lies over its ring, which has six stages, not four; before, CTAs meet."""
+    tile = (128, 128, 64)
+    kernel = compiled(4, "sm_90a", product(tile=tile))
+    made = kernel.compiled.modules["nv_tileas"]
+    places = [op for op in made.walk() if isinstance(op, nv_tileas.CreateExchange)]
+    drained = [op for op in places if op.data >= 0]
+    assert drained
+    assert len([op for op in places if op.bytes == 16]) == len(drained)  # a meeting each
+    assert set(kernel.compiled.selection.stages.values()) == {6}
+    given = program(136, 200, 456, tile=tile)
+    assert error(kernel, given, schedule=order) < ERROR
+
+
+@pytest.mark.slow
+def test_ctas_meet_before_they_write_over_rings() -> None:
+    """Without the wait the other CTA may still read what lies there: all stages have been filled."""
+    tile = (128, 128, 64)
+    kernel, given = compiled(4, "sm_90a", product(tile=tile)), program(128, 128, 1600, tile=tile)
+    wait = r"\s+(\$W\d+):\s+mbarrier\.try_wait\.parity\.acquire\.cluster.*\[%r\d\+\d+\], 0;\n.*bra \1;"
+    ptx = changed(kernel.ptx, (wait, ""), count=1)
+    caught(lambda order: error(kernel, given, ptx=ptx, schedule=order) <= ERROR, ORDERS)
 
 
 @pytest.mark.sampled(3)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ir.core import CONTROL, WRITE, Attr, Op, Operand, RegionField, Type, Variadic, VariadicResult, flag, op
+from ir.core import CONTROL, INSIDE, WRITE, Attr, Op, Operand, RegionField, Type, Variadic, VariadicResult, flag, op
 from ir.dialects.cuda_tile.attributes import SKELETON
 from ir.dialects.cuda_tile.constraints import BOOL, SCALAR_BOOL, SCALAR_INT, TileOp, verify_region, verify_types
 from ir.types import TensorViewType, TileViewType
@@ -42,7 +42,8 @@ class For(ControlOp):
     """Counted loop from lower_bound to upper_bound (exclusive) by a positive step.
 
     Body block arguments: the induction variable, then the carried values; `continue` gives their next ones. The
-    results are the last ones. `unsigned_cmp` compares the bounds as unsigned.
+    results are the last ones. `unsigned_cmp` compares the bounds as unsigned. `expected` (ours, only inside the
+    compiler): iterations that it is priced for, 0: not known.
     """
 
     result_names = ("for",)
@@ -52,6 +53,7 @@ class For(ControlOp):
     step = Operand(SCALAR_INT)
     init_values = Variadic()
     unsigned_cmp = flag(since=(13, 2))
+    expected = Attr(int, 0, since=INSIDE, least=0)
     outs = VariadicResult()
     body = RegionField()
 
