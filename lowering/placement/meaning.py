@@ -29,7 +29,7 @@ from lowering.layouts.elements import element_bytes
 from lowering.layouts.layout import LANE_BITS, Layout, LayoutError
 from lowering.layouts.shapes import permute, reduce_dim
 from lowering.layouts.shared import SharedLayout
-from lowering.placement import gathers, memory, parts, products, values, views
+from lowering.placement import accesses, gathers, memory, parts, products, values, views
 from lowering.placement.oracle import LayoutOracle
 from lowering.placement.values import Held
 
@@ -50,6 +50,7 @@ _ANSWERS: dict[str, tuple[tuple[str, tuple[int, ...]], ...]] = {
     "scan_layout": (("ask_scan", (0, 1, 2)),),
     "gather_layout": (("ask_gather", (0,)),),
     **{choice: (question,) for choice, question in products.QUESTIONS.items()},
+    **accesses.ANSWERS,
     **memory.ANSWERS,
     **gathers.ANSWERS,
     **views.ANSWERS,
@@ -67,6 +68,7 @@ class PlacedWorld(World):
         self.warps = int(self.random.pick(WARPS))
         self.oracle = self.asked(rng)
         self.loads: dict[tuple[Any, Any, int], Datum] = {}
+        self.gathers: dict[int, set[tuple[int, int, int]]] = {}  # operands of loads through pointers, by what they give
         self.views: dict[Any, views.Access] = {}
         self.widths: dict[tuple[str, Any], int] = {}
         self.cells: dict[int, Any] = {}  # of global memory, by address
@@ -143,6 +145,7 @@ class PlacedWorld(World):
         for key, value in self.leaves.items():
             if value is before:
                 self.leaves[key] = after
+        self.env.update({name: after for name, value in self.env.items() if value is before})
 
     def located(self, value: Datum, id_: int) -> Datum:
         """The value in a layout of registers or of shared memory."""
@@ -175,6 +178,8 @@ class PlacedWorld(World):
             self.answer(head, arguments)
         elif head == "instead":
             self.instead(*arguments)
+        elif head == "r.stored":
+            accesses.saved(self, arguments)
         elif head == "tiles":
             self.require(values.is_list(self.datum(arguments[0])))
         elif head == "taken":
@@ -276,6 +281,8 @@ class PlacedWorld(World):
                 raise Unsound(f"({action.head} ...) names a layout of another size")
         elif action.head == "taken":
             self.datum(action.items[1])
+        elif action.head in accesses.STATED:
+            accesses.stated(self, action.head, action.items[1:])
         elif action.head in views.RELATIONS:
             views.assertion(self, action.head, action.items[1:])
         elif action.head in memory.PLACES:
@@ -301,6 +308,12 @@ class PlacedWorld(World):
             if fresh and form.head == "make_tensor_view":
                 return views.tensor(self, form)
             return values.made(self, form)
+        if isinstance(form, List) and form.head == accesses.BY_VIEW:
+            return accesses.viewed(self, form)
+        if isinstance(form, List) and form.head == accesses.BY_POINTERS:
+            found = super().draw(form)
+            accesses.remembered(self, form, found)
+            return found
         if isinstance(form, List) and form.head in ("cons", "nil"):
             return values.tile_list(self, form)
         if isinstance(form, List) and form.head in parts.PARTS:
@@ -375,7 +388,7 @@ class PlacedWorld(World):
                 return views.width(self, form.head, form.items[1])
             if form.head == views.DIVISOR:
                 return views.divisor(self, form.items[1])
-            if form.head in ("at", "nat"):
+            if form.head in ("at", "nat", "out"):
                 return self.located(self.datum(form.items[1]), self.integer(form.items[2]))
             if form.head.removeprefix("p.") in values.OF_KERNELS and form.head.startswith("p."):
                 return values.placed(self, form.head.removeprefix("p."), form.items[1:])
@@ -534,6 +547,7 @@ _OPERATIONS: dict[str, Callable[[PlacedWorld, Sequence[Sexpr]], Held | memory.St
     "p.load_view": memory.gotten,
     "p.shared_read": memory.read,
     "p.hold": memory.written,
+    "p.write_shared": lambda world, items: memory.written(world, [items[k] for k in (0, 1, 3, 2)]),
     "p.permute_shared": memory.permuted,
     "p.reshape_shared": memory.reshaped,
     "p.extract": parts.extracted,

@@ -128,15 +128,19 @@ def loaded(world: PlacedWorld, arguments: Sequence[Sexpr]) -> None:
     names = [cast(Atom, each).text for each in arguments[1:]]
     number = len(world.loads)
     view, index = ("view", number), ("index", number)
-    unit = len(type_.shape) - 1 if world.random.chance(0.7) else int(world.random.rng.integers(len(type_.shape)))
-    strides = tuple(1 if d == unit else None for d in range(len(type_.shape)))
-    array = TensorViewType((None,) * len(strides), cast(IntType | FloatType, type_.element), strides)
-    seen = PartitionViewType(type_.shape, array, tuple(range(len(strides))), "zero")
-    ids = world.interner.types.id(type_), world.interner.types.id(seen)
+    ids = world.interner.types.id(type_), world.interner.types.id(seen_as(world, type_))
     for name, found in zip(names, (Datum(None, view), Datum(None, index), number, *ids), strict=True):
         world.env[name] = found
     world.loads[view, index, number] = value
     world.views[view] = views.drawn(world, element_bytes(type_.element))
+
+
+def seen_as(world: PlacedWorld, type_: TileType) -> PartitionViewType:
+    """A view of tiles of a type in an array of any sizes, one of whose dimensions is contiguous."""
+    unit = len(type_.shape) - 1 if world.random.chance(0.7) else int(world.random.rng.integers(len(type_.shape)))
+    strides = tuple(1 if d == unit else None for d in range(len(type_.shape)))
+    array = TensorViewType((None,) * len(strides), cast(IntType | FloatType, type_.element), strides)
+    return PartitionViewType(type_.shape, array, tuple(range(len(strides))), "zero")
 
 
 def _moved(world: PlacedWorld, value: Datum) -> TileType:

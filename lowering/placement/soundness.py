@@ -46,11 +46,6 @@ class ProductsWorld(PlacedWorld):
         self.kinds[key], self.leaves["N", key] = value.type, value
         return value
 
-    def renamed(self, before: Datum, after: Datum) -> None:
-        """In the variables too."""
-        super().renamed(before, after)
-        self.env.update({name: after for name, value in self.env.items() if value is before})
-
     def same(self, left: Bound, right: Bound, zeros: bool = False) -> bool:
         """A numbered value is the product that a term says it is."""
         drawn = self.product is not None and right is self.product[1] and isinstance(left, Datum)

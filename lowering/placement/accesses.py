@@ -1,0 +1,79 @@
+"""Meanings of the source's loads and stores: what rules may say of them.
+
+A load through a view gives any tile, known by its view, index and token; a load through pointers is what the sample's
+memory holds. Rules state both of a load's result, and a store's value lies in the buffer that a copy takes to memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, cast
+
+from egraph.sexpr import Atom, List, Sexpr
+from egraph.soundness.model import Datum, Unsound
+from ir.types import PartitionViewType
+from lowering.layouts.elements import element_bytes
+from lowering.placement import memory, views
+
+if TYPE_CHECKING:
+    from lowering.placement.meaning import PlacedWorld
+
+ANSWERS: dict[str, tuple[tuple[str, tuple[int, ...]], ...]] = {
+    "load_layout": (("ask_load", (0, 1)),),
+    "write_layout": (("ask_write", (0, 1, 2)),),
+}
+STATED = ("loaded", "gathered")
+"""Relations of a load's result and its operands."""
+BY_POINTERS, BY_VIEW = "load_ptr_tko", "load_view_tko"
+
+
+def viewed(world: PlacedWorld, form: List) -> Datum:
+    """A load through a view, whose operands are new: a tile and a token."""
+    found = memory.tile(world)
+    number = len(world.loads)
+    view = view_of(world, found)
+    operands = (view, Datum(None, ("index", number)), number)
+    columns = form.items[1:]
+    for item, value in zip(columns, (*operands, *(0 for _ in columns[len(operands) :])), strict=True):
+        world.env[cast(Atom, item).text] = value
+    world.loads[view.data, operands[1].data, number] = found
+    return Datum(None, (found, Datum(None, ("token", number))))
+
+
+def view_of(world: PlacedWorld, tile: Datum) -> Datum:
+    """A new view of tiles of a type."""
+    seen = memory.seen_as(world, world.tile_type(tile))
+    view = Datum(seen, ("view", len(world.views)))
+    world.views[view.data] = views.drawn(world, element_bytes(seen.view.element))
+    return view
+
+
+def stated(world: PlacedWorld, head: str, arguments: Sequence[Sexpr]) -> None:
+    """Test what a rule states of a load: its first result, of these operands and types."""
+    value, first, second = (world.datum(item) for item in arguments[:3])
+    if head == "gathered":
+        third = world.datum(arguments[3])
+        if (id(first), id(second), id(third)) not in world.gathers.get(id(value), ()):
+            raise Unsound("a tile is not what these pointers, mask and padding give")
+    elif world.loads.get((first.data, second.data, world.integer(arguments[3]))) is not value:
+        raise Unsound("a tile is not what this view and index name")
+    elif world.interner.types[world.integer(arguments[5])] != first.type:
+        raise Unsound("a load through a view of another type")
+    if value.type != world.type_at(arguments[-1 if head == "gathered" else 4]):
+        raise Unsound("a load's tile has another type")
+
+
+def remembered(world: PlacedWorld, form: List, found: Datum) -> None:
+    """A load through pointers, for what rules state of it."""
+    operands = tuple([id(world.datum(item)) for item in form.items[1:4]])
+    world.gathers.setdefault(id(found.data[0]), set()).add((operands[0], operands[1], operands[2]))
+
+
+def saved(world: PlacedWorld, arguments: Sequence[Sexpr]) -> None:
+    """The numbers of a store's value and of its view."""
+    value, view = (world.leaf("N", (item,)) for item in arguments)
+    world.require(value is not view)
+    if not isinstance(view.type, PartitionViewType):
+        tile = memory.tile(world)
+        world.renamed(value, tile)
+        world.renamed(view, view_of(world, tile))
