@@ -80,12 +80,13 @@ def test_a_whole_kernel_is_put_aside_far_from_its_bound_only_where_there_are_sli
     monkeypatch.setattr(candidates, "attempt", attempt)
     monkeypatch.setattr(candidates, "permitted", permitted)
     monkeypatch.setattr(candidates, "soonest", soonest)
+    monkeypatch.setattr(candidates, "choice", lambda best, target: False)
 
     def count(**counts: int) -> None:
         assert counts == {"programs": 1}
 
     shared = SimpleNamespace(once=once)
-    context = SimpleNamespace(shared=shared, trying=str, levels=dict[str, Any](), count=count)
+    context = SimpleNamespace(shared=shared, target=None, trying=str, levels=dict[str, Any](), count=count)
     best_of_candidates(cast(Any, "whole"), cast(Any, context), STEPS)
     assert asked == [(True, bool(slices))]
 

@@ -9,7 +9,7 @@
 // CHECK-NEXT: "scf.for"([[FIRST:%.*]], [[END:%.*]], {{%.*}}) ({
 // CHECK-NEXT: ^bb0([[K:%.*]]: i32):
 // CHECK: [[ADDS:%.*]] = "arith.cmpi"([[K]], [[FIRST]]) <{predicate = 1 : i64}>
-// CHECK-NEXT: "nv_tileas.tensor_dot"({{%.*}}, {{%.*}}, [[D]], [[ADDS]]) <{atom = "tcgen05.m128n64k16.f16.f16"}>
+// CHECK-NEXT: "nv_tileas.tensor_dot"({{%.*}}, {{%.*}}, [[D]], [[ADDS]]) <{atom = "tcgen05.m128n64k16.f16.f16",
 // CHECK-NEXT: "scf.yield"()
 // CHECK: "nv_tileas.tensor_commit"([[D]])
 // CHECK-NEXT: [[RAN:%.*]] = "arith.cmpi"([[FIRST]], [[END]]) <{predicate = 2 : i64}>
@@ -23,7 +23,7 @@
 // | filecheck %s --check-prefix ALONE
 
 // ALONE: [[D:%.*]] = "nv_tileas.alloc_tensor_memory"{{.*}} -> !nv_tileas.tmem<128x64xf32>
-// ALONE: "nv_tileas.tensor_dot"({{%.*}}, {{%.*}}, [[D]]) <{atom = "tcgen05.m128n64k16.f16.f16"}>
+// ALONE: "nv_tileas.tensor_dot"({{%.*}}, {{%.*}}, [[D]]) <{atom = "tcgen05.m128n64k16.f16.f16",
 // ALONE-NEXT: "nv_tileas.tensor_commit"([[D]])
 // ALONE: "nv_tileas.tensor_load"([[D]], {{%.*}})
 // ALONE-NOT: "nv_tileas.dot"
