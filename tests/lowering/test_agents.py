@@ -82,7 +82,7 @@ def all_of(root: Op, kind: type[Op]) -> list[Any]:
     return [each for each in root.walk() if isinstance(each, kind)]
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("name", sorted(AGENTS))
 def test_program(name: str) -> None:
     """Right numbers and no hazard; all have a producer."""
@@ -209,7 +209,7 @@ def test_mutations_are_caught(name: str) -> None:
         judge(program, kernel, changed)
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("schedule", FAR_APART)
 @pytest.mark.parametrize("name", ["agents-tile-stored-before", "agents-stored-each-round", "agents-persistent-ordered"])
 def test_warps_far_apart(name: str, schedule: str) -> None:

@@ -43,7 +43,7 @@ def case_of(k: int, unit: int) -> Case:
     return replace(made, arguments=arguments)
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("options", "arrivals", "copies"),
     [
@@ -94,7 +94,7 @@ def hinted(hints: str) -> str:
     )  # fmt: skip
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("hints", HINTS)
 def test_hint_forbids_tensor_copies_of_one_load(hints: str) -> None:
     kernel = tilesat.compile(hinted(hints), "sm_90a")

@@ -139,14 +139,14 @@ def right(kernel: Kernel, given: Program, **options: Any) -> bool:
     return all(largest_error(one, other) < ERROR for one, other in zip(found, wanted, strict=True))
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize(("name", "ctas"), RUNS)
 def test_kernels(name: str, ctas: int, target: str) -> None:
     assert right(compiled(name, ctas, target), CASES[name])
 
 
-@pytest.mark.sampled(8)
+@pytest.mark.sampled(24)
 @pytest.mark.parametrize("order", ORDERS)
 @pytest.mark.parametrize(("name", "ctas"), [*RUNS, ("in a loop", 2)])
 def test_skewed_orders(name: str, ctas: int, order: str) -> None:
@@ -239,7 +239,7 @@ MUTANTS: dict[str, tuple[str, str]] = {
 """Pattern in PTX of two CTAs and what is written there instead."""
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("name", MUTANTS)
 def test_mutants_of_the_protocol_are_caught(name: str) -> None:
     kernel = compiled("rows and columns", 2, "sm_120a")

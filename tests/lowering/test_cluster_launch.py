@@ -77,7 +77,7 @@ def test_eight_ctas() -> None:
     assert (found == 1 + 3 * np.arange(128)).all()
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("order", ORDERS)
 @pytest.mark.parametrize("ctas", [2, 4])
 def test_skewed_orders(ctas: int, order: str) -> None:

@@ -51,7 +51,7 @@ def ticket() -> str:
     return w.text()
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("ctas", [2, 8])
 @pytest.mark.parametrize("order", ORDERS[:3])
@@ -139,7 +139,7 @@ def test_what_another_cta_has_stored(target: str, order: str) -> None:
     assert same(kernel, given_turned(), schedule=order)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("order", ORDERS)
 @pytest.mark.parametrize("ctas", [2, 8])
 def test_steps(ctas: int, order: str) -> None:
@@ -208,7 +208,7 @@ def flags() -> str:
     return w.text()
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("order", ORDERS)
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("ctas", [2, 4])
@@ -256,7 +256,7 @@ def reduced_into_a_view(kind: str, mode: str) -> str:
     return w.text()
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("target", ["sm_90a", "sm_120a"])
 @pytest.mark.parametrize(("kind", "mode"), [("i32", "ADD"), ("f32", "ADDF"), ("i32", "MAX")])
 @pytest.mark.parametrize("rows", [128, 100, 64, 40])

@@ -99,7 +99,7 @@ def test_long_rows_are_read_once(row: Any, target: str) -> None:
     assert moved == {"ld.global": x.nbytes, "st.global": y.nbytes}
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("order", ORDERS)
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("row", [standardised, softmax])
@@ -184,7 +184,7 @@ def given_folds(name: str, rows_: int, columns: int) -> Program:
     return Program(name, lambda: folded(rows_, columns, kinds, fold), arguments, (2,), None, tolerance=5e-3)
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("name", FOLDS)
 @pytest.mark.parametrize(("size", "ctas"), [((1, 128), 4), ((8, 256), 2), ((4, 512), 8)])
 def test_folds(name: str, size: tuple[int, int], ctas: int) -> None:
@@ -245,7 +245,7 @@ def test_loops(steps: int, ctas: int, target: str) -> None:
     assert error(in_a_loop(ctas, target), looped(steps)) < ERROR
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("order", ORDERS)
 @pytest.mark.parametrize("target", TARGETS)
 def test_loops_in_skewed_orders(target: str, order: str) -> None:
@@ -312,7 +312,7 @@ def of_tiles_compiled(ctas: int) -> Kernel:
     return tilesat.compile(of_tiles(8), "sm_120a", num_ctas=ctas)
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("order", ["together", *ORDERS])
 @pytest.mark.parametrize("ctas", [2, 4])
 def test_nothing_else_orders_rounds(ctas: int, order: str) -> None:

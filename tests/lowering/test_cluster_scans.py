@@ -48,7 +48,7 @@ def given(text: str, n: int, kind: str = "i32", deep: int = 0) -> Program:
     )
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("target", ["sm_90a", "sm_120a"])
 @pytest.mark.parametrize(("n", "ctas"), [(64, 2), (1024, 2), (2048, 4), (2048, 8)])
 @pytest.mark.parametrize("reverse", [False, True])
@@ -87,7 +87,7 @@ def compiled(ctas: int = 4) -> Kernel:
     return tilesat.compile(of_rows(1024), "sm_90a", num_ctas=ctas)
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("order", ORDERS[1:])
 def test_skewed_orders(order: str) -> None:
     program = given(of_rows(1024), 1024)

@@ -87,7 +87,7 @@ SIZES = {
 }  # fmt: skip
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize(
     ("kind", "right", "ctas"),
@@ -110,13 +110,13 @@ def test_eight_bits() -> None:
     assert error(compiled("f8E4M3FN"), program(136, 144, 272, "f8E4M3FN")) < ERROR
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("steps", range(8))
 def test_any_number_of_steps(steps: int) -> None:
     assert error(compiled(), program(136, 72, 64 * steps)) < ERROR
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("order", ORDERS)
 @pytest.mark.parametrize("ctas", [2, pytest.param(4, marks=pytest.mark.slow)])
 def test_skewed_orders(ctas: int, order: str) -> None:
@@ -164,7 +164,7 @@ def test_persistent_clusters(resident: int) -> None:
     assert error(kernel, program(520, 300, 72), resident=resident) < ERROR
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("ctas", [2, pytest.param(4, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("name", ["vecadd_ptr-3000", "vecadd_view-3000", "gemm-200x136x72"])
 @pytest.mark.parametrize("target", ["sm_90a", "sm_120a"])
@@ -391,7 +391,7 @@ the initialisation. One is not seen: without a scope an acquire is of the CTA, a
 """
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", MUTANTS)
 def test_mutants_of_the_protocol_are_caught(name: str) -> None:
     kernel, given = compiled(), program(200, 136, 448)

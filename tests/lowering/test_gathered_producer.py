@@ -86,7 +86,7 @@ def right(program: Program, kernel: Kernel, ptx: str = "", order: str = "togethe
     return all(largest_error(found[k], np.asarray(array)) <= program.tolerance for k, array in wanted.items())
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(9)
 @pytest.mark.parametrize("target", ["sm_90a", "sm_100a"])
 @pytest.mark.parametrize("warps", [1, 2, 4])
 @pytest.mark.parametrize("form", FORMS)
@@ -99,6 +99,7 @@ def test_a_producer_gathers(form: str, warps: int, target: str, monkeypatch: pyt
     assert right(program, kernel, order="skewed:1")
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("warps", [2, 4])
 @pytest.mark.parametrize("tiles", [0, 1, 3])
 @pytest.mark.parametrize("depth", [0, 3 * K + 8, 9 * K])
@@ -119,6 +120,7 @@ def test_row_numbers_in_shared_memory_stay_with_those_who_compute(monkeypatch: p
     assert not gathers(check(each_tile("viewed", viewed=True), "sm_90a", cache=False))
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("order", ORDERS[1:])
 def test_warps_far_apart(order: str, monkeypatch: pytest.MonkeyPatch) -> None:
     producer_of(4, monkeypatch)
@@ -145,6 +147,7 @@ MUTATIONS = {
 }  # fmt: skip
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", MUTATIONS)
 def test_each_part_of_the_protocol_is_needed(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     producer_of(4, monkeypatch)
@@ -183,6 +186,7 @@ def test_the_choice_is_predicted() -> None:
     assert re.search(r"gathered tiles: no producer \d+ of \d CTAs an SM, .*taken: no producer", explain(small.compiled))
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("warps", [1, 2, 4])
 def test_idle_warps_stand_behind_a_small_producer(warps: int, monkeypatch: pytest.MonkeyPatch) -> None:
     producer_of(warps, monkeypatch)

@@ -62,7 +62,7 @@ def compiled(ctas: int = 4, target: str = "sm_80", text: str = "", **options: An
     return kernel
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize(("target", "ctas"), [("sm_80", 2), ("sm_90a", 3), ("sm_100a", 3), ("sm_120a", 8)])
 @pytest.mark.parametrize("steps", [0, 1, 2, 3, 7])
 def test_any_number_of_steps(steps: int, ctas: int, target: str) -> None:
@@ -87,7 +87,7 @@ def test_sums_of_f16() -> None:
     assert np.array_equal(found, signs[:72].astype(np.float32) @ signs.T.astype(np.float32) * 0.5)
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("target", TARGETS[:3])
 @pytest.mark.parametrize("tile", [(128, 128, 64), (128, 64, 32)])
 def test_larger_tiles(tile: tuple[int, int, int], target: str) -> None:
@@ -167,7 +167,7 @@ def test_a_grid_of_three_axes() -> None:
     assert largest_error(simulate(kernel, given)[1], interpret(kernel, given)[1]) < ERROR
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("target", TARGETS[:3])
 @pytest.mark.parametrize("init", ["C", "one"])
 @pytest.mark.parametrize("steps", [0, 5])
@@ -337,7 +337,7 @@ scope, one drawn before the stores (the simulator does not track what orders acc
 """
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", MUTANTS)
 def test_mutants_of_the_protocol_are_caught(name: str) -> None:
     kernel, given = compiled(4, text=noted()), noting()

@@ -54,7 +54,7 @@ def difference(shape: Shape, m: int, n: int, k: int, hazards: bool = False, edit
     return float(abs(got - a.astype(np.float64) @ b.astype(np.float64).T).max())
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("shape", SHAPES, ids=named)
 def test_gemm_on_the_simulator(shape: Shape) -> None:
     assert difference(shape, 136, 144, 208) < 1e-3

@@ -193,7 +193,7 @@ SOME = ("gemm", "flash_attention", "layernorm", "softmax")
 @pytest.mark.parametrize("name", [
     pytest.param(path.stem, marks=() if path.stem in SOME else pytest.mark.slow) for path in EXAMPLES.glob("*.mlir")
 ])  # fmt: skip
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     "target", ["sm_80", "sm_90a", *(pytest.param(t, marks=pytest.mark.slow) for t in ("sm_100a", "sm_120a"))]
 )

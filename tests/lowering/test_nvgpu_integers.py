@@ -196,7 +196,7 @@ def test_python_remainders_by_constants(divisor: int) -> None:
         check(kind, {"modulo": (build, lambda a, b, w: a % divisor)}, x, x)
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("kind", [I32, I64], ids=str)
 @pytest.mark.parametrize("bits", [5, 16, 31, 32, 40])
 def test_division_of_what_is_known_to_be_small(kind, bits: int) -> None:

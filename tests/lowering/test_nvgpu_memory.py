@@ -229,6 +229,7 @@ def lane_parts(k: Kernel):
     return k.value(arith.DivUI, lane, k.const(4)), k.value(arith.RemUI, lane, k.const(4))
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("kind", [F16, BF16, TF32], ids=str)
 @pytest.mark.parametrize("accumulator", [F32, F16], ids=str)
 def test_mma_with_fragments_from_registers(kind, accumulator) -> None:

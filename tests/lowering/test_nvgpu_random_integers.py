@@ -311,7 +311,7 @@ def chosen(k: Kernel, condition: Value, x: Value, y: Value) -> Value:
     return k.value(arith.Select, condition, x, y, types=[x.type])
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("predicate", PREDICATES)
 @pytest.mark.parametrize("number", [-5, 0, 8, 20])
 def test_multiples_and_sums_are_compared_without_their_constants(predicate: str, number: int) -> None:

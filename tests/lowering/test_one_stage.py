@@ -50,7 +50,7 @@ def test_no_step_leaves_zeros() -> None:
     assert not given[2][:64, :64].any()
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("seed", range(5))
 def test_any_order_of_warps(seed: int) -> None:
     program = deep(3)

@@ -60,7 +60,7 @@ def test_every_tile_once(schedule: str, grid: tuple[int, int, int], resident: in
     assert np.array_equal(interpret(made, program)[0], wanted)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("schedule", SCHEDULES)
 @pytest.mark.parametrize(
     ("name", "target"),
@@ -85,7 +85,7 @@ def test_examples(name: str, target: str, schedule: str) -> None:
     assert case.outside_untouched(arguments)
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("order", ["together", "skewed:0", "skewed:1"])
 @pytest.mark.parametrize("schedule", SCHEDULES)
 def test_rings_go_on_from_tile_to_tile(schedule: str, order: str) -> None:

@@ -69,7 +69,7 @@ def compiled(name: str) -> tuple[Program, Kernel]:
     return program, check(program, TARGET, consumers="ping-pong")
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("name", CASES)
 def test_products(name: str) -> None:
     program, kernel = compiled(name)
@@ -80,6 +80,7 @@ def test_products(name: str) -> None:
         assert largest_error(simulate(kernel, program, schedule=order)[3], wanted) <= program.tolerance
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("order", ORDERS)
 @pytest.mark.parametrize("name", ["steps-by-tile", "ordered-staged"])
 def test_skewed_orders(name: str, order: str) -> None:
@@ -88,6 +89,7 @@ def test_skewed_orders(name: str, order: str) -> None:
     assert largest_error(found, wanted) <= program.tolerance
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("target", ["sm_100a", "sm_120a"])
 def test_products_of_warps(target: str) -> None:
     """Where it is asked for, with mma.sync too: the fragments of a stage are read by all threads of a group."""
@@ -110,6 +112,7 @@ def test_levels_read_back() -> None:
     read_back(compiled("staged")[1])
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("order", ["together", "skewed:1"])
 def test_made_persistent(order: str) -> None:
     """The compiler's own loop over tiles, whose steps come with the launch."""

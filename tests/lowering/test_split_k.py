@@ -74,7 +74,7 @@ def error(kernel: Kernel, given: Program, **options: Any) -> float:
     return largest_error(d, (a[:, :k].astype(kind) @ b[:, :k].astype(kind).T * scale).astype(d.dtype))
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("ctas", [2, 4, 8])
 @pytest.mark.parametrize("size", [(64, 64, 512), (72, 136, 200), (1, 4, 1024)])
@@ -93,7 +93,7 @@ def test_any_number_of_steps(steps: int) -> None:
     assert error(compiled(), program(64, 72, 64 * steps)) < ERROR
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(7)
 @pytest.mark.parametrize("order", ORDERS)
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("ctas", [2, 8])
@@ -116,7 +116,7 @@ def test_large_tiles() -> None:
     assert error(kernel, program(136, 128, 328, tile=tile)) < ERROR
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("order", ORDERS)
 def test_places_over_drained_rings(order: str) -> None:
     """What is exchanged behind the loop lies over its ring, which has six stages, not four; before, CTAs meet."""
@@ -200,7 +200,7 @@ def beginning(text: str, steps: int) -> Program:
     return Program("k", lambda: text, arguments, (1,), None)
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("init", ["C", "one"])
 @pytest.mark.parametrize("steps", [0, 3, 10])

@@ -62,7 +62,7 @@ def compiled(target: str = "sm_80", text: str = "", width: int = 0) -> Kernel:
     return kernel
 
 
-@pytest.mark.sampled(8)
+@pytest.mark.sampled(24)
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("resident", [1, 2, 3, 4, 7, 16])
 @pytest.mark.parametrize("steps", [0, 1, 2, 3, 7])
@@ -72,14 +72,14 @@ def test_any_number_of_ctas_and_steps(steps: int, resident: int, target: str) ->
     assert error(compiled(target), given, resident=resident) < ERROR
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(15)
 @pytest.mark.parametrize("width", [1, 2, 8])
 @pytest.mark.parametrize("resident", [2, 5, 7])
 def test_groups_of_tile_blocks(resident: int, width: int) -> None:
     assert error(compiled(width=width), program(200, 200, 200), resident=resident) < ERROR
 
 
-@pytest.mark.sampled(8)
+@pytest.mark.sampled(24)
 @pytest.mark.parametrize("order", ORDERS[1:])
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("resident", [4, 7])
@@ -87,6 +87,7 @@ def test_skewed_orders(resident: int, target: str, order: str) -> None:
     assert error(compiled(target), program(72, 136, 328), schedule=order, resident=resident) < ERROR
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(("kind", "sums"), [("bf16", "f32"), ("i8", "i32")])
 def test_types(kind: str, sums: str) -> None:
     made = compiled("sm_80", product(kind, sums))
@@ -108,6 +109,7 @@ def test_bits_do_not_depend_on_who_comes_last() -> None:
         assert np.array_equal(first, each)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("target", TARGETS[:2])
 @pytest.mark.parametrize("init", ["C", "one"])
 def test_sums_that_do_not_begin_at_zero(init: str, target: str) -> None:
@@ -117,6 +119,7 @@ def test_sums_that_do_not_begin_at_zero(init: str, target: str) -> None:
     assert largest_error(simulate(kernel, given, resident=3)[2], interpret(kernel, given)[2]) < ERROR
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("target", TARGETS[:2])
 def test_two_sums_and_ways_out(target: str) -> None:
     """Of equal steps; tile blocks that return before the loops, and behind."""
@@ -224,7 +227,7 @@ MUTANTS: dict[str, tuple[str, str]] = {
 """
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("name", MUTANTS)
 def test_mutants_of_the_protocol_are_caught(name: str) -> None:
     kernel, given = compiled("sm_80", noted()), noting()

@@ -161,7 +161,7 @@ PROGRAMS = {
 ELSEWHERE = ("rank 2 of f16", "then a load", "in place")
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_program(name: str) -> None:
     scattered = name == "after pointers"

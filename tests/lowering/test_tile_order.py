@@ -53,7 +53,7 @@ def taken(grid: Grid, width: int, resident: int) -> np.ndarray:
     return found - 1000
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("grid", [(1, 1, 1), (7, 3, 1), (3, 7, 2), (33, 2, 1), (2, 1, 9)])
 @pytest.mark.parametrize("width", WIDTHS)
 def test_every_tile_once_in_any_order(grid: Grid, width: int) -> None:

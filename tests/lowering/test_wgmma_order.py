@@ -60,7 +60,7 @@ def without(kernel: Op, number: int) -> Op:
     return op
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("level", ["nvgpu", "nvvm"])
 @pytest.mark.parametrize("name", KERNELS)
 def test_compiled_kernels_are_in_order(name: str, level: str) -> None:

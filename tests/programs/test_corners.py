@@ -21,7 +21,7 @@ SPILL = ("steps_in_a_branch",)
 """Accumulators on both sides of a branch and around it do not fit the registers of their threads."""
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("name", PRODUCTS)
 def test_products_in_tensor_memory_or_beside_it(name: str) -> None:
     check(program(name), "sm_100a", spills=name in SPILL)
@@ -34,7 +34,7 @@ def test_products_for_other_targets(name: str, target: str) -> None:
     check(program(name), target, spills=name in SPILL)
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("steps", [0, 1])
 @pytest.mark.parametrize("target", ["sm_90a", "sm_100a"])
 @pytest.mark.parametrize("name", ["scalar_read_behind", "carried_index_read_behind", "same_left_factor", "two_sums"])
@@ -71,7 +71,7 @@ def test_tensor_copies_bring_what_their_coordinates_reach() -> None:
         assert ("cp.async.bulk.tensor.2d.shared" in tilesat.compile(long_sum(size), "sm_90a").ptx) == copies
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("name", MASKS)
 def test_masked_scores(name: str) -> None:
     check(masked_scores(name), "sm_90a")

@@ -68,7 +68,7 @@ def first_target(name: str) -> str:
     return "sm_89" if "f8" in name else "sm_80"
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", FAST)
 def test_program(name: str) -> None:
     kernel = check(PROGRAMS[name], first_target(name))
@@ -82,7 +82,7 @@ def test_program_of_the_long_tail(name: str) -> None:
     read_back(check(PROGRAMS[name], first_target(name)))
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("target", ["sm_86", "sm_89", "sm_90"])
 @pytest.mark.parametrize("name", ELSEWHERE)
 def test_program_for_other_targets(name: str, target: str) -> None:
@@ -96,7 +96,7 @@ def test_program_on_every_name(name: str, target: str) -> None:
     check(PROGRAMS[name], target)
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("target", ["sm_89", "sm_90a", "sm_100a"])
 @pytest.mark.parametrize("name", ELEMENTS)
 def test_products_for_other_targets(name: str, target: str) -> None:
@@ -117,7 +117,7 @@ def test_large_scaled_product_in_slices(target: str) -> None:
     check(PROGRAMS["matmul-f8-scaled-256"], target)
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("target", ["sm_90a", "sm_120a"])
 @pytest.mark.parametrize(
     "name",

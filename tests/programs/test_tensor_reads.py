@@ -86,7 +86,7 @@ def compiled(name: str, target: str = "sm_100a") -> Kernel:
     return check(program(name), target, forbid=["tcgen05.ts"] if name.endswith(SHARED) else [])
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(7)
 @pytest.mark.parametrize("name", [*PROGRAMS, *IN_SHARED])
 def test_all_products_are_made_in_tensor_memory(name: str) -> None:
     """Right beside the interpreter and NumPy in hazard mode; no spill."""
@@ -144,7 +144,7 @@ ORDERED = ["64", "two-loops", "straight", "64-causal-tall", "128-tall", "two-loo
 ORDERS = (0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(1, 5)))
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("seed", ORDERS)
 @pytest.mark.parametrize("name", ORDERED)
 def test_any_order_of_warps(name: str, seed: int) -> None:
@@ -221,7 +221,7 @@ MUTANTS: dict[str, tuple[str, str, str]] = {
 }
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("name", MUTANTS)
 def test_what_is_left_out_is_found(name: str) -> None:
     which, pattern, text = MUTANTS[name]

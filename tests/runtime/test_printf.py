@@ -39,6 +39,7 @@ def formats(kinds: str, lengths: tuple[str, ...] = ("",)) -> list[str]:
     return ["<%" + "".join(part) + ">" for part in parts]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("kind", "feEgGFaA")
 def test_doubles(kind: str) -> None:
     random = np.random.default_rng(1).standard_normal(12) * 10.0 ** np.arange(-6, 6)

@@ -251,7 +251,7 @@ def _check(name: str) -> None:
     CHECKS[name.split(".")[0]](name, np.random.default_rng(len(name)))
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("name", METADATA)
 def test_equals_numpy(name: str) -> None:
     _check(name)

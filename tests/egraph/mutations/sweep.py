@@ -1,7 +1,8 @@
 """Judges every mutant of every rule: `make mutation`, or `python -m tests.egraph.mutations.sweep [PREFIX ...]`.
 
-A mutant is killed where the check that `make test` runs refutes it, with the samples that it draws there. What is not
-killed is equivalent (`equivalents.py` says why, mutant by mutant) or survives; survivors are listed with file and rule.
+A mutant is killed where the check of rules refutes it with `SAMPLES` samples; `make test` draws two fifths of these of
+each rule, `make test-all` more. What is not killed is equivalent (`equivalents.py` says why, mutant by mutant) or
+survives; survivors are listed with file and rule.
 """
 
 import subprocess
@@ -42,7 +43,7 @@ def all_mutants() -> tuple[Mutant, ...]:
 
 
 def judge(mutant: Mutant) -> Judged:
-    """What the check of `make test` finds."""
+    """What the check of rules finds."""
     verdict = check_rule(mutant.rule, SEED, SAMPLES)
     if verdict.failure:
         return Judged(mutant, "killed", verdict.failure)

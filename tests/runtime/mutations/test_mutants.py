@@ -41,7 +41,7 @@ def _sampled(operator: str) -> list[Mutant]:
     return found if operator == OPERATOR else found[:1]
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("operator", NAMES)
 def test_mutants_are_caught(operator: str) -> None:
     for mutant in _sampled(operator):
