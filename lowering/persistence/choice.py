@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from math import prod
 from typing import TYPE_CHECKING, cast
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, cast
 from ir.core import Op, TileError
 from ir.dialects import cuda_tile as ct
 from ir.dialects import llvm, nv_tileas
-from lowering.cost import UNKNOWN_TRIPS
+from lowering.cost import UNKNOWN_TRIPS, Cost
 from lowering.persistence.order import best_order, orders
 from lowering.persistence.price import Program, Scheduled, scheduled, uneven
 from lowering.ptx.grant import resident
@@ -58,14 +58,14 @@ def priced(made: Compiled, entry: ct.Entry) -> Program:
     """What counts of a program for the choice; where it has a loop over tile blocks, that is the outermost."""
     func, found = cast(llvm.Func, made.modules["nvvm"]), made.selection
     tiles = 1 if made.persistent == "off" else UNKNOWN_TRIPS
-    known = (found.priced[node] for node in found.answer.chosen.values() if node in found.priced)
+    known = [found.priced[node] for node in found.answer.chosen.values() if node in found.priced]
     waits = sum(cost.latency for trips, cost in known if trips == tiles)
     saves = min((each.total, each.saves) for each in found.clusters)[1] if found.clusters else 0.0
     rings = any(isinstance(op, ct.For) for op in entry.walk())
     scheduled, count = [*made.modules["nv_tileas"].walk()], resident(func).count
     ahead = any(isinstance(op, nv_tileas.AgentSwitch) for op in scheduled) or not rings
     busy = (made.cost - saves) / tiles - waits
-    beside = shorter_side(made, tiles, busy) if overlaps(scheduled, count) else in_turn(made)
+    beside = shorter_side(known, tiles, busy) if overlaps(scheduled, count) else in_turn(made)
     return Program(busy, waits, prod(func.cluster), count, ahead, beside)
 
 
@@ -84,9 +84,7 @@ def overlaps(ops: list[Op], held: int) -> bool:
     return alone and (agents or held > 1)
 
 
-def shorter_side(made: Compiled, tiles: int, busy: float) -> float:
+def shorter_side(known: Sequence[tuple[float, Cost]], tiles: int, busy: float) -> float:
     """Cycles of a tile block in the loops of its steps, or those of all else, whichever are fewer."""
-    found = made.selection
-    known = (found.priced[node] for node in found.answer.chosen.values() if node in found.priced)
     steps = sum(trips / tiles * cost.scalar() for trips, cost in known if trips > tiles)
     return max(0.0, min(steps, busy - steps))

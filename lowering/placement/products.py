@@ -105,8 +105,7 @@ def multiplied(world: PlacedWorld, head: str, items: Sequence[Sexpr]) -> Held:
         columns, key = [Atom(str(sign), 0) for sign in signs], (*kinds, *signs)
         term = List((Atom("mmai", 0), *_OPERANDS, *columns), 0, 0, 0)
     else:
-        flag = items[4] if head != "p.mmai" else Atom("0", 0)
-        key, term = tuple(kinds), List((Atom("mmaf", 0), *_OPERANDS, flag), 0, 0, 0)
+        key, term = tuple(kinds), List((Atom("mmaf", 0), *_OPERANDS, items[4]), 0, 0, 0)
     layouts = _layouts(world, head, key, world.integer(items[3]), operands)
     if head == "p.tcgen05_negated" or (head.startswith("p.wgmma") and world.integer(items[6]) < 0):
         operands[0] = _negated(operands[0])
