@@ -12,7 +12,7 @@ Relations (all columns i64; `ty`, `shape`, `element`, `attr` are interned ids; e
     permutes attr d e              a permutation: dimension d of the result is e of the source
     identity_permutation attr, composed first second both
     float_splat attr               a float literal of one value, whatever the shape of the constant
-    float_is attr which            splat equal to 1 (1), -1 (-1), +0 (0), -0 (-2)
+    float_is attr which            splat equal to 1 (1), 2 (2), -1 (-1), +0 (0), -0 (-2)
     literal which element attr     literals that permitted rules make: log2 e (0) and 1 (1) in f32
     float_negated attr attr        splats of opposite sign
     float_reciprocal attr attr     splats c and 1/c of one format, both exact normal powers of two
@@ -131,7 +131,7 @@ WIDENING = {
 f8E5M2 come back as its largest numbers: conversions to f8 saturate.
 """
 
-ONE, MINUS_ONE, ZERO, MINUS_ZERO = 1, -1, 0, -2
+ONE, TWO, MINUS_ONE, ZERO, MINUS_ZERO = 1, 2, -1, 0, -2
 
 
 def power_of_two_divisor(value: int) -> int:
@@ -243,7 +243,7 @@ def _literal(interner: Interner, id_: int, value: DenseElements, rows: Rows) -> 
     elif value.splat:
         rows["float_splat"].append((id_,))
         number = float(value.item)
-        kinds = {1.0: ONE, -1.0: MINUS_ONE, 0.0: MINUS_ZERO if math.copysign(1, number) < 0 else ZERO}
+        kinds = {1.0: ONE, 2.0: TWO, -1.0: MINUS_ONE, 0.0: MINUS_ZERO if math.copysign(1, number) < 0 else ZERO}
         if number in kinds:
             rows["float_is"].append((id_, kinds[number]))
         negated = DenseElements(-value.array)

@@ -12,10 +12,12 @@ from typing import TYPE_CHECKING
 from egraph.permissions import AFN, NINF, REASSOC, granted
 from ir.dialects import cuda_tile as ct
 from lowering.atoms.forbidden import forbidden
-from lowering.atoms.names import LANES, ONLINE, SCALING
+from lowering.atoms.names import LANES, MOMENTS, ONLINE, SCALING, SWAPPED
 from lowering.by_lane import exact_by_lane, runs_of, sums_by_lane
+from lowering.moments import moments_online
 from lowering.online_sums import finite_sums_online, sums_online
 from lowering.scaled_products import scales_behind
+from lowering.swapped_products import rows_of, swapped
 
 if TYPE_CHECKING:
     from lowering.selection import Selection
@@ -41,9 +43,11 @@ class Skeleton:
 
 
 SKELETONS = (
+    Skeleton(SWAPPED, frozenset(), swapped, rows_of),
     Skeleton(SCALING, frozenset({REASSOC}), scales_behind),
     Skeleton(ONLINE, frozenset({REASSOC, AFN, NINF}), finite_sums_online),
     Skeleton(ONLINE, frozenset({REASSOC, AFN}), sums_online),
+    Skeleton(MOMENTS, frozenset({REASSOC, AFN}), moments_online),
     Skeleton(LANES, frozenset(), exact_by_lane, runs_of),
     Skeleton(LANES, frozenset({REASSOC}), sums_by_lane, runs_of),
 )

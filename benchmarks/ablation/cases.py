@@ -51,6 +51,7 @@ FAMILIES: dict[str, tuple[str, ...]] = {
     "scaled products": ("loop.scale",),
     "online sums": ("loop.online",),
     "folds by lane": ("loop.lanes",),
+    "moments": ("loop.moments",),
 }
 """Prefixes of the names of rules, and names of skeletons, by the family that is taken away."""
 LOOPS = "loop."

@@ -61,6 +61,8 @@ CASES = (
     *(_attention(128, keys, width, causal) for width in (64, 128) for keys in (64, 128) for causal in (False, True)),
     _gemm(128, 128, 64, "f16", "f16"),
     _gemm(128, 256, 64, "f16", "f16"),
+    _gemm(16, 128, 64, "f16", "f16", ("sm_80", "sm_90a", "sm_100a")),
+    _gemm(64, 128, 64, "f16", "f16", ("sm_90a", "sm_100a")),
     _gemm(128, 128, 128, "f8", "f16", ("sm_90a",)),
     Case(
         "fused epilogue 128x128x64 f16",

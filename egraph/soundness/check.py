@@ -112,7 +112,7 @@ def check_all(commands: Iterable[Command], seed: int = 0) -> list[Verdict]:
     return [check(c, seed) for c in commands if c.is_rule and c.ruleset in CHECKED_RULESETS]
 
 
-_SINGLED_OUT = {"1": (1.0,), "-1": (-1.0,), "0": (0.0,), "-2": (-0.0,)}
+_SINGLED_OUT = {"1": (1.0,), "2": (2.0,), "-1": (-1.0,), "0": (0.0,), "-2": (-0.0,)}
 """Numbers that `float_is` speaks of (egraph.facts)."""
 _FACTORS = (3.0, 0.1, -0.7, 1e-3, 1024.0, 0.5, -4.0)
 """Factors that round, and powers of two."""

@@ -29,10 +29,14 @@ PEELING = "loop.peel"
 """Loops split at the iterations in which their masks let everything pass."""
 SCALING = "loop.scale"
 """Scales of factors behind the loops that add up their products (lowering/skeletons.py)."""
+SWAPPED = "product.swapped"
+"""Products of few rows as products of their columns (lowering/skeletons.py)."""
 LANES = "loop.lanes"
 """Folds of loops carried as tiles, and folded behind them (lowering/skeletons.py)."""
 ONLINE = "loop.online"
 """Sums of exponentials in the pass that finds their maximum (lowering/skeletons.py)."""
+MOMENTS = "loop.moments"
+"""Sums of squares about a mean in the pass that finds the mean (lowering/skeletons.py)."""
 STREAM = "grid.stream"
 """Steps of products shared evenly by the CTAs that fit the device (lowering/clusters/stream.py)."""
 
@@ -45,8 +49,8 @@ BELOW: Mapping[str, str] = {
 """What passes below the e-graph choose, by the pass: they are told, as extraction is of all others."""
 
 OTHERS = (
-    *MOVES, *ARITHMETIC, WIDE_LOAD.name, WIDE_STORE.name, EVICTION, PEELING, SCALING, ONLINE, LANES, OUTER_COPIES,
-    BY_AGENT, STREAM,
+    *MOVES, *ARITHMETIC, WIDE_LOAD.name, WIDE_STORE.name, EVICTION, PEELING, SCALING, ONLINE, MOMENTS, LANES, SWAPPED,
+    OUTER_COPIES, BY_AGENT, STREAM,
 )  # fmt: skip
 
 

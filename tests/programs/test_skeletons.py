@@ -10,9 +10,11 @@ from egraph.permissions import AFN, NINF, REASSOC
 from ir.core import TileError
 from ir.dialects import cuda_tile as ct
 from lowering.by_lane import exact_by_lane, sums_by_lane
+from lowering.moments import moments_online
 from lowering.online_sums import finite_sums_online, sums_online
 from lowering.scaled_products import scales_behind
 from lowering.skeletons import SKELETONS, permitted
+from lowering.swapped_products import swapped
 from tests.programs.program import Program, check, random
 from tilesat.fuzz.writer import Tile, Writer
 from tilesat.source import find_entry, read
@@ -247,14 +249,16 @@ def test_passes_stay_apart(what: str) -> None:
 
 
 def test_skeletons_need_their_permissions() -> None:
-    assert [each.made for each in permitted((), ())] == [exact_by_lane]
-    assert [each.made for each in permitted(("afn", "triton"), ())] == [exact_by_lane]
-    assert [each.made for each in permitted(("reassoc",), ())] == [scales_behind, exact_by_lane, sums_by_lane]
-    assert [each.made for each in permitted(("reassoc", "afn"), ("loop.scale", "loop.lanes"))] == [sums_online]
-    assert list(permitted((), ("loop",))) == []
+    assert [each.made for each in permitted((), ())] == [swapped, exact_by_lane]
+    assert [each.made for each in permitted(("afn", "triton"), ("product",))] == [exact_by_lane]
+    assert [each.made for each in permitted(("reassoc",), ())] == [swapped, scales_behind, exact_by_lane, sums_by_lane]
+    assert [each.made for each in permitted(("reassoc", "afn"), ("loop.scale", "loop.lanes"))] == [
+        swapped, sums_online, moments_online,
+    ]  # fmt: skip
+    assert list(permitted((), ("loop", "product"))) == []
     assert [(each.made, each.needs) for each in SKELETONS if each.needs] == [
         (scales_behind, {REASSOC}), (finite_sums_online, {REASSOC, AFN, NINF}), (sums_online, {REASSOC, AFN}),
-        (sums_by_lane, {REASSOC}),
+        (moments_online, {REASSOC, AFN}), (sums_by_lane, {REASSOC}),
     ]  # fmt: skip
     with pytest.raises(TileError, match=r"no atom has a name that starts with 'loop\.scaled'"):
         tilesat.compile(gemm(), forbid=("loop.scaled",))
