@@ -67,8 +67,8 @@ def squared(w: Writer, away: Tile, carried: Tile, spelled: str) -> Tile:
         return w.op(ct.Fma, away, away, carried)
     if spelled == "power":
         return carried + w.op(ct.FPowI, away, w.const(2, "i32", *away.shape))
-    if spelled == "cube":
-        return carried + w.op(ct.FPowI, away, w.const(3, "i32", *away.shape))
+    if spelled == "fifth":
+        return carried + w.op(ct.FPowI, away, w.const(5, "i32", *away.shape))
     return carried + away * (carried if spelled == "product" else away)
 
 
@@ -161,7 +161,7 @@ APART: dict[str, dict[str, Any]] = {
     "padding that is not zero": {"padding": None}, "padding of infinities": {"padding": "pos_inf"},
     "loops past the last tile": {"bound": "m"}, "loops that leave the first tile out": {"begin": 1},
     "another array": {"other": True}, "squares that do not begin with zero": {"start": 1.0},
-    "differences from what the loop loads": {"centre": "late"}, "cubes": {"spelled": "cube"},
+    "differences from what the loop loads": {"centre": "late"}, "fifth powers": {"spelled": "fifth"},
     "products with what is carried": {"spelled": "product"},
 }  # fmt: skip
 
@@ -176,9 +176,28 @@ def test_two_passes_stay_apart(what: str) -> None:
 
 @pytest.mark.parametrize("target", ["sm_80", "sm_90a"])
 def test_squares_are_products(target: str) -> None:
-    """`x ** 2` is exported as a power; a power in general takes logarithms."""
-    power, product, cube = (
-        tilesat.compile(moments(spelled=spelled), target) for spelled in ("power", "product of one", "cube")
+    """`x ** 2` is exported as a power; a power in general takes logarithms, that of 3 and 4 products."""
+    power, product, fifth = (
+        tilesat.compile(moments(spelled=spelled), target) for spelled in ("power", "product of one", "fifth")
     )
     assert power.ptx == product.ptx
-    assert cube.cost > 1.5 * power.cost
+    assert fifth.cost > 1.5 * power.cost
+
+
+@pytest.mark.parametrize("kind", ["f16", "bf16", "f32", "f64"])
+@pytest.mark.parametrize("exponent", [3, 4])
+def test_small_powers_are_products(exponent: int, kind: str) -> None:
+    """Each rounded, as the interpreter does it: bit for bit, of numbers of both signs, zeros, infinities and NaNs."""
+
+    def powers() -> str:
+        w = Writer("powers", x=f"ptr<{kind}>", y=f"ptr<{kind}>")
+        x = w.gather(w.x[w.iota(256)])[0]
+        w.scatter(w.y[w.iota(256)], w.op(ct.FPowI, x, w.const(exponent, "i32", 256)))
+        return w.text()
+
+    def arguments() -> list[Any]:
+        x = random((256,), kind, 8, 3.0)
+        x[:4] = [0.0, -0.0, -np.inf, np.nan]
+        return [x, np.zeros_like(x)]
+
+    check(Program("powers", powers, arguments, (1,), None, 0.0), "sm_80")
