@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING
 from egraph.permissions import AFN, NINF, REASSOC, granted
 from ir.dialects import cuda_tile as ct
 from lowering.atoms.forbidden import forbidden
-from lowering.atoms.names import LANES, ONLINE, SCALING
+from lowering.atoms.names import LANES, ONLINE, PAIRS, SCALING
 from lowering.by_lane import exact_by_lane, runs_of, sums_by_lane
+from lowering.joined_steps import levelled_steps
 from lowering.online_sums import finite_sums_online, sums_online
 from lowering.scaled_products import scales_behind
 
@@ -24,13 +25,15 @@ if TYPE_CHECKING:
 @dataclass(frozen=True)
 class Skeleton:
     """`name`: what --forbid calls it; `needs`: permissions; `made`: gives an entry itself where it finds nothing;
-    `seen`: what it asks the entry's chosen program, its second argument.
+    `seen`: what it asks the entry's chosen program, its second argument; `timed`: it must be predicted to take less
+    time too, since what overlaps in its loops is no longer what did.
     """
 
     name: str
     needs: frozenset[int]
     made: Callable[..., ct.Entry]
     seen: Callable[[Selection], Hashable] | None = None
+    timed: bool = False
 
     def instead(
         self, entry: ct.Entry, found: Selection, once: Callable[[Hashable, Callable[[], ct.Entry]], ct.Entry]
@@ -44,6 +47,7 @@ SKELETONS = (
     Skeleton(SCALING, frozenset({REASSOC}), scales_behind),
     Skeleton(ONLINE, frozenset({REASSOC, AFN, NINF}), finite_sums_online),
     Skeleton(ONLINE, frozenset({REASSOC, AFN}), sums_online),
+    Skeleton(PAIRS, frozenset({REASSOC, AFN}), levelled_steps, timed=True),
     Skeleton(LANES, frozenset(), exact_by_lane, runs_of),
     Skeleton(LANES, frozenset({REASSOC}), sums_by_lane, runs_of),
 )

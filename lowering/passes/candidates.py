@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 from egraph.permissions import REASSOC, granted
@@ -35,7 +35,7 @@ from lowering.persistence import best_order
 from lowering.schedule import MemoryExceededError
 from lowering.schedule.tensor import TensorAgentError, TensorMemoryError
 from lowering.selection import Selection
-from lowering.selection.choices import Clustered, Ranked
+from lowering.selection.choices import Clustered, OtherLoops, Ranked
 from lowering.skeletons import permitted
 from lowering.slicing import fitted, in_slices
 from lowering.targets import Feature
@@ -80,6 +80,11 @@ class Trial:
     def preferable(self, best: Trial) -> bool:
         """Does it cost less? Where fewer registers spill it may cost a little more: ptxas spills more than priced."""
         return self.found.answer.cost < (best.most if self.spills < best.spills else best.found.answer.cost)
+
+    @cached_property
+    def cycles(self) -> float:
+        """What it is predicted to take."""
+        return predicted(self.found).cycles
 
 
 def best_of_candidates(
@@ -191,7 +196,7 @@ def slices_of(entry: ct.Entry, context: Context) -> list[ct.Entry]:
 def of_skeletons(entry: ct.Entry, steps: Sequence[Step], context: Context) -> list[Trial]:
     """The kernel as it is written, and with loops that permissions allow in place of its own: the best comes first."""
     best = whole(entry, steps, context, "whole")
-    trials = [best]
+    trials, tried = [best], list[OtherLoops]()
     (fast,) = (step.options["fast"] for step in steps if step.work.name == "saturate")
     (forbid,) = (step.options["forbid"] for step in steps if step.work.name == "extract")
     for skeleton in permitted(fast, forbid):
@@ -201,10 +206,13 @@ def of_skeletons(entry: ct.Entry, steps: Sequence[Step], context: Context) -> li
         try:
             trial = whole(other, with_options(steps, "extract", below=best.most), context, skeleton.name)
         except TileError:  # it costs more
+            tried.append(OtherLoops(skeleton.name))
             continue
-        better = trial.preferable(best)
+        better = trial.preferable(best) and (not skeleton.timed or trial.cycles < best.cycles)
+        tried.append(OtherLoops(skeleton.name, trial.found.answer.cost, trial.cycles, best.cycles, better))
         best = trial if better else best
         trials.insert(0 if better else 1, trial)
+    best.found.loops = tuple(tried)
     return trials
 
 

@@ -123,6 +123,25 @@ class Ranked:
 
 
 @dataclass(frozen=True)
+class OtherLoops:
+    """Loops done another way: its name, what the program costs so and its predicted cycles, beside those of the best so
+    far; none of both where it costs too much.
+    """
+
+    name: str
+    cost: float = 0.0
+    cycles: float = 0.0
+    before: float = 0.0
+    taken: bool = False
+
+    def __str__(self) -> str:
+        if not self.cost:
+            return f"{self.name}: costs more"
+        time = f"{self.cycles:.0f} cycles for {self.before:.0f}"
+        return f"{self.name}: cost {self.cost:.0f}, predicted {time}{', taken' * self.taken}"
+
+
+@dataclass(frozen=True)
 class TileTime:
     """How warpgroups share the tiles of a persistent loop: cycles of a tile in its main loop, of all else, and of one
     of many tiles, which a unit may `limit`; or why they cannot.
@@ -227,6 +246,7 @@ class Selection:
     """Numbers of `warps` and of `ctas` that extraction had to choose from; without an entry where it had no choice."""
     ranked: tuple[Ranked, ...] = ()  # programs that were compared by predicted time, the cheapest first
     consumers: tuple[TileTime, ...] = ()  # ways of warpgroups to share tiles that were compared
+    loops: tuple[OtherLoops, ...] = ()  # ways to do loops that were tried in place of the source's
     clusters: tuple[Clustered, ...] = ()  # numbers of CTAs that were tried, where that was a choice
     schedules: tuple[Scheduled, ...] = ()  # ways to go through tile blocks that were tried, where that was a choice
     orders: tuple[Order, ...] = ()  # in which tile blocks with numbers may be taken

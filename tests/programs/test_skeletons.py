@@ -10,6 +10,7 @@ from egraph.permissions import AFN, NINF, REASSOC
 from ir.core import TileError
 from ir.dialects import cuda_tile as ct
 from lowering.by_lane import exact_by_lane, sums_by_lane
+from lowering.joined_steps import levelled_steps
 from lowering.online_sums import finite_sums_online, sums_online
 from lowering.scaled_products import scales_behind
 from lowering.skeletons import SKELETONS, permitted
@@ -250,11 +251,13 @@ def test_skeletons_need_their_permissions() -> None:
     assert [each.made for each in permitted((), ())] == [exact_by_lane]
     assert [each.made for each in permitted(("afn", "triton"), ())] == [exact_by_lane]
     assert [each.made for each in permitted(("reassoc",), ())] == [scales_behind, exact_by_lane, sums_by_lane]
-    assert [each.made for each in permitted(("reassoc", "afn"), ("loop.scale", "loop.lanes"))] == [sums_online]
+    assert [each.made for each in permitted(("reassoc", "afn"), ("loop.scale", "loop.lanes"))] == [
+        sums_online, levelled_steps
+    ]  # fmt: skip
     assert list(permitted((), ("loop",))) == []
     assert [(each.made, each.needs) for each in SKELETONS if each.needs] == [
         (scales_behind, {REASSOC}), (finite_sums_online, {REASSOC, AFN, NINF}), (sums_online, {REASSOC, AFN}),
-        (sums_by_lane, {REASSOC}),
+        (levelled_steps, {REASSOC, AFN}), (sums_by_lane, {REASSOC}),
     ]  # fmt: skip
     with pytest.raises(TileError, match=r"no atom has a name that starts with 'loop\.scaled'"):
         tilesat.compile(gemm(), forbid=("loop.scaled",))
