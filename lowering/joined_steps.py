@@ -25,7 +25,7 @@ from lowering.cost import UNKNOWN_TRIPS
 from lowering.rewriting import Rewriter, without_promises
 from lowering.scaled_products import Uses
 from lowering.sliced_loops import Numbers, trips_between
-from lowering.step_folds import StepFolds
+from lowering.step_folds import PRODUCTS, StepFolds
 from lowering.unrolling import constant_of, trips_of
 
 PAIR = 2
@@ -41,17 +41,19 @@ class CannotJoinError(Exception):
 
 
 def levelled_steps(entry: ct.Entry) -> ct.Entry:
-    """The entry with steps joined that fold across the elements of a tile, below levels that rise where they have some;
-    the same one where it has none. Names, places and hints stay.
+    """The entry with steps joined of products and of folds across their tiles, below levels that rise where they have
+    some; the same one where it has none. Names, places and hints stay.
     """
-    return steps_joined(entry, frozenset({REASSOC, AFN}), across)
+    return steps_joined(entry, frozenset({REASSOC, AFN}), both_kinds)
 
 
-def across(loop: ct.For) -> bool:
-    """Does it do something once a step, however large its tiles are? Loops that only add up products gain nothing by
-    the tables: 128 x 128 x 32 on sm_90a costs 18,343 for 18,062, on sm_80 42,085 for 41,534.
+def both_kinds(loop: ct.For) -> bool:
+    """Has it products, and does it something else once a step, however large its tiles are? Loops that only add up
+    products gain nothing by the tables: 128 x 128 x 32 on sm_90a costs 18,343 for 18,062, on sm_80 42,085 for 41,534.
+    Rows in pieces (softmax_passes of the ablation, sm_80) cost 42,106 for 52,791, but take twice the code.
     """
-    return any(isinstance(op, ct.Reduce) for op in loop.body.block.ops)
+    kinds = {type(op) for op in loop.body.block.ops}
+    return ct.Reduce in kinds and not kinds.isdisjoint(PRODUCTS)
 
 
 def steps_joined(entry: ct.Entry, given: frozenset[int], wanted: Callable[[ct.For], bool] = lambda _: True) -> ct.Entry:

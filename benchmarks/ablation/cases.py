@@ -50,6 +50,7 @@ FAMILIES: dict[str, tuple[str, ...]] = {
     "quotient": ("quotient",),
     "scaled products": ("loop.scale",),
     "online sums": ("loop.online",),
+    "pairs of steps": ("loop.pairs",),
     "folds by lane": ("loop.lanes",),
 }
 """Prefixes of the names of rules, and names of skeletons, by the family that is taken away."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import partial
 from typing import Any
 
 from egraph.permissions import REASSOC, granted
@@ -80,11 +80,6 @@ class Trial:
     def preferable(self, best: Trial) -> bool:
         """Does it cost less? Where fewer registers spill it may cost a little more: ptxas spills more than priced."""
         return self.found.answer.cost < (best.most if self.spills < best.spills else best.found.answer.cost)
-
-    @cached_property
-    def cycles(self) -> float:
-        """What it is predicted to take."""
-        return predicted(self.found).cycles
 
 
 def best_of_candidates(
@@ -208,8 +203,9 @@ def of_skeletons(entry: ct.Entry, steps: Sequence[Step], context: Context) -> li
         except TileError:  # it costs more
             tried.append(OtherLoops(skeleton.name))
             continue
-        better = trial.preferable(best) and (not skeleton.timed or trial.cycles < best.cycles)
-        tried.append(OtherLoops(skeleton.name, trial.found.answer.cost, trial.cycles, best.cycles, better))
+        times = (predicted(trial.found).cycles, predicted(best.found).cycles) if skeleton.timed else ()
+        better = trial.preferable(best) and (not times or times[0] < times[1])
+        tried.append(OtherLoops(skeleton.name, trial.found.answer.cost, times, better))
         best = trial if better else best
         trials.insert(0 if better else 1, trial)
     best.found.loops = tuple(tried)

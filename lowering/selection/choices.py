@@ -124,21 +124,20 @@ class Ranked:
 
 @dataclass(frozen=True)
 class OtherLoops:
-    """Loops done another way: its name, what the program costs so and its predicted cycles, beside those of the best so
-    far; none of both where it costs too much.
+    """Loops done another way: its name; what the program costs so, 0 where that is too much; cycles that it and the
+    best one before are predicted to take, where these count.
     """
 
     name: str
     cost: float = 0.0
-    cycles: float = 0.0
-    before: float = 0.0
+    cycles: tuple[float, ...] = ()
     taken: bool = False
 
     def __str__(self) -> str:
         if not self.cost:
             return f"{self.name}: costs more"
-        time = f"{self.cycles:.0f} cycles for {self.before:.0f}"
-        return f"{self.name}: cost {self.cost:.0f}, predicted {time}{', taken' * self.taken}"
+        time = f", predicted {self.cycles[0]:.0f} cycles for {self.cycles[1]:.0f}" if self.cycles else ""
+        return f"{self.name}: cost {self.cost:.0f}{time}{', taken' * self.taken}"
 
 
 @dataclass(frozen=True)
