@@ -20,10 +20,9 @@ from ir.core import Block, Builder, Op, Region, Value
 from ir.dialects import cuda_tile as ct
 from ir.dialects.cuda_tile import TileOp
 from ir.dialects.cuda_tile.attributes import ELEMENTWISE
-from ir.types import IntType, PartitionViewType, TileType, Type
+from ir.types import I1, IntType, PartitionViewType, TileType, Type
 from lowering.cost import UNKNOWN_TRIPS
-from lowering.rewriting import Rewriter, without_promises
-from lowering.scaled_products import Uses
+from lowering.rewriting import Rewriter, constant, without_promises
 from lowering.sliced_loops import Numbers, trips_between
 from lowering.step_folds import PRODUCTS, StepFolds
 from lowering.unrolling import constant_of, trips_of
@@ -58,10 +57,10 @@ def both_kinds(loop: ct.For) -> bool:
 
 def steps_joined(entry: ct.Entry, given: frozenset[int], wanted: Callable[[ct.For], bool] = lambda _: True) -> ct.Entry:
     """The entry with steps of the wanted loops joined, where they need no more than some permissions."""
-    uses, plan = Uses(entry), dict[Op, StepFolds]()
+    plan = dict[Op, StepFolds]()
     for op in entry.walk():
         if isinstance(op, ct.For) and walkable(op) and wanted(op):
-            folds = StepFolds(op, uses)
+            folds = StepFolds(op)
             if folds.found() and folds.needs <= given:
                 plan[op] = folds
     if not plan:
@@ -112,6 +111,8 @@ class _Writer(Rewriter):
         trips = count.constant(known) if known is not None else trips_between(loop, count, self.new)
         two = count.constant(PAIR)
         both = count.constant(known // PAIR) if known is not None else count.divided(trips, two)
+        for scale in folds.scales:
+            both = self.unless_negative(scale, both, count)
         zero, one, done = count.constant(0), count.constant(1), count.times(both, two)
         for op in before.ops:
             b.block.append(op)
@@ -122,6 +123,17 @@ class _Writer(Rewriter):
             values = self.loop(loop, (done, trips, one), values, inner, b, **once)
         self.bind(loop.results, values)
         self.joined += 1
+
+    def unless_negative(self, scale: Value, pairs: Value, count: Numbers) -> Value:
+        """A number of pairs; none where a scale is negative: the rest then does all steps."""
+        if scale not in self.new or shape(scale):
+            raise CannotJoinError("a scale that may be negative differs by row")
+        b, kind = count.b, cast(TileType, scale.type)
+        proper = b.value(
+            ct.CmpF, self.new[scale], constant(b, 0.0, kind), types=[TileType((), I1)],
+            predicate=ct.Predicate.GREATER_THAN_OR_EQUAL, ordering=ct.Ordering.ORDERED,
+        )  # fmt: skip
+        return b.value(ct.Select, proper, pairs, count.constant(0), types=[count.kind])
 
     def rest(self, folds: StepFolds, inner: Block) -> Block:
         """An iteration as it was, by its number (0 would be known, and done though it may not be there)."""

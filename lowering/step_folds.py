@@ -23,7 +23,7 @@ from ir.dialects.cuda_tile.constraints import element_type
 from ir.types import FloatType
 from lowering.by_lane import EXACT
 from lowering.online_sums import SHAPING, harmless, shaped_from
-from lowering.scaled_products import Uses, zero
+from lowering.scaled_products import zero
 from lowering.unrolling import continues_early
 
 Key = Hashable
@@ -35,11 +35,12 @@ NARROW = 8
 
 class StepFolds:
     """The folds of a loop. `added`: by each operation that gives a next carried value, what it folds into it (of a
-    product itself); `needs`: permissions for two steps at once. None of both where a loop does something else.
+    product itself); `scales`: numbers that may not be negative, since a scaled maximum is then no maximum; `needs`:
+    permissions for two steps at once. None of them where a loop does something else.
     """
 
-    def __init__(self, loop: ct.For, uses: Uses):
-        self.loop, self.uses = loop, uses
+    def __init__(self, loop: ct.For):
+        self.loop = loop
         block = loop.body.block
         self.last = block.ops[-1].operands
         self.carried = {value: place for place, value in enumerate(block.args[1:])}
@@ -48,6 +49,7 @@ class StepFolds:
         self.risen = {value: place for place, value in enumerate(self.last)}
         self.explained: set[Op] = set()
         self.added: dict[Op, Value] = {}
+        self.scales: list[Value] = []
         self.needs: set[int] = set()
 
     def found(self) -> bool:
@@ -73,8 +75,7 @@ class StepFolds:
 
     def fold(self, carried: Value) -> bool:
         """Is the next value of what is carried a fold of more into it?"""
-        place = self.carried[carried]
-        op = self.last[place].op
+        op = self.last[self.carried[carried]].op
         if op is None or op.parent is not self.loop.body.block:
             return False
         self.explained.add(op)
@@ -94,7 +95,7 @@ class StepFolds:
                         return self.sum(op, more, kind)
             case _ if isinstance(op, EXACT) and carried in op.operands:
                 lhs, rhs = op.operands[:2]
-                return self.extremum(op, rhs if lhs is carried else lhs, place)
+                return self.extremum(op, rhs if lhs is carried else lhs)
             case _:
                 pass
         return False
@@ -109,19 +110,13 @@ class StepFolds:
             return self.factor(op.rhs if op.lhs is carried else op.lhs)
         return None
 
-    def extremum(self, op: Op, more: Value, place: int) -> bool:
+    def extremum(self, op: Op, more: Value) -> bool:
         """Does it fold by its own operation what does not depend on what is carried?"""
         self.added[op] = more
-        value = shaped_from(more)
-        while isinstance(value.op, ct.MulF) and isinstance(op, ct.MaxF | ct.MinF):
-            plain = [each for each in value.op.operands[:2] if not self.invariant(each)]
-            if len(plain) != 1:
-                return False
-            (scale,) = (each for each in value.op.operands[:2] if each is not plain[0])
-            if not positive(scale) and self.uses.get(self.loop.results[place]):
-                return False  # of a level any will do; what is read behind the loop must be this one
-            value = shaped_from(plain[0])
-        return value not in self.dependent and folds_by(value.op, op)
+        scales, fold = scaled_fold(more)
+        self.scales += [shaped_from(scale) for scale in scales if not positive(scale)]
+        rounded = isinstance(op, ct.MaxF | ct.MinF) and all(map(self.invariant, scales))
+        return fold not in self.dependent and folds_by(fold.op, op) and (rounded or not scales)
 
     def sum(self, op: Op, more: Value, kind: Key) -> bool:
         """Does it add sums of terms that have this factor?"""
@@ -271,6 +266,20 @@ def leaf(value: Value) -> Key:
     """A value that does not change, or the number that it is."""
     op = shaped_from(value).op
     return ("number", op.value.item) if isinstance(op, ct.Constant) and op.value.splat else shaped_from(value)
+
+
+def scaled_fold(value: Value) -> tuple[list[Value], Value]:
+    """The scales of a fold, in whatever shape, the last one first; and the fold."""
+    scales: list[Value] = []
+    value = shaped_from(value)
+    while isinstance(value.op, ct.MulF):
+        sides = value.op.operands[:2]
+        folds = [side for side in sides if isinstance(scaled_fold(side)[1].op, ct.Reduce)]
+        if len(folds) != 1:
+            break
+        scales += [side for side in sides if side is not folds[0]]
+        value = shaped_from(folds[0])
+    return scales, value
 
 
 def positive(value: Value) -> bool:

@@ -123,13 +123,16 @@ def trips(loop: scf.For) -> float:
 
 
 def remainder(lower: Value, upper: Value) -> float:
-    """What a number is at most above itself rounded down; infinite where that is not what another one is."""
-    match lower.op:
-        case arith.MulI(lhs=part, rhs=unit) if isinstance(part.op, arith.ShRUI) and part.op.lhs is upper:
-            shift, size = constant(part.op.rhs), constant(unit)
-            return size - 1.0 if size is not None and shift is not None and size == 1 << shift else inf
-        case _:
-            return inf
+    """What a number is at most above itself rounded down, which another is, if not 0; infinite where it is not so."""
+    made = lower.op
+    if not isinstance(made, arith.MulI):
+        return inf
+    part, size = made.lhs.op, constant(made.rhs)
+    part = part.true_value.op if isinstance(part, arith.Select) and constant(part.false_value) == 0 else part
+    if not isinstance(part, arith.ShRUI) or part.lhs is not upper or size is None:
+        return inf
+    shift = constant(part.rhs)
+    return size - 1.0 if shift is not None and size == 1 << shift else inf
 
 
 def brought(loop: Op) -> float:

@@ -19,11 +19,10 @@ from ir.interpreter import run
 from ir.load import load
 from ir.text import print_text
 from lowering.joined_steps import levelled_steps, steps_joined
-from lowering.scaled_products import Uses
 from lowering.step_folds import StepFolds
 from runtime.ptxas import assemble
 from tests.lowering.test_steady_states import attention, gemm
-from tests.programs.program import interpret, random, simulate
+from tests.programs.program import Program, interpret, random, simulate
 from tilesat.execution import largest_error
 from tilesat.fuzz.writer import Loop, Tile, Writer
 from tilesat.kernel import Kernel
@@ -112,6 +111,7 @@ JOINED: dict[str, dict[str, Any]] = {
     "scaled below": {"scale": "below"}, "natural": {"power": "exp"}, "guarded": {"guard": True, "mask": "early"},
     "level read": {"read": "level"}, "from one on": {"lower": 1}, "two tiles on": {"first": 2},
     "scaled and guarded": {"scale": "behind", "guard": True},
+    "scaled, and the level read": {"scale": "behind", "read": "level"},
 }  # fmt: skip
 
 
@@ -122,10 +122,10 @@ def test_both_forms_say_the_same(name: str, steps: int) -> None:
     text = small(**JOINED[name])
     module = joined(text)
     assert len(loops(module)) == 2
-    for length in (steps * STEP, max(0, steps * STEP - 5), STEP + 3):
+    for length, scale in ((steps * STEP, 0.5), (max(0, steps * STEP - 5), 0.5), (STEP + 3, 0.0), (steps * STEP, -0.1)):
         results = []
         for each in (load(text), module):
-            given = arguments(steps, length, tiles=MOST + 2)
+            given = arguments(steps, length, scale, tiles=MOST + 2)
             with np.errstate(all="ignore"):
                 run(each, (1,), given)
             results.append(given)
@@ -137,7 +137,6 @@ APART: dict[str, dict[str, Any]] = {
     **{what: {"wrong": what} for what in (
         "another power", "squares", "maxima", "a level added", "a sum that does not fade", "another level")},
     "another scale": {"wrong": "another scale", "scale": "below"},
-    "a level that may fall, read": {"scale": "behind", "read": "level"},
     "an odd tile on": {"first": 1},
 }  # fmt: skip
 
@@ -151,7 +150,7 @@ def test_steps_stay_apart(what: str) -> None:
 def test_permissions_are_those_that_the_folds_need() -> None:
     entry = load(small()).entries[0]
     loop = next(op for op in entry.walk() if isinstance(op, ct.For))
-    folds = StepFolds(loop, Uses(entry))
+    folds = StepFolds(loop)
     assert folds.found()
     assert folds.needs == {REASSOC, AFN}
     assert steps_joined(entry, frozenset({REASSOC})) is entry
@@ -167,6 +166,12 @@ def test_permissions_are_those_that_the_folds_need() -> None:
 
 def joined_text(text: str) -> str:
     return print_text(joined(text))
+
+
+@cache
+def forced(text: str, target: str) -> tuple[Kernel, Kernel]:
+    """A kernel as it is written, and with its steps joined whatever that costs."""
+    return tilesat.compile(text, target), tilesat.compile(joined_text(text), target)
 
 
 @cache
@@ -200,6 +205,18 @@ def test_attention_of_64_keys_takes_two_steps_at_once(causal: bool, length: int,
         assert largest_error(simulate(kernel, program, schedule=order)[3], reference) <= program.tolerance
 
 
+@pytest.mark.sampled(6)
+@pytest.mark.parametrize("scale", [0.5, -0.1])
+@pytest.mark.parametrize("steps", [0, 1, 2, 3, 5])
+@pytest.mark.parametrize("target", ["sm_80", "sm_90a", "sm_120a"])
+def test_a_negative_scale_leaves_all_steps_to_the_rest(target: str, steps: int, scale: float) -> None:
+    _, kernel = forced(small(scale="behind", read="level"), target)
+    program = Program("small", kernel.ptx.__str__, lambda: arguments(steps, steps * STEP, scale), (1,), None, 4e-3)
+    found, wanted = simulate(kernel, program), interpret(kernel, program)
+    for place in (3, 4):
+        assert largest_error(found[place], wanted[place]) <= program.tolerance
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("length", [128, 200])
 @pytest.mark.parametrize(("kind", "target"), [("bf16", "sm_90a"), ("f16", "sm_100a")])
@@ -219,12 +236,6 @@ def test_cost_may_leave_steps_apart() -> None:
     assert not pairs(apart)
     assert apart.cost > chosen(False).cost
     assert not pairs(tilesat.compile(source, "sm_90a", fast=("reassoc",)))
-
-
-@cache
-def forced(text: str, target: str) -> tuple[Kernel, Kernel]:
-    """A kernel as it is written, and with its steps joined whatever that costs."""
-    return tilesat.compile(text, target), tilesat.compile(joined_text(text), target)
 
 
 @pytest.mark.sampled(5)
