@@ -18,7 +18,9 @@ from ir.dialects import cuda_tile as ct
 from ir.interpreter import run
 from ir.load import load
 from ir.text import print_text
-from lowering.joined_steps import levelled_steps, steps_joined
+from lowering import joined_steps
+from lowering.joined_steps import Steps, levelled_steps, steps_joined
+from lowering.sliced_loops import Numbers
 from lowering.step_folds import StepFolds
 from runtime.ptxas import assemble
 from tests.lowering.test_steady_states import attention, gemm
@@ -106,6 +108,14 @@ def arguments(steps: int, length: int, scale: float = 0.5, tiles: int = MOST) ->
     return [queries, random(shape, "f16", 2), random(shape, "f16", 3), *outs, scale, steps, length]
 
 
+def results(module: ct.Module, steps: int, length: int, scale: float) -> list[Any]:
+    """What the interpreter stores."""
+    given = arguments(steps, length, scale, tiles=MOST + 2)
+    with np.errstate(all="ignore"):
+        run(module, (1,), given)
+    return given[3:5]
+
+
 JOINED: dict[str, dict[str, Any]] = {
     "plain": {}, "fused": {"fused": True}, "scaled before": {"scale": "before"}, "scaled behind": {"scale": "behind"},
     "scaled below": {"scale": "below"}, "natural": {"power": "exp"}, "guarded": {"guard": True, "mask": "early"},
@@ -122,15 +132,16 @@ def test_both_forms_say_the_same(name: str, steps: int) -> None:
     text = small(**JOINED[name])
     module = joined(text)
     assert len(loops(module)) == 2
-    for length, scale in ((steps * STEP, 0.5), (max(0, steps * STEP - 5), 0.5), (STEP + 3, 0.0), (steps * STEP, -0.1)):
-        results = []
-        for each in (load(text), module):
-            given = arguments(steps, length, scale, tiles=MOST + 2)
-            with np.errstate(all="ignore"):
-                run(each, (1,), given)
-            results.append(given)
-        for place in (3, 4):
-            np.testing.assert_allclose(results[0][place], results[1][place], rtol=2e-3, atol=2e-3)
+    ends = (
+        (steps * STEP, 0.5),
+        (max(0, steps * STEP - 5), 0.5),
+        (MOST * STEP, 0.5),
+        (STEP + 3, 0.0),
+        (steps * STEP, -0.1),
+    )
+    for length, scale in ends:
+        for one, both in zip(*(results(each, steps, length, scale) for each in (load(text), module)), strict=True):
+            np.testing.assert_allclose(one, both, rtol=2e-3, atol=2e-3)
 
 
 APART: dict[str, dict[str, Any]] = {
@@ -257,3 +268,30 @@ def test_attention_that_is_joined_anyhow(width: int, target: str, length: int) -
     reference = interpret(kernel, replace(program, source=program.source))[3]
     for order in ("together", ORDERS[0]):
         assert largest_error(simulate(kernel, program, schedule=order)[3], reference) <= program.tolerance
+
+
+def one_more(steps: Steps, more: int) -> Any:
+    return NUMBERED(steps, more + 1)
+
+
+NUMBERED = Steps.numbered
+BROKEN: dict[str, tuple[Any, str, Any]] = {
+    "a pair too many": (Numbers, "divided", Numbers.rounded_up),
+    "all steps in the rest": (Numbers, "divided", lambda count, left, right: count.constant(0)),
+    "numbers of pairs for those of steps": (Steps, "began", lambda steps, b: steps.pair),
+    "the next pair of tiles": (Steps, "numbered", one_more),
+    "pairs below a negative scale": (joined_steps._Writer, "unless_negative", lambda _, scale, pairs, count: pairs),
+}  # fmt: skip
+RIGHT = {"all steps in the rest"}
+"""Slower alone: it says that the comparison does not fail by itself."""
+
+
+@pytest.mark.parametrize("what", BROKEN)
+def test_each_part_of_a_pair_is_needed(what: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = small(scale="behind", read="level")
+    monkeypatch.setattr(*BROKEN[what])
+    module, same = joined(text), True
+    for steps, length, scale in ((4, 2 * STEP + 3, 0.5), (5, MOST * STEP, 0.5), (4, 4 * STEP, -0.1)):
+        pair = results(load(text), steps, length, scale), results(module, steps, length, scale)
+        same = same and all(np.allclose(*each, rtol=2e-3, atol=2e-3) for each in zip(*pair, strict=True))
+    assert same is (what in RIGHT)
