@@ -58,8 +58,8 @@ def explain(compiled: Compiled) -> str:
     cut = ["large tiles are cut into slices of rows or columns: what follows names their values once a slice"]
     sections = (
         report.saturation(), cut if compiled.slices else (), report.extraction(), report.tile_blocks(),
-        report.clusters(), report.consumers(), (*report.shape(), *ctas(compiled)), report.values(), report.stores(),
-        report.legend(),
+        report.clusters(), report.consumers(), report.loops(), (*report.shape(), *ctas(compiled)), report.values(),
+        report.stores(), report.legend(),
         agents(cast(Func, compiled.modules["nv_tileas"])), schedules(compiled.selection), masks(compiled.selection),
     )  # fmt: skip
     return "\n\n".join(text for text in map("\n".join, sections) if text)
@@ -117,6 +117,12 @@ class Explanation:
             yield "order of tile blocks"
             first = min(self.selection.orders, key=lambda each: each.cycles)
             yield from (f"    {each}" + ", taken" * (each is first) for each in self.selection.orders)
+
+    def loops(self) -> Iterator[str]:
+        """What was tried in place of the source's loops."""
+        if self.selection.loops:
+            yield "loops done another way (lowering/skeletons.py)"
+            yield from (f"    {each}" for each in self.selection.loops)
 
     def clusters(self) -> Iterator[str]:
         """What each number of CTAs would have cost, where it was a choice."""

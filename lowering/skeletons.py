@@ -1,5 +1,5 @@
-"""Alternative skeletons: loops that do another way, under permissions, what the source wrote. Each is tried as a whole
-kernel, and cost decides (lowering/passes/candidates.py).
+"""Alternative skeletons: loops and products that do another way what the source wrote, under permissions where that is
+not exact. Each is tried as a whole kernel, and cost decides (lowering/passes/candidates.py).
 """
 
 from __future__ import annotations
@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING
 from egraph.permissions import AFN, NINF, REASSOC, granted
 from ir.dialects import cuda_tile as ct
 from lowering.atoms.forbidden import forbidden
-from lowering.atoms.names import LANES, MOMENTS, ONLINE, SCALING, SWAPPED
+from lowering.atoms.names import LANES, MOMENTS, ONLINE, PAIRS, SCALING, SWAPPED
 from lowering.by_lane import exact_by_lane, runs_of, sums_by_lane
+from lowering.joined_steps import levelled_steps
 from lowering.moments import moments_online
 from lowering.online_sums import finite_sums_online, sums_online
 from lowering.scaled_products import scales_behind
@@ -26,13 +27,15 @@ if TYPE_CHECKING:
 @dataclass(frozen=True)
 class Skeleton:
     """`name`: what --forbid calls it; `needs`: permissions; `made`: gives an entry itself where it finds nothing;
-    `seen`: what it asks the entry's chosen program, its second argument.
+    `seen`: what it asks the entry's chosen program, its second argument; `timed`: it must be predicted to take less
+    time too, since what overlaps in its loops is no longer what did.
     """
 
     name: str
     needs: frozenset[int]
     made: Callable[..., ct.Entry]
     seen: Callable[[Selection], Hashable] | None = None
+    timed: bool = False
 
     def instead(
         self, entry: ct.Entry, found: Selection, once: Callable[[Hashable, Callable[[], ct.Entry]], ct.Entry]
@@ -48,6 +51,7 @@ SKELETONS = (
     Skeleton(ONLINE, frozenset({REASSOC, AFN, NINF}), finite_sums_online),
     Skeleton(ONLINE, frozenset({REASSOC, AFN}), sums_online),
     Skeleton(MOMENTS, frozenset({REASSOC, AFN}), moments_online),
+    Skeleton(PAIRS, frozenset({REASSOC, AFN}), levelled_steps, timed=True),
     Skeleton(LANES, frozenset(), exact_by_lane, runs_of),
     Skeleton(LANES, frozenset({REASSOC}), sums_by_lane, runs_of),
 )

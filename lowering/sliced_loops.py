@@ -7,7 +7,7 @@ refuses has messages of the same four kinds.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -97,8 +97,7 @@ class _Writer(Rewriter):
         if known is not None:
             trips, whole = count.constant(known), count.constant(known // self.count * self.count)
         else:
-            lower, upper, step = (self.new[v] for v in (loop.lower_bound, loop.upper_bound, loop.step))
-            trips = count.rounded_up(count.less(count.larger(upper, lower, bool(loop.unsigned_cmp)), lower), step)
+            trips = trips_between(loop, count, self.new)
             whole = count.times(count.divided(trips, count.constant(self.count)), count.constant(self.count))
         values = [self.new[value] for value in loop.init_values]
         values = self.trips(loop, count.constant(0), whole, self.count, values, b)
@@ -182,6 +181,12 @@ class Numbers:
 
     def _exact(self, kind: type[Op], left: Value, right: Value) -> Value:
         return self.b.value(kind, left, right, types=[self.kind])
+
+
+def trips_between(loop: ct.For, count: Numbers, new: Mapping[Value, Value]) -> Value:
+    """Iterations of a loop, in terms of what its bounds are called now."""
+    lower, upper, step = (new[value] for value in (loop.lower_bound, loop.upper_bound, loop.step))
+    return count.rounded_up(count.less(count.larger(upper, lower, bool(loop.unsigned_cmp)), lower), step)
 
 
 def loads_first(block: Block) -> None:

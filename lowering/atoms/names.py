@@ -37,6 +37,8 @@ ONLINE = "loop.online"
 """Sums of exponentials in the pass that finds their maximum (lowering/skeletons.py)."""
 MOMENTS = "loop.moments"
 """Sums of squares about a mean in the pass that finds the mean (lowering/skeletons.py)."""
+PAIRS = "loop.pairs"
+"""Steps of loops joined in pairs, with tiles of twice the size (lowering/skeletons.py)."""
 STREAM = "grid.stream"
 """Steps of products shared evenly by the CTAs that fit the device (lowering/clusters/stream.py)."""
 
@@ -49,8 +51,8 @@ BELOW: Mapping[str, str] = {
 """What passes below the e-graph choose, by the pass: they are told, as extraction is of all others."""
 
 OTHERS = (
-    *MOVES, *ARITHMETIC, WIDE_LOAD.name, WIDE_STORE.name, EVICTION, PEELING, SCALING, ONLINE, MOMENTS, LANES, SWAPPED,
-    OUTER_COPIES, BY_AGENT, STREAM,
+    *MOVES, *ARITHMETIC, WIDE_LOAD.name, WIDE_STORE.name, EVICTION, PEELING, SCALING, ONLINE, MOMENTS, PAIRS, LANES,
+    SWAPPED, OUTER_COPIES, BY_AGENT, STREAM,
 )  # fmt: skip
 
 

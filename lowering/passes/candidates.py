@@ -35,7 +35,7 @@ from lowering.persistence import best_order
 from lowering.schedule import MemoryExceededError
 from lowering.schedule.tensor import TensorAgentError, TensorMemoryError
 from lowering.selection import Selection
-from lowering.selection.choices import Clustered, Ranked
+from lowering.selection.choices import Clustered, OtherLoops, Ranked
 from lowering.skeletons import permitted
 from lowering.slicing import fitted, in_slices
 from lowering.targets import Feature
@@ -191,7 +191,7 @@ def slices_of(entry: ct.Entry, context: Context) -> list[ct.Entry]:
 def of_skeletons(entry: ct.Entry, steps: Sequence[Step], context: Context) -> list[Trial]:
     """The kernel as it is written, and with loops that permissions allow in place of its own: the best comes first."""
     best = whole(entry, steps, context, "whole")
-    trials = [best]
+    trials, tried = [best], list[OtherLoops]()
     (fast,) = (step.options["fast"] for step in steps if step.work.name == "saturate")
     (forbid,) = (step.options["forbid"] for step in steps if step.work.name == "extract")
     for skeleton in permitted(fast, forbid):
@@ -201,10 +201,14 @@ def of_skeletons(entry: ct.Entry, steps: Sequence[Step], context: Context) -> li
         try:
             trial = whole(other, with_options(steps, "extract", below=best.most), context, skeleton.name)
         except TileError:  # it costs more
+            tried.append(OtherLoops(skeleton.name))
             continue
-        better = trial.preferable(best)
+        times = (predicted(trial.found).cycles, predicted(best.found).cycles) if skeleton.timed else ()
+        better = trial.preferable(best) and (not times or times[0] < times[1])
+        tried.append(OtherLoops(skeleton.name, trial.found.answer.cost, times, better))
         best = trial if better else best
         trials.insert(0 if better else 1, trial)
+    best.found.loops = tuple(tried)
     return trials
 
 

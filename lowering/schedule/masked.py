@@ -9,10 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from math import inf
 from typing import Final
 
 from ir.core import Location, Op, Value
-from ir.dialects import nv_tileas, scf
+from ir.dialects import arith, nv_tileas, scf
 from ir.types import TensorType
 from lowering.atoms.forbidden import forbidden
 from lowering.atoms.names import PEELING
@@ -114,11 +115,24 @@ def multiplied(loop: scf.For, target: Target) -> float:
 
 
 def trips(loop: scf.For) -> float:
-    """Iterations, where the bounds are numbers; else an estimate."""
+    """Iterations, where the bounds are numbers; else an estimate, no more than there can be."""
     lower, upper, step = (constant(v) for v in (loop.lower, loop.upper, loop.step))
-    if lower is None or upper is None or not step:
-        return float(UNKNOWN_TRIPS)
-    return float(max(0, -(-(upper - lower) // step)))
+    if lower is not None and upper is not None and step:
+        return float(max(0, -(-(upper - lower) // step)))
+    return min(float(UNKNOWN_TRIPS), remainder(loop.lower, loop.upper))
+
+
+def remainder(lower: Value, upper: Value) -> float:
+    """What a number is at most above itself rounded down, which another is, if not 0; infinite where it is not so."""
+    made = lower.op
+    if not isinstance(made, arith.MulI):
+        return inf
+    part, size = made.lhs.op, constant(made.rhs)
+    part = part.true_value.op if isinstance(part, arith.Select) and constant(part.false_value) == 0 else part
+    if not isinstance(part, arith.ShRUI) or part.lhs is not upper or size is None:
+        return inf
+    shift = constant(part.rhs)
+    return size - 1.0 if shift is not None and size == 1 << shift else inf
 
 
 def brought(loop: Op) -> float:

@@ -123,6 +123,24 @@ class Ranked:
 
 
 @dataclass(frozen=True)
+class OtherLoops:
+    """Loops done another way: its name; what the program costs so, 0 where that is too much; cycles that it and the
+    best one before are predicted to take, where these count.
+    """
+
+    name: str
+    cost: float = 0.0
+    cycles: tuple[float, ...] = ()
+    taken: bool = False
+
+    def __str__(self) -> str:
+        if not self.cost:
+            return f"{self.name}: costs more"
+        time = f", predicted {self.cycles[0]:.0f} cycles for {self.cycles[1]:.0f}" if self.cycles else ""
+        return f"{self.name}: cost {self.cost:.0f}{time}{', taken' * self.taken}"
+
+
+@dataclass(frozen=True)
 class TileTime:
     """How warpgroups share the tiles of a persistent loop: cycles of a tile in its main loop, of all else, and of one
     of many tiles, which a unit may `limit`; or why they cannot.
@@ -227,6 +245,7 @@ class Selection:
     """Numbers of `warps` and of `ctas` that extraction had to choose from; without an entry where it had no choice."""
     ranked: tuple[Ranked, ...] = ()  # programs that were compared by predicted time, the cheapest first
     consumers: tuple[TileTime, ...] = ()  # ways of warpgroups to share tiles that were compared
+    loops: tuple[OtherLoops, ...] = ()  # ways to do loops that were tried in place of the source's
     clusters: tuple[Clustered, ...] = ()  # numbers of CTAs that were tried, where that was a choice
     schedules: tuple[Scheduled, ...] = ()  # ways to go through tile blocks that were tried, where that was a choice
     orders: tuple[Order, ...] = ()  # in which tile blocks with numbers may be taken

@@ -106,7 +106,7 @@ def test_kernels_with_other_loops_are_counted_as_programs(
         return "other"
 
     def permitted(fast: object, forbid: object) -> list[object]:
-        return [SimpleNamespace(name="loop.other", instead=instead)]
+        return [SimpleNamespace(name="loop.other", instead=instead, timed=False)]
 
     def once(key: object, make: Any) -> object:
         return make()
@@ -116,6 +116,23 @@ def test_kernels_with_other_loops_are_counted_as_programs(
     context = cast(Any, SimpleNamespace(shared=SimpleNamespace(once=once)))
     trials = candidates.of_skeletons(cast(Any, "whole"), STEPS, context)
     assert [each.entry for each in trials] == sorted(found, key=lambda entry: entry != first)
+    assert [str(each) for each in trials[0].found.loops] == [f"loop.other: cost {cost:.0f}{', taken' * (cost < 103)}"]
+
+
+@pytest.mark.parametrize(("cycles", "first"), [(70.0, "other"), (80.0, "whole")])
+def test_loops_that_overlap_otherwise_must_take_less_time_too(
+    cycles: float, first: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = {"whole": trial(103.0, 0, 97.0), "other": trial(90.0, 0, 90.0, entry="other")}
+    times = {id(found["whole"].found): 75.0, id(found["other"].found): cycles}
+    way = SimpleNamespace(name="loop.other", instead=lambda *_: "other", timed=True)
+    monkeypatch.setattr(candidates, "whole", lambda entry, *_: found[entry])
+    monkeypatch.setattr(candidates, "permitted", lambda *_: [way])
+    monkeypatch.setattr(candidates, "predicted", lambda chosen: SimpleNamespace(cycles=times[id(chosen)]))
+    context = cast(Any, SimpleNamespace(shared=SimpleNamespace(once=None)))
+    trials = candidates.of_skeletons(cast(Any, "whole"), STEPS, context)
+    assert trials[0].entry == first
+    assert f"predicted {cycles:.0f} cycles for 75" in str(trials[0].found.loops[0])
 
 
 def test_a_whole_kernel_that_must_lose_is_not_searched_again(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -43,7 +43,7 @@ class For(ControlOp):
 
     Body block arguments: the induction variable, then the carried values; `continue` gives their next ones. The
     results are the last ones. `unsigned_cmp` compares the bounds as unsigned. `expected` (ours, only inside the
-    compiler): iterations that it is priced for, 0: not known.
+    compiler): iterations that it is priced for, on average, 0: not known.
     """
 
     result_names = ("for",)
@@ -53,7 +53,7 @@ class For(ControlOp):
     step = Operand(SCALAR_INT)
     init_values = Variadic()
     unsigned_cmp = flag(since=(13, 2))
-    expected = Attr(int, 0, since=INSIDE, least=0)
+    expected = Attr(float, 0.0, since=INSIDE, least=0)
     outs = VariadicResult()
     body = RegionField()
 
