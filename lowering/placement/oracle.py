@@ -20,7 +20,7 @@ from ir.types import I1, PartitionViewType, TensorViewType, TileType
 from lowering.atoms.mma import MMA_ATOMS, MmaAtom, scaled_atoms
 from lowering.atoms.tcgen05 import TensorAtom
 from lowering.atoms.wgmma import WgmmaAtom, wgmma_atom
-from lowering.layouts.access import MAX_BYTES, WIDE_BYTES, access_plan, global_access, ldmatrix
+from lowering.layouts.access import MAX_BYTES, WIDE_BYTES, access_plan, async_copy, global_access, ldmatrix
 from lowering.layouts.anchors import coalesced
 from lowering.layouts.boxes import SWIZZLES, boxes, memory_order, swizzle_row
 from lowering.layouts.elements import element_bytes
@@ -38,7 +38,7 @@ from lowering.layouts.shapes import (
 from lowering.layouts.shared import PERIOD, SharedLayout, swizzled
 from lowering.layouts.tensor import kept
 from lowering.layouts.wgmma import TRANSPOSED, matrix_operand, operand_layout, warpgroup_grids, wgmma_tile
-from lowering.placement.tensor import left_products, tensor_products
+from lowering.placement.tensor import left_products, scaled_products, tensor_products
 from lowering.targets import ALL_TARGETS, Feature
 
 Row = tuple[int, ...]
@@ -143,6 +143,7 @@ class LayoutOracle:
             "ask_mma": self._mma,
             "ask_mmai": self._mma_integer,
             "ask_scaled": self._scaled,
+            "ask_narrow": self._narrow,
             "ask_permute_forward": self._permute_forward,
             "ask_permute": self._permute,
             "ask_permute_shared": self._permute_shared,
@@ -308,8 +309,15 @@ class LayoutOracle:
 
     def _scaled(self, row: Row) -> Iterator[tuple[str, Row]]:
         """Products whose instructions take scales too, with the layouts of A, B, C and of the scales of A and B."""
-        a, b, c, s, _ = (self.tile(ty) for ty in row)
+        a, b, c, s, t = (self.tile(ty) for ty in row)
         *batch, m, k = a.shape
+        if Feature.TCGEN05 in self.features:
+            for atom, left, right, layout, *scales in scaled_products(a, b, c, s, t, self.warps, self._operands):
+                self.kept.add(carried := self.layout_id(kept(layout)))
+                choice = self.interner.attributes.id(MmaChoice(atom, (1, 1)))
+                exact = atom.scales is not None and not atom.scales.unsigned
+                name = "tensor_scaled_choice" if exact else "unsigned_tensor_choice"
+                yield name, (*row, choice, left, right, carried, *map(self.layout_id, scales))
         for atom in scaled_atoms((a.element, b.element, c.element), s.element, k // s.shape[-1]):
             if atom.features <= self.features:
                 for grid, tile in self._tiles(atom, m, b.shape[-1], k, prod(batch)):
@@ -526,6 +534,17 @@ class LayoutOracle:
             fewest = (min(found, key=lambda shared: found[shared][::step]) for step in (1, -1))
             for best in dict.fromkeys(fewest):
                 yield "write_layout", (*row, self.layout_id(best), self.interner.attributes.id(name))
+
+    def _narrow(self, row: Row) -> Iterator[tuple[str, Row]]:
+        """What cp.async can copy at once to a shared layout, where that is less than its most: rows of a few bytes."""
+        ty, vty, shared = row
+        view: PartitionViewType = self.interner.types[vty]
+        contiguous = contiguous_dim(view)
+        if contiguous is not None and self.tile(ty).element != I1:
+            threads = copy_threads(view, self.warps[0], MAX_BYTES)
+            plan = async_copy(threads, view.tile, contiguous, self.shared(shared), MAX_BYTES)
+            if plan is not None and plan.bytes < MAX_BYTES:
+                yield "narrow_copy", (*row, plan.bytes)
 
     def _turn(self, row: Row) -> Iterator[tuple[str, Row]]:
         """A loaded tile in a shared layout that no tensor copy makes; products read 16-bit elements as they lie."""
