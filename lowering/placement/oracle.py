@@ -20,7 +20,7 @@ from ir.types import I1, PartitionViewType, TensorViewType, TileType
 from lowering.atoms.mma import MMA_ATOMS, MmaAtom, scaled_atoms
 from lowering.atoms.tcgen05 import TensorAtom
 from lowering.atoms.wgmma import WgmmaAtom, wgmma_atom
-from lowering.layouts.access import MAX_BYTES, WIDE_BYTES, access_plan, async_copy, global_access, ldmatrix
+from lowering.layouts.access import MAX_BYTES, WIDE_BYTES, access_plan, global_access, ldmatrix
 from lowering.layouts.anchors import coalesced
 from lowering.layouts.boxes import SWIZZLES, boxes, memory_order, swizzle_row
 from lowering.layouts.elements import element_bytes
@@ -28,6 +28,7 @@ from lowering.layouts.layout import Layout, LayoutError
 from lowering.layouts.mma import MmaTile, fma_tile, mma_tile, warp_grids
 from lowering.layouts.scans import scan_dim
 from lowering.layouts.shapes import (
+    dim_bits,
     inverse_permutation,
     layout_of_part,
     layout_of_whole,
@@ -536,15 +537,15 @@ class LayoutOracle:
                 yield "write_layout", (*row, self.layout_id(best), self.interner.attributes.id(name))
 
     def _narrow(self, row: Row) -> Iterator[tuple[str, Row]]:
-        """What cp.async can copy at once to a shared layout, where that is less than its most: rows of a few bytes."""
-        ty, vty, shared = row
-        view: PartitionViewType = self.interner.types[vty]
-        contiguous = contiguous_dim(view)
-        if contiguous is not None and self.tile(ty).element != I1:
-            threads = copy_threads(view, self.warps[0], MAX_BYTES)
-            plan = async_copy(threads, view.tile, contiguous, self.shared(shared), MAX_BYTES)
-            if plan is not None and plan.bytes < MAX_BYTES:
-                yield "narrow_copy", (*row, plan.bytes)
+        """Bytes that lie together in the array and in a shared layout, where that is less than a copy's most."""
+        ty, vty, id = row
+        contiguous, kind, shared = contiguous_dim(self.interner.types[vty]), self.tile(ty), self.shared(id)
+        if contiguous is not None and kind.element != I1:
+            field = dim_bits(kind.shape)[contiguous]
+            bases = enumerate(shared.offset[field.shift : field.shift + field.width])
+            run = shared.element_bytes << next((i for i, base in bases if base != 1 << i), field.width)
+            if run < MAX_BYTES:
+                yield "narrow_copy", (*row, run)
 
     def _turn(self, row: Row) -> Iterator[tuple[str, Row]]:
         """A loaded tile in a shared layout that no tensor copy makes; products read 16-bit elements as they lie."""

@@ -315,7 +315,7 @@ class _Accumulator:
         whole.ops[at:at] = adopted(before.block, whole)
 
     def add(self, d: Value, before: Builder) -> None:
-        """The product in place of the one that has a result; `before` the loop, a place for its scales if it has any."""
+        """The product in place of the one that has a result; `before` the loop a place for its scales if it has any."""
         product, body = self.product, self.body
         op, scales = nv_tileas.TensorDot, list[Value]()
         if isinstance(product, nv_tileas.ScaledDot):

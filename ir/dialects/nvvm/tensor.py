@@ -189,14 +189,15 @@ class TensorCopy(Instruction):
 
 @instruction(
     "nvvm.tcgen05.mma.block_scale",
-    "@{predicate} tcgen05.mma.cta_group::1.kind::{kind}.block_scale.block{block} [{d:register}+{column}], {a:register}, "
-    "{b:register}, {idesc}, [{scales:register}+{columnA}], [{scales:register}+{columnB}], {enable:register|added};",
+    "@{predicate} tcgen05.mma.cta_group::1.kind::{kind}.block_scale.block{block} [{d:register}+{column}], "
+    "{a:register}, {b:register}, {idesc}, [{scales:register}+{columnA}], [{scales:register}+{columnB}], "
+    "{enable:register|added};",
     Needs(100, (8, 8), TCGEN05.only), source="PTX ISA 8.8, tcgen05.mma, Block Scaling",
 )  # fmt: skip
 class TensorMmaScaled(Instruction):
-    """D = (A x scales) (B x scales) + D into f32, as nvvm.tcgen05.mma. The scales lie in tensor memory, those of row r
-    of A or column r of B in lane r mod 32 and the three 32 lanes apart, in the column r / 32 behind `columnA` and
-    `columnB` of `scales`, from byte `byteA` and `byteB` on.
+    """D = (A x scales) (B x scales) + D into f32, as nvvm.tcgen05.mma. The scales lie in tensor memory: those of row r
+    of A, or column r of B, in all lanes that are r modulo 32, r / 32 columns behind `columnA` (`columnB`) of `scales`,
+    from byte `byteA` (`byteB`) on.
     """
 
     d = Operand(WORD)

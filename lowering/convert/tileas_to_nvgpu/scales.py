@@ -1,8 +1,8 @@
 """Scales of products in tensor memory in the code of a thread: copied there from shared memory, named by products.
 
-Products and copies of one thread are executed in the order in which it begins them, so the scales of one iteration may
-take the place of those of the last one. Source: PTX ISA 8.8, tcgen05, Pipelined Instructions, of copies before products;
-CUTLASS's block-scaled main loop for sm_100, which copies the scales of each stage to one place, of products before copies.
+Copies and products of one thread are executed in the order in which it begins them, so the scales of an iteration take
+the place of those of the last one. Source: of copies before products PTX ISA 8.8, tcgen05, Pipelined Instructions; of
+products before copies CUTLASS's block-scaled main loop for sm_100, which copies the scales of all stages to one place.
 """
 
 from __future__ import annotations
@@ -58,9 +58,7 @@ class Scales:
         """The instruction of a block (along m, n and k), with the scales of its rows and columns."""
         (m, n, k), (i, j, step), kind = self.atom.shape, block, self.kind
         scale = step * kind.each
-        places = [
-            scale_place(rows, first, scale) for rows, first in zip(self.rows, (i * m, j * n), strict=True)
-        ]
+        places = [scale_place(rows, first, scale) for rows, first in zip(self.rows, (i * m, j * n), strict=True)]
         (column_a, byte_a), (column_b, byte_b) = places
         self.emitter.effect(
             nvvm.TensorMmaScaled, d, a, b, self.memory.address, *enable, *predicate,
