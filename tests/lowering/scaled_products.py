@@ -40,17 +40,35 @@ FORMATS = {
 }
 
 
-def product(name: str = "mxfp8", tile: tuple[int, ...] = (), blocks: bool = False) -> str:
-    """D [m, n] = (A x scales) (B x scales)T of A [m, k] and B [n, k]; scales in rows `pitch` apart, or in `blocks`."""
+def product(name: str = "mxfp8", tile: tuple[int, ...] = (), blocks: bool = False, straight: bool = False) -> str:
+    """D [m, n] = (A x scales) (B x scales)T of A [m, k] and B [n, k], which is stored [k, n] where it is `straight`;
+    scales in rows `pitch` apart, or in `blocks`.
+    """
     form = FORMATS[name]
     tm, tn, tk = tile or form.tile
     w = Writer(
         "scaled", a=f"ptr<{form.factor}>", b=f"ptr<{form.factor}>", s=f"ptr<{form.scale}>", t=f"ptr<{form.scale}>",
         d="ptr<f32>", m="i32", n="i32", k="i32", scales="i32", pitch="i32", over="i32", across="i32",
     )  # fmt: skip
-    w.promise(a=16, b=16, s=16, t=16, d=16, m=1, n=4, k=16, scales=1, pitch=1 if blocks else SCALES, over=1, across=1)
+    w.promise(
+        a=16,
+        b=16,
+        s=16,
+        t=16,
+        d=16,
+        m=1,
+        n=16 if straight else 4,
+        k=16,
+        scales=1,
+        pitch=1 if blocks else SCALES,
+        over=1,
+        across=1,
+    )
     a = w.view(w.a, [w.m, w.k], [w.k, 1], [tm, tk // form.pack])
-    b = w.view(w.b, [w.n, w.k], [w.k, 1], [tn, tk // form.pack])
+    if straight:
+        b = w.view(w.b, [w.k, w.n], [w.n, 1], [tk, tn])
+    else:
+        b = w.view(w.b, [w.n, w.k], [w.k, 1], [tn, tk // form.pack])
     d = w.view(w.d, [w.m, w.n], [w.n, 1], [tm, tn])
     count = tk // form.block
     sides = ((w.s, w.m, w.over, tm), (w.t, w.n, w.across, tn))
@@ -58,12 +76,13 @@ def product(name: str = "mxfp8", tile: tuple[int, ...] = (), blocks: bool = Fals
     x, y, _ = w.ids
     with w.loop(0, w.tiles(a)[1], carried=[w.const(0, "f32", tm, tn)]) as loop:
         k, total = loop.counter, loop.values[0]
-        left, right = (unpacked(w.load(v, i, k), form, rows, tk) for v, i, rows in ((a, x, tm), (b, y, tn)))
+        left = unpacked(w.load(a, x, k), form, tm, tk)
+        right = w.load(b, k, y) if straight else unpacked(w.load(b, y, k), form, tn, tk).T
         scales = [
             ordered(w.load(v, i, k, 0, 0), rows, count) if blocks else w.load(v, i, k)
             for v, i, rows in ((views[0], x, tm), (views[1], y, tn))
         ]
-        loop.values = [w.op(ct.MmaFScaled, left, right.T, total, scales[0], scales[1].T, types=[total.type])]
+        loop.values = [w.op(ct.MmaFScaled, left, right, total, scales[0], scales[1].T, types=[total.type])]
     w.store(loop.values[0], d, x, y)
     return w.text()
 

@@ -7,25 +7,37 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
+import numpy as np
 import pytest
 
 import tilesat
 from ir.core import Block, VerifyError, verify
+from ir.dialects import cuda_tile as ct
 from ir.dialects import nv_tileas, nvvm
 from ir.tensor_descriptors import scaled_descriptor
+from ir.text.level_input import read_level
 from ir.types import F8E4M3FN, F8E8M0FNU, F32, I8, I32, I64
 from lowering.atoms.tcgen05 import BY_AGENT, BY_SCALES, scaled_tensor_atoms
 from lowering.layouts.boxes import boxes
 from lowering.layouts.tensor import scale_columns, scale_copies, scale_layout, scale_place
+from lowering.passes.manager import run
+from lowering.passes.syntax import parse as parse_passes
+from lowering.passes.syntax import until
+from lowering.passes.table import ROAD
+from lowering.schedule import materialize
+from lowering.schedule.tensor import TensorScaledError, place_accumulators
+from lowering.targets import target
 from runtime.ptxas import assemble
 from runtime.simulator.tcgen05_form import Mode, parse
 from tests.lowering.protocol import caught, changed
 from tests.lowering.scaled_products import FORMATS, error, expected, product, program
 from tests.lowering.test_clusters import ORDERS
-from tests.programs.program import check, simulate
+from tests.programs.program import check, read_back, simulate
 from tests.programs.test_block_scaled import block_scaled, of_bytes
 from tilesat.execution import RESIDENT, largest_error
+from tilesat.fuzz.writer import Writer
 from tilesat.kernel import Kernel
+from tilesat.source import read
 
 ERROR = 2e-3  # sums of numbers that are up to 2^12 times the result, in f32
 
@@ -79,6 +91,16 @@ def test_any_number_of_steps(name: str, blocks: bool, steps: int) -> None:
 def test_skewed_orders(name: str, blocks: bool, order: str) -> None:
     k = deep(name, 7)
     assert error(compiled(name, blocks), program(128, 72, k, name, (), blocks), name, k, schedule=order) < ERROR
+
+
+def test_factors_whose_columns_are_contiguous() -> None:
+    """B as it lies, MN-major; of f4 there is no such product."""
+    kernel = tilesat.compile(product(straight=True), "sm_100a")
+    assert f"kind::{FORMATS['mxfp8'].kind}" in kernel.ptx
+    a, b, s, t, d, *sizes = program(136, 144, 272).arguments()
+    wanted = expected([a, b, s, t], "mxfp8", 272)
+    kernel.run((2, 2), a, np.ascontiguousarray(b.T), s, t, d, *sizes, on="sim")
+    assert largest_error(d, wanted) < ERROR
 
 
 TILES = {
@@ -147,6 +169,48 @@ def test_signs_of_scales_need_a_permission() -> None:
     given = of_bytes((128, 128, 256), 2, "f8E4M3FN")
     assert ".block_scale" not in tilesat.compile(given.source(), "sm_100a").ptx
     assert "kind::mxf4nvf4.block_scale.block16" in tilesat.compile(given.source(), "sm_100a", fast=["uscale"]).ptx
+
+
+def test_each_level_reads_back() -> None:
+    read_back(compiled())
+
+
+def ordered() -> str:
+    """Each tile is read behind the one before, so no agent brings them ahead."""
+    w = Writer("ordered", a="ptr<f8E4M3FN>", b="ptr<f8E4M3FN>", s="ptr<f8E8M0FNU>", t="ptr<f8E8M0FNU>", d="ptr<f32>")
+    w.promise(a=16, b=16, s=16, t=16, d=16)
+    a, b = (w.view(x, [128, 256], [256, 1], [128, 128]) for x in (w.a, w.b))
+    s, t = (w.view(x, [128, 8], [8, 1], [128, 4]) for x in (w.s, w.t))
+    with w.loop(0, 2, carried=[w.const(0.0, "f32", 128, 128), w.token]) as loop:
+        total, token = loop.values
+        tiles: list[Any] = []
+        for view in (a, b, s, t):
+            tile, token = w.load_token(view, 0, loop.counter, token=token)
+            tiles.append(tile)
+        left, right, across, down = tiles
+        loop.values = [w.op(ct.MmaFScaled, left, right.T, total, across, down.T, types=[total.type]), token]
+    w.store(loop.values[0], w.view(w.d, [128, 128], [128, 1], [128, 128]), 0, 0)
+    return w.text()
+
+
+def test_what_no_producer_brings_is_scaled_before() -> None:
+    """The same program as where the atoms are forbidden; said with the place where passes are run one by one."""
+    kernel = tilesat.compile(ordered(), "sm_100a")
+    assert kernel.ptx == tilesat.compile(ordered(), "sm_100a", forbid=[BY_SCALES]).ptx
+    assert ".block_scale" not in kernel.ptx
+
+
+def test_a_loop_without_a_producer_is_refused() -> None:
+    source = read(product(), {})[0].entries[0]
+    (found,) = run(until(parse_passes(ROAD), "decode"), source, ["sm_100a"])
+    (func,) = (op for op in [read_level(found.text())] if isinstance(op, nv_tileas.Func))
+    for op in func.walk():
+        if isinstance(op, nv_tileas.TiledCopy):
+            op.attributes["stages"] = 0
+    assert place_accumulators(func) == 1
+    with pytest.raises(TensorScaledError, match="no producer brings the tiles of its loop") as caught_:
+        materialize(func, target("sm_100a"))
+    assert caught_.value.hint == f"forbid the atom: --forbid {BY_SCALES}"
 
 
 # --- how scales lie
