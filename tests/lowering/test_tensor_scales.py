@@ -64,7 +64,7 @@ def deep(name: str, steps: float) -> int:
     return int(form.tile[2] * steps) // unit * unit
 
 
-@pytest.mark.sampled(24)
+@pytest.mark.sampled(40)
 @pytest.mark.parametrize("size", [(128, 128, 2), (200, 136, 2.6), (1, 4, 1.2)])
 @pytest.mark.parametrize("blocks", [False, True])
 @pytest.mark.parametrize("target", ["sm_100a", "sm_103a", "sm_110a"])
@@ -77,7 +77,7 @@ def test_products(name: str, target: str, blocks: bool, size: tuple[int, int, fl
     assert error(kernel, program(m, n, k, name, (), blocks), name, k) < ERROR
 
 
-@pytest.mark.sampled(8)
+@pytest.mark.sampled(16)
 @pytest.mark.parametrize("steps", range(8))
 @pytest.mark.parametrize(("name", "blocks"), [("mxfp8", False), ("nvfp4", True)])
 def test_any_number_of_steps(name: str, blocks: bool, steps: int) -> None:
@@ -85,7 +85,7 @@ def test_any_number_of_steps(name: str, blocks: bool, steps: int) -> None:
     assert error(compiled(name, blocks), program(136, 72, k, name, (), blocks), name, k) < ERROR
 
 
-@pytest.mark.sampled(8)
+@pytest.mark.sampled(16)
 @pytest.mark.parametrize("order", ORDERS)
 @pytest.mark.parametrize(("name", "blocks"), [("mxfp8", False), ("mxfp8", True), ("mxfp4", False)])
 def test_skewed_orders(name: str, blocks: bool, order: str) -> None:
@@ -109,7 +109,7 @@ TILES = {
 }  # fmt: skip
 
 
-@pytest.mark.sampled(8)
+@pytest.mark.sampled(16)
 @pytest.mark.parametrize(("name", "tile"), [(name, tile) for name, tiles in TILES.items() for tile in tiles], ids=str)
 def test_tiles(name: str, tile: tuple[int, int, int]) -> None:
     """Several atoms along m and n, columns of several words of scales, rows that fill less than a block of scales."""
@@ -129,7 +129,7 @@ def test_an_agent_begins_them(blocks: bool, order: str) -> None:
     assert error(kernel, given, "mxfp8", 400, schedule=order, resident=1) < ERROR
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("order", ["together", *ORDERS[:2]])
 @pytest.mark.parametrize("blocks", [False, True])
 def test_clusters(blocks: bool, order: str) -> None:
@@ -154,7 +154,7 @@ def test_what_an_agent_may_not_begin_is_scaled_before() -> None:
     assert ".block_scale" not in kernel.ptx
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize(
     ("tile", "more"),
     [((128, 128, 64), {}), ((64, 128, 128), {}), ((128, 64, 128), {}), ((128, 128, 128), {"turned": False})],
