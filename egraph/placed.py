@@ -278,6 +278,15 @@ class TensorScaledProduct(InTensorMemory):
     factor = Operand()
 
 
+@term("p.tcgen05_block_scaled", source="PTX ISA, tcgen05.mma with .block_scale and tcgen05.cp")
+class TensorBlockScaledProduct(TensorProduct):
+    """A product that adds up there, all through a loop, each factor with its scales, all four in shared memory."""
+
+    __slots__ = ()
+    a_scales = Operand()
+    b_scales = Operand()
+
+
 @term("p.tcgen05_read", source="PTX ISA, tcgen05.mma and tcgen05.ld")
 class TensorReadProduct(InTensorMemory):
     """A product that is read from there where it is complete, and added in registers."""

@@ -9,8 +9,10 @@ TENSOR_LANES, TENSOR_COLUMNS = 128, 512  # of an SM, 32 bits each; PTX ISA 8.8, 
 LANE_SHIFT = 16  # of the lane in an address of tensor memory; same source, Addressing
 SUMS = {"f16": 0, "f32": 1, "s32": 2}
 """Type of D -> bits 4 and 5. Source: table of the instruction descriptor."""
-FACTORS = {"f16": 0, "bf16": 1, "tf32": 2, "u8": 0, "s8": 1, "e4m3": 0, "e5m2": 1}
-"""Type of A or B -> bits 7 to 9 or 10 to 12, within its kind. Source: same table."""
+FACTORS = {"f16": 0, "bf16": 1, "tf32": 2, "u8": 0, "s8": 1, "e4m3": 0, "e5m2": 1, "e2m1": 1}
+"""Type of A or B -> bits 7 to 9 or 10 to 12, within its kind; e2m1 as of mxf4 and mxf4nvf4. Source: same table."""
+SCALES = {"ue4m3": 0, "ue8m0": 1}
+"""Type of scales -> bit 23. Source: PTX ISA 8.8, table of the instruction descriptor of the block-scaled kinds."""
 SWIZZLES = {"none": 0, "128B": 2, "64B": 4, "32B": 6}
 """Swizzle name -> bits 61 to 63 of a matrix descriptor of tcgen05. Source: its format; 1 swizzles units of 32 bytes."""
 VERSION = 1  # in bits 46 and 47; same source
@@ -22,6 +24,17 @@ def instruction_descriptor(
     """The 32 bits that say what a dense product is of; `transposed`: A, B are MN-major; `negated`: A is."""
     majors = transposed[0] << 15 | transposed[1] << 16
     return SUMS[d] << 4 | FACTORS[a] << 7 | FACTORS[b] << 10 | negated << 13 | majors | n >> 3 << 17 | m >> 4 << 24
+
+
+def scaled_descriptor(
+    m: int, n: int, a: str, b: str, scale: str, bytes_: tuple[int, int], transposed: tuple[bool, bool] = (False, False)
+) -> int:
+    """The same of a block-scaled product into f32; `bytes_`: the first one of a column that holds scales of A, of B.
+    Source: PTX ISA 8.8, Instruction descriptor for the kinds mxf8f6f4, mxf4 and mxf4nvf4.
+    """
+    majors = transposed[0] << 15 | transposed[1] << 16
+    types = FACTORS[a] << 7 | FACTORS[b] << 10 | SCALES[scale] << 23
+    return bytes_[1] << 4 | types | majors | n >> 3 << 17 | m >> 7 << 27 | bytes_[0] << 29
 
 
 def operand_bits(lbo: int, sbo: int, swizzle: str) -> int:

@@ -28,17 +28,20 @@ def array(dtype: Any, rank: int, *, pitch: int = 1) -> ArrayConstraint:
     )
 
 
-def write(kernel: Any, parameters: list[Any], symbol: str, output: Output, bytecode_version: str) -> None:
+def write(
+    kernel: Any, parameters: list[Any], symbol: str, output: Output, bytecode_version: str, gpu_code: str = "sm_80"
+) -> None:
     """Export `kernel` for these parameters as Tile IR bytecode, entry named `symbol`.
 
-    Versions below 13.3 need an architecture; the code is the same for every one.
+    Versions below 13.3 need an architecture (`gpu_code`), and cuTile asks for one that has the types of the kernel; the
+    code is the same for every one.
     """
     signature = KernelSignature(parameters, CallingConvention.cutile_python_v1(), symbol=symbol)
     export_kernel(
         kernel,
         [signature],
         output,
-        gpu_code="sm_80",
+        gpu_code=gpu_code,
         output_format="tileir_bytecode",
         bytecode_version=bytecode_version,
     )

@@ -109,6 +109,7 @@ from ir.dialects.nv_tileas_tensor import (
     TensorLoad,
     TensorMeet,
     TensorScale,
+    TensorScaledDot,
     TensorStore,
     TensorWait,
 )
@@ -550,6 +551,7 @@ __all__ = [
     "TensorMeet",
     "TensorMemoryType",
     "TensorScale",
+    "TensorScaledDot",
     "TensorShape",
     "TensorStore",
     "TensorWait",

@@ -15,13 +15,13 @@ DONE_BYTES = 8  # of that mbarrier; one for each warpgroup lie behind one anothe
 
 @op("nv_tileas.alloc_tensor_memory")
 class AllocTensorMemory(Op):
-    """Tensor memory for an accumulator until the CTA's threads have read all of it, or for a left factor until products
-    have: from `column` of the `columns` that the CTA allocates once, blocks of rows `pitch` columns behind one another,
-    as many as they take where it is 0. An accumulator's barrier and the allocation's address are at byte `offset` of
-    shared memory; a `left` factor has neither, and may lie over an accumulator, which its warps have read. `groups`: of
-    so many warpgroups each begins and awaits the products of its own block of rows, if more than one. `meets`: all
-    threads meet behind it, the last one of a kernel whose agents do not part, which they would do. `stages`: as many
-    accumulators, one behind the other, in turn, which an agent of its own fills.
+    """Tensor memory for an accumulator until the CTA's threads have read all of it, or for a left factor or scales
+    until products have: from `column` of the `columns` that the CTA allocates once, blocks of rows `pitch` columns
+    behind one another, as many as they take where it is 0. An accumulator's barrier and the allocation's address are at
+    byte `offset` of shared memory; a `left` factor, or scales, have neither, and a factor may lie over an accumulator,
+    which its warps have read. `groups`: of so many warpgroups each begins and awaits the products of its own block of
+    rows, if more than one. `meets`: all threads meet behind it, the last one of a kernel whose agents do not part,
+    which they would do. `stages`: as many accumulators, one behind the other, in turn, which an agent of its own fills.
     """
 
     over = OptionalOperand(is_tensor_memory)
@@ -64,6 +64,17 @@ class TensorDot(Op):
         ):
             agree = a.shape[1] == b.shape[0] and d.shape == (a.shape[0], b.shape[1])
             self.expect(agree, "no product of {} and {} is {}", a.shape, b.shape, d.shape)
+
+
+@op("nv_tileas.tensor_scaled_dot")
+class TensorScaledDot(TensorDot):
+    """The same of (a x a_scales) @ (b x b_scales), with a scale for each block of neighbours along k. The scales lie in
+    shared memory as they can be copied to tensor memory, to the place `scales`, before the products are begun.
+    """
+
+    a_scales = Operand(is_tile)
+    b_scales = Operand(is_tile)
+    scales = Operand(is_tensor_memory)
 
 
 @op("nv_tileas.tensor_store")

@@ -130,8 +130,12 @@ def unspecified(shape: tuple[int, ...], element: IntType | FloatType) -> Array:
 
 
 def padding(kind: str, shape: tuple[int, ...], element: IntType | FloatType) -> Array:
-    """A tile of a view's padding value; kinds other than zero need a float element."""
-    number = {"zero": 0.0, "neg_zero": -0.0, "nan": np.nan, "pos_inf": np.inf, "neg_inf": -np.inf}[kind]
+    """A tile of a view's padding value; kinds other than zero need a float element. Zero is all bits zero, as copies
+    fill it in: of f8E8M0FNU, which has no zero, the least number.
+    """
+    if kind == "zero":
+        return np.zeros(shape, dtype_of(element))
+    number = {"neg_zero": -0.0, "nan": np.nan, "pos_inf": np.inf, "neg_inf": -np.inf}[kind]
     return np.full(shape, number).astype(dtype_of(element))
 
 

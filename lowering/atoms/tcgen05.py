@@ -5,14 +5,38 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
+from typing import NamedTuple
 
-from ir.types import BF16, F8E4M3FN, F8E5M2, F16, F32, I8, I32, TF32, Type
+from ir.dialects.nvvm import SCALED_KINDS
+from ir.types import BF16, F8E4M3FN, F8E5M2, F8E8M0FNU, F16, F32, I8, I32, TF32, FloatType, Type
 from lowering.atoms.wgmma import BOTH_SIGNED, K_BYTES, Numeric, ptx_name
 from lowering.targets.target import Feature, Target
 
 M = 128  # rows of D, one a lane of tensor memory; PTX ISA, tcgen05.mma, Data Path Layout D
 WIDTHS = (256, 128, 64, 32, 16)  # N of atoms that power-of-two tiles are cut into, widest first; same source, Shapes
 LANES_OF_WARP = 32  # of tensor memory that a warp reaches; PTX ISA, tcgen05.ld, Access restrictions
+
+
+class TensorScales(NamedTuple):
+    """Factors of A and B, one for each `block` neighbours along k: bytes in tensor memory. `kind` and the types of A
+    and B (`factors`) and of the scales (`name`) are as PTX has them; f4 lie in pairs in bytes, which blocks count.
+    """
+
+    element: FloatType
+    block: int
+    kind: str
+    factors: str
+    name: str
+
+    @property
+    def each(self) -> int:
+        """Scales of a row that one instruction reads, the bytes of a column from a multiple of that on."""
+        return SCALED_KINDS[self.kind][1][self.name][1]
+
+    @property
+    def unsigned(self) -> bool:
+        """Is a type with a sign read as one without (ue4m3)?"""
+        return self.element == F8E4M3FN
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +54,7 @@ class TensorAtom:
     left: bool = False
     threads: int = 32
     signed: tuple[bool, bool] = BOTH_SIGNED  # A and B, where they are bytes
+    scales: TensorScales | None = None  # of a block-scaled product, (a x scales) @ (b x scales); f4 are bytes of two
 
     def __str__(self) -> str:
         return self.name
@@ -37,12 +62,19 @@ class TensorAtom:
     @property
     def types(self) -> tuple[str, str]:
         """PTX names of the types of A and B."""
+        if self.scales is not None:
+            return self.scales.factors, self.scales.factors
         return ptx_name(self.dtypes[0], self.signed[0]), ptx_name(self.dtypes[1], self.signed[1])
 
     @property
     def may_transpose(self) -> bool:
         """May factors be MN-major? Source: PTX ISA, tcgen05.mma, Transpose support; tf32 in units of 32 bytes only."""
-        return self.dtypes[0].width <= 16
+        return self.dtypes[0].width <= 16 and not self.of_f4
+
+    @property
+    def of_f4(self) -> bool:
+        """Are factors f4, two in a byte?"""
+        return self.scales is not None and self.dtypes[0] == I8
 
     @property
     def flops(self) -> int:
@@ -58,7 +90,8 @@ class TensorAtom:
         """SM cycles of one instruction: the tensor core's, or those of reading its factors from shared memory."""
         m, n, _ = self.shape
         rates, rows = target.throughput, n if self.left else m + n
-        return max(self.flops / rates.tensor[str(self.dtypes[0])], rows * K_BYTES / rates.smem_bytes)
+        kind = F8E4M3FN if self.of_f4 else self.dtypes[0]  # two f4 in the time of an f8; CUTLASS, tcgen05.mma table
+        return max(self.flops / rates.tensor[str(kind)], rows * K_BYTES / rates.smem_bytes)
 
 
 @cache
@@ -72,6 +105,19 @@ def _atom(a: Numeric, b: Numeric, n: int, c: Numeric, left: bool, signed: tuple[
     )  # fmt: skip
 
 
+@cache
+def _scaled(a: Numeric, n: int, scales: TensorScales) -> TensorAtom:
+    k = K_BYTES * (2 if a == I8 else 1)
+    return TensorAtom(
+        f"{BY_SCALES}.m{M}n{n}k{k}.{scales.kind}.{scales.factors}.{scales.factors}", (M, n, K_BYTES), (a, a, F32),
+        frozenset({Feature.TCGEN05}),
+        "PTX ISA 8.8, tcgen05.mma, Block Scaling; every form assembled (tests/lowering/test_instructions.py)",
+        scales=scales,
+    )  # fmt: skip
+
+
+BY_SCALES = "tcgen05.scaled"
+"""Names of atoms of block-scaled products begin so."""
 LEFT = "tcgen05.ts"
 """Names of atoms whose left factor lies in tensor memory begin so."""
 BY_AGENT = "tcgen05.agent"
@@ -79,6 +125,24 @@ BY_AGENT = "tcgen05.agent"
 LEFT_BITS = 16
 """Of elements of a left factor in tensor memory, two a column: as registers hold them in pairs."""
 _PAIRS = ((F16, F16), (BF16, BF16), (TF32, TF32), *((x, y) for x in (F8E4M3FN, F8E5M2) for y in (F8E4M3FN, F8E5M2)))
+
+
+_SCALED = (
+    (F8E4M3FN, TensorScales(F8E8M0FNU, 32, "mxf8f6f4", "e4m3", "ue8m0")),
+    (F8E5M2, TensorScales(F8E8M0FNU, 32, "mxf8f6f4", "e5m2", "ue8m0")),
+    (I8, TensorScales(F8E8M0FNU, 16, "mxf4", "e2m1", "ue8m0")),
+    (I8, TensorScales(F8E4M3FN, 8, "mxf4nvf4", "e2m1", "ue4m3")),
+)
+"""Types of A and B, bytes being two f4 each, and their scales. Source: PTX ISA, tcgen05.mma, Block Scaling."""
+
+
+def scaled_tensor_atoms(a: Type, b: Type, c: Type, scale: Type, block: int) -> list[TensorAtom]:
+    """Those that take a scale of this type for each `block` neighbours along k, widest first."""
+    found = (
+        (kind, scales) for kind, scales in _SCALED
+        if (a, b, c, scale, block) == (kind, kind, F32, scales.element, scales.block)
+    )  # fmt: skip
+    return [_scaled(kind, n, scales) for kind, scales in found for n in WIDTHS]
 
 
 def tensor_atom(
@@ -100,7 +164,8 @@ def every_tensor_atom() -> Iterator[TensorAtom]:
     made = (
         tensor_atom(a, b, c, n, left, signed) for a, b, c, signed in kinds for n in WIDTHS for left in (False, True)
     )
-    return (atom for atom in made if atom is not None)
+    yield from (atom for atom in made if atom is not None)
+    yield from (_scaled(kind, n, scales) for kind, scales in _SCALED for n in WIDTHS)
 
 
 @cache

@@ -390,7 +390,7 @@ def product(d: Decoder, b: Builder, node: placed.Product, made: Made) -> Value:
         paired = pairs_atom(d.selection.target, d.selection.forbid, "addf", F32, registers)
         more |= {"read": True, **({"paired": True} if paired else {})}
     op = nv_tileas.Dot
-    if isinstance(node, placed.ScaledMmaF):
+    if isinstance(node, placed.ScaledMmaF | placed.TensorBlockScaledProduct):
         op, operands = nv_tileas.ScaledDot, [*operands, made[node.a_scales], made[node.b_scales]]
     return b.value(op, *operands, types=[d.type_of(node.cls)], atom=choice.atom.name, grid=choice.grid, **more)
 

@@ -13,6 +13,8 @@ from lowering.atoms.tcgen05 import LANES_OF_WARP, TensorAtom
 from lowering.atoms.tcgen05 import M as LANES
 from lowering.layouts.f2 import log2
 from lowering.layouts.layout import Layout, LayoutError
+from lowering.layouts.shapes import Shape, dim_bits
+from lowering.layouts.shared import SharedLayout
 
 WARPS = 4  # that reach all lanes; PTX ISA, tcgen05.ld, Access restrictions
 LEAST_COLUMNS = 32  # of an allocation; PTX ISA, tcgen05.alloc
@@ -111,6 +113,58 @@ def column_of(element: int, columns: int, width: int, pitch: int) -> int:
     columns behind one another.
     """
     return element % columns * width // COLUMN_BITS + element // columns // LANES * pitch
+
+
+SCALES = 4  # of a row that lie in one column; PTX ISA, tcgen05.mma, Scale Factor layouts
+SCALE_ROWS, SCALE_BYTES = 32, 512  # rows of one column; bytes that one tcgen05.cp.32x128b.warpx4 copies
+SCALE_COLUMNS = SCALE_BYTES // SCALE_ROWS // SCALES  # that it fills
+
+
+@cache
+def scale_layout(shape: Shape, k_dim: int) -> SharedLayout | None:
+    """Where one-byte scales lie in shared memory, `k_dim` the dimension along K, such that 512 bytes at a time can be
+    copied to tensor memory: 32 rows of 16 bytes, the four scales of a row in a word, rows 32 apart in the next words,
+    then more scales of a row where there are less than 128 rows. Blocks of 128 rows and four scales follow one another
+    along K first, as CUTLASS and cuBLAS have them. None where a tile does not fill such a block.
+
+    Source: PTX ISA, tcgen05.mma, Scale Factor layouts; CUTLASS, Sm1xxBlockScaledConfig.
+    """
+    fields = dim_bits(shape)
+    k, rows = ([1 << field.shift + i for i in range(field.width)] for field in (fields[k_dim], fields[1 - k_dim]))
+    word, lanes = log2(SCALES), log2(SCALE_ROWS)
+    if len(k) < word or len(rows) < lanes or len(k) + len(rows) < log2(SCALE_BYTES):
+        return None
+    apart = rows[lanes : lanes + log2(SCALE_COLUMNS)]
+    filled = word + log2(SCALE_COLUMNS) - len(apart)
+    dense = [*k[:word], *apart, *k[word:filled], *rows[:lanes], *k[filled:], *rows[lanes + len(apart) :]]
+    place = {element: 1 << i for i, element in enumerate(dense)}
+    return SharedLayout(tuple(place[1 << i] for i in range(len(dense))), len(dense), 1)
+
+
+def scale_copies(rows: int, count: int) -> list[int]:
+    """For each 512 bytes of scales in such a layout, `count` of each of the `rows`, the first column that they go to:
+    the columns of all rows side by side, then those of the next four scales.
+    """
+    blocks, words = max(1, rows // (SCALE_ROWS * SCALE_COLUMNS)), count // SCALES
+    if blocks == 1:
+        return [*range(0, scale_columns(rows, count), SCALE_COLUMNS)]
+    return [SCALE_COLUMNS * (word * blocks + block) for block in range(blocks) for word in range(words)]
+
+
+def scale_columns(rows: int, count: int) -> int:
+    """Columns that these scales take."""
+    return rows // SCALE_ROWS * (count // SCALES)
+
+
+def scale_memory(nbytes: int) -> int:
+    """Columns of tensor memory for `nbytes` of scales of both factors; what lies behind begins as accumulators do."""
+    columns = nbytes // (SCALE_ROWS * SCALES)
+    return -(-columns // LEAST_COLUMNS) * LEAST_COLUMNS
+
+
+def scale_place(rows: int, row: int, scale: int) -> tuple[int, int]:
+    """Column and byte of the `scale`-th scale of a row, a multiple of 32 of the `rows`."""
+    return scale // SCALES * (rows // SCALE_ROWS) + row // SCALE_ROWS, scale % SCALES
 
 
 def kept(layout: Layout) -> Layout:

@@ -18,7 +18,7 @@ from ir.core import TileError
 from ir.dialects import cuda_tile as ct
 from ir.dialects import nv_tileas
 from lowering.atoms.names import STREAM
-from lowering.atoms.tcgen05 import BY_AGENT
+from lowering.atoms.tcgen05 import BY_AGENT, BY_SCALES
 from lowering.clusters import Refusal, planned
 from lowering.clusters.grid import in_grid
 from lowering.clusters.price import Way, clustered
@@ -33,7 +33,7 @@ from lowering.passes.source import glance
 from lowering.passes.syntax import with_options
 from lowering.persistence import best_order
 from lowering.schedule import MemoryExceededError
-from lowering.schedule.tensor import TensorAgentError, TensorMemoryError
+from lowering.schedule.tensor import TensorAgentError, TensorMemoryError, TensorScaledError
 from lowering.selection import Selection
 from lowering.selection.choices import Clustered, OtherLoops, Ranked
 from lowering.skeletons import permitted
@@ -346,6 +346,8 @@ def attempt(entry: ct.Entry, context: Context, steps: Sequence[Step]) -> Trial:
         made = context.through(steps, entry)
     except TensorAgentError:
         return attempt(entry, context, forbidding(steps, BY_AGENT))
+    except TensorScaledError:
+        return attempt(entry, context, forbidding(steps, BY_SCALES))
     except TensorMemoryError:  # what the loop does beside its product, the choice of another way to do it has shown
         return attempt(entry, context, forbidding(steps, TENSOR))
     except MemoryExceededError:  # rings that were to share memory could not: agents fill one of them, threads another

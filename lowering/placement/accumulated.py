@@ -8,7 +8,7 @@ tensor memory one by one.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import cast
 
 from egraph.encode import Program
@@ -19,6 +19,8 @@ from ir.types import TileType, TokenType
 from lowering.layouts.elements import moved_bits
 from lowering.layouts.tensor import takes
 from lowering.placement.held import RENAMED, origin, zero
+
+Product = ct.MmaF | ct.MmaI | ct.MmaFScaled
 
 
 def accumulated(program: Program) -> Iterator[int]:
@@ -31,19 +33,26 @@ def negated(program: Program) -> Iterator[int]:
     return (program.number_of(op.results[0]) for op in adding_up(program) if signs(op))
 
 
-def adding_up(program: Program) -> Iterator[ct.MmaF | ct.MmaI]:
-    """Such products; one factor may be negated, and nothing else done to it."""
+def scaled_sums(program: Program) -> Iterator[int]:
+    """Numbers of block-scaled products that are added up so, of factors and scales as their loops load them."""
+    return (program.number_of(op.results[0]) for op in adding_up(program, program.factors) if not signs(op))
+
+
+def adding_up(program: Program, among: Iterable[Op] | None = None) -> Iterator[Product]:
+    """Such products, of the plain ones or `among` others; one factor may be negated, and nothing else done to it."""
     loops = {item.op for item in program.skeleton.walk() if isinstance(item, For) and not item.again}
     read = {value for op in program.entry.walk() for value in op.operands if not isinstance(value.type, TokenType)}
-    for op in products(program):
+    for op in products(program) if among is None else among:
+        assert isinstance(op, Product)
         loop = None if op.parent is None else op.parent.parent_op
         if loop in loops and (around(loop) or top(loop)) and adds_up(op, cast(ct.For, loop), read):
             yield op
 
 
-def by_agent(program: Program) -> set[int]:
-    """Numbers of those whose loop has others around it."""
-    return {program.number_of(op.results[0]) for op in adding_up(program) if around(above(op))}
+def by_agent(program: Program) -> dict[int, bool]:
+    """Numbers of those whose loop has others around it, the block-scaled ones included: are they such?"""
+    found = (*adding_up(program), *adding_up(program, program.factors))
+    return {program.number_of(op.results[0]): isinstance(op, ct.MmaFScaled) for op in found if around(above(op))}
 
 
 def above(op: Op | None) -> Op | None:
@@ -116,11 +125,11 @@ def products(program: Program) -> Iterator[ct.MmaF | ct.MmaI]:
 
 def read_alone(program: Program) -> Iterator[int]:
     """Numbers of all other products, and of those for which an agent may turn out not to be possible."""
-    others = {*accumulated(program)} - by_agent(program)
+    others = {*accumulated(program)} - by_agent(program).keys()
     return (n for n in (program.number_of(op.results[0]) for op in products(program)) if n not in others)
 
 
-def adds_up(op: ct.MmaF | ct.MmaI, loop: ct.For, read: set[Value]) -> bool:
+def adds_up(op: Product, loop: ct.For, read: set[Value]) -> bool:
     """Is this product all that a loop does with tiles but for loading them, and its sum all of it that is read?"""
     body = loop.body.block
     if op.acc not in body.args or op.acc is body.args[0]:
@@ -131,15 +140,28 @@ def adds_up(op: ct.MmaF | ct.MmaI, loop: ct.For, read: set[Value]) -> bool:
     adders = [each for each in body.ops if op.acc in each.operands]
     carried = users == [body.terminator] and [v is op.results[0] for v in left].count(True) == 1
     others = [v for i, v in enumerate(loop.init_values) if i != place]
+    aside = [*signs(op), *(unpacking(v, op) for v in op.operands)]
     return (
         carried and left[place] is op.results[0] and adders == [op] and zero(loop.init_values[place])
         and not any(v in read for i, v in enumerate(loop.results) if i != place)
-        and all(scalar(v) for v in others) and all(loaded(v, body) for v in (op.lhs, op.rhs))
-        and all(each is op or each in signs(op) or quiet(each) for each in body.ops[:-1]) and len(signs(op)) < 2
+        and all(scalar(v) for v in others) and all(loaded(v, body) for v in factors(op))
+        and all(each is op or each in aside or quiet(each) for each in body.ops[:-1]) and len(signs(op)) < 2
     )  # fmt: skip
 
 
-def signs(op: ct.MmaF | ct.MmaI) -> list[ct.NegF]:
+def factors(op: Product) -> list[Value]:
+    """What a product reads beside what it adds to; bytes where a block-scaled one has f4 unpacked from them."""
+    found = (v for v in op.operands if v is not op.acc)
+    return [made.source if isinstance(made := unpacking(v, op), ct.Unpack) else v for v in found]
+
+
+def unpacking(value: Value, op: Product) -> Op | None:
+    """The operation that unpacks a factor of a block-scaled product, before it is permuted or reshaped."""
+    made = origin(value).op
+    return made if isinstance(op, ct.MmaFScaled) and isinstance(made, ct.Unpack) else None
+
+
+def signs(op: Product) -> list[ct.NegF]:
     """What negates the factors of a product, where it is done right before the product or before a renaming."""
     return [made for v in (op.lhs, op.rhs) if isinstance(made := origin(v).op, ct.NegF)]
 

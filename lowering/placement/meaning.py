@@ -503,7 +503,7 @@ def _broadcast(world: PlacedWorld, items: Sequence[Sexpr]) -> Held:
 
 def _product(name: str) -> Callable[[PlacedWorld, Sequence[Sexpr]], Held]:
     """A matrix product."""
-    made = products.scaled if name == "p.mmaf_scaled" else products.multiplied
+    made = products.scaled if name in products.BY_SCALES else products.multiplied
     return lambda world, items: made(world, name, items)
 
 

@@ -36,6 +36,7 @@ NUMBERED = ("r.ahead", "r.held", "r.runs", "r.taken")
 ANSWERS: dict[str, tuple[tuple[str, tuple[int, ...]], ...]] = {
     "run_bytes": (("ask_run", (0, 1, 2)),),
     "shared_read": (("ask_shared", (0, 1, 2)),),
+    "narrow_copy": (("ask_narrow", (0, 1, 2)),),
     "boxed_read": (("ask_boxed", (0, 1, 2)),),
     "ahead_read": (("ask_boxed", (0, 1, 2)),),
     "hold_layout": (("ask_hold", (0, 1, 2)),),

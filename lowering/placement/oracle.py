@@ -28,6 +28,7 @@ from lowering.layouts.layout import Layout, LayoutError
 from lowering.layouts.mma import MmaTile, fma_tile, mma_tile, warp_grids
 from lowering.layouts.scans import scan_dim
 from lowering.layouts.shapes import (
+    dim_bits,
     inverse_permutation,
     layout_of_part,
     layout_of_whole,
@@ -38,7 +39,7 @@ from lowering.layouts.shapes import (
 from lowering.layouts.shared import PERIOD, SharedLayout, swizzled
 from lowering.layouts.tensor import kept
 from lowering.layouts.wgmma import TRANSPOSED, matrix_operand, operand_layout, warpgroup_grids, wgmma_tile
-from lowering.placement.tensor import left_products, tensor_products
+from lowering.placement.tensor import left_products, scaled_products, tensor_products
 from lowering.targets import ALL_TARGETS, Feature
 
 Row = tuple[int, ...]
@@ -143,6 +144,7 @@ class LayoutOracle:
             "ask_mma": self._mma,
             "ask_mmai": self._mma_integer,
             "ask_scaled": self._scaled,
+            "ask_narrow": self._narrow,
             "ask_permute_forward": self._permute_forward,
             "ask_permute": self._permute,
             "ask_permute_shared": self._permute_shared,
@@ -308,8 +310,15 @@ class LayoutOracle:
 
     def _scaled(self, row: Row) -> Iterator[tuple[str, Row]]:
         """Products whose instructions take scales too, with the layouts of A, B, C and of the scales of A and B."""
-        a, b, c, s, _ = (self.tile(ty) for ty in row)
+        a, b, c, s, t = (self.tile(ty) for ty in row)
         *batch, m, k = a.shape
+        if Feature.TCGEN05 in self.features:
+            for atom, left, right, layout, *scales in scaled_products(a, b, c, s, t, self.warps, self._operands):
+                self.kept.add(carried := self.layout_id(kept(layout)))
+                choice = self.interner.attributes.id(MmaChoice(atom, (1, 1)))
+                exact = atom.scales is not None and not atom.scales.unsigned
+                name = "tensor_scaled_choice" if exact else "unsigned_tensor_choice"
+                yield name, (*row, choice, left, right, carried, *map(self.layout_id, scales))
         for atom in scaled_atoms((a.element, b.element, c.element), s.element, k // s.shape[-1]):
             if atom.features <= self.features:
                 for grid, tile in self._tiles(atom, m, b.shape[-1], k, prod(batch)):
@@ -526,6 +535,17 @@ class LayoutOracle:
             fewest = (min(found, key=lambda shared: found[shared][::step]) for step in (1, -1))
             for best in dict.fromkeys(fewest):
                 yield "write_layout", (*row, self.layout_id(best), self.interner.attributes.id(name))
+
+    def _narrow(self, row: Row) -> Iterator[tuple[str, Row]]:
+        """Bytes that lie together in the array and in a shared layout, where that is less than a copy's most."""
+        ty, vty, id = row
+        contiguous, kind, shared = contiguous_dim(self.interner.types[vty]), self.tile(ty), self.shared(id)
+        if contiguous is not None and kind.element != I1:
+            field = dim_bits(kind.shape)[contiguous]
+            bases = enumerate(shared.offset[field.shift : field.shift + field.width])
+            run = shared.element_bytes << next((i for i, base in bases if base != 1 << i), field.width)
+            if run < MAX_BYTES:
+                yield "narrow_copy", (*row, run)
 
     def _turn(self, row: Row) -> Iterator[tuple[str, Row]]:
         """A loaded tile in a shared layout that no tensor copy makes; products read 16-bit elements as they lie."""

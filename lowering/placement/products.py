@@ -40,6 +40,7 @@ QUESTIONS: dict[str, tuple[str, tuple[int, ...]]] = {
     "wgmmai_choice": ("ask_mmai", (0, 1, 2, 3, 4)),
     "wgmmai_rs_choice": ("ask_mmai", (0, 1, 2, 3, 4)),
     "block_scaled_choice": ("ask_scaled", (0, 1, 2, 3, 4)),
+    "tensor_scaled_choice": ("ask_scaled", (0, 1, 2, 3, 4)),
 }
 """Relations of choices: the question that makes their rows, with the columns that it has of them. An atom and the
 layouts of the operands follow.
@@ -54,9 +55,12 @@ CHOICES = {
     "p.tcgen05_read": ("tensor_choice", "tensor_left_choice"),
     "p.tcgen05_scaled": ("scaled_choice", "scaled_left_choice"),
     "p.mmaf_scaled": ("block_scaled_choice",),
+    "p.tcgen05_block_scaled": ("tensor_scaled_choice",),
 }
 """The choices that a placed product may be made by."""
-NUMBERED = ("r.read", "r.accumulated", "r.negated")
+BY_SCALES = ("p.mmaf_scaled", "p.tcgen05_block_scaled")
+SCALED_SUM = "r.scaled_sum"
+NUMBERED = ("r.read", "r.accumulated", "r.negated", SCALED_SUM)
 """Relations of the numbers of products: where their sum lies, which is no claim about its value."""
 SCALED = "r.scaled"
 """The numbers of a product by scales, and of what it reads."""
@@ -75,6 +79,10 @@ class Sizes:
         self.factor = pick((F16, BF16, F8E4M3FN, F8E5M2))
         self.warps = pick((WARPS_OF_GROUP, 2 * WARPS_OF_GROUP))
         world.random.matrices = Matrices((self.m,), (self.k,), (self.n,), (self.factor,))
+
+    def fill_tensor_memory(self) -> None:
+        """Such that block-scaled products there have scales enough to copy."""
+        self.m = self.n = self.k = 128
 
     def left(self, world: PlacedWorld) -> Datum:
         """A left factor."""
@@ -119,7 +127,8 @@ def multiplied(world: PlacedWorld, head: str, items: Sequence[Sexpr]) -> Held:
 
 def scaled(world: PlacedWorld, head: str, items: Sequence[Sexpr]) -> Held:
     """A product whose instruction takes scales too."""
-    operands = [_placed(world, items[k]) for k in (0, 1, 2, 4, 5)]
+    places = (4, 5) if head == "p.mmaf_scaled" else (6, 7)  # of the scales
+    operands = [_placed(world, items[k]) for k in (0, 1, 2, *places)]
     key = tuple([world.interner.types.id(each.type) for each in operands])
     layouts = _layouts(world, head, key, world.integer(items[3]), operands)
     whole = [_whole(world, each, layout) for each, layout in zip(operands, layouts, strict=True)]

@@ -71,6 +71,8 @@ class ProductsWorld(PlacedWorld):
         elif head == products.SCALED:
             products.block_scaled(self, arguments)
         else:
+            if head == products.SCALED_SUM:
+                self.sizes.fill_tensor_memory()
             super().relation(head, arguments, anything)
 
 

@@ -6,10 +6,11 @@ from collections.abc import Callable, Iterator, Sequence
 from math import prod
 
 from ir.types import TileType
-from lowering.atoms.tcgen05 import WIDTHS, TensorAtom, tensor_atom
+from lowering.atoms.tcgen05 import WIDTHS, TensorAtom, scaled_tensor_atoms, tensor_atom
 from lowering.atoms.wgmma import BOTH_SIGNED
 from lowering.layouts.layout import Layout, LayoutError
-from lowering.layouts.tensor import left_factor, tensor_tile
+from lowering.layouts.shared import SharedLayout
+from lowering.layouts.tensor import left_factor, scale_layout, tensor_tile
 
 Operands = Callable[[tuple[int, int], int, TensorAtom, int], Iterator[int]]
 
@@ -21,10 +22,17 @@ def tensor_products(
     """The widest atom for each number of warps, and the layouts: of A and B in shared memory, K-major and MN-major, as
     `operands` gives them; of D in registers, where it is read.
     """
-    (m, k), n = a.shape[-2:], b.shape[-1]
     atoms = [tensor_atom(a.element, b.element, c.element, width, signed=signed) for width in WIDTHS]
+    yield from _widest([each for each in atoms if each is not None], a, b, counts, operands)
+
+
+def _widest(
+    atoms: Sequence[TensorAtom], a: TileType, b: TileType, counts: Sequence[int], operands: Operands
+) -> Iterator[tuple[TensorAtom, int, int, Layout]]:
+    """The first atom that fills the tile for each number of warps, and the layouts."""
+    (m, k), n = a.shape[-2:], b.shape[-1]
     for warps in counts if prod(a.shape[:-2]) == 1 else ():
-        for atom in (each for each in atoms if each is not None):
+        for atom in atoms:
             try:
                 tile = tensor_tile(atom, m, n, k, warps)
             except LayoutError:
@@ -46,3 +54,14 @@ def left_products(
         layout = None if held is None else left_factor(m, k, atom.dtypes[0].width, d.n_warps)
         if held is not None and layout is not None:
             yield held, layout, right, d
+
+
+def scaled_products(
+    a: TileType, b: TileType, c: TileType, s: TileType, t: TileType, counts: Sequence[int], operands: Operands
+) -> Iterator[tuple[TensorAtom, int, int, Layout, SharedLayout, SharedLayout]]:
+    """The same of block-scaled products, with the layouts in shared memory of the scales of A and of B."""
+    across, down = (scale_layout(each.shape[-2:], k_dim) for each, k_dim in ((s, 1), (t, 0)))
+    if across is not None and down is not None:
+        atoms = scaled_tensor_atoms(a.element, b.element, c.element, s.element, a.shape[-1] // s.shape[-1])
+        for atom, left, right, d in _widest(atoms, a, b, counts, operands):
+            yield atom, left, right, d, across, down

@@ -57,11 +57,14 @@ class Accumulator:
                 self.load(op, consumer)
 
     def place(self, first: int) -> int:
-        """Give it its columns, from the `first` on; how many it takes."""
-        kind = self.d.type
-        assert isinstance(kind, nv_tileas.TensorMemoryType)
+        """Give it its columns, and those of its scales behind, from the `first` on; how many they take."""
+        end = first + self.stages * columns_for(self.d)
         self.memory.attributes["column"] = first
-        return self.stages * tile_columns(prod(kind.shape), moved_bits(kind.element))
+        for each in scales_of(self.loop):
+            assert each.op is not None
+            each.op.attributes["column"] = end
+            end += columns_for(each)
+        return end - first
 
     def load(self, op: nv_tileas.TensorLoad, consumer: Block) -> None:
         """Wait for the accumulator of an iteration where the consumers load it, and leave it empty behind."""
@@ -122,8 +125,8 @@ class Multiplier(Producer):
         for op in loop.walk():
             op.operands = self.known(op.operands)
             if isinstance(op, nv_tileas.TensorDot):
-                op.operands.append(iterator)
-                op.segments = (*op.segments[:-1], 1)
+                op.operands.insert(sum(op.segments[:4]), iterator)
+                op.segments = (*op.segments[:4], 1, *op.segments[5:])
 
         def write(inside: Builder) -> None:
             loop.parent = inside.block
@@ -158,9 +161,21 @@ def multiplier(consumer: Block, agents: Agents, warps: int, target: Target) -> B
 
 def taken(loops: list[scf.For], stages: int) -> int:
     """Columns of an allocation for all sums of some loops."""
-    kinds = (op.d.type for loop in loops for op in loop.walk() if isinstance(op, nv_tileas.TensorDot))
-    held = [kind for kind in kinds if isinstance(kind, nv_tileas.TensorMemoryType)]
-    return allocation(stages * sum(tile_columns(prod(kind.shape), moved_bits(kind.element)) for kind in held))
+    sums = (op.d for loop in loops for op in loop.walk() if isinstance(op, nv_tileas.TensorDot))
+    scales = sum(columns_for(each) for loop in loops for each in scales_of(loop))
+    return allocation(stages * sum(map(columns_for, sums)) + scales)
+
+
+def columns_for(memory: Value) -> int:
+    """Columns of tensor memory that something takes."""
+    kind = memory.type
+    assert isinstance(kind, nv_tileas.TensorMemoryType)
+    return tile_columns(prod(kind.shape), moved_bits(kind.element))
+
+
+def scales_of(loop: scf.For) -> list[Value]:
+    """Where the scales of a loop's products lie."""
+    return [op.scales for op in loop.walk() if isinstance(op, nv_tileas.TensorScaledDot)]
 
 
 def prune(loop: scf.For) -> None:

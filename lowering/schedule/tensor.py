@@ -27,11 +27,12 @@ from typing import TYPE_CHECKING, Any
 
 from ir.core import PURE, Block, Builder, Op, TileError, Value
 from ir.dialects import arith, nv_tileas, scf
-from ir.types import I1, TensorType
-from lowering.atoms.tcgen05 import BY_AGENT, M, tensor_named
+from ir.types import I1, I32, TensorType
+from lowering.atoms.tcgen05 import BY_AGENT, BY_SCALES, M, tensor_named
 from lowering.layouts.elements import moved_bits
 from lowering.layouts.layout import Layout
-from lowering.layouts.tensor import WARPS, left_pitch, over_accumulator, takes, tile_columns
+from lowering.layouts.shared import SharedLayout
+from lowering.layouts.tensor import WARPS, left_pitch, over_accumulator, scale_memory, takes, tile_columns
 from lowering.schedule.rings import Copy
 from lowering.schedule.states import LOOPS, Site, enclosing, thread
 
@@ -49,6 +50,10 @@ class TensorMemoryError(TileError):
 
 class TensorAgentError(TensorMemoryError):
     """One that an agent of its own cannot begin."""
+
+
+class TensorScaledError(TensorMemoryError):
+    """A block-scaled one: the product of scaled factors is another way."""
 
 
 def place_accumulators(func: nv_tileas.Func) -> int:
@@ -185,7 +190,14 @@ def most_columns(block: Block) -> int:
             assert isinstance(a, TensorType)
             own += tile_columns(prod(made.shape), moved_bits(made.element))
             own += tile_columns(prod(a.shape), moved_bits(a.element)) if isinstance(a.layout, Layout) else 0
+            own += scale_memory(scale_bytes(op)) if isinstance(op, nv_tileas.ScaledDot) else 0
     return own + inner
+
+
+def scale_bytes(op: nv_tileas.ScaledDot) -> int:
+    """Bytes of the scales of both factors."""
+    layouts = (v.type.layout for v in (op.a_scales, op.b_scales) if isinstance(v.type, TensorType))
+    return sum(layout.size_bytes for layout in layouts if isinstance(layout, SharedLayout))
 
 
 def scores(store: nv_tileas.TensorStore) -> Iterator[Value]:
@@ -229,9 +241,13 @@ def zeros(value: Value) -> bool:
 
 
 def refuse(op: Op, why: str) -> None:
-    """Raise TensorMemoryError at an op, TensorAgentError where loops are around its own."""
+    """Raise TensorMemoryError at an op, TensorAgentError where loops are around its own, TensorScaledError where its
+    product, or one of a loop, is block-scaled.
+    """
     inside = any(isinstance(each, LOOPS) and looped(each) for each in (op, *enclosing(op)))
     error, atom = (TensorAgentError, BY_AGENT) if inside else (TensorMemoryError, "tcgen05")
+    if has(op, nv_tileas.ScaledDot, nv_tileas.TensorScaledDot):
+        error, atom = TensorScaledError, BY_SCALES
     raise error(
         f"'{op.name}' cannot be placed in tensor memory: {why}", op.location, f"forbid the atom: --forbid {atom}"
     )
@@ -284,7 +300,7 @@ class _Accumulator:
         before, behind = Builder(Block(), loop.location), Builder(Block(), loop.location)
         memory = nv_tileas.TensorMemoryType(kind.shape, kind.element)
         d = before.value(nv_tileas.AllocTensorMemory, types=[memory], segments=(0,))
-        self.add(d)
+        self.add(d, before)
         result = loop.results[self.place]
         behind.add(nv_tileas.TensorCommit, d, types=())
         known = {"predicate": "ult" if loop.unsigned else "slt"}
@@ -298,14 +314,19 @@ class _Accumulator:
         at = at if self.block is whole else 0
         whole.ops[at:at] = adopted(before.block, whole)
 
-    def add(self, d: Value) -> None:
-        """The product in place of the one that has a result."""
+    def add(self, d: Value, before: Builder) -> None:
+        """The product in place of the one that has a result; `before` the loop a place for its scales if it has any."""
         product, body = self.product, self.body
+        op, scales = nv_tileas.TensorDot, list[Value]()
+        if isinstance(product, nv_tileas.ScaledDot):
+            memory = nv_tileas.TensorMemoryType((M, scale_memory(scale_bytes(product))), I32)
+            place = before.value(nv_tileas.AllocTensorMemory, types=[memory], segments=(0,), left=True)
+            op, scales = nv_tileas.TensorScaledDot, [product.a_scales, product.b_scales, place]
         b = Builder(Block(), product.location)
         adds = b.value(arith.CmpI, body.args[0], self.loop.lower, types=[I1], predicate="ne")
         more: dict[str, Any] = {"negated": True} if product.negated else {}
-        b.add(nv_tileas.TensorDot, product.a, product.b, d, adds, types=(), segments=(1, 1, 1, 1, 0), atom=product.atom,
-              **more)  # fmt: skip
+        b.add(op, product.a, product.b, d, adds, *scales, types=(), segments=(1, 1, 1, 1, 0, *(1 for _ in scales)),
+              atom=product.atom, **more)  # fmt: skip
         at = body.ops.index(product)
         body.ops[at : at + 1] = adopted(b.block, body)
 
@@ -325,7 +346,8 @@ def share_columns(block: Block, first: int) -> int:
     below = {each.d for body in inner for op in body.ops for each in op.walk() if isinstance(each, nv_tileas.TensorDot)}
     dots = [op for op in steps(block) if isinstance(op, nv_tileas.TensorDot)]
     own = dict.fromkeys(op.d for op in dots if op.d not in below)
-    factors = dict.fromkeys(op.a for op in dots if isinstance(op.a.type, nv_tileas.TensorMemoryType))
+    others = (v for op in dots for v in op.operands if v is not op.d)  # left factors and scales
+    factors = dict.fromkeys(v for v in others if isinstance(v.type, nv_tileas.TensorMemoryType))
     for d in (*own, *factors):
         kind, made = d.type, d.op
         assert isinstance(kind, nv_tileas.TensorMemoryType)

@@ -122,7 +122,7 @@ class Pricer:
         self.ahead = Early(saturated, target)
         self.without_tma = loads_without_tma(saturated, target)
         self.host = Host(self.frozen, self.interner)
-        self.by_agent = {self.frozen.class_of(number) for number in by_agent(saturated.program)}
+        self.by_agent = {self.frozen.class_of(number): scaled for number, scaled in by_agent(saturated.program).items()}
         stay = (placed.TensorProduct, placed.TensorScaledProduct)
         sums = (n.c for n in self.frozen.nodes if isinstance(n, stay) and not agent_forbidden(self, n))
         self.summed = {owner[c] for c in sums if target.has(Feature.TCGEN05) and not self.forbidden("tcgen05")}

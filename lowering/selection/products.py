@@ -15,7 +15,7 @@ from lowering.cost import FREE, Cost, Machine
 from lowering.layouts.elements import REGISTER_BITS
 from lowering.layouts.layout import Layout
 from lowering.layouts.shared import SharedLayout
-from lowering.layouts.tensor import over_accumulator, tile_columns
+from lowering.layouts.tensor import over_accumulator, scale_memory, tile_columns
 from lowering.selection.literals import zeros
 from lowering.targets import Target
 
@@ -48,7 +48,7 @@ def emulated(target: Target, atom: object, count: float, operands: Iterable[obje
 
 def by_threads(pricer: Pricer, node: placed.Product, c: Layout, machine: Machine) -> Cost:
     """What loading an accumulator from tensor memory costs, with what it is added to, or scaled by and stored again;
-    what writing a left factor there costs, and waiting until all have.
+    what writing a left factor there costs, and waiting until all have; what copying scales there costs.
     """
     cost = FREE
     written = pricer.registers(*pricer.owner[node.a]) if isinstance(node, placed.InTensorMemory) else 0
@@ -58,20 +58,28 @@ def by_threads(pricer: Pricer, node: placed.Product, c: Layout, machine: Machine
     if isinstance(node, placed.TensorReadProduct):
         added = 0 if zeros(pricer.frozen, pricer.interner, node.c) else c.n_regs
         cost += machine.tensor_load(c.n_regs, adds(pricer.target, pricer.forbid, added))
+    if isinstance(node, placed.TensorBlockScaledProduct):
+        passes = sum(each.size_bytes for each in scales(pricer, node)) / pricer.target.throughput.smem_bytes
+        cost += Cost(memory=passes, parts=(("shared", passes),))
     if isinstance(node, placed.TensorScaledProduct):
         scaled = adds(pricer.target, pricer.forbid, c.n_regs)
         cost += machine.tensor_load(c.n_regs, scaled) + machine.tensor_store(c.n_regs)
     return cost
 
 
+def scales(pricer: Pricer, node: placed.TensorBlockScaledProduct) -> list[SharedLayout]:
+    """How the scales of both factors lie in shared memory."""
+    return [pricer.oracle.shared(pricer.owner[each][1]) for each in (node.a_scales, node.b_scales)]
+
+
 def agent_forbidden(pricer: Pricer, node: placed.Product) -> bool:
     """Is a sum of a loop in other loops one that an agent would add up, where that is forbidden, or else one that all
-    threads read step by step?
+    threads read step by step, unless it is block-scaled: another product then, of a sum in another layout?
     """
-    if pricer.owner[node.cls][0] not in pricer.by_agent:
-        return False
-    kind = placed.TensorProduct if pricer.forbidden(BY_AGENT) else placed.TensorReadProduct
-    return isinstance(node, kind)
+    scaled = pricer.by_agent.get(pricer.owner[node.cls][0])
+    if pricer.forbidden(BY_AGENT):
+        return scaled is not None and isinstance(node, placed.TensorProduct)
+    return scaled is False and isinstance(node, placed.TensorReadProduct)
 
 
 def outdone(pricer: Pricer, node: placed.Product, a: Layout | SharedLayout, c: Layout, loop: int) -> bool:
@@ -90,7 +98,9 @@ def outdone(pricer: Pricer, node: placed.Product, a: Layout | SharedLayout, c: L
 
 
 def columns(pricer: Pricer, node: placed.Product, c: Layout) -> int:
-    """Columns of tensor memory that a product takes: of its accumulator, and of a left factor that lies over none."""
+    """Columns of tensor memory that a product takes: of its accumulator, of a left factor that lies over none, of
+    scales.
+    """
     if not isinstance(node, placed.InTensorMemory):
         return 0
     value, layout = pricer.owner[node.a]
@@ -99,4 +109,6 @@ def columns(pricer: Pricer, node: placed.Product, c: Layout) -> int:
     if isinstance(a, Layout) and isinstance(kind, TileType):
         over = pricer.owner[node.cls][0] in pricer.over_scores and over_accumulator(a, kind.shape[0])
         found += 0 if over else tile_columns(1 << a.bits, pricer.bits(value))
+    if isinstance(node, placed.TensorBlockScaledProduct):
+        found += scale_memory(sum(each.size_bytes for each in scales(pricer, node)))
     return found

@@ -10,7 +10,7 @@ from tests.runtime import forms
 FORMS = forms.read()
 SAMPLE = [
     ("sm_75", (7, 8)), ("sm_80", (7, 0)), ("sm_89", (9, 5)), ("sm_90a", (8, 0)), ("sm_100", (8, 8)),
-    ("sm_103f", (9, 0)), ("sm_120a", (8, 7)),
+    ("sm_103f", (9, 0)), ("sm_110a", (9, 0)), ("sm_120a", (8, 7)),
 ]  # fmt: skip
 
 

@@ -19,7 +19,7 @@ from ir.instruction import (
     Needs,
     instruction,
 )
-from ir.tensor_descriptors import TENSOR_COLUMNS, instruction_descriptor
+from ir.tensor_descriptors import TENSOR_COLUMNS, instruction_descriptor, scaled_descriptor
 from ir.types import F32, I1, I16, I32, I64, SHARED_PTR, Constraint, Type
 
 TCGEN05 = Needs(100, (8, 6), frozenset({"sm_100a", "sm_103a", "sm_110a"}))  # PTX ISA 8.8, tcgen05, Target ISA Notes
@@ -30,6 +30,17 @@ SHAPES = {"32x32b": 1, "16x64b": 1, "16x128b": 2, "16x256b": 4}
 """Shape of an access to tensor memory -> registers a thread and repetition. Source: PTX ISA 8.8, tcgen05.ld, table."""
 FACTOR = Constraint("a descriptor (i64) or an address in tensor memory (i32)", lambda t: t in (I64, I32), (I64, I32))
 MOST_REGISTERS = 128  # of one access; same table
+COPIED = (
+    "128x256b", "128x128b", "4x256b", "64x128b.warpx2::02_13", "64x128b.warpx2::01_23", "32x128b.warpx4",
+)  # fmt: skip
+"""Shapes of copies from shared memory, with the lanes that get what others do. Source: PTX ISA 8.8, tcgen05.cp."""
+SCALED_KINDS: dict[str, tuple[tuple[str, ...], dict[str, tuple[int, int]]]] = {
+    "mxf8f6f4": (("e4m3", "e5m2"), {"ue8m0": (32, 1)}), "mxf4": (("e2m1",), {"ue8m0": (32, 2)}),
+    "mxf4nvf4": (("e2m1",), {"ue4m3": (16, 4)}),
+}  # fmt: skip
+"""Kind of a block-scaled product -> types of A and B; types of scales, each with the elements that one is of and the
+scales of a row. Source: PTX ISA 8.8, tcgen05.mma, Block Scaling; f6, and f4 beside others, are not declared.
+"""
 KINDS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "f16": (("f16", "bf16"), ("f32", "f16")), "tf32": (("tf32",), ("f32",)),
     "f8f6f4": (("e4m3", "e5m2"), ("f32", "f16")), "i8": (("s8", "u8"), ("s32",)),
@@ -157,6 +168,106 @@ class TensorMma(Instruction):
         for layouts in (("col", "col"), ("row", "row"), ("col", "row")):
             named = {"layoutA": layouts[0], "layoutB": layouts[1], "negated": True, "accumulate": True}
             yield Form(plain, (), {**given, **named})
+
+
+@instruction(
+    "nvvm.tcgen05.cp", "@{predicate} tcgen05.cp.cta_group::1.{shape} [{taddr:register}+{column}], {source:register};",
+    TCGEN05, source="PTX ISA 8.8, tcgen05.cp",
+)  # fmt: skip
+class TensorCopy(Instruction):
+    """Shared memory, rows that a matrix descriptor names, into lanes of tensor memory; begun by one thread. Products
+    and copies that the thread begins later find it there.
+    """
+
+    taddr = Operand(WORD)
+    source = Operand(DOUBLE_WORD)
+    predicate = OptionalOperand(PREDICATE)
+    shape = Attr(str, among=COPIED)
+    column = Attr(int, 0, least=0, most=TENSOR_COLUMNS - 1)
+    effect = WRITE
+
+
+@instruction(
+    "nvvm.tcgen05.mma.block_scale",
+    "@{predicate} tcgen05.mma.cta_group::1.kind::{kind}.block_scale.block{block} [{d:register}+{column}], "
+    "{a:register}, {b:register}, {idesc}, [{scales:register}+{columnA}], [{scales:register}+{columnB}], "
+    "{enable:register|added};",
+    Needs(100, (8, 8), TCGEN05.only), source="PTX ISA 8.8, tcgen05.mma, Block Scaling",
+)  # fmt: skip
+class TensorMmaScaled(Instruction):
+    """D = (A x scales) (B x scales) + D into f32, as nvvm.tcgen05.mma. The scales lie in tensor memory: those of row r
+    of A, or column r of B, in all lanes that are r modulo 32, r / 32 columns behind `columnA` (`columnB`) of `scales`,
+    from byte `byteA` (`byteB`) on.
+    """
+
+    d = Operand(WORD)
+    a = Operand(DOUBLE_WORD)
+    b = Operand(DOUBLE_WORD)
+    scales = Operand(WORD)
+    enable = OptionalOperand(PREDICATE)
+    predicate = OptionalOperand(PREDICATE)
+    shape: Attr[tuple[int, ...]] = Attr(tuple)
+    kind = Attr(str, among=tuple(SCALED_KINDS))
+    typeA = Attr(str, among=("e4m3", "e5m2", "e2m1"))
+    typeB = Attr(str, among=("e4m3", "e5m2", "e2m1"))
+    scale = Attr(str, among=("ue8m0", "ue4m3"))
+    layoutA = Attr(str, "row", among=("row", "col"))
+    layoutB = Attr(str, "col", among=("row", "col"))
+    accumulate = Attr(bool, default=False)
+    column = Attr(int, 0, least=0, most=TENSOR_COLUMNS - 1)
+    columnA = Attr(int, 0, least=0, most=TENSOR_COLUMNS - 1)
+    columnB = Attr(int, 0, least=0, most=TENSOR_COLUMNS - 1)
+    byteA = Attr(int, 0, least=0, most=3)
+    byteB = Attr(int, 0, least=0, most=3)
+    effect = WRITE
+
+    @property
+    def block(self) -> int:
+        """Elements along k that one scale is of."""
+        return SCALED_KINDS[self.kind][1][self.scale][0]
+
+    @property
+    def idesc(self) -> int:
+        """The instruction descriptor."""
+        m, n, _ = self.shape
+        majors = (self.layoutA == "col", self.layoutB == "row")
+        return scaled_descriptor(m, n, self.typeA, self.typeB, self.scale, (self.byteA, self.byteB), majors)
+
+    @property
+    def added(self) -> int:
+        """Is D added? Where no predicate says so."""
+        return int(self.accumulate)
+
+    def verify(self) -> None:
+        """A shape, types, scales and places that exist."""
+        self.expect(len(self.shape) == 3, "shape must be (m, n, k), is {}", self.shape)
+        m, n, k = self.shape
+        types, scales = SCALED_KINDS[self.kind]
+        for kind in (self.typeA, self.typeB):
+            self.expect(kind in types, "no block-scaled product of kind {} of {}", self.kind, kind)
+        self.expect(self.scale in scales, "kind {} takes no scales of {}", self.kind, self.scale)
+        each, fits = scales[self.scale][1], m == 128 and 16 <= n <= 256 and n % 16 == 0
+        wide = 64 if self.typeA == "e2m1" else 32
+        self.expect(fits and k == wide, "no block-scaled product m{}n{}k{} of {}: m is 128, n a multiple of 16 to 256, "
+                    "k {}", m, n, k, self.typeA, wide)  # fmt: skip
+        for place in (self.byteA, self.byteB):
+            self.expect(place % each == 0, "{} scales begin at byte {}, not a multiple", each, place)
+        major = (self.layoutA, self.layoutB) == ("row", "col")
+        self.expect(major or self.typeA != "e2m1", "e2m1 operands must be K-major")
+
+    @classmethod
+    def forms(cls) -> Iterator[Form]:
+        """All kinds, types and scales, both ways to add, majors of bytes, every byte."""
+        plain = ((I32,), (I64,), (I64,), (I32,))
+        for kind, (types, scales) in SCALED_KINDS.items():
+            for scale, (_, each) in scales.items():
+                given = {"shape": (128, 128, 64 if types == ("e2m1",) else 32), "kind": kind, "scale": scale}
+                for a, b in ((a, b) for a in types for b in types):
+                    yield Form((*plain, (), ()), (), {**given, "typeA": a, "typeB": b})
+                last = {"byteA": 4 - each, "byteB": 4 - each, "columnA": 128, "columnB": 132, "accumulate": True}
+                yield Form((*plain, (I1,), (I1,)), (), {**given, "typeA": types[0], "typeB": types[0], **last})
+        turned = {"shape": (128, 256, 32), "kind": "mxf8f6f4", "typeA": "e4m3", "typeB": "e5m2", "scale": "ue8m0"}
+        yield Form((*plain, (), ()), (), {**turned, "layoutA": "col", "layoutB": "row"})
 
 
 def verify_shape(op: Op, kind: str, element: str, m: int, n: int, k: int) -> None:

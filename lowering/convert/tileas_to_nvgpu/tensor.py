@@ -18,6 +18,7 @@ from lowering.convert.tileas_to_nvgpu.channels import loaded
 from lowering.convert.tileas_to_nvgpu.compute import layout_of, tensor_of
 from lowering.convert.tileas_to_nvgpu.emitter import Emitter
 from lowering.convert.tileas_to_nvgpu.registers import Held, Registers
+from lowering.convert.tileas_to_nvgpu.scales import Scales
 from lowering.cost import TENSOR_LOAD, TENSOR_PART
 from lowering.layouts.elements import moved_bits
 from lowering.layouts.f2 import log2
@@ -227,6 +228,9 @@ def begin(
     address = d.at(op.stage)
     left = LeftFactor(x, op.a, atom) if atom.left else Factor(x, op.a, atom, 1)
     right = Factor(x, op.b, atom, 0)
+    scales = Scales(x, op, atom, memory(x, op.scales)) if isinstance(op, nv_tileas.TensorScaledDot) else None
+    if scales is not None:
+        scales.copy(predicate)
     sums = {"typeD": "s32"} if d.element == I32 else {}
     _, blocks_n, blocks_k = tile.blocks
     for step in range(blocks_k):
@@ -234,12 +238,17 @@ def begin(
         for i in rows:
             a, more = left.descriptor(i, step), left.place(i, step)
             for j in range(blocks_n):
+                column = d.column + tile.column(i, j)
+                if scales is not None:
+                    b = right.descriptor(j, step)
+                    scales.multiply(address, a, b, (i, j, step), enable, predicate, column, left.k_major, right.k_major)
+                    continue
                 emitter.effect(
                     nvvm.TensorMma, address, a, right.descriptor(j, step), *enable, *predicate,
                     segments=(1, 1, 1, len(enable), len(predicate)), shape=atom.shape, typeA=atom.types[0],
                     typeB=atom.types[1], layoutA="row" if left.k_major else "col",
                     layoutB="col" if right.k_major else "row", negated=op.negated, accumulate=step > 0,
-                    column=d.column + tile.column(i, j), **more, **sums,
+                    column=column, **more, **sums,
                 )  # fmt: skip
 
 
@@ -455,6 +464,7 @@ def clear(x: Expander, written: Value, address: Value, column: int, count: int) 
 HANDLERS: dict[type[Op], Callable[[Any, Any], None]] = {
     nv_tileas.AllocTensorMemory: allocate,
     nv_tileas.TensorDot: dot,
+    nv_tileas.TensorScaledDot: dot,
     nv_tileas.TensorCommit: commit,
     nv_tileas.TensorLoad: load,
     nv_tileas.TensorStore: store,
