@@ -47,7 +47,8 @@ class Options:
     (`lowering.persistence`), `AUTO`: in the way that costs least. `ocg_knobs`: pragmas for the scheduler of ptxas
     (`lowering.ptx.knobs`).
     `ctas`: CTAs of a cluster that do the work of a tile block, 0: as hints say, `CHOSEN`: those that cost least, for a
-    launch of `tile_blocks`, 0: of more than fill the device. `consumers`: whether warpgroups compute on one tile of a
+    launch of `tile_blocks`, 0: of more than fill the device; `cut`: into which parts, such as 1x2, they must divide its
+    largest tile. `consumers`: whether warpgroups compute on one tile of a
     persistent loop or in turn on successive ones, `AUTO`: as takes less time.
     """
 
@@ -71,6 +72,7 @@ class Options:
     persistent: str = "off"
     ocg_knobs: bool = False
     ctas: int = 0
+    cut: str = ""
     tile_blocks: int = 0
     consumers: str = AUTO
 
@@ -143,7 +145,7 @@ def road(options: Options) -> tuple[Step, ...]:
     )  # fmt: skip
     steps = with_options(steps, "tileas-dynamic-persistent", schedule=options.persistent, blocks=options.tile_blocks)
     choose = options.ctas == CHOSEN
-    steps = with_options(steps, "tileas-plan-cta", ctas=1 if choose else options.ctas)
+    steps = with_options(steps, "tileas-plan-cta", ctas=1 if choose else options.ctas, cut=options.cut)
     steps = with_options(steps, "best-of-candidates", clusters=choose, blocks=options.tile_blocks,
                          consumers=options.consumers)  # fmt: skip
     for name, atom in BELOW.items():
