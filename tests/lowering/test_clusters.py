@@ -365,6 +365,7 @@ MUTANTS: dict[str, tuple[str, str]] = {
     "arrival before the reads": (r"(wgmma\.wait_group\.sync\.aligned) 1;", r"\1 2;"),
     "wait for an empty stage relaxed": (r"parity\.acquire\.cluster", "parity.relaxed.cluster"),
     "wait for an empty stage at CTA scope": (r"parity\.acquire\.cluster", "parity.acquire.cta"),
+    "wait for an empty stage without a scope": (r"parity\.acquire\.cluster", "parity"),
     "arrival at CTA scope": (r"mbarrier\.arrive\.release\.cluster", "mbarrier.arrive.release.cta"),
     "no wait for an empty stage": (r"\$W2:\s+mbarrier\.try_wait.*\n.*bra \$W2;", ""),
     "parity of an empty stage": (r"(parity\.acquire\.cluster.*), (%r\d+);", r"\1, 0;"),
@@ -385,7 +386,7 @@ MUTANTS: dict[str, tuple[str, str]] = {
 }
 """Pattern in PTX and what stands there instead. Two changes alone are right programs, and are not here: without
 fence.mbarrier_init, or with a relaxed arrival at the first barrier of the cluster, the other of the two still orders
-the initialisation. One is not seen: without a scope an acquire is of the CTA, as CUTLASS has it.
+the initialisation.
 """
 
 
