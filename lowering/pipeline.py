@@ -12,7 +12,7 @@ from extract import CostFunction, Extractor
 from ir.core import Op, TileError
 from ir.dialects import cuda_tile as ct
 from lowering.atoms.names import BELOW, STREAM, check_forbidden
-from lowering.launch import GRID, manifest_of
+from lowering.launch import manifest_of
 from lowering.levels import printers
 from lowering.passes.manager import Outcome, Shared, Watcher, run
 from lowering.passes.registry import Step
@@ -204,13 +204,12 @@ def _cheapest(
 
 def _of_one_program(entry: ct.Entry, tiers: Sequence[Target], options: Options) -> list[list[int]]:
     """Numbers of the targets that share a source program: where tiles are taken dynamically those with and without
-    clusterlaunchcontrol apart, where they have numbers those that take them in other orders.
+    clusterlaunchcontrol apart, and those that take them in other orders.
     """
     parts: dict[tuple[bool, int], list[int]] = {}
     for number, tier in enumerate(tiers):
         taken = options.persistent == "dynamic" and tier.has(Feature.CLUSTER_LAUNCH)
-        counted = taken or options.persistent == "off"
-        width = 0 if counted else best_order(entry, tier, options.tile_blocks).width
+        width = 0 if options.persistent == "off" else best_order(entry, tier, options.tile_blocks).width
         parts.setdefault((taken, width), []).append(number)
     return list(parts.values())
 
@@ -226,7 +225,7 @@ def _compiled(module: ct.Module, entry: ct.Entry, outcome: Outcome, options: Opt
         "egraph": lambda: _egraph(selection.saturated, selection.oracle),
         **printers(modules, outcome.program),
     }
-    if GRID[0] in program.entry.given:
+    if options.persistent != "off" and not already(entry):
         selection.orders = tuple(orders(entry, outcome.context.target, options.tile_blocks))
     divided = (
         bool(selection.clusters) and max(program.entry.cluster, program.entry.split) > 1

@@ -66,7 +66,7 @@ def make_persistent(entry: ct.Entry, context: Context, schedule: str, group: int
     """Let as many tile blocks as fit the device at once go through all tiles, each in a loop around the kernel.
 
     *dynamic* is what the targets have: tile blocks that have not started are taken over, or a counter gives the next.
-    Tiles that have numbers are taken in the order that brings the fewest bytes to the L2 cache.
+    They are taken in the order that brings the fewest bytes to the L2 cache.
     """
     targets = context.shared.targets
     if schedule == "dynamic":
@@ -74,7 +74,7 @@ def make_persistent(entry: ct.Entry, context: Context, schedule: str, group: int
         schedule = "taken" if has else "atomic"
     made = entry
     if schedule != "off" and not already(entry):
-        width = group or (0 if schedule == "taken" else best_order(entry, targets[0], blocks).width)
+        width = group or best_order(entry, targets[0], blocks).width
         made = persistent(entry, schedule, width)
     context.count(loops=int(made is not entry))
     return made
