@@ -152,8 +152,8 @@ def test_each_cta_brings_half_of_the_shared_operand() -> None:
 def test_a_step_is_short() -> None:
     """CUTLASS's consumer takes 58 instructions a step."""
     listing = disassemble(assemble(compiled().ptx, "sm_90a"))
-    assert len(find(listing, "wgmma", "the product").path) <= 50
-    assert len(find(listing, "cp.async.bulk.tensor", "the product").path) <= 40
+    assert len(find(listing, "wgmma", "the product").path) <= 36
+    assert len(find(listing, "cp.async.bulk.tensor", "the product").path) <= 36
 
 
 @pytest.mark.parametrize("resident", [1, 3, pytest.param(148, marks=pytest.mark.slow)])
