@@ -12,7 +12,7 @@ from extract import CostFunction, Extractor
 from ir.core import Op, TileError
 from ir.dialects import cuda_tile as ct
 from lowering.atoms.names import BELOW, STREAM, check_forbidden
-from lowering.launch import GRID, manifest_of
+from lowering.launch import manifest_of
 from lowering.levels import printers
 from lowering.passes.manager import Outcome, Shared, Watcher, run
 from lowering.passes.registry import Step
@@ -47,7 +47,8 @@ class Options:
     (`lowering.persistence`), `AUTO`: in the way that costs least. `ocg_knobs`: pragmas for the scheduler of ptxas
     (`lowering.ptx.knobs`).
     `ctas`: CTAs of a cluster that do the work of a tile block, 0: as hints say, `CHOSEN`: those that cost least, for a
-    launch of `tile_blocks`, 0: of more than fill the device. `consumers`: whether warpgroups compute on one tile of a
+    launch of `tile_blocks`, 0: of more than fill the device; `cut`: into which parts, such as 1x2, they must divide its
+    largest tile. `consumers`: whether warpgroups compute on one tile of a
     persistent loop or in turn on successive ones, `AUTO`: as takes less time.
     """
 
@@ -71,6 +72,7 @@ class Options:
     persistent: str = "off"
     ocg_knobs: bool = False
     ctas: int = 0
+    cut: str = ""
     tile_blocks: int = 0
     consumers: str = AUTO
 
@@ -143,7 +145,7 @@ def road(options: Options) -> tuple[Step, ...]:
     )  # fmt: skip
     steps = with_options(steps, "tileas-dynamic-persistent", schedule=options.persistent, blocks=options.tile_blocks)
     choose = options.ctas == CHOSEN
-    steps = with_options(steps, "tileas-plan-cta", ctas=1 if choose else options.ctas)
+    steps = with_options(steps, "tileas-plan-cta", ctas=1 if choose else options.ctas, cut=options.cut)
     steps = with_options(steps, "best-of-candidates", clusters=choose, blocks=options.tile_blocks,
                          consumers=options.consumers)  # fmt: skip
     for name, atom in BELOW.items():
@@ -202,13 +204,12 @@ def _cheapest(
 
 def _of_one_program(entry: ct.Entry, tiers: Sequence[Target], options: Options) -> list[list[int]]:
     """Numbers of the targets that share a source program: where tiles are taken dynamically those with and without
-    clusterlaunchcontrol apart, where they have numbers those that take them in other orders.
+    clusterlaunchcontrol apart, and those that take them in other orders.
     """
     parts: dict[tuple[bool, int], list[int]] = {}
     for number, tier in enumerate(tiers):
         taken = options.persistent == "dynamic" and tier.has(Feature.CLUSTER_LAUNCH)
-        counted = taken or options.persistent == "off"
-        width = 0 if counted else best_order(entry, tier, options.tile_blocks).width
+        width = 0 if options.persistent == "off" else best_order(entry, tier, options.tile_blocks).width
         parts.setdefault((taken, width), []).append(number)
     return list(parts.values())
 
@@ -224,7 +225,7 @@ def _compiled(module: ct.Module, entry: ct.Entry, outcome: Outcome, options: Opt
         "egraph": lambda: _egraph(selection.saturated, selection.oracle),
         **printers(modules, outcome.program),
     }
-    if GRID[0] in program.entry.given:
+    if options.persistent != "off" and not already(entry):
         selection.orders = tuple(orders(entry, outcome.context.target, options.tile_blocks))
     divided = (
         bool(selection.clusters) and max(program.entry.cluster, program.entry.split) > 1

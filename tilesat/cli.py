@@ -15,7 +15,7 @@ from importlib import import_module
 from pathlib import Path
 
 from tilesat.failures import describe, is_usage, user_errors
-from tilesat.grid import Grid, as_grid
+from tilesat.grid import PARTS, Grid, as_grid
 from tilesat.short_lived import short_lived
 
 OK, FAILED, USAGE = 0, 1, 2
@@ -350,8 +350,8 @@ def _add_pipeline_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--ocg-knobs", action="store_true",
                         help="pragmas for the scheduler of ptxas, of which 13.5 knows none")  # fmt: skip
     parser.add_argument("--num-ctas", type=_ctas, default=0, metavar="N",
-                        help="CTAs of a cluster that divide each tile block, auto: as many as cost least; default: "
-                             "as hints say")  # fmt: skip
+                        help="CTAs of a cluster that divide each tile block, 1x2: in these parts, auto: as many as "
+                             "cost least; default: as hints say")  # fmt: skip
     parser.add_argument("--tile-blocks", type=_count, default=0, metavar="N",
                         help="of a launch, for --num-ctas auto and --persistent auto; default: more than fill the "
                              "device")  # fmt: skip
@@ -378,7 +378,7 @@ def _count(text: str) -> int:
 
 
 def _ctas(text: str) -> int | str:
-    return text if text == "auto" else _count(text)
+    return text if text == "auto" or PARTS.fullmatch(text) else _count(text)
 
 
 def _focus(text: str) -> tuple[str, int]:

@@ -60,7 +60,8 @@ def compile(
     `provenance`: note which rule made which e-node (`Kernel.provenance`). `persistent`: static or dynamic, as many CTAs
     as fit the device at once go through all tile blocks of the grid (`lowering.persistence`). `num_ctas`: CTAs of a
     cluster that divide the work of a tile block, whatever its hints say (`lowering.clusters`); 0: as they say; "auto":
-    those that cost least (`lowering.clusters.price`), in a launch of `tile_blocks`, 0: of more than fill the device.
+    those that cost least (`lowering.clusters.price`), in a launch of `tile_blocks`, 0: of more than fill the device;
+    "1x2", two that each take half of the columns, whatever that costs.
     `consumers`: whether warpgroups compute on one tile of a persistent loop (cooperative) or in turn on successive ones
     (ping-pong), auto: as takes less time. `verify_each`: what each pass makes is verified.
     `cache`: take the kernel out of the cache on disk, or put it there (`tilesat.cache`).

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Iterable, Mapping
+from math import prod
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
@@ -13,6 +14,7 @@ from extract.methods import METHODS, TOP
 from ir.core import TileError
 from lowering.passes.table import CONSUMERS, PERSISTENT
 from lowering.pipeline import AUTO, CHOSEN, Options
+from tilesat.grid import PARTS
 from tilesat.shown import shown
 
 if TYPE_CHECKING:  # only those who have rules of their own load the samples
@@ -83,8 +85,11 @@ def options(
         raise TileError(f"persistent: expected one of {', '.join((*PERSISTENT, AUTO))}, got {shown(persistent)}")
     if consumers not in (*CONSUMERS, AUTO):
         raise TileError(f"consumers: expected one of {', '.join((*CONSUMERS, AUTO))}, got {shown(consumers)}")
-    if num_ctas != AUTO and (type(num_ctas) is not int or num_ctas < 0):
-        raise TileError(f"num_ctas: expected a number of CTAs, or 0, or {AUTO!r}, got {shown(num_ctas)}")
+    cut = num_ctas if isinstance(num_ctas, str) and PARTS.fullmatch(num_ctas) else ""
+    if num_ctas != AUTO and not cut and (type(num_ctas) is not int or num_ctas < 0):
+        expected = f"a number of CTAs, or 0, or {AUTO!r}, or parts of the tile such as '1x2'"
+        raise TileError(f"num_ctas: expected {expected}, got {shown(num_ctas)}")
+    ctas: Any = CHOSEN if num_ctas == AUTO else prod(map(int, cut.split("x"))) if cut else num_ctas
     if type(tile_blocks) is not int or tile_blocks < 0:
         raise TileError(f"tile_blocks: expected a number of tile blocks, or 0, got {shown(tile_blocks)}")
     if tile_blocks and AUTO not in (num_ctas, persistent):
@@ -98,7 +103,7 @@ def options(
         files, frozenset(names("without", without)), frozenset(names("forbid", forbid)),
         cast("str | Extractor", extractor), positive("extract_budget", extract_budget),
         positive("saturate_budget", saturate_budget), lineinfo=bool(lineinfo), fast=permissions(fast),
-        provenance=bool(provenance), persistent=persistent, ctas=CHOSEN if num_ctas == AUTO else num_ctas,
+        provenance=bool(provenance), persistent=persistent, ctas=ctas, cut=cut,
         tile_blocks=tile_blocks, verify_each=bool(verify_each), consumers=consumers,
     )  # fmt: skip
 

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from operator import index
+from re import compile as pattern
+from typing import Final
 
 from tilesat.shown import shown
 
 Grid = tuple[int, int, int]
+PARTS: Final = pattern(r"[1-9]\d*(x[1-9]\d*)+")
+"""Into how many parts CTAs divide a tile along its dimensions."""
 
 MOST: Grid = (2**31 - 1, 65535, 65535)
 """CUDA C++ Programming Guide, technical specifications: maximum dimensions of a grid of thread blocks."""

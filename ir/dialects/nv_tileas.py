@@ -54,6 +54,7 @@ from ir.dialects.nv_tileas_effects import (
     FenceAlias,
     Free,
     LaunchDependents,
+    RequestProgramId,
     WaitOnDependency,
 )
 from ir.dialects.nv_tileas_memory import (
@@ -540,6 +541,7 @@ __all__ = [
     "ProducerCommit",
     "ProducerWrite",
     "Receive",
+    "RequestProgramId",
     "Scatter",
     "Send",
     "StagedStore",

@@ -10,7 +10,8 @@ from ir.types import I1, I32, Constraint, TileType
 FLAG = Constraint("i1", lambda t: t in (I1, TileType((), I1)), (I1,))
 ANSWER_BYTES = 16  # PTX ISA 8.8, clusterlaunchcontrol.try_cancel
 WORD_BYTES = 4
-NEXT_BYTES = ANSWER_BYTES + BARRIER_BYTES + 4 * WORD_BYTES  # the answer, an mbarrier, what the answer says
+SAID_BYTES = 4 * WORD_BYTES  # what the answer says
+NEXT_BYTES = ANSWER_BYTES + BARRIER_BYTES + SAID_BYTES  # the answer, an mbarrier, what the answer says
 NUMBER = Constraint("i32", lambda t: t in (I32, TileType((), I32)), (I32,))
 
 
@@ -64,14 +65,27 @@ class Free(Op):
     effect = WRITE
 
 
+@op("nv_tileas.request_program_id")
+class RequestProgramId(Op):
+    """Ask for a tile block of the grid that has not started: one thread does, and an mbarrier behind `slot` completes
+    with the answer, which `cancel_next_program_id` waits for.
+    """
+
+    slot = Attr(int, 0, least=0)
+
+    effect = WRITE
+
+
 @op("nv_tileas.cancel_next_program_id")
 class CancelNextProgramId(Op):
     """Take a tile block of the grid that has not started, which then never does: is there one, and its coordinates,
     else zeros. One thread asks and hands the answer on at `scratch`. After there was none, nobody asks again. In the
-    source program it has tiles of one element as results.
+    source program it has tiles of one element as results. `slot`: a request before it has asked, and what answers that
+    is there; 0: none has.
     """
 
     scratch = Attr(int, 0, least=0)
+    slot = Attr(int, 0, least=0)
     valid = Result(FLAG)
     x = Result(NUMBER)
     y = Result(NUMBER)

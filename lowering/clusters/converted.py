@@ -18,6 +18,7 @@ from typing import cast
 
 from ir.core import WRITE, Op, Value
 from ir.dialects import cuda_tile as ct
+from ir.dialects.nv_tileas import Exchange, Meet, PartialSum
 from ir.types import TileType
 from lowering.clusters.exchanged import is_sent, may_be_exchanged
 from lowering.cost import UNKNOWN_TRIPS
@@ -33,6 +34,7 @@ BYTE = 1 / 32  # for one from memory, or to another CTA: the share of an SM in a
 HANDSHAKE = 500.0  # until another CTA has what it is sent (`lowering.selection.ordered`)
 PAYS = 0.8  # times the cycles of a CTA that does it all, where nothing is cut without conversions; half is the least
 STARTS = 8  # cuts from which one begins: the largest products have most to save
+TELLING = (Exchange, Meet, PartialSum)
 Root = tuple[Op, Value, int]
 Least = Callable[[bool], int]
 STORED = (ct.StoreView, ct.StorePtr, ct.AtomicRMW, ct.AtomicCAS, ct.AtomicRedView)
@@ -254,6 +256,18 @@ class Price:
         cut = cuts.ops.get(op)
         joined = isinstance(op, ct.Reduce | ct.Scan) and cut is not None and cut.operands[0] == op.dim
         return whole(op) * (1.0 if cut is None else 0.5) + HANDSHAKE * joined
+
+
+def estimate(entry: ct.Entry) -> float:
+    """Cycles of a CTA for a program as it is, with what it tells others: for comparing divisions only."""
+    price = Price(entry)
+    return price.of(Cuts(2)) + sum(price.trips[op] * told(op) for op in entry.walk() if isinstance(op, TELLING))
+
+
+def told(op: Op) -> float:
+    """Cycles until the others have what a CTA tells them."""
+    kinds = [value.type for value in op.operands if isinstance(value.type, TileType)]
+    return HANDSHAKE + sum((BYTE * element_bytes(kind.element) + ELEMENT) * kind.size for kind in kinds)
 
 
 def whole(op: Op) -> float:

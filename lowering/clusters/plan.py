@@ -2,7 +2,9 @@
 
 A cluster of 2^n CTAs is n bits of the CTA's rank. For each bit the largest product's rows or columns, or a tile that is
 stored, is cut in two, and with it all that touches it (`lowering.slicing.cuts`): a CTA computes the half that its bit
-says. What no cut reaches every CTA holds whole and alike, and the first one stores, prints or asserts it.
+says. What no cut reaches every CTA holds whole and alike, and the first one stores, prints or asserts it. Which
+dimension each bit cuts is a choice: all legal ways are `divisions`, of which those that a first estimate finds near the
+best are compiled and compared by cost (`lowering.passes.candidates`).
 Source: tileas-plan-cta of the seeds, which propagates CTA layouts; the halves are those of one more bit of a tile's
 layout, so that layouts below need to know the register, lane and warp bits of one CTA only.
 """
@@ -15,11 +17,11 @@ from dataclasses import dataclass
 from ir.core import WRITE, Op, UnsupportedError, Value
 from ir.dialects import cuda_tile as ct
 from ir.types import TileType
-from lowering.clusters.converted import converted
+from lowering.clusters.converted import converted, estimate
 from lowering.clusters.exchanged import may_be_exchanged
 from lowering.clusters.order import EFFECTS, alone
 from lowering.clusters.rewrite import halved, ranked
-from lowering.slicing.cuts import Cuts, find_cuts, is_splat, nothing
+from lowering.slicing.cuts import Cuts, find_cuts, is_splat, obstacle, shape_of
 from lowering.slicing.fit import largest
 from lowering.targets import Feature, Target
 from lowering.targets.target import PORTABLE
@@ -28,6 +30,12 @@ LEAST = {True: 64, False: 16}
 """Rows or columns of a half: of a product, those of one warpgroup product (PTX ISA, wgmma.mma_async); of other tiles,
 those that 16-byte accesses of a warp's quarter still fill, an estimate.
 """
+NEAR = 1.1
+"""Times the least estimate: what is estimated to take longer is not compiled. Of 65 kernels of tests and examples with
+a number of CTAs (sm_90a, 2 and 4) nine can be divided in several ways; in all the cheapest has the least
+estimate.
+"""
+MOST_WAYS = 4  # are compiled for a number of CTAs, so that the time a choice takes is bounded
 ORDER = (ct.MakeToken, ct.JoinTokens)
 STORED = (ct.StoreView, ct.StorePtr, ct.AtomicRMW, ct.AtomicCAS, ct.AtomicRedView)
 
@@ -44,17 +52,66 @@ class Refusal:
         return f"{ctas} CTAs cannot divide a tile block: '{self.op.name}'{place}: {self.reason}"
 
 
+@dataclass(frozen=True)
+class Division:
+    """One way for CTAs to divide a tile block: the entry of one CTA, and into how many parts the tile was cut along
+    each of its dimensions; none where operations are cut one by one, with conversions between.
+    """
+
+    entry: ct.Entry
+    parts: tuple[int, ...]
+
+
 def planned(entry: ct.Entry, ctas: int) -> ct.Entry | Refusal:
-    """The entry for clusters of `ctas` CTAs, a power of two; or why there is none."""
+    """The entry for clusters of `ctas` CTAs, a power of two, that cut the longest dimensions; or why there is none."""
+    found = divisions(entry, ctas)
+    return found if isinstance(found, Refusal) else found[0].entry
+
+
+def divisions(entry: ct.Entry, ctas: int, parts: tuple[int, ...] = ()) -> list[Division] | Refusal:
+    """All ways for `ctas` CTAs, a power of two, to divide a tile block, the one that cuts the longest dimensions first;
+    those into `parts` alone, if given; or why there is none.
+    """
     if (found := next(shared_state(entry), None)) is not None:
         return found
-    made = ranked(entry, ctas)
+    ways = [Division(ranked(entry, ctas), ())]
     for bit in range(ctas.bit_length() - 1):
-        cuts = divided(made)
-        if isinstance(cuts, Refusal):
-            return cuts
-        made = halved(made, cuts, bit)
-    return made
+        refused, further = list[Refusal](), dict[tuple[int, ...], Division]()
+        for way in ways:
+            found = cuts_of(way.entry)
+            if isinstance(found, Refusal):
+                refused.append(found)
+                continue
+            for dim, rank, cuts in found:
+                cut = doubled(way.parts if bit else (1,) * rank, dim, rank)
+                if cut not in further and all(n <= most for n, most in zip(cut, parts, strict=False)):
+                    further[cut] = Division(halved(way.entry, cuts, bit), cut)
+        ways = list(further.values())
+        if not ways and refused:
+            return refused[0]
+    if parts and not (ways := [way for way in ways if way.parts == parts]):
+        return Refusal(f"its largest tile cannot be cut into {by(parts)}", entry)
+    return ways
+
+
+def doubled(parts: Sequence[int], dim: int | None, rank: int) -> tuple[int, ...]:
+    """Parts, twice as many along a dimension of a tile of so many; none where another tile or none is cut."""
+    if dim is None or len(parts) != rank:
+        return ()
+    return tuple(2 * count if at == dim else count for at, count in enumerate(parts))
+
+
+def by(parts: Sequence[int]) -> str:
+    """Parts along the dimensions of a tile, in words; none where each operation is cut in its own way."""
+    return "x".join(map(str, parts)) if parts else "by operation"
+
+
+def promising(ways: Sequence[Division]) -> list[Division]:
+    """The first way, and those of the others that an estimate finds near the best of all; the best of these first."""
+    priced = {way.parts: estimate(way.entry) for way in ways}
+    limit = NEAR * min(priced.values())
+    near = sorted((way for way in ways[1:] if priced[way.parts] <= limit), key=lambda way: priced[way.parts])
+    return [ways[0], *near[: MOST_WAYS - 1]]
 
 
 def refuse_cluster(ctas: int, target: Target, entry: ct.Entry) -> None:
@@ -74,23 +131,41 @@ def shared_state(entry: ct.Entry) -> Iterator[Refusal]:
             yield Refusal("it is done once a tile block", op)
 
 
-def divided(entry: ct.Entry) -> Cuts | Refusal:
-    """The cut of the largest product, or of the largest tile that is stored; then of what is stored beside it."""
+def cuts_of(entry: ct.Entry) -> list[tuple[int | None, int, Cuts]] | Refusal:
+    """The cuts in two: of the largest product, or of the largest tile that is stored, along each dimension (the first
+    is that of the longest one), then of what is stored beside it; last operation by operation, if that is another.
+    With the dimension and the rank of that tile.
+    """
     product = largest(entry)
     stores = sorted((op for op in entry.walk() if isinstance(op, STORED)), key=lambda op: -size(stored_value(op)))
     if product is None and not stores:
         return Refusal("nothing of it is computed in tiles that CTAs could divide", entry)
     first = stored_value(stores[0]) if product is None else product.results[0]
-    cuts = cut(entry, [first], None, product is not None)
-    if cuts is not None:
+    found: list[tuple[int | None, int, Cuts]] = []
+    for dim, cuts in legal_cuts(entry, [first], None, product is not None):
         for op in stores:
             if op not in cuts.ops:
-                cuts = cut(entry, [stored_value(op)], cuts, False) or cuts
-    made = converted(entry, LEAST.__getitem__, cuts)
-    if made is None:
-        op = first.op or stores[0]
-        return Refusal(f"{first.type} cannot be cut in two: its halves are too small, or depend on each other", op)
-    return made
+                beside = legal_cuts(entry, [stored_value(op)], cuts, False)
+                cuts = next((made for _, made in beside), cuts)
+        made = converted(entry, LEAST.__getitem__, cuts)
+        if made is not None:
+            found.append((dim, len(shape_of(first)), made))
+    apart = converted(entry, LEAST.__getitem__)
+    if apart is not None and all(apart.ops != cuts.ops for _, _, cuts in found):
+        found.append((None, 0, apart))
+    if found:
+        return found
+    return Refusal(f"{first.type} cannot be cut in two: {why_whole(entry, first, product)}", first.op or stores[0])
+
+
+def why_whole(entry: ct.Entry, tile: Value, product: Op | None) -> str:
+    """What keeps a tile from being cut, in words."""
+    least = 2 * LEAST[product is not None]
+    dim, extent = max(enumerate(shape_of(tile)), key=lambda each: each[1], default=(0, 0))
+    if extent < least:
+        return f"none of its dimensions has {least} or more"
+    found = obstacle(entry, [tile], dim, 2, may_be_exchanged)
+    return "its halves depend on each other" + (f" by '{found.name}' at {found.location}" if found is not None else "")
 
 
 def between_ctas(entry: ct.Entry, cuts: Cuts) -> Iterator[Refusal]:
@@ -100,18 +175,25 @@ def between_ctas(entry: ct.Entry, cuts: Cuts) -> Iterator[Refusal]:
             yield Refusal("it takes a whole tile, of which each CTA holds a part", op)
 
 
-def cut(entry: ct.Entry, values: Sequence[Value], known: Cuts | None, product: bool) -> Cuts | None:
-    """A legal cut in two: of the longest dimension that has one, the first of equal ones; rather of one that no
-    reduction folds.
+def legal_cuts(
+    entry: ct.Entry, values: Sequence[Value], known: Cuts | None, product: bool
+) -> Iterator[tuple[int, Cuts]]:
+    """Legal cuts in two, with their dimensions: the longest first, the first of equal ones; those that a reduction or
+    a scan folds come last.
     """
-    shape = values[0].type.shape if isinstance(values[0].type, TileType) else ()
+    shape = shape_of(values[0])
     dims = sorted((dim for dim, size in enumerate(shape) if size >= 2 * LEAST[product]), key=lambda dim: -shape[dim])
-    for joined in (nothing, may_be_exchanged):
-        for dim in dims:
-            found = find_cuts(entry, values, dim, 2, known, apart=True, joined=joined)
-            if found is not None:
-                return found
-    return None
+    folded: list[int] = []
+    for dim in dims:
+        found = find_cuts(entry, values, dim, 2, known, apart=True)
+        if found is None:
+            folded.append(dim)
+        else:
+            yield dim, found
+    for dim in folded:
+        found = find_cuts(entry, values, dim, 2, known, apart=True, joined=may_be_exchanged)
+        if found is not None:
+            yield dim, found
 
 
 def stored_value(op: Op) -> Value:

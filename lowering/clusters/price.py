@@ -16,6 +16,7 @@ from egraph.skeleton import For
 from ir.core import Location
 from ir.dialects import cuda_tile as ct
 from ir.dialects import nv_tileas
+from lowering.clusters.plan import by
 from lowering.selection import Selection
 from lowering.selection.choices import Clustered
 from lowering.selection.trips import known_trips
@@ -28,19 +29,22 @@ TRIPS = 3  # to memory, from the last store of a part: until it is seen, the tic
 @dataclass(frozen=True)
 class Way:
     """How many CTAs do the work of a tile block: dividing the tile, or `along` the steps of its products; a cluster, or
-    CTAs of the `grid`; `even`: as many as fit the device share the steps of all tile blocks.
+    CTAs of the `grid`; `even`: as many as fit the device share the steps of all tile blocks. `parts` of the tile along
+    its dimensions, none: each operation is cut in its own way.
     """
 
     ctas: int
     along: bool = False
     grid: bool = False
     even: bool = False
+    parts: tuple[int, ...] = ()
 
     @property
     def name(self) -> str:
         """For paths of passes."""
         kind = " in even shares" if self.even else " of the grid" if self.grid else ""
-        return f"{self.ctas} CTAs{kind}" + " along K" * self.along
+        whole = self.ctas == 1 or self.along
+        return f"{self.ctas} CTAs{kind}" + (" along K" * self.along if whole else f" {by(self.parts)}")
 
 
 def clustered(found: Selection, made: nv_tileas.Func, way: Way, tile_blocks: int) -> Clustered:
@@ -54,7 +58,8 @@ def clustered(found: Selection, made: nv_tileas.Func, way: Way, tile_blocks: int
     left = in_steps(found) * (1.0 - 1.0 / ctas) if way.along else 0.0
     adds = TRIPS * float(found.target.latency.global_) if way.grid else 0.0
     cost = found.answer.cost - left
-    return Clustered(ctas, cost, saved(found, made), rounds, along=way.along, grid=way.grid, adds=adds)
+    return Clustered(ctas, cost, saved(found, made), rounds, along=way.along, grid=way.grid, adds=adds,
+                     parts=way.parts)  # fmt: skip
 
 
 def shared_evenly(found: Selection, ctas: int, tile_blocks: int) -> Clustered:

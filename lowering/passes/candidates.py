@@ -7,8 +7,8 @@ which is predicted to take the least time is kept (`lowering/modulo/predict.py`)
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -19,7 +19,7 @@ from ir.dialects import cuda_tile as ct
 from ir.dialects import nv_tileas
 from lowering.atoms.names import STREAM
 from lowering.atoms.tcgen05 import BY_AGENT, BY_SCALES
-from lowering.clusters import Refusal, planned
+from lowering.clusters import Division, Refusal
 from lowering.clusters.grid import in_grid
 from lowering.clusters.price import Way, clustered
 from lowering.clusters.split import split
@@ -29,7 +29,7 @@ from lowering.modulo.tiles import PING_PONG
 from lowering.passes.consumers import choice, in_groups, quicker
 from lowering.passes.manager import Context
 from lowering.passes.registry import Step
-from lowering.passes.source import glance
+from lowering.passes.source import divided, glance, prepared
 from lowering.passes.syntax import with_options
 from lowering.persistence import best_order
 from lowering.schedule import MemoryExceededError
@@ -99,7 +99,9 @@ def best_of_candidates(
     """
     trials: list[Trial] = []
     if clusters:
-        best = cheapest_cluster(entry, steps, context, blocks, trials)
+        best = cheapest_way(of_clusters(entry, steps, context, blocks), steps, context, blocks, trials)
+    elif len(context.divisions) > 1 and consumers != PING_PONG:
+        best = cheapest_way(of_divisions(entry, context), steps, context, blocks, trials)
     elif consumers == PING_PONG:
         best = in_groups(entry, lambda steps: attempt(entry, context, steps), steps)
         trials.append(best)
@@ -123,20 +125,19 @@ def best_of(entry: ct.Entry, steps: Sequence[Step], context: Context, tried: lis
     return best
 
 
-def cheapest_cluster(
-    entry: ct.Entry, steps: Sequence[Step], context: Context, blocks: int, tried: list[Trial]
-) -> Trial:
-    """The best program of the number of CTAs whose tile block costs least, of equal ones the smallest. Raises the error
-    of a single CTA where there is none for any.
+Ways = Iterable[tuple[Way, ct.Entry | Refusal]]
+Plan = Callable[[ct.Entry, int], ct.Entry | list[Division] | Refusal]
+
+
+def cheapest_way(ways: Ways, steps: Sequence[Step], context: Context, blocks: int, tried: list[Trial]) -> Trial:
+    """The best program of the way for CTAs to divide it whose tile block costs least, of equal ones the first. Raises
+    the error of the first way where there is none for any.
     """
     found: list[Clustered] = []
     best: tuple[float, Trial] | None = None
     errors: list[TileError] = []
-    (fast,) = (step.options["fast"] for step in steps if step.work.name == "saturate")
-    (forbid,) = (step.options["forbid"] for step in steps if step.work.name == "extract")
-    streams = not any(STREAM.startswith(prefix) for prefix in forbid)
-    for way, made in of_clusters(entry, context, REASSOC in granted(fast), blocks, streams):
-        unpriced = partial(Clustered, way.ctas, along=way.along, grid=way.grid, even=way.even)
+    for way, made in ways:
+        unpriced = partial(Clustered, way.ctas, along=way.along, grid=way.grid, even=way.even, parts=way.parts)
         if isinstance(made, Refusal):
             found.append(unpriced(reason=f"'{made.op.name}': {made.reason}"))
             continue
@@ -157,17 +158,31 @@ def cheapest_cluster(
     return best[1]
 
 
+def of_divisions(entry: ct.Entry, context: Context) -> Iterator[tuple[Way, ct.Entry]]:
+    """The kernel as the work of as many CTAs as are asked for, in each way that is worth a trial: `entry` is the one
+    that was planned.
+    """
+    first, *others = context.divisions
+    ctas = first.entry.cluster
+    yield Way(ctas, parts=first.parts), context.shared.uncut.get(entry, entry)
+    for other in others:
+        yield Way(ctas, parts=other.parts), context.shared.once(("prepared", other), partial(prepared, other.entry))
+
+
 def of_clusters(
-    entry: ct.Entry, context: Context, any_order: bool, blocks: int, streams: bool = True
+    entry: ct.Entry, steps: Sequence[Step], context: Context, blocks: int
 ) -> Iterator[tuple[Way, ct.Entry | Refusal]]:
     """The kernel as the work of one CTA and of several: where the target has clusters by the plan that divides tiles
     and, where sums may be taken in `any_order`, the one that divides steps; there by CTAs of the grid too, of which as
     many as fill the device with so many tile `blocks` are tried beside, and, where it `streams`, those that fit it with
     even shares of all steps, if a last round would leave some of them idle.
     """
+    (fast,) = (step.options["fast"] for step in steps if step.work.name == "saturate")
+    (forbid,) = (step.options["forbid"] for step in steps if step.work.name == "extract")
+    any_order, streams = REASSOC in granted(fast), not any(STREAM.startswith(prefix) for prefix in forbid)
     yield Way(1), entry
     whole = context.shared.uncut.get(entry, entry)
-    plans = [(planned, Way(ctas)) for ctas in CLUSTERS]
+    plans: list[tuple[Plan, Way]] = [(divided, Way(ctas)) for ctas in CLUSTERS]
     if any_order:
         plans += [(split, Way(ctas, along=True)) for ctas in CLUSTERS]
     plans = plans if context.target.has(Feature.CLUSTER) else []
@@ -176,7 +191,12 @@ def of_clusters(
         counts = sorted({*CLUSTERS, fill} - {0, 1})
         plans += [(in_grid, Way(ctas, along=True, grid=True)) for ctas in counts]
     for plan, way in sorted(plans, key=lambda each: each[1].ctas):
-        yield way, context.shared.once((way, whole), partial(plan, whole, way.ctas))
+        made: ct.Entry | list[Division] | Refusal
+        made = context.shared.once((way, whole), partial(plan, whole, way.ctas))
+        if isinstance(made, ct.Entry | Refusal):
+            yield way, made
+        else:
+            yield from ((replace(way, parts=each.parts), each.entry) for each in made)
     ctas = multiprocessors(context.target.name)
     if any_order and streams and blocks % ctas and blocks * MOST_PARTS >= ctas:
         way, width = Way(ctas, along=True, even=True), best_order(whole, context.target, blocks).width

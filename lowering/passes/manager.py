@@ -65,6 +65,7 @@ class Context:
     levels: dict[str, Any] = field(default_factory=dict[str, Any])
     path: tuple[str, ...] = ()
     running: str = ""
+    divisions: tuple[Any, ...] = ()  # ways in which CTAs may divide a tile block, the planned one first
 
     def through(self, steps: Sequence[Step], program: Any) -> Any:
         """A program through a pipeline, which `check_levels` has checked."""

@@ -17,7 +17,7 @@ from ir.core import UnsupportedError
 from ir.dialects import cuda_tile as ct
 from ir.dialects import nv_tileas
 from ir.dialects.nv_tileas_tokens import verify_pipelines
-from lowering.clusters import Refusal, planned, refuse_cluster
+from lowering.clusters import Division, Refusal, divisions, promising, refuse_cluster
 from lowering.decode import decode as decode_choice
 from lowering.induction import from_counters, growing
 from lowering.launch import parameters
@@ -66,7 +66,7 @@ def make_persistent(entry: ct.Entry, context: Context, schedule: str, group: int
     """Let as many tile blocks as fit the device at once go through all tiles, each in a loop around the kernel.
 
     *dynamic* is what the targets have: tile blocks that have not started are taken over, or a counter gives the next.
-    Tiles that have numbers are taken in the order that brings the fewest bytes to the L2 cache.
+    They are taken in the order that brings the fewest bytes to the L2 cache.
     """
     targets = context.shared.targets
     if schedule == "dynamic":
@@ -74,26 +74,41 @@ def make_persistent(entry: ct.Entry, context: Context, schedule: str, group: int
         schedule = "taken" if has else "atomic"
     made = entry
     if schedule != "off" and not already(entry):
-        width = group or (0 if schedule == "taken" else best_order(entry, targets[0], blocks).width)
+        width = group or best_order(entry, targets[0], blocks).width
         made = persistent(entry, schedule, width)
     context.count(loops=int(made is not entry))
     return made
 
 
-def plan_ctas(entry: ct.Entry, context: Context, ctas: int) -> ct.Entry:
-    """Divide the work of a tile block among the CTAs of a cluster, where an option or a hint asks for several."""
+def plan_ctas(entry: ct.Entry, context: Context, ctas: int, cut: str) -> ct.Entry:
+    """Divide the work of a tile block among the CTAs of a cluster, where an option or a hint asks for several. Other
+    ways to divide it are left to `best-of-candidates`, which compares what they cost.
+    """
     asked = ctas or context.target.asked_cluster
     if ctas:
         refuse_cluster(ctas, context.target, entry)
-    made: ct.Entry | Refusal = entry
-    if asked > 1:  # the same entry for all targets that ask for as many: they share what follows
-        made = context.shared.once(("cluster", entry, asked), lambda: planned(entry, asked))
-    if isinstance(made, Refusal):
+    found: list[Division] | Refusal = [Division(entry, ())]
+    if asked > 1:  # the same entries for all targets that ask for as many: they share what follows
+        parts = tuple(map(int, cut.split("x"))) if cut else ()
+        found = context.shared.once(("cluster", entry, asked, cut), lambda: divided(entry, asked, parts))
+    if isinstance(found, Refusal):
         if ctas:
-            raise UnsupportedError(made.message(ctas), made.op.location, "compile without --num-ctas")
-        made = entry
-    context.count(ctas=made.cluster)
-    return made
+            raise UnsupportedError(found.message(ctas), found.op.location, "compile without --num-ctas")
+        found = [Division(entry, ())]
+    context.divisions = tuple(found)
+    context.count(ctas=found[0].entry.cluster)
+    return found[0].entry
+
+
+def divided(entry: ct.Entry, ctas: int, parts: tuple[int, ...] = ()) -> list[Division] | Refusal:
+    """The ways to divide a tile block that are worth a trial."""
+    found = divisions(entry, ctas, parts)
+    return found if isinstance(found, Refusal) else promising(found)
+
+
+def prepared(entry: ct.Entry) -> ct.Entry:
+    """A division as the passes before `best-of-candidates` leave one."""
+    return from_counters(unrolled(entry))
 
 
 def unroll(entry: ct.Entry, context: Context) -> ct.Entry:

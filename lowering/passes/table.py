@@ -42,7 +42,9 @@ PASSES: dict[str, Pass] = {
              (Statistic("loops", "loops over tiles that it made"),), shared=True),
         Pass("tileas-plan-cta", "cuda_tile", "cuda_tile", f"{SOURCE}:plan_ctas",
              (Option("ctas", "count", 0, "CTAs of a cluster, which must be so; 0: those that the hint asks for, where "
-                     "they can divide a tile block"),),
+                     "they can divide a tile block"),
+              Option("cut", "name", "", "parts of the largest tile along its dimensions, such as 1x2; without it all "
+                     "that are worth a trial")),
              (Statistic("ctas", "CTAs that do the work of a tile block"),)),
         Pass("unroll-loops", "cuda_tile", "cuda_tile", f"{SOURCE}:unroll",
              statistics=(Statistic("loops", "loops written out"),), shared=True),

@@ -22,13 +22,12 @@ import numpy as np
 from ir.core import PURE, Block, Builder, Op, Region, UnsupportedError, Value
 from ir.dialects import cuda_tile as ct
 from ir.dialects.nv_tileas import CancelNextProgramId
-from ir.types import I1, I32, TOKEN, PointerType, TileType
+from ir.types import I32, TOKEN, PointerType, TileType
 from lowering.launch import COUNTER, GRID
-from lowering.numbers import NUMBER, added, product, promised
-from lowering.persistence.order import AS_COUNTED, as_counted, grouped
+from lowering.numbers import FLAG, NUMBER, added, product, promised
+from lowering.persistence.order import AS_COUNTED, as_counted, grouped, regrouped
 from lowering.rewriting import Rewriter, constant, without_promises
 
-FLAG: Final = TileType((), I1)
 COUNTED: Final = TileType((), PointerType(I32))
 
 
@@ -39,8 +38,7 @@ def already(entry: ct.Entry) -> bool:
 
 
 def persistent(entry: ct.Entry, schedule: str, width: int = AS_COUNTED) -> ct.Entry:
-    """The entry with its body in a loop over the tiles of the logical grid, in groups of `width` along x where tiles
-    have numbers.
+    """The entry with its body in a loop over the tiles of the logical grid, in groups of `width` along x.
 
     Raises UnsupportedError, located, for a `return` inside a loop, which would have to end two.
     """
@@ -50,7 +48,7 @@ def persistent(entry: ct.Entry, schedule: str, width: int = AS_COUNTED) -> ct.En
     for name, value in zip(given, body.args[len(old.args) :], strict=True):
         value.name = name.replace(" ", "_")
     b = Builder(body, entry.location)
-    loop = taken(b) if schedule == "taken" else counted(b, body.args[len(old.args) :], width)
+    loop = taken(b, width) if schedule == "taken" else counted(b, body.args[len(old.args) :], width)
     writer = Writer(loop, b)
     writer.bind(old.args, body.args[: len(old.args)])
     writer.operations(old.ops, loop.inside)
@@ -102,16 +100,20 @@ def counted(b: Builder, given: Sequence[Value], width: int) -> Tiles:
     return replace(loop, ids=ids)
 
 
-def taken(b: Builder) -> Tiles:
-    """The tile that the hardware started, then those that it has not started yet and gives up."""
+def taken(b: Builder, width: int) -> Tiles:
+    """The tile that the hardware started, then those that it has not started yet and gives up; in their place those of
+    the order in groups.
+    """
     first = [promised(b, value, 0) for value in b.add(ct.GetTileBlockId, types=[NUMBER] * 3).results]
     grid = [promised(b, value, 1) for value in b.add(ct.GetNumTileBlocks, types=[NUMBER] * 3).results]
+    groups = regrouped(b, grid, width) if width else None
     yes = b.value(ct.Constant, types=[FLAG], value=ct.DenseElements(np.asarray(True)))
     block = Block([FLAG, NUMBER, NUMBER, NUMBER])
     inside = Builder(block, b.location)
     leave_when(inside, inside.value(ct.XorI, block.args[0], yes, types=[FLAG]))
     ids = [promised(inside, value, 0) for value in block.args[1:]]
     following = inside.add(CancelNextProgramId, types=[FLAG, NUMBER, NUMBER, NUMBER]).results
+    ids = ids if groups is None else groups.coordinates(inside, ids)
     return Tiles(ct.Loop, (yes, *first), (4,), block, inside, ids, grid, following)
 
 

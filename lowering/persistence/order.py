@@ -25,7 +25,7 @@ from ir.types import TileType
 from lowering.atoms.evictions import Indices, Reach, sum_of
 from lowering.cost import UNKNOWN_TRIPS
 from lowering.layouts.elements import element_bytes
-from lowering.numbers import NUMBER, added, difference, product, promised, quotient, remainder
+from lowering.numbers import FLAG, MOST, NUMBER, added, difference, product, promised, quotient, remainder
 from lowering.rewriting import constant, without_promises
 from lowering.targets import Target
 from lowering.targets.devices import device
@@ -137,15 +137,19 @@ class Grouped:
     def coordinates(self, b: Builder, number: Value) -> list[Value]:
         """x, y, z of a tile by its number."""
         z = quotient(b, number, self.plane)
-        inside = difference(b, number, product(b, z, self.plane))
-        group = quotient(b, inside, self.band)
+        x, y = self.in_plane(b, difference(b, number, product(b, z, self.plane)))
+        return [x, y, promised(b, z, 0)]
+
+    def in_plane(self, b: Builder, number: Value) -> list[Value]:
+        """x and y of a tile by its number among those of one z."""
+        group = quotient(b, number, self.band)
         first = product(b, group, self.width)
-        inside = difference(b, inside, product(b, group, self.band))
+        inside = difference(b, number, product(b, group, self.band))
         wide = b.value(ct.MinI, self.width, difference(b, self.grid[0], first), signedness=ct.Signedness.SIGNED)
         wide = promised(b, wide, 1)
         y = quotient(b, inside, wide)
         x = added(b, first, difference(b, inside, product(b, y, wide)))
-        return [promised(b, each, 0) for each in (x, y, z)]
+        return [promised(b, each, 0) for each in (x, y)]
 
 
 def grouped(b: Builder, grid: Sequence[Value], width: int) -> Grouped:
@@ -154,6 +158,33 @@ def grouped(b: Builder, grid: Sequence[Value], width: int) -> Grouped:
     narrow = promised(b, narrow, 1, width)
     band, plane = (promised(b, product(b, each, grid[1]), 1) for each in (narrow, grid[0]))
     return Grouped(grid, narrow, band, plane)
+
+
+@dataclass(frozen=True)
+class Regrouped:
+    """The grid in groups where the hardware counts tile blocks, x first, and hands them over: `fits` says that those of
+    one z have numbers of 32 bits, else they stay where they are.
+    """
+
+    groups: Grouped
+    fits: Value
+
+    def coordinates(self, b: Builder, ids: Sequence[Value]) -> list[Value]:
+        """x, y, z of the tile that is done in place of the one at `ids`."""
+        zero = constant(b, 0, NUMBER)
+        x, y = (promised(b, b.value(ct.Select, self.fits, each, zero), 0) for each in ids[:2])
+        made = self.groups.in_plane(b, added(b, product(b, y, self.groups.grid[0]), x))
+        pairs = zip(made, ids[:2], strict=True)
+        return [*(promised(b, b.value(ct.Select, self.fits, new, old), 0) for new, old in pairs), ids[2]]
+
+
+def regrouped(b: Builder, grid: Sequence[Value], width: int) -> Regrouped:
+    """Groups of a grid of any size: no product is more than 32 bits hold."""
+    most = quotient(b, constant(b, MOST, NUMBER), grid[1])
+    fits = b.value(ct.CmpI, grid[0], most, types=[FLAG], predicate=ct.Predicate.LESS_THAN_OR_EQUAL,
+                   signedness=ct.Signedness.SIGNED)  # fmt: skip
+    rows = promised(b, b.value(ct.Select, fits, grid[1], constant(b, 1, NUMBER)), 1)
+    return Regrouped(grouped(b, [grid[0], rows, grid[2]], width), fits)
 
 
 def as_counted(b: Builder, number: Value, grid: Sequence[Value]) -> list[Value]:

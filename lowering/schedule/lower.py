@@ -73,6 +73,7 @@ class _Lowering:
         self.values: dict[Value, Value] = {}
         self.places: dict[Value, Place] = {}
         self.held: dict[Value, Held] = {}
+        self.before: dict[Value, Value] = {}  # parity of a round, and that of the one before it, where one is asked for
         self.loops: list[scf.For] = []
         self.common: list[Op] = []
         self.twins: dict[Op, Mapping[int, int]] = {}  # of the ends of loops
@@ -185,8 +186,11 @@ class _Lowering:
             self.places[op.result] = Place(place.ring, (self.one, other))
             return
         following, wrapped = self.following(stage, stages, b)
+        before = self.before.get(other)
         if place.ring.by == nv_tileas.GROUPS:
             values = (following, stage)
+        elif before is not None and before.owner in b.block.ops:  # parities take turns
+            values = (following, b.value(arith.Select, wrapped, before, other))
         else:
             flip = b.value(arith.ExtUI, wrapped, types=[I32])
             values = (following, b.value(arith.XOrI, other, flip))
@@ -401,7 +405,7 @@ class _Lowering:
         held = self.held[op.token] = Held(op.pipeline, stage)
         if phase is not self.zero:
             one = b.value(arith.Constant, types=[I32], value=1)
-            before = b.value(arith.XOrI, phase, one)
+            self.before[phase] = before = b.value(arith.XOrI, phase, one)
             b.add(nv_tileas.BarrierWait, op.pipeline, self.empty(held, b), before, types=(), empty=True)
         if op.bytes:
             b.add(nv_tileas.BarrierExpectTx, op.pipeline, stage, types=(), bytes=op.bytes)

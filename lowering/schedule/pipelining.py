@@ -19,7 +19,7 @@ from ir.dialects import nv_tileas, scf
 from ir.types import PartitionViewType
 from lowering.atoms.barrier import moves_registers
 from lowering.clusters.ranks import Ranks
-from lowering.schedule import pingpong, scratch, stores
+from lowering.schedule import pingpong, requests, scratch, stores
 from lowering.schedule.agents import AgentRing, Agents, Consumer
 from lowering.schedule.boundary import Plan
 from lowering.schedule.exchanges import Exchanges
@@ -102,9 +102,10 @@ def materialize(func: nv_tileas.Func, target: Target, consumers: str = "cooperat
     rewriter.exchanges.count(agents)
     in_phases(consumer, agents)
     order(consumer, func.warps)
+    asked = [] if agents.jobs else requests.ask_early(consumer)  # whom it is told to need the answer first
     kept, free = arrange(rewriter.once, rewriter.rings, by_loop(rewriter.looped))
     end, drained = scratch.place(consumer, target, free, kept)
-    rewriter.free = rewriter.exchanges.place(end, drained, bool(agents.jobs))
+    rewriter.free = requests.place(asked, rewriter.exchanges.place(end, drained, bool(agents.jobs)))
     if agents.tensor and not agents.jobs:
         agents.place_accumulators(rewriter, consumer)
         agents.tensor[-1].attributes["meets"] = True

@@ -13,7 +13,7 @@ from typing import cast
 
 from ir.core import Block, Op, Type, Value
 from ir.dialects import nv_tileas, scf
-from ir.dialects.nv_tileas_effects import NEXT_BYTES
+from ir.dialects.nv_tileas_effects import NEXT_BYTES, SAID_BYTES
 from ir.types import TensorType
 from lowering.layouts.conversions import SharedRoundTrip
 from lowering.layouts.conversions import plan as plan_conversion
@@ -141,7 +141,7 @@ def scratch_of(op: Op, target: Target) -> int:
     if isinstance(op, nv_tileas.Alloca):
         return nv_tileas.SCALAR_BYTES
     if isinstance(op, nv_tileas.CancelNextProgramId):
-        return NEXT_BYTES
+        return SAID_BYTES if op.slot else NEXT_BYTES
     if isinstance(op, nv_tileas.StagedStore | nv_tileas.TiledTmaStore):
         return cast(SharedLayout, op.shared).size_bytes
     return 0

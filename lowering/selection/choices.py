@@ -174,7 +174,7 @@ class Clustered:
     """A number of CTAs of a tile block that was tried: what a CTA costs, what multicast `saves` of it and the hand-over
     through memory `adds`, in cycles; by what that counts for a tile block (`times`); or why there is no such program.
     `along`: they divide the steps of products, not the tile; `grid`: as CTAs of the grid, not of a cluster; `even`: as
-    many as fit the device share the steps of all tile blocks.
+    many as fit the device share the steps of all tile blocks. `parts`: into which the tile is cut along its dimensions.
     """
 
     ctas: int
@@ -186,6 +186,7 @@ class Clustered:
     grid: bool = False
     adds: float = 0.0
     even: bool = False
+    parts: tuple[int, ...] = ()
 
     @property
     def total(self) -> float:
@@ -197,6 +198,7 @@ class Clustered:
             ("1 CTA" if self.ctas == 1 else f"{self.ctas} CTAs") + " of the grid" * self.grid + " along K" * self.along
         )
         what = f"{self.ctas} CTAs in even shares along K" if self.even else what
+        what += f", {'x'.join(map(str, self.parts))}" if self.parts else ""
         if self.reason:
             return f"{what}: not possible, {self.reason}"
         less = f" - {self.saves:,.0f} saved by multicast" if self.saves else ""

@@ -75,6 +75,18 @@ def find_cuts(
     return found.cuts
 
 
+def obstacle(entry: ct.Entry, values: Sequence[Value], dim: int, count: int, joined: Joined) -> Op | None:
+    """The operation that does not allow a cut by CTAs (`find_cuts`), where one does not."""
+    found = _Finder(entry, Cuts(count), True, joined, -1)
+    try:
+        for value in values:
+            found.cut(value, dim)
+        found.follow()
+    except _NoCutError:
+        return found.at
+    return None
+
+
 def halves(value: Value, dim: int, count: int) -> bool:
     """Can a tile be cut so?"""
     return isinstance(value.type, TileType) and value.type.shape[dim] >= count
@@ -84,6 +96,7 @@ class _Finder:
     def __init__(self, entry: ct.Entry, cuts: Cuts, apart: bool, joined: Joined, scattered: int):
         self.cuts, self.apart, self.joined, self.scattered = cuts, apart, joined, scattered
         self.pending: list[Value] = []
+        self.at: Op | None = None  # the operation that is being cut
         self.users: dict[Value, list[Op]] = {}
         for op in entry.walk():
             for operand in op.operands:
@@ -129,6 +142,7 @@ class _Finder:
 
     def touch(self, op: Op, operand: int | None, result: int | None, dim: int) -> None:
         """An operation with a cut operand or result."""
+        self.at = op
         if isinstance(op, ct.For):
             if operand is not None and operand < 3:
                 raise _NoCutError

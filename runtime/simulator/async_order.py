@@ -33,13 +33,14 @@ class Scope(Enum):
     """Who hears of an arrival by a thread of another CTA than the mbarrier's, and which wait hears of it.
 
     Both must have the scope of the cluster (PTX ISA, "Morally strong operations"); all waits hear the async proxy. One
-    without a scope has that of the CTA ("mbarrier.arrive"), but counts as of the cluster: CUTLASS writes none on either
-    side of its barriers between CTAs (ClusterBarrier in cutlass/arch/barrier.h), so that only a scope that is written
-    can be held against a program.
+    without a scope has that of the CTA ("mbarrier.arrive"). CUTLASS writes none on either side of its barriers between
+    CTAs (ClusterBarrier in cutlass/arch/barrier.h), so a wait without one hears arrivals without one; a program that
+    writes the scope of an arrival must write that of its wait too.
     """
 
     CTA = "cta"
     CLUSTER = "cluster"
+    UNWRITTEN = ""
     ASYNC = "async"
 
 
@@ -62,7 +63,8 @@ class AsyncOrder:
         self._leaving = np.zeros(self._shared.size, np.int32)
         regions.shadows.append(self._leaving)
         self._transfers: list[tuple[Site, int]] = []  # by number: the instruction and who issued it
-        self._near, self._far = Statements(), Statements()  # to every wait, and to those of the cluster's scope
+        self._near = Statements()  # to every wait
+        self._far, self._loose = Statements(), Statements()  # to those of the cluster's scope; to those without one too
         self._column: dict[int, int] = {}
         self._columns: dict[int, int] = {}  # how many mbarriers a team has
         self._initialiser: dict[int, int] = {}
@@ -76,6 +78,7 @@ class AsyncOrder:
         self._transfers.clear()
         self._near.start()
         self._far.start()
+        self._loose.start()
         self._column.clear()
         self._columns.clear()
         self._initialiser.clear()
@@ -189,8 +192,9 @@ class AsyncOrder:
             near = use.speakers[rows] // self._clocks.warps == self._cta(cell)
             if near.any():
                 self._near.add([cell], phase, said[rows[near]].max(axis=0, keepdims=True))
-            if scope is Scope.CLUSTER and not near.all():
-                self._far.add([cell], phase, said[rows[~near]].max(axis=0, keepdims=True))
+            if scope is not Scope.CTA and not near.all():
+                far = self._far if scope is Scope.CLUSTER else self._loose
+                far.add([cell], phase, said[rows[~near]].max(axis=0, keepdims=True))
 
     def unseen_arrival(self, cell: int, lane: int) -> int | None:
         """The thread of an arrival without release that a lane does not know of, by a barrier or by its phase."""
@@ -227,8 +231,9 @@ class AsyncOrder:
         """What who sees the first `completed` phases of mbarriers complete then knows: [mbarrier, column]."""
         width = self._clocks.known.shape[2]
         said = self._near.of(cells, completed, width)
-        if scope is Scope.CLUSTER and self._far.has_any(cells):
-            said = np.maximum(said, self._far.of(cells, completed, width))
+        for far, heard in ((self._far, scope is Scope.CLUSTER), (self._loose, scope is not Scope.CTA)):
+            if heard and far.has_any(cells):
+                said = np.maximum(said, far.of(cells, completed, width))
         said[np.arange(len(cells)), [self.column_of(cell) for cell in cells]] = completed
         return said
 

@@ -25,14 +25,15 @@ def chosen(target: str = "sm_90a", **options: Any) -> Kernel:
 
 
 def tried(kernel: Kernel) -> dict[int, Clustered]:
-    return {each.ctas: each for each in kernel.compiled.selection.clusters}
+    """The first way of each number of CTAs."""
+    return {each.ctas: each for each in reversed(kernel.compiled.selection.clusters)}
 
 
 def test_the_cheapest_is_taken_and_right() -> None:
     """Tiles of 256 x 256, which one CTA computes in slices: two share B."""
     kernel = chosen()
     found = tried(kernel)
-    assert [*found] == [1, 2, 4, 8]
+    assert sorted(found) == [1, 2, 4, 8]
     best = min(found.values(), key=lambda each: each.total)
     assert kernel.manifest["cluster"] == [best.ctas, 1, 1] == [2, 1, 1]
     assert not kernel.compiled.slices
@@ -61,8 +62,8 @@ def test_explain_says_what_each_would_have_cost() -> None:
     (lines,) = re.findall(r"clusters, by .*\n((?:    .*\n)+)", text)
     assert re.fullmatch(
         r"    1 CTA: \([\d,]+\) x 1 = [\d,]+\n"
-        r"    2 CTAs: \([\d,]+ - 8,192 saved by multicast\) x 2 = [\d,]+, taken\n"
-        r"    4 CTAs: .*\n    8 CTAs: .*\n", lines
+        r"    2 CTAs, 2x1: \([\d,]+ - 8,192 saved by multicast\) x 2 = [\d,]+, taken\n"
+        r"    2 CTAs, 1x2: .*\n    4 CTAs, 2x2: .*\n    8 CTAs, 4x2: .*\n    8 CTAs, 2x4: .*\n", lines
     )  # fmt: skip
     assert "cut into slices" not in text
 
@@ -110,7 +111,7 @@ def test_a_hint_gives_way() -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"num_ctas": "most"}, "num_ctas: expected a number of CTAs, or 0, or 'auto', got 'most'"),
+        ({"num_ctas": "most"}, "num_ctas: expected a number of CTAs, or 0, or 'auto', or parts of the tile such as "),
         ({"num_ctas": 2, "tile_blocks": 4}, "tile_blocks: only a choice of CTAs, or of how they go"),
         ({"num_ctas": "auto", "tile_blocks": -1}, "tile_blocks: expected a number of tile blocks, or 0, got -1"),
         ({"num_ctas": "auto", "tile_blocks": True}, "tile_blocks: expected a number of tile blocks, or 0, got True"),

@@ -152,8 +152,8 @@ def test_each_cta_brings_half_of_the_shared_operand() -> None:
 def test_a_step_is_short() -> None:
     """CUTLASS's consumer takes 58 instructions a step."""
     listing = disassemble(assemble(compiled().ptx, "sm_90a"))
-    assert len(find(listing, "wgmma", "the product").path) <= 50
-    assert len(find(listing, "cp.async.bulk.tensor", "the product").path) <= 40
+    assert len(find(listing, "wgmma", "the product").path) <= 36
+    assert len(find(listing, "cp.async.bulk.tensor", "the product").path) <= 36
 
 
 @pytest.mark.parametrize("resident", [1, 3, pytest.param(148, marks=pytest.mark.slow)])
@@ -262,14 +262,12 @@ def nothing() -> str:
 
 
 REFUSED = [
-    (
-        counted,
-        "'cuda_tile.offset': tile<ptr<i32>> cannot be cut in two: its halves are too small, or depend on each other",
-    ),
+    (counted, "'cuda_tile.offset': tile<ptr<i32>> cannot be cut in two: none of its dimensions has 32 or more"),
     (fenced, "'cuda_tile.memory_fence_alias_tko': it is done once a tile block"),
     (
         scanned,
-        "'cuda_tile.scan': tile<1024xf32> cannot be cut in two: its halves are too small, or depend on each other",
+        "'cuda_tile.scan': tile<1024xf32> cannot be cut in two: its halves depend on each other by 'cuda_tile.scan' at "
+        "<text>:10:10",
     ),
     (nothing, "'cuda_tile.entry': nothing of it is computed in tiles that CTAs could divide"),
 ]
@@ -367,6 +365,7 @@ MUTANTS: dict[str, tuple[str, str]] = {
     "arrival before the reads": (r"(wgmma\.wait_group\.sync\.aligned) 1;", r"\1 2;"),
     "wait for an empty stage relaxed": (r"parity\.acquire\.cluster", "parity.relaxed.cluster"),
     "wait for an empty stage at CTA scope": (r"parity\.acquire\.cluster", "parity.acquire.cta"),
+    "wait for an empty stage without a scope": (r"parity\.acquire\.cluster", "parity"),
     "arrival at CTA scope": (r"mbarrier\.arrive\.release\.cluster", "mbarrier.arrive.release.cta"),
     "no wait for an empty stage": (r"\$W2:\s+mbarrier\.try_wait.*\n.*bra \$W2;", ""),
     "parity of an empty stage": (r"(parity\.acquire\.cluster.*), (%r\d+);", r"\1, 0;"),
@@ -387,7 +386,7 @@ MUTANTS: dict[str, tuple[str, str]] = {
 }
 """Pattern in PTX and what stands there instead. Two changes alone are right programs, and are not here: without
 fence.mbarrier_init, or with a relaxed arrival at the first barrier of the cluster, the other of the two still orders
-the initialisation. One is not seen: without a scope an acquire is of the CTA, as CUTLASS has it.
+the initialisation.
 """
 
 

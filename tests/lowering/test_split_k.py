@@ -15,7 +15,7 @@ import tilesat
 from ir.dialects import cuda_tile as ct
 from ir.dialects import nv_tileas
 from ir.load import load
-from lowering.clusters import Refusal
+from lowering.clusters import Division, Refusal
 from lowering.clusters.split import split
 from lowering.passes import source
 from runtime.ptxas import assemble
@@ -51,7 +51,12 @@ def product(kind: str = "f16", sums: str = "f32", steps: int = 0, tile: tuple[in
 @cache
 def compiled(ctas: int = 4, target: str = "sm_90a", text: str = "", **options: Any) -> Kernel:
     """With so many CTAs along K, which only the choice by cost asks for."""
-    with patch.object(source, "planned", split):
+
+    def divided(entry: ct.Entry, ctas: int, parts: tuple[int, ...]) -> list[Division] | Refusal:
+        found = split(entry, ctas)
+        return found if isinstance(found, Refusal) else [Division(found, parts)]
+
+    with patch.object(source, "divided", divided):
         kernel = tilesat.compile(text or product(), target, num_ctas=ctas, **options)
     assembled = assemble(kernel.ptx, target)
     assert (assembled.warnings, assembled.infos, assembled.spill_stores) == ((), (), 0)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import re
+from functools import cache
 from typing import Any
 from unittest.mock import patch
 
@@ -15,9 +16,10 @@ from ir.core import Block, Region, TileError
 from ir.dialects import cuda_tile as ct
 from ir.interpreter import run
 from ir.load import load
+from lowering.passes import source
 from lowering.persistence import best_order, persistent
 from lowering.persistence import order as tile_order
-from lowering.persistence.order import WIDTHS, different, orders
+from lowering.persistence.order import WIDTHS, Order, different, orders, regrouped
 from lowering.persistence.price import Program as Priced
 from lowering.persistence.price import scheduled, uneven
 from lowering.targets import target
@@ -26,7 +28,9 @@ from tests.lowering.test_persistent import counted, kernel, left, looped
 from tests.programs.program import Program, interpret, random, simulate
 from tilesat.cli import main
 from tilesat.execution import largest_error
-from tilesat.fuzz.writer import Writer
+from tilesat.execution import simulate as simulate_ptx
+from tilesat.fuzz.writer import Tile, Writer
+from tilesat.kernel import Kernel
 
 Grid = tuple[int, int, int]
 
@@ -80,6 +84,47 @@ def test_groups_along_x() -> None:
     assert np.array_equal(taken((5, 3, 2), 32, 1), plain)  # groups as wide as the grid
 
 
+@cache
+def handed_over(width: int) -> Kernel:
+    """Tickets of tile blocks that the hardware hands over, in groups."""
+    with patch.object(source, "best_order", lambda *given: Order(width, 0, 0)):
+        return tilesat.compile(tickets(), "sm_100a", persistent="dynamic")
+
+
+@pytest.mark.parametrize("grid", [(1, 1, 1), (5, 3, 2), (33, 2, 1), (2, 9, 2)])
+@pytest.mark.parametrize("width", [0, 1, 2, 8])
+def test_what_the_hardware_hands_over_is_taken_in_groups(width: int, grid: Grid) -> None:
+    """By one CTA in the order of a stride, by several each tile once."""
+    made, found = handed_over(width), np.zeros(grid[::-1], np.int32)
+    simulate_ptx(made.ptx, made.manifest, grid, [np.zeros(1, np.int32), found], resident=1)
+    assert np.array_equal(found - 1000, taken(grid, width, 1))
+    for resident in (2, 5, 148):
+        found = np.zeros(grid[::-1], np.int32)
+        simulate_ptx(made.ptx, made.manifest, grid, [np.zeros(1, np.int32), found], hazards=True, resident=resident)
+        assert sorted(found.flat) == [*range(1000, 1000 + found.size)]
+
+
+@pytest.mark.parametrize(
+    ("grid", "ids", "wanted"),
+    [
+        ((70_000, 50_000, 3), (69_999, 49_999, 2), (69_999, 49_999, 2)),  # 3.5 billion of each z: as they are
+        ((2**31 - 1, 1, 1), (2**31 - 2, 0, 0), (2**31 - 2, 0, 0)),
+        ((32_768, 65_535, 9), (2, 0, 8), (0, 1, 8)),  # two side by side, then those of the next y
+        ((32_768, 65_535, 9), (32_767, 65_534, 0), (32_767, 65_534, 0)),
+    ],
+)
+def test_grids_whose_tile_blocks_have_no_numbers(grid: Grid, ids: Grid, wanted: Grid) -> None:
+    """Of 32 bits; the hardware counts them with three."""
+    w = Writer("places", y="ptr<i32>")
+    extents, places = ([w.const(each, "i32").value for each in numbers] for numbers in (grid, ids))
+    made = regrouped(w.builder, extents, 2).coordinates(w.builder, places)
+    for axis, value in enumerate(made):
+        w.update(w.y[w.const(axis, "i32")], Tile(w, value), mode="add")
+    found = np.zeros(3, np.int32)
+    run(load(w.text()), (1, 1, 1), [found])
+    assert tuple(found) == wanted
+
+
 @pytest.mark.parametrize("width", [0, 2, 8, 16])
 def test_bytes_are_those_of_the_order(width: int) -> None:
     """Tiles that 64 tile blocks, side by side in the order, have of x and of y, counted in a grid of 16 x 16."""
@@ -131,8 +176,10 @@ def test_few_tile_blocks_are_taken_as_they_are_counted() -> None:
 
 
 @pytest.mark.sampled(4)
-@pytest.mark.parametrize("schedule", ["static", "atomic"])
-@pytest.mark.parametrize("name", ["sm_80", "sm_90a"])
+@pytest.mark.parametrize(
+    ("schedule", "name"),
+    [*itertools.product(("static", "atomic"), ("sm_80", "sm_90a")), ("dynamic", "sm_100a"), ("dynamic", "sm_120a")],
+)
 def test_products_in_groups(name: str, schedule: str) -> None:
     """Five columns of three tiles in groups of two, by four CTAs."""
 
@@ -150,16 +197,17 @@ def test_products_in_groups(name: str, schedule: str) -> None:
 
 def test_targets_that_take_tiles_in_different_orders() -> None:
     """Each is compiled as it would be alone."""
-    together = tilesat.compile_for(factors(), ["sm_80", "sm_90a"], persistent="static")
-    for each in together:
-        assert each.ptx == tilesat.compile(factors(), each.target, persistent="static").ptx
+    for schedule, targets in (("static", ["sm_80", "sm_90a"]), ("dynamic", ["sm_90a", "sm_100a", "sm_120a"])):
+        for each in tilesat.compile_for(factors(), targets, persistent=schedule):
+            assert each.ptx == tilesat.compile(factors(), each.target, persistent=schedule).ptx
 
 
 def test_orders_are_explained() -> None:
-    text = tilesat.compile(factors(), "sm_90a", persistent="static").compiled.explain()
-    (lines,) = re.findall(r"order of tile blocks\n((?:    .*\n)+)", text)
-    assert re.search(r"as the grid counts: [\d,]+ bytes of memory for a tile block, [\d,]+ cycles\n", lines)
-    assert re.search(r"groups of 16 along x: [\d,]+ bytes .*, taken\n", lines)
+    for schedule, name in (("static", "sm_90a"), ("dynamic", "sm_100a")):
+        text = tilesat.compile(factors(), name, persistent=schedule).compiled.explain()
+        (lines,) = re.findall(r"order of tile blocks\n((?:    .*\n)+)", text)
+        assert re.search(r"as the grid counts: [\d,]+ bytes of memory for a tile block, [\d,]+ cycles\n", lines)
+        assert re.search(r"groups of 16 along x: [\d,]+ bytes .*, taken\n", lines)
     assert "order of tile blocks" not in tilesat.compile(factors(), "sm_90a").compiled.explain()
 
 

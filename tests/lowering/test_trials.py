@@ -86,7 +86,9 @@ def test_a_whole_kernel_is_put_aside_far_from_its_bound_only_where_there_are_sli
         assert counts == {"programs": 1}
 
     shared = SimpleNamespace(once=once)
-    context = SimpleNamespace(shared=shared, target=None, trying=str, levels=dict[str, Any](), count=count)
+    context = SimpleNamespace(
+        shared=shared, target=None, trying=str, levels=dict[str, Any](), count=count, divisions=()
+    )
     best_of_candidates(cast(Any, "whole"), cast(Any, context), STEPS)
     assert asked == [(True, bool(slices))]
 

@@ -229,6 +229,33 @@ def test_memory_for_parts_of_sums(tmp_path: Path) -> None:
 
 
 @needs_compilers
+@pytest.mark.parametrize(("grid", "blocks"), [((40, 7, 1), 280), ((2, 1, 1), 2)])
+def test_memory_for_even_shares(grid: tuple[int, int, int], blocks: int, tmp_path: Path) -> None:
+    """As many CTAs as fit the device, 132, be there more tile blocks or fewer; tickets for each of these, and room for
+    the sums of each CTA.
+    """
+    given = [{"kind": "scalar", "arg": 2 + n, "dtype": "i32", "launch": f"grid {axis}"} for n, axis in enumerate("xyz")]
+    given += [
+        {"kind": "pointer", "arg": 5, "dtype": "i32", "launch": "tickets", "bytes": 4, "ctas": 1},
+        {"kind": "pointer", "arg": 6, "dtype": "f32", "launch": "shares", "bytes": 8192, "ctas": 1},
+    ]
+    own = [{"kind": "pointer", "arg": 0, "dtype": "f32"}, {"kind": "scalar", "arg": 1, "dtype": "i32"}]
+    manifest = {**MANIFEST, "target": "sm_90a", "params": [*own, *given]}
+    x, y, z = grid
+    found = by_header(tmp_path, manifest, f"&kernel, {x}, {y}, {z}, (CUstream)5, 0x10000, 7", CODE="90")
+    (expected,) = by_python(manifest, grid, arrays(manifest, [7]))
+    room = -(-4 * blocks // 256) * 256
+    at = found.index(f"allocate {room + 132 * 8192} in 5")
+    assert found[at + 1] == f"fill 90000 0 {4 * blocks} in 5"
+    ours, theirs = (line.split() for line in (found[at + 2], expected))
+    assert ours[-2:] == [place.to_bytes(8, "little").hex() for place in (0x90000, 0x90000 + room)]
+    assert ours[:-2] == theirs[:-2]
+    assert " ".join(ours).startswith("launch 2 over 132 1 1")
+    assert [int.from_bytes(bytes.fromhex(word), "little") for word in ours[-5:-2]] == [*grid]
+    assert found[at + 3 :] == ["free 90000 in 5", "status 0"]
+
+
+@needs_compilers
 def test_more_tiles_than_a_persistent_kernel_counts(gemm: dict[str, Any], tmp_path: Path) -> None:
     given = ", ".join([*map(hex, ADDRESSES), *map(str, GEMM_NUMBERS)])
     found = by_header(tmp_path, gemm["stride"], f"&kernel, 1 << 30, 1, 2, (CUstream)5, {given}", CODE="80")

@@ -17,6 +17,7 @@ from lowering.layouts.layout import Layout
 from lowering.targets import Feature
 
 if TYPE_CHECKING:
+    from lowering.convert.tileas_to_nvgpu.emitter import Emitter
     from lowering.convert.tileas_to_nvgpu.expand import Expander
 
 
@@ -62,22 +63,33 @@ def free(x: Expander, op: nv_tileas.Free) -> None:
     once(x, lambda: x.emitter.effect(nvvm.Free, address))
 
 
-def take_next(x: Expander, op: nv_tileas.CancelNextProgramId) -> None:
-    """One thread asks for a cluster that has not started, waits for the answer at a barrier that it makes for that, and
-    leaves what it says in scratch memory. The fence orders what was done there before it, and the barrier's first
-    value, before the asynchronous answer.
+def ask(emitter: Emitter, place: Value) -> None:
+    """The thread asks for a cluster that has not started; the answer completes a barrier that it makes for that. The
+    fence orders what was done there before it, and the barrier's first value, before the asynchronous answer.
     """
-    emitter = x.emitter
-    place = emitter.scratch()
-    barrier, words = (
-        emitter.pointer(place, None, 1, offset) for offset in (ANSWER_BYTES, ANSWER_BYTES + BARRIER_BYTES)
-    )
+    barrier = emitter.pointer(place, None, 1, ANSWER_BYTES)
+    emitter.effect(nvvm.MBarrierInit, barrier, segments=(1, 0), count=1)
+    emitter.effect(nvvm.FenceProxy, kind="async", space="shared::cta")
+    emitter.effect(nvvm.MBarrierArriveExpectTx, barrier, segments=(1, 0), txcount=ANSWER_BYTES)
+    emitter.effect(nvvm.ClusterLaunchTryCancel, place, barrier)
 
-    def ask() -> None:
-        emitter.effect(nvvm.MBarrierInit, barrier, segments=(1, 0), count=1)
-        emitter.effect(nvvm.FenceProxy, kind="async", space="shared::cta")
-        emitter.effect(nvvm.MBarrierArriveExpectTx, barrier, segments=(1, 0), txcount=ANSWER_BYTES)
-        emitter.effect(nvvm.ClusterLaunchTryCancel, place, barrier)
+
+def request(x: Expander, op: nv_tileas.RequestProgramId) -> None:
+    """By the thread that has read the answer before, and will wait for this one."""
+    once(x, lambda: ask(x.emitter, x.emitter.pointer(x.emitter.shared_base, None, 1, op.slot)))
+
+
+def take_next(x: Expander, op: nv_tileas.CancelNextProgramId) -> None:
+    """One thread asks, if no request has done so, waits for the answer and leaves what it says in scratch memory."""
+    emitter = x.emitter
+    scratch = emitter.scratch()
+    place = emitter.pointer(emitter.shared_base, None, 1, op.slot) if op.slot else scratch
+    barrier = emitter.pointer(place, None, 1, ANSWER_BYTES)
+    words = emitter.pointer(scratch, None, 1, 0 if op.slot else ANSWER_BYTES + BARRIER_BYTES)
+
+    def wait() -> None:
+        if not op.slot:
+            ask(emitter, place)
         emitter.effect(nvvm.MBarrierTryWaitParity, barrier, emitter.constant(0))
         halves = [loaded(emitter, emitter.pointer(place, None, 1, offset), I64) for offset in (0, ANSWER_BYTES // 2)]
         emitter.effect(nvvm.MBarrierInval, barrier)
@@ -86,7 +98,7 @@ def take_next(x: Expander, op: nv_tileas.CancelNextProgramId) -> None:
             word = emitter.pointer(words, None, 1, WORD_BYTES * number)
             emitter.effect(nvgpu.Store, to_memory(emitter, value), word, segments=(1, 1, 0))
 
-    once(x, ask)
+    once(x, wait)
     emitter.scratch_written()
     for number, (result, kind) in enumerate(zip(op.results, (I1, I32, I32, I32), strict=True)):
         word = emitter.pointer(words, None, 1, WORD_BYTES * number)
@@ -109,4 +121,5 @@ HANDLERS: dict[type[Op], Callable[[Any, Any], None]] = {
     nv_tileas.Alloca: allocate,
     nv_tileas.Free: free,
     nv_tileas.CancelNextProgramId: take_next,
+    nv_tileas.RequestProgramId: request,
 }

@@ -147,7 +147,7 @@ def _arrival(d: Decode, drops: bool) -> Step:
     """arrive and arrive_drop with .expect_tx or .noComplete, on the own CTA's objects or on those of the cluster."""
     expects, incomplete = d.flag("expect_tx"), d.flag("noComplete")
     order = d.take("release", "relaxed")
-    scope = Scope.CLUSTER if order is None else Scope(d.need(*_SCOPES))
+    scope = Scope.UNWRITTEN if order is None else Scope(d.need(*_SCOPES))
     space = d.take(*OWN, CLUSTER)
     if expects and incomplete:
         raise d.unsupported("mbarrier.arrive with both .expect_tx and .noComplete")
@@ -294,7 +294,7 @@ def _wait(has_limit: bool) -> Callable[[Decode], None]:
     def decode(d: Decode) -> None:
         is_parity = d.flag("parity")
         order = d.take("acquire", "relaxed")
-        scope = Scope.CLUSTER if order is None else Scope(d.need(*_SCOPES))
+        scope = Scope.UNWRITTEN if order is None else Scope(d.need(*_SCOPES))
         space = d.take(*OWN)
         d.finish(3, 4 if has_limit else 3)
         target = d.write(0, TYPES["pred"])
