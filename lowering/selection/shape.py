@@ -83,7 +83,7 @@ class Shape:
     def own_map(self, array: int) -> list[int]:
         """What a tensor copy of an array takes as a child where the kernel makes its maps itself: the time of that."""
         s = self.selector
-        if not s.target.own_maps:
+        if not s.target.asked_maps:
             return []
         found = self.maps.get(array)
         if found is None:

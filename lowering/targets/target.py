@@ -133,7 +133,7 @@ class Target:
     asked_ctas: int = 0  # CTAs that a kernel wants on an SM, 0 where it says nothing; the limits are those of its share
     asked_warps: int = 0  # warps of a CTA that it wants to compute
     asked_cluster: int = 1  # CTAs that it wants to do the work of a tile block
-    own_maps: bool = False  # does the kernel make its tensor maps itself?
+    asked_maps: bool = False  # does the kernel make its tensor maps itself?
 
     @cache  # noqa: B019 - targets are few and live as long as the process
     def asked(self, warps: int, cluster: int) -> Target:
@@ -155,7 +155,7 @@ class Target:
     def making_maps(self) -> Target:
         """The same for kernels that make their tensor maps themselves, in `MAP_WORDS` bytes of shared memory more."""
         limit = Limit(int(self.smem_bytes) - MAP_WORDS, self.smem_bytes.source)
-        return replace(self, own_maps=True, smem_bytes=limit)
+        return replace(self, asked_maps=True, smem_bytes=limit)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "features", features_of(self.name))

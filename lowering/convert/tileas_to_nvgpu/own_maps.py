@@ -50,7 +50,7 @@ BINARY = {"mul": arith.MulI, "add": arith.AddI, "ceildiv": arith.CeilDivSI}
 
 def make(x: Expander, func: nv_tileas.Func) -> None:
     """The maps of a kernel that makes them itself, in place of its parameters."""
-    if func.tensormaps and x.target.own_maps:
+    if func.tensormaps and x.target.asked_maps:
         x.own = OwnMaps(x, func)
         x.own.make()
         x.records, x.shared_bytes = (), x.own.shared_bytes
