@@ -48,8 +48,9 @@ class Options:
     (`lowering.ptx.knobs`).
     `ctas`: CTAs of a cluster that do the work of a tile block, 0: as hints say, `CHOSEN`: those that cost least, for a
     launch of `tile_blocks`, 0: of more than fill the device; `cut`: into which parts, such as 1x2, they must divide its
-    largest tile. `consumers`: whether warpgroups compute on one tile of a
-    persistent loop or in turn on successive ones, `AUTO`: as takes less time.
+    largest tile. `consumers`: whether warpgroups compute on one tile of a persistent loop or in turn on successive ones,
+    `AUTO`: as takes less time. `own_maps`: the kernel makes its tensor maps itself, so that its parameters are those of
+    the entry.
     """
 
     rules: tuple[str, ...] = ()
@@ -75,6 +76,7 @@ class Options:
     cut: str = ""
     tile_blocks: int = 0
     consumers: str = AUTO
+    own_maps: bool = False
 
 
 @dataclass
@@ -170,7 +172,7 @@ def compile_entry(
             _cheapest(module, entry, target, options, watchers, counting, shared if len(targets) == 1 else None)
             for target in targets
         ]
-    tiers = tuple(as_asked(entry, changed(target_named(target), options.rates)) for target in targets)
+    tiers = tuple(_tier(entry, target, options) for target in targets)
     check_forbidden(options.forbid)
     options = replace(options, fast=of_entry(options.fast, entry.sym_name, (each.sym_name for each in module.entries)))
     parts, made = _of_one_program(entry, tiers, options), dict[int, Outcome]()
@@ -179,6 +181,12 @@ def compile_entry(
         outcomes = run(road(options), entry, (), watchers, options.verify_each, counting, tiers=some, shared=known)
         made.update(zip(part, outcomes, strict=True))
     return [_compiled(module, entry, made[i], options) for i in range(len(tiers))]
+
+
+def _tier(entry: ct.Entry, name: str, options: Options) -> Target:
+    """A target as the kernel and the options want it."""
+    found = changed(target_named(name), options.rates)
+    return as_asked(entry, found.making_maps() if options.own_maps and found.has(Feature.TMA) else found)
 
 
 def _cheapest(
@@ -198,7 +206,7 @@ def _cheapest(
             errors[schedule] = error
     if not made:
         raise next(iter(errors.values()))
-    tier = as_asked(entry, changed(target_named(target), options.rates))
+    tier = _tier(entry, target, options)
     return cheapest_schedule(entry, tier, made, errors, options.tile_blocks)
 
 

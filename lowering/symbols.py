@@ -13,7 +13,7 @@ MANGLED = "tile$"
 """What mangled names start with; a name of the source that starts so is mangled too."""
 _PLAIN = re.compile(r"[A-Za-z][A-Za-z0-9_$]*|_[A-Za-z0-9_$]+")
 _OURS = re.compile(
-    r"(?:tile|literal|text)\$.*|.*_param_[0-9]+|dynamic_smem|_*assertfail.*|vprintf.*|__cuda_.*|free(_address)?"
+    r"(?:tile|literal|text|maps|slots)\$.*|.*_param_[0-9]+|dynamic_smem|_*assertfail.*|vprintf.*|__cuda_.*|free(_address)?"
     r"|malloc_(bytes|alignment|result)|WARP_SZ"
 )
 """Names that this compiler gives, functions that it calls, and the predefined constant (PTX ISA, WARP_SZ)."""

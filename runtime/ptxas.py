@@ -176,9 +176,9 @@ def fatbinary(images: Sequence[tuple[Cubin, str]]) -> bytes:
         return output.read_bytes()
 
 
-def disassemble(cubin: Cubin | bytes, lines: bool = False, encodings: bool = False) -> str:
+def disassemble(cubin: Cubin | bytes, lines: bool = False, encodings: bool = False, ptx_lines: bool = False) -> str:
     """The SASS listing of a cubin; `lines`: with comments that say which source line follows, where it was assembled
-    with -lineinfo; `encodings`: with the bits of each instruction.
+    with -lineinfo, `ptx_lines`: which line of the PTX; `encodings`: with the bits of each instruction.
 
     Raises PtxasNotFoundError where nvdisasm is not installed.
     """
@@ -187,7 +187,8 @@ def disassemble(cubin: Cubin | bytes, lines: bool = False, encodings: bool = Fal
     with tempfile.TemporaryDirectory(prefix="nvdisasm-") as folder:
         source = Path(folder) / "kernel.cubin"
         source.write_bytes(binary)
-        flags = [*(["-g"] if lines else []), *(["-hex"] if encodings else [])]
+        wanted = {"-g": lines, "-gp": ptx_lines, "-hex": encodings}
+        flags = [flag for flag, given in wanted.items() if given]
         command = [str(program), "-c", *flags, str(source)]
         done = subprocess.run(command, capture_output=True, text=True, timeout=_TIMEOUT_SECONDS, check=False)
     if done.returncode != 0:

@@ -109,6 +109,7 @@ def backend(
         for taken, own in ((tile.launch, made.launch), (tune.exhaustive_search, made.search)):
             for module, bound in bindings(taken):
                 stack.enter_context(replaced(module, bound, own))
+            stack.callback(rebind, own, taken)  # modules that the program loads meanwhile bind ours
         stack.enter_context(replaced(cutile_module("cuda.tile.compilation._signature"), INFERS, inferred))
         reads = always(getattr(versions.BytecodeVersion, newest))
         stack.enter_context(replaced(cutile_module("cuda.tile._compile"), READS, reads))
@@ -125,6 +126,12 @@ def bindings(value: Any) -> list[tuple[Any, str]]:
     """Modules that are loaded, and their names of a value."""
     tables = [(module, dict(getattr(module, "__dict__", {}))) for module in list(sys.modules.values())]
     return [(module, name) for module, names in tables for name, each in names.items() if each is value]
+
+
+def rebind(own: Any, taken: Any) -> None:
+    """Give modules that have bound a value the one that it stood for."""
+    for module, bound in bindings(own):
+        setattr(module, bound, taken)
 
 
 def inferred(kernel: Any, arguments: Sequence[Any], _convention: Any) -> list[Any]:

@@ -17,13 +17,13 @@ from tilesat.remarks import CATEGORIES, FORMATS, KINDS, Wanted
 
 if TYPE_CHECKING:
     from ir.core import TileError
-    from ir.dialects.cuda_tile import Module
+    from ir.dialects.cuda_tile import Entry, Module
     from runtime.ptxas import Cubin
     from tilesat.kernel import Kernel
 
 OK, WRONG_USE, NOT_READ, NOT_COMPILED = 0, 1, 3, 5
 """Exit codes of tileiras 13.4: 1 a bad option or no input, 3 not bytecode of a version it reads, 5 not compiled."""
-DESCRIPTION = "tilesat-tileiras 0.1.0, Tile IR bytecode 13.1 to 13.5"
+DESCRIPTION = "tilesat-tileiras 0.1.1, Tile IR bytecode 13.1 to 13.5"
 """Part of cuTile's disk-cache key: change it where the same bytecode gives another cubin."""
 READ_VERSIONS = ("13.1", "13.2", "13.3", "13.4", "13.5")
 DEFAULT_GPU = "sm_100"
@@ -280,16 +280,37 @@ def joined(texts: list[str]) -> str:
     return "".join(lines)
 
 
+def has_wide_arrays(entry: Entry) -> bool:
+    """May an array have more elements along a dimension than the coordinates of tensor copies, which are i32, reach?
+    Where the host makes the maps it looks at that; a kernel cannot refuse its arguments.
+    """
+    from ir.dialects.cuda_tile import MakeTensorView
+    from ir.types import IntType, TensorViewType, TileType
+    from runtime.manifest import MOST_ELEMENTS
+
+    for op in entry.walk():
+        if isinstance(op, MakeTensorView) and isinstance(op.result.type, TensorViewType):
+            kinds = [each.type.element for each in op.dynamic_shape if isinstance(each.type, TileType)]
+            if any(isinstance(each, IntType) and each.width > 32 for each in kinds):
+                return True
+            if any((each or 0) > MOST_ELEMENTS for each in op.result.type.shape):
+                return True
+    return False
+
+
 def _cubin(module: Module, arguments: Arguments) -> tuple[list[Kernel], Cubin]:
-    """Every entry in one cubin; parameters are the entry's own, so no tensor maps are made."""
+    """Every entry in one cubin; parameters are the entry's own, so kernels make their tensor maps themselves."""
     from lowering.pipeline import Options
     from lowering.targets import ALL_TARGETS
     from runtime.ptxas import assemble
     from tilesat.compiler import compile_module
 
     target = TARGETS[arguments.gpu]
-    options = Options(forbid=frozenset(("tma",)), lineinfo=arguments.lineinfo)
-    kernels = [compile_module(module, entry, [target], options, {})[0] for entry in module.entries]
+    kernels: list[Kernel] = []
+    for entry in module.entries:
+        forbid = frozenset(("tma",) if has_wide_arrays(entry) else ())
+        options = Options(forbid=forbid, lineinfo=arguments.lineinfo, own_maps=True)
+        kernels += compile_module(module, entry, [target], options, {})
     texts = [kernel.ptx for kernel in kernels]
     header = _EMPTY.format(*ALL_TARGETS[target].ptx_version, target)
     ptx = joined(texts) if texts else header

@@ -23,13 +23,14 @@ PIN = ("kernel", "target", "arguments", "configuration")
 
 @dataclass(frozen=True)
 class Row:
-    """A configuration that was tried: its grid in tile blocks, the predicted cycles of the whole grid, the median of
-    what was measured, in microseconds, of so many samples; or why it cannot be compiled.
+    """A configuration that was tried: its grid in tile blocks, the predicted cycles of the whole grid, by cost and by
+    assembled code, the median of what was measured, in microseconds, of so many samples; or why it cannot be compiled.
     """
 
     configuration: Values
     grid: tuple[int, int, int]
     predicted: float | None = None
+    assembled: float | None = None
     measured: float | None = None
     samples: int = 0
     error: str = ""
@@ -37,10 +38,10 @@ class Row:
     """In what it differs from the cheapest program of its e-graph; empty for that."""
 
     @property
-    def rank(self) -> tuple[float, float]:
-        """What is measured comes first, then what is predicted, then what failed."""
+    def rank(self) -> tuple[float, ...]:
+        """What is measured comes first, then what was assembled, then what is predicted by cost, then what failed."""
         infinite = float("inf")
-        return tuple(infinite if each is None else each for each in (self.measured, self.predicted))  # pyright: ignore[reportReturnType]
+        return tuple(infinite if each is None else each for each in (self.measured, self.assembled, self.predicted))
 
     def __str__(self) -> str:
         """The configuration, as tables name it."""
@@ -51,7 +52,7 @@ class Row:
 class Tuned:
     """What `tilesat.autotune` returns: rows, the best first. `left`: how many configurations the budget left out.
 
-    `found`: where the rows are from, "searched", "cached" or "pinned".
+    `found`: where the rows are from, "searched", "cached" or "pinned". `lacking`: what keeps code from being assembled.
     """
 
     name: str
@@ -61,6 +62,7 @@ class Tuned:
     left: int
     found: str
     compiled: Callable[[Values], Kernel] = field(repr=False)
+    lacking: str = ""
 
     @property
     def best(self) -> Row:
@@ -71,6 +73,16 @@ class Tuned:
     def measured(self) -> bool:
         """Was the best one timed on a card? Else it is predicted by the target's tables."""
         return self.best.measured is not None
+
+    @property
+    def how(self) -> str:
+        """What the order of rows is by, for people."""
+        if self.measured:
+            return "measured on a card"
+        if self.best.assembled is not None:
+            return "predicted of assembled code by the tables of the target, not measured"
+        why = f" ({self.lacking})" if self.lacking else ""
+        return f"predicted by cost, by the tables of the target, not of assembled code{why} and not measured"
 
     @cached_property
     def kernel(self) -> Kernel:
@@ -83,18 +95,18 @@ class Tuned:
 
     def __str__(self) -> str:
         """A table."""
-        how = "measured on a card" if self.measured else "predicted by the tables of the target, not measured"
-        head = f"@{self.name}{self.arguments} for {self.target}: {how}; {self.found}"
-        cells = [("configuration", "tile blocks", "predicted cycles", "measured us", "samples", "program")]
+        head = f"@{self.name}{self.arguments} for {self.target}: {self.how}; {self.found}"
+        names = "configuration", "tile blocks", "cycles by cost", "by code", "measured us", "samples", "program"
+        cells: list[Sequence[str]] = [names]
         for each in self.rows:
             if each.error:
                 continue
             cells.append((
-                str(each), " x ".join(map(str, each.grid)), "" if each.predicted is None else f"{each.predicted:.0f}",
-                "" if each.measured is None else f"{each.measured:.1f}", str(each.samples or ""), each.program,
+                str(each), " x ".join(map(str, each.grid)), _number(each.predicted, 0), _number(each.assembled, 0),
+                _number(each.measured, 1), str(each.samples or ""), each.program,
             ))  # fmt: skip
-        shown = len(cells[0]) - (not any(row[-1] for row in cells[1:]))
-        cells = [row[:shown] for row in cells]
+        shown = [place for place in range(len(names)) if place < 3 or any(row[place] for row in cells[1:])]
+        cells = [[row[place] for place in shown] for row in cells]
         widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
         lines = [
             "  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip() for row in cells
@@ -110,10 +122,14 @@ class Tuned:
         own = self.name, self.target, self.arguments
         kept = [each for each in pins(path) if (each["kernel"], each["target"], each["arguments"]) != own]
         row = asdict(self.best)
-        measure = {name: row[name] for name in ("predicted", "measured") if row[name] is not None}
+        measure = {name: row[name] for name in ("predicted", "assembled", "measured") if row[name] is not None}
         kept.append(dict(zip(PIN, (*own, row["configuration"]), strict=True)) | measure)
         kept.sort(key=lambda each: (each["kernel"], each["target"], each["arguments"]))
         write_file(Path(path), json.dumps(kept, indent=2) + "\n")
+
+
+def _number(value: float | None, digits: int) -> str:
+    return "" if value is None else f"{value:.{digits}f}"
 
 
 def pins(path: str | Path) -> list[Values]:

@@ -7,7 +7,8 @@
 
 A configuration names constants of a cuTile kernel, its hints (`HINTS`), and options of `tilesat.compile`. What is
 predicted is the cost of the program that extraction chooses, compiled for exactly the sizes of the arrays, so that
-loops count as often as they run, times the rounds in which a card takes the grid.
+loops count as often as they run, times the rounds in which a card takes the grid. The best by that are measured on the
+card; without one the code that ptxas makes of them is gone through (`tilesat.assembled`).
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from ir.core import TileError
-from tilesat import cutile
+from tilesat import assembled, cutile
 from tilesat.grid import Grid, as_grid
 from tilesat.shown import shown
 from tilesat.tuned import Row, Tuned, Values, pinned, plain, plain_text
@@ -64,8 +65,9 @@ def autotune(
     `kernel`: a cuTile kernel, Tile IR as `tilesat.compile` takes it, or a function that makes it of a configuration.
     `configurations`: a list of them, or the values of each name, of which all combinations are tried. `args`: what
     the kernel takes, without its constants where configurations have all of them. `grid`: tile blocks, or a function
-    of the configuration. `on`: cuda measures the `measure` best predicted ones on the card, sim only predicts; by
-    default as the arrays lie. Arrays of the card are written, those of the host are not.
+    of the configuration. `on`: cuda measures the `measure` best predicted ones on the card, sim predicts them again of
+    their assembled code, where ptxas is installed; by default as the arrays lie. Arrays of the card are written, those
+    of the host are not.
     `budget`: seconds after which no configuration is begun any more, one is always tried; `workers`: processes, 0 for
     this one, or an executor (a Dask client's `get_executor()`); `pins`: a file of pins, of which a choice is taken, or
     to which it is added; `cache`: results of whole searches, and kernels, are kept on disk; `progress`: a line on
@@ -87,7 +89,8 @@ def autotune(
     first = [_Candidate.of(kernel, each, args, grid, tier, options) for each in tried]
     made = [each for candidate in first for each in candidate.of_programs(programs)]
     name, arguments = made[0].name, f"({', '.join(map(described, args))})"
-    result = partial(Tuned, name, tier, arguments, compiled=partial(_compiled_for, made, tier, cache))
+    missing = "" if place == "cuda" else assembled.lacking()
+    result = partial(Tuned, name, tier, arguments, compiled=partial(_compiled_for, made, tier, cache), lacking=missing)
     chosen = None if pins is None else pinned(pins, name, tier, arguments, [each.configuration for each in made])
     if chosen is not None:
         (row,) = (Row(each.configuration, each.grid) for each in made if each.configuration is chosen)
@@ -256,6 +259,8 @@ def _compiled_for(made: Sequence[_Candidate], target: str, cache: bool, configur
 
 Price = tuple[float, int, str, str]
 """Cycles of an SM for a CTA, CTAs of a tile block, why nothing could be compiled, in what the program differs."""
+Task = tuple[Any, ...]
+"""The arguments of a function that a process may call."""
 
 
 def price(program: Any, target: str, options: Values, general: Any = None, count: int = 1) -> list[Price]:
@@ -298,7 +303,8 @@ class _Search:
 
         count = multiprocessors(self.target) if device is None else device.multiprocessors
         found: dict[int, Row] = {}
-        for first, prices in self._prices():
+        firsts = enumerate(self.made[:: self.programs])
+        for first, prices in self._called(price, ((n * self.programs, self._task(each)) for n, each in firsts)):
             for number, (cycles, ctas, error, differs) in enumerate(prices, first):
                 each = self.made[number]
                 rounds = math.ceil(math.prod(each.grid) * ctas / count)
@@ -308,26 +314,27 @@ class _Search:
         rows = sorted((found[number] for number in sorted(found)), key=lambda row: row.rank)
         if device is not None:
             rows[: self.measure] = self._timed(device, rows[: self.measure])
+        elif not assembled.lacking():
+            rows[: self.measure] = self._assembled(rows[: self.measure], count)
         if self.progress:
             print(file=sys.stderr)
         return tuple(sorted(rows, key=lambda row: row.rank))
 
-    def _prices(self) -> Iterator[tuple[int, list[Price]]]:
-        """The first candidate of each configuration, and prices of its programs, as they come, until the deadline."""
-        tasks = ((first * self.programs, self._task(each)) for first, each in enumerate(self.made[:: self.programs]))
+    def _called(self, function: Callable[..., Any], tasks: Iterable[tuple[int, Task]]) -> Iterator[tuple[int, Any]]:
+        """Numbers of tasks and what a function makes of them, as it comes; until the deadline, but for the first."""
         if not self.workers:
             for number, task in tasks:
                 if number and time.monotonic() > self.deadline:
                     return
-                yield number, price(*task)
+                yield number, function(*task)
             return
         many = self.workers if isinstance(self.workers, int) else FLYING
         with self._pool() as pool:
-            flying: dict[Future[list[Price]], int] = {}
+            flying: dict[Future[Any], int] = {}
             for number, task in tasks:
                 if number and time.monotonic() > self.deadline:
                     break
-                flying[pool.submit(price, *task)] = number
+                flying[pool.submit(function, *task)] = number
                 if len(flying) >= many:
                     yield from _finished(flying)
             while flying:
@@ -339,10 +346,28 @@ class _Search:
             return nullcontext(self.workers)
         return ProcessPoolExecutor(self.workers, mp_context=get_context("spawn"))
 
-    def _task(self, each: _Candidate) -> tuple[Any, ...]:
+    def _task(self, each: _Candidate) -> Task:
         """What `price` takes for the programs of a configuration."""
         several = self.programs > 1
         return each.program, self.target, each.options, each.general(self.target) if several else None, self.programs
+
+    def _assembled(self, rows: Sequence[Row], multiprocessors: int) -> list[Row]:
+        """The rows with cycles of their code, until the deadline."""
+        found, place = list(rows), {id(each.configuration): number for number, each in enumerate(self.made)}
+        tasks: list[tuple[int, Task]] = []
+        for number, row in enumerate(rows):
+            if not row.error:
+                at = place[id(row.configuration)]
+                each, first = self.made[at], self.made[at - at % self.programs]
+                general, exact = each.general(self.target), first.options
+                task = each.program, general, self.target, exact, each.options, each.grid, multiprocessors
+                tasks.append((number, task))
+        for done, (number, cycles) in enumerate(self._called(assembled.of_grid, tasks), 1):
+            failed = isinstance(cycles, str)
+            made: Values = {"predicted": None, "error": cycles} if failed else {"assembled": cycles}
+            found[number] = replace(rows[number], **made)
+            self._say(done, "assembled", found)
+        return found
 
     def _timed(self, device: Device, rows: Sequence[Row]) -> Iterator[Row]:
         """The rows with what their kernels take on the card, until the deadline."""
@@ -387,7 +412,7 @@ def steady(times: Sequence[float]) -> list[float]:
     return [each for each in times if each <= upper + FENCE * (upper - lower)]
 
 
-def _finished(flying: dict[Future[list[Price]], int]) -> Iterator[tuple[int, list[Price]]]:
+def _finished(flying: dict[Future[Any], int]) -> Iterator[tuple[int, Any]]:
     """What is done first."""
     for future in wait(flying, return_when=FIRST_COMPLETED).done:
         yield flying.pop(future), future.result()
@@ -400,7 +425,7 @@ def _remembered(search: _Search, arguments: str) -> tuple[tuple[Row, ...], str]:
 
     with Device() if search.measuring else nullcontext() as device:
         store = opened() if search.cache else None
-        where = "" if device is None else device.name
+        where = assembled.assembler() if device is None else device.name
         digest = blake2b(repr((compiler(), search.target, arguments, where)).encode(), digest_size=20)
         for each in search.made:
             digest.update(each.key.encode())
@@ -421,6 +446,6 @@ def _remembered(search: _Search, arguments: str) -> tuple[tuple[Row, ...], str]:
 def _kept(row: Row) -> Values:
     """A row as the cache keeps it."""
     return {
-        "configuration": plain(row.configuration), "predicted": row.predicted, "measured": row.measured,
-        "samples": row.samples, "error": row.error, "program": row.program,
+        "configuration": plain(row.configuration), "predicted": row.predicted, "assembled": row.assembled,
+        "measured": row.measured, "samples": row.samples, "error": row.error, "program": row.program,
     }  # fmt: skip

@@ -47,14 +47,15 @@ class GlobalArray(Attribute):
         return f'"{self.name}: {len(self.data)} bytes"'
 
     def mlir(self) -> str:
-        """Name, alignment and all bytes."""
-        return f'#nv_tileas.array<{self.name}, {self.alignment}, "{self.data.hex()}">'
+        """Name, alignment and all bytes, or the number of them where they are zeros."""
+        bytes_ = f'"{self.data.hex()}"' if any(self.data) else len(self.data)
+        return f"#nv_tileas.array<{self.name}, {self.alignment}, {bytes_}>"
 
     @staticmethod
     def read(body: str, *_: object) -> GlobalArray:
         """From what `mlir` writes."""
         name, alignment, data = (part.strip() for part in body.split(","))
-        return GlobalArray(name, int(alignment), bytes.fromhex(data.strip('"')))
+        return GlobalArray(name, int(alignment), bytes.fromhex(data[1:-1]) if data[0] == '"' else bytes(int(data)))
 
 
 @op("gpu.func")

@@ -205,7 +205,9 @@ class Printer:
 
 
 def declaration(array: GlobalArray) -> str:
-    """An array of the module with its initial bytes, in words."""
+    """An array of the module with its initial bytes, in words; zeros are there without (PTX ISA, Initializers)."""
+    if not any(array.data):
+        return f".global .align {max(4, array.alignment)} .b8 {array.name}[{len(array.data)}];"
     data = array.data + bytes(-len(array.data) % 4)
     words = ", ".join(str(int.from_bytes(data[i : i + 4], "little")) for i in range(0, len(data), 4))
     return f".global .align {max(4, array.alignment)} .b32 {array.name}[{len(data) // 4}] = {{{words}}};"

@@ -355,7 +355,7 @@ class Selector:
                 price = self.pricer.staged_store(view, self.oracle.layout(layout), self.oracle.shared(shared), atom)
                 if price is not None and held in self.buildable:
                     plan, size = self.access(array, layout, MAX_BYTES)
-                    children = [self.cls(held), *self.all_at(place)]
+                    children = [self.cls(held), *self.all_at(place), *self.shape.own_map(self.frozen.class_of(array))]
                     children += self.pressure.peak(self.scratch_rows(value, loop), price.scratch)
                     choice = StoreChoice(item.item, layout, plan.vector * size, shared, atom, bool(item.at))
                     yield Alternative(children, price.cost, trips, choice)
@@ -437,6 +437,8 @@ class Selector:
             if (ring or (boxed and loop < 0)) and has_producer(self.target, boxed):
                 children.append(self.shape.producer(boxed))
                 offered = (1, *STAGES) if boxed and self.shape.single_stages else STAGES
+            if isinstance(node, Copy) and boxed:
+                children += self.shape.own_map(self.owner[node.view][0])
             use |= self.rows.of_columns(price.columns, loop)
             if price.buffer and not ring:
                 own = self.rows.of_ring(loop) if price.shares else []

@@ -20,6 +20,11 @@ if TYPE_CHECKING:
     from lowering.selection.graph import Selector
 
 INFINITE = float("inf")
+ROUND_TRIPS = 3
+"""To the L2 cache before the first copy of a kernel that makes its tensor maps: a slot is claimed, maps are published,
+maps are acquired. Counted in the code; what each takes is the latency of global memory, an estimate."""
+FIELDS = 14
+"""Of a map of two dimensions, which one thread replaces in shared memory one after the other; each an estimate."""
 
 
 class Shape:
@@ -30,6 +35,7 @@ class Shape:
         self.warp_classes: dict[int, int] = {}
         self.stage_classes: dict[tuple[int, int], int] = {}
         self.cta_classes: dict[int, int] = {}
+        self.maps: dict[int, int] = {}  # the class of each array's own tensor map; of -1 what all of them take
         self.agents: dict[bool, int] = {}  # the classes of a producer, by whether it makes tensor copies alone
 
     @property
@@ -73,6 +79,22 @@ class Shape:
                 children = [*inner, *self.warps(warps), *self.ctas(ctas)]
                 s.builder.add("producer", found, children, resource=use(warps, ctas))
         return found
+
+    def own_map(self, array: int) -> list[int]:
+        """What a tensor copy of an array takes as a child where the kernel makes its maps itself: the time of that."""
+        s = self.selector
+        if not s.target.asked_maps:
+            return []
+        found = self.maps.get(array)
+        if found is None:
+            latency, inner = s.target.latency, list[int]()
+            if array >= 0:
+                inner, cost = self.own_map(-1), FIELDS * float(latency.shared)
+            else:
+                cost = ROUND_TRIPS * float(latency.global_) + float(latency.barrier)
+            found = self.maps[array] = s.new_class("own tensor maps" if array < 0 else "an own tensor map")
+            s.builder.add("own tensor maps" if array < 0 else "an own tensor map", found, inner, cost)
+        return [found]
 
     @cached_property
     def single_stages(self) -> bool:

@@ -14,6 +14,8 @@ KIB = 1024
 RESERVED = KIB
 """Bytes of shared memory that each CTA takes beside its own; an SM has as many more than the `smem_bytes` that one CTA
 may have. Source: CUDA C++ Programming Guide, compute capabilities, shared memory."""
+MAP_WORDS = 16
+"""Bytes of shared memory in which a kernel that makes its tensor maps keeps their address and that of their flag."""
 LEAST_WARPS = 4  # of a CTA that we make: one warpgroup
 RESIDENT = 4  # warps of a scheduler that take turns, an estimate: as many as 128 registers a thread leave room for
 WARP = 32  # threads a warp on every target; PTX ISA, WARP_SZ
@@ -131,6 +133,7 @@ class Target:
     asked_ctas: int = 0  # CTAs that a kernel wants on an SM, 0 where it says nothing; the limits are those of its share
     asked_warps: int = 0  # warps of a CTA that it wants to compute
     asked_cluster: int = 1  # CTAs that it wants to do the work of a tile block
+    asked_maps: bool = False  # does the kernel make its tensor maps itself?
 
     @cache  # noqa: B019 - targets are few and live as long as the process
     def asked(self, warps: int, cluster: int) -> Target:
@@ -147,6 +150,12 @@ class Target:
             self, asked_ctas=ctas, smem_bytes=Limit(shared, self.smem_bytes.source),
             registers_per_sm=Limit(int(self.registers_per_sm) // ctas, self.registers_per_sm.source),
         )  # fmt: skip
+
+    @cache  # noqa: B019 - as above
+    def making_maps(self) -> Target:
+        """The same for kernels that make their tensor maps themselves, in `MAP_WORDS` bytes of shared memory more."""
+        limit = Limit(int(self.smem_bytes) - MAP_WORDS, self.smem_bytes.source)
+        return replace(self, asked_maps=True, smem_bytes=limit)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "features", features_of(self.name))

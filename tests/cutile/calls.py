@@ -20,6 +20,7 @@ from benchmarks.corpus.calls import operator, tensors
 TOLERANCES = {torch.float32: 2e-4, torch.float16: 4e-3, torch.bfloat16: 2e-2, torch.float8_e4m3fn: 0.13}
 """Of |found - expected| / max(1, |expected|), by the type of the result: some units in its last place after sums."""
 NO_F8 = {"sm_80": "cuTile 1.7.0 has no 8-bit floats on sm_80"}
+NO_F4 = {**NO_F8, "sm_90a": "cuTile 1.7.0 has 4-bit floats from sm_100 on"}
 
 
 @dataclass(frozen=True)

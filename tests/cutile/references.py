@@ -204,12 +204,77 @@ def multi_token(scores: Tensor, weight: Tensor, padding: int) -> Tensor:
     return torch.where(seen, F.conv2d(weights, weight, padding=padding), 0.0)
 
 
-def state_space(x: Tensor, a: Tensor, b: Tensor, c: Tensor, d: Tensor, dt: Tensor) -> tuple[Tensor, Tensor]:
+def state_space(
+    x: Tensor, a: Tensor, b: Tensor, c: Tensor, d: Tensor, dt: Tensor, init_state: Tensor
+) -> tuple[Tensor, Tensor]:
     """The state space of Mamba 2, one step after the other; [batch, length, heads, size]."""
-    state = torch.zeros(x.shape[0], x.shape[2], x.shape[3], b.shape[3])
+    state = init_state
     out: list[Tensor] = []
     for t in range(x.shape[1]):
         step = dt[:, t, :, None, None]
         state = state * (a[None, :, None, None] * step).exp() + step * x[:, t, :, :, None] * b[:, t, :, None, :]
         out.append((state * c[:, t, :, None, :]).sum(-1) + d[None, :, None] * x[:, t])
     return torch.stack(out, 1), state
+
+
+def state_space_backward(
+    x: Tensor, a: Tensor, b: Tensor, c: Tensor, d: Tensor, dt: Tensor, init_state: Tensor, dout: Tensor,
+    dfinal_state: Tensor,
+) -> tuple[Tensor, ...]:  # fmt: skip
+    """Gradients of all that `state_space` takes."""
+    given = [each.detach().requires_grad_() for each in (x, a, b, c, d, dt, init_state)]
+    return torch.autograd.grad(state_space(*given), given, (dout, dfinal_state))
+
+
+def prefilled(q: Tensor, keys: list[Tensor], values: list[Tensor], scaling: float) -> Tensor:
+    """Causal attention of sequences one behind the other; [length, heads, size]."""
+    out: list[Tensor] = []
+    parts = zip(q.split([each.shape[0] for each in keys]), keys, values, strict=True)
+    for part in parts:
+        queries, k, v = (each.transpose(0, 1)[None] for each in part)
+        out.append(attention(queries, k, v, scaling, is_causal=True)[0].transpose(0, 1))
+    return torch.cat(out)
+
+
+def expert_gradients(
+    dout: Tensor, h: Tensor, w2: Tensor, topk_scores: Tensor, expert_frequency_offset: Tensor, x_gather_idx: Tensor,
+    s_scatter_idx: Tensor,
+) -> tuple[Tensor, Tensor, Tensor]:  # fmt: skip
+    """Of gated experts: gradients of gates and factors, of scores, and what the experts made, times scores."""
+    bounds = expert_frequency_offset.tolist()
+    rows = dout[x_gather_idx.long()]
+    parts = zip(bounds[:-1], bounds[1:], w2, strict=True)
+    dy = torch.cat([rows[first:last] @ each.T for first, last, each in parts])
+    score = topk_scores[s_scatter_idx.long()][:, None]
+    gate, up = h.chunk(2, -1)
+    share = gate.sigmoid()
+    made = gate * share * up
+    slope = share * (1 + gate * (1 - share))
+    return torch.cat([dy * up * slope, dy * gate * share], 1) * score, (dy * made).sum(-1), made * score
+
+
+def pairs_turned(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
+    """Rotary embedding of neighbours along the last dimension."""
+    even, odd = x[..., 0::2], x[..., 1::2]
+    return torch.stack([even * cos - odd * sin, odd * cos + even * sin], -1).flatten(-2)
+
+
+FOUR_BITS = (0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0)
+"""What e2m1 has, by its code. Source: OCP Microscaling Formats 1.0, section 5.3.3."""
+
+
+def four_bits(x: Tensor, s_enc: float = 1.0) -> tuple[Tensor, Tensor]:
+    """Codes of e2m1, two a byte, and a scale in e4m3 for each 16 elements, in blocks of 128 x 4 whose rows of 32 lie
+    beside each other. Source: TileGym's nvfp4_quantize, of which the layout is.
+    """
+    groups = x.reshape(x.shape[0], -1, 16)
+    scale = (groups.abs().amax(-1, keepdim=True) / 6.0 * s_enc).clamp(min=1.5258789e-05).to(torch.float8_e4m3fn)
+    wanted = (groups * (s_enc / scale.float())).reshape(x.shape)
+    levels = torch.tensor(FOUR_BITS)
+    middles = (levels[1:] + levels[:-1]) / 2
+    size = wanted.abs().clamp(max=6.0)
+    below, above = torch.searchsorted(middles, size), torch.searchsorted(middles, size, right=True)
+    code = torch.where(below % 2 == 0, below, above) | (wanted.signbit().long() << 3)  # a tie goes to the even code
+    packed = (code[:, 0::2] | code[:, 1::2] << 4).to(torch.uint8)
+    bits = scale[..., 0].view(torch.uint8).reshape(x.shape[0] // 128, 4, 32, -1, 4)
+    return packed, bits.permute(0, 3, 2, 1, 4).flatten()

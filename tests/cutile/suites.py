@@ -48,6 +48,11 @@ def _quantized(x, size, least=0.0):
     return (groups / scale[..., None]).to(torch.float8_e4m3fn).float().reshape(x.shape), scale
 
 
+def _roped_in_eight_bits(q_rope, k_rope, q_nope, k_nope, cos, sin):
+    turned = ref.pairs_turned(q_rope, cos[:, None], sin[:, None]) * 0.5, ref.pairs_turned(k_rope, cos, sin) * 2.0
+    return *turned, q_nope * 0.5, k_nope * 2.0
+
+
 def _roped(Q, cos, sin):
     return ref.rotate(Q, cos.repeat(1, 2)[:, None], sin.repeat(1, 2)[:, None])
 
@@ -486,5 +491,98 @@ SUITES = [
         lambda gate, up: F.silu(gate) * up,
         gate=bf16(16, 512),
         up=bf16(16, 512),
+    ),
+    call(
+        "suites.flashinfer.cutile.fmha_prefill_bsr.prefill_attention_kv_paged",
+        lambda q, k_cache, v_cache, k_scale, v_scale: (
+            ref.prefilled(q, [k_cache[3, :100], k_cache[1, :60]], [v_cache[3, :100], v_cache[1, :60]], k_scale)
+            * v_scale
+        ),
+        q=f16(160, 4, 128),
+        k_cache=f16(4, 128, 2, 128),
+        v_cache=f16(4, 128, 2, 128),
+        actual_seq_lens_q=fixed("int32", [[[100]]], [[[60]]]),
+        actual_seq_lens_kv=fixed("int32", [[[100]]], [[[60]]]),
+        actual_seq_offset=fixed("int64", 0, 100, 160),
+        block_tables=fixed("int32", [3], [1]),
+        k_scale=0.09,
+        v_scale=2.0,
+        num_batch=2,
+        max_seq_len=100,
+        outputs=empty("float16", 160, 4, 128),
+        writes="outputs",
+        tolerance=1e-2,
+    ),
+    call(
+        "suites.flashinfer.cutile.fmha_prefill_bsr.prefill_attention_kv_ragged",
+        lambda q, k_cache, v_cache, k_scale, v_scale: (
+            ref.prefilled(q, list(k_cache.split([100, 60])), list(v_cache.split([100, 60])), k_scale) * v_scale
+        ),
+        q=f16(160, 4, 128),
+        k_cache=f16(160, 2, 128),
+        v_cache=f16(160, 2, 128),
+        actual_seq_lens_q=fixed("int32", [[[100]]], [[[60]]]),
+        actual_seq_lens_kv=fixed("int32", [[[100]]], [[[60]]]),
+        actual_seq_offset=fixed("int64", 0, 100, 160),
+        block_tables=None,
+        k_scale=0.09,
+        v_scale=2.0,
+        num_batch=2,
+        max_seq_len=100,
+        outputs=empty("float16", 160, 4, 128),
+        writes="outputs",
+        tolerance=1e-2,
+    ),
+    call(
+        "suites.flashinfer.cutile.fmha_decode_bsr.decode_mla_kv_paged",
+        lambda q, q_rope, kv_cache, k_rope, k_scale, v_scale: (
+            ref.latent_attention(q, q_rope, kv_cache[[3, 1], :100], k_rope[[3, 1], :100], k_scale)[0] * v_scale
+        ),
+        q=f16(2, 16, 128),
+        q_rope=f16(2, 16, 64),
+        kv_cache=f16(4, 128, 128),
+        k_rope=f16(4, 128, 64),
+        actual_seq_lens=fixed("int32", [[[100]]], [[[100]]]),
+        block_tables=fixed("int32", [3], [1]),
+        k_scale=0.09,
+        v_scale=2.0,
+        max_seq_len=128,
+        outputs=empty("float16", 2, 16, 128),
+        writes="outputs",
+        tolerance=1e-2,
+    ),
+    call(
+        FLASHINFER + "ragged_block_scaled_bmm.ragged_block_scaled_bmm",
+        lambda a, b, a_scale, b_scale, m_indptr: ref.ragged_product(
+            a * ref.blocks_of(a_scale, *a.shape),
+            torch.stack([m * ref.blocks_of(s, *m.shape) for m, s in zip(b, b_scale, strict=True)]),
+            m_indptr,
+        ),
+        refused=NO_F8,
+        a=f8(100, 256),
+        b=f8(3, 128, 256),
+        a_scale=uniform("float32", 0.1, 1, 100, 2),
+        b_scale=uniform("float32", 0.1, 1, 3, 1, 2),
+        m_indptr=fixed("int32", 0, 40, 40, 100),
+        max_m=60,
+        max_m_device=fixed("int32", 60),
+        tolerance=4e-2,
+    ),
+    call(
+        "suites.flashinfer.cutile.rope_quantize_fp8.rope_quantize_fp8",
+        lambda q_rope, k_rope, q_nope, k_nope, cos_sin_cache, pos_ids: _roped_in_eight_bits(
+            q_rope, k_rope, q_nope, k_nope, *cos_sin_cache[pos_ids].chunk(2, -1)
+        ),
+        refused=NO_F8,
+        q_rope=f16(5, 4, 64),
+        k_rope=f16(5, 64),
+        q_nope=f16(5, 4, 128),
+        k_nope=f16(5, 128),
+        cos_sin_cache=uniform("float32", -1, 1, 16, 64),
+        pos_ids=below(16, 5),
+        is_neox=False,
+        quantize_dtype=torch.float8_e4m3fn,
+        quant_scale_q=0.5,
+        quant_scale_kv=2.0,
     ),
 ]

@@ -1,4 +1,7 @@
-"""Tuning: predicted by cost, measured on a driver whose clock the test sets, cached, pinned, within a budget."""
+"""Tuning: predicted by cost, measured on a driver whose clock the test sets, cached, pinned, within a budget.
+
+Predictions of assembled code are in test_assembled.py; here ptxas is taken away.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +20,7 @@ from ir.core import TileError
 from runtime import cuda
 from tests.runtime.fake_driver import SUCCESS, FakeDriver
 from tests.tilesat.example_cases import EXAMPLES
-from tilesat import tuning
+from tilesat import assembled, tuning
 from tilesat.tuned import Tuned
 from tilesat.tuning import REPEAT, autotune, combinations, price, steady
 
@@ -28,6 +31,7 @@ VECADD = EXAMPLES / "vecadd_view.mlir"
 @pytest.fixture(autouse=True)
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("TILESAT_CACHE_DIR", str(tmp_path / "kernels"))
+    monkeypatch.setattr(assembled, "lacking", lambda: "ptxas is not installed")
     return tmp_path / "kernels"
 
 
@@ -61,8 +65,9 @@ def test_predicted_run_and_cached() -> None:
     assert tuned({"n": (32, 64)}, x, y, cache=False).found == "searched"
     assert not first.measured
     table = str(first).splitlines()
-    assert table[0].startswith(
-        "@scale(f32[256], f32[256], 2.0) for sm_80: predicted by the tables of the target, not mea"
+    assert table[0] == (
+        "@scale(f32[256], f32[256], 2.0) for sm_80: predicted by cost, by the tables of the target, "
+        "not of assembled code (ptxas is not installed) and not measured; searched"
     )
     assert re.fullmatch(r"n=32 +8 x 1 x 1 +\d+", table[2])
     first(x, y, 2.0)

@@ -218,3 +218,21 @@ def test_without_torch_nothing_is_replaced(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setitem(sys.modules, "torch", SimpleNamespace())
     with card.card((9, 0)):
         assert not vars(sys.modules["torch"])
+
+
+def test_a_module_that_is_loaded_meanwhile_has_cutile_s_own_afterwards() -> None:
+    """What it has bound would else be the search and launch of a backend that has ended, for its target."""
+    late = ModuleType("late_for_this_test")
+    sys.modules[late.__name__] = late
+    try:
+        with cutile.backend("sim"):
+            exec("from cuda.tile import launch\nfrom cuda.tile.tune import exhaustive_search", late.__dict__)
+            assert late.exhaustive_search is not OWN[0]
+        assert late.exhaustive_search is OWN[0]
+        assert late.launch is ct.launch
+    finally:
+        del sys.modules[late.__name__]
+
+
+OWN = (tune.exhaustive_search,)
+"""No name of the module, which a backend would take over."""

@@ -1,5 +1,7 @@
 """The drop-in for tileiras: options, exit codes, version probe, messages."""
 
+import re
+import struct
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -9,14 +11,18 @@ from cuda.tile._bytecode.version import BytecodeVersion
 from cuda.tile._bytecode.writer import write_bytecode
 from cuda.tile._compile import _parse_tileir_stderr
 
+from ir.bytecode import read_bytecode
 from ir.bytecode import write_bytecode as bytecode_of
 from ir.bytecode.container import MAGIC, PREVIEW_TAG
 from ir.text import parse
-from runtime.ptxas import Cubin, PtxasNotFoundError, Usage, find
+from lowering.pipeline import Options
+from runtime.ptxas import Cubin, PtxasNotFoundError, Usage, assemble, disassemble, find
+from tilesat.compiler import compile_module
 from tilesat.remarks import remarks
-from tilesat.tileiras import main, parse_arguments, warn
+from tilesat.tileiras import TARGETS, has_wide_arrays, main, parse_arguments, warn
 
-DATA = Path(__file__).resolve().parents[1] / "data/bytecode"
+ROOT = Path(__file__).resolve().parents[2]
+DATA = ROOT / "tests/data/bytecode"
 GEMM = DATA / "gemm.13.4.tileirbc"
 PRODUCT = """cuda_tile.module @m {
   entry @product() {
@@ -249,3 +255,69 @@ def test_questions_are_answered(capsys):
     assert main(["--list-versions"]) == 0
     assert capsys.readouterr().out.split() == ["13.1", "13.2", "13.3", "13.4", "13.5"]
     assert main(["--help"]) == 0
+
+
+def sections(elf):
+    """Sizes of the sections of an ELF file of 64 bits, by name."""
+    start, (width, count, names) = struct.unpack_from("<Q", elf, 40)[0], struct.unpack_from("<3H", elf, 58)
+    found = [struct.unpack_from("<IIQQQQ", elf, start + width * number) for number in range(count)]
+    table = found[names][4]
+    return {elf[table + name :].split(b"\0", 1)[0].decode(): size for name, _, _, _, _, size in found}
+
+
+@pytest.mark.skipif(not has_ptxas(), reason="ptxas is not installed")
+@pytest.mark.parametrize("gpu", ["sm_90", "sm_100", "sm_120"])
+def test_tensor_copies_with_the_parameters_of_the_entry(gpu, target):
+    """The kernel makes its tensor maps: its constant bank holds what it does without tensor copies."""
+    assert main([str(GEMM), "-o", str(target), "--gpu-name", gpu]) == 0
+    cubin = target.read_bytes()
+    assert "UTMALDG" in disassemble(cubin)
+    module, tier = read_bytecode(GEMM.read_bytes(), "gemm"), TARGETS[gpu]
+    (kernel,) = compile_module(module, module.entries[0], [tier], Options(forbid=frozenset({"tma"})), {})
+    banks = [sections(each)[".nv.constant0.gemm"] for each in (cubin, assemble(kernel.ptx, tier).binary)]
+    assert banks[0] == banks[1] > 0
+
+
+WIDE = """cuda_tile.module @m {
+  entry @copy(%p: tile<ptr<f32>>, %n: tile<INDEX>) {
+    %z = constant <i32: 0> : tile<i32>
+    %v = make_tensor_view %p, shape = [%n], strides = [1] : tile<INDEX> -> tensor_view<?xf32, strides=[1]>
+    %w = make_partition_view %v : partition_view<tile=(128), tensor_view<?xf32, strides=[1]>>
+    %s = get_index_space_shape %w : partition_view<tile=(128), tensor_view<?xf32, strides=[1]>> -> tile<i32>
+  }
+}
+"""
+
+
+def test_arrays_beyond_the_coordinates_of_tensor_copies():
+    """The host would refuse them when it makes their map; a kernel has nobody to tell."""
+    for index, wide in (("i32", False), ("i64", True)):
+        (entry,) = parse(WIDE.replace("INDEX", index)).entries
+        assert has_wide_arrays(entry) == wide
+    text = WIDE.replace("tile<INDEX> -> ", "").replace("?xf32", f"{1 << 31}xf32").replace("[%n]", f"[{1 << 31}]")
+    (entry,) = parse(text.replace(", %n: tile<INDEX>", "")).entries
+    assert has_wide_arrays(entry)
+
+
+@pytest.mark.skipif(not has_ptxas(), reason="ptxas is not installed")
+@pytest.mark.parametrize("gpu", ["sm_80", "sm_90"])
+def test_lines_of_the_program_that_made_the_bytecode(gpu, target):
+    """What bytecode says of places is in the cubin: loads, products and stores are at lines of their own."""
+    assert main([str(GEMM), "-o", str(target), "--gpu-name", gpu, "--lineinfo"]) == 0
+    listing, found, line = disassemble(target.read_bytes(), lines=True), {}, 0
+    for text in listing.splitlines():
+        place = re.search(r'//## File "(.*)", line (\d+)', text)
+        if place:
+            assert place[1].endswith("examples/cutile/gemm.py")
+            line = int(place[2])
+        opcode = re.search(r"^\s+/\*[0-9a-f]{4,}\*/\s+(?:@!?U?P\d+\s+)?(\w+)", text)
+        if opcode:
+            found.setdefault(opcode[1], set()).add(line)
+    source = (ROOT / "examples/cutile/gemm.py").read_text().splitlines()
+    product = "HGMMA" if gpu == "sm_90" else "HMMA"
+    copy = "UTMALDG" if gpu == "sm_90" else "LDGSTS"
+    assert any("mma(" in source[line - 1] for line in found[product])
+    assert any("load(" in source[line - 1] for line in found[copy])
+    assert any("store(" in source[line - 1] for line in found["STG"])
+    assert main([str(GEMM), "-o", str(target), "--gpu-name", gpu]) == 0
+    assert "//## File" not in disassemble(target.read_bytes(), lines=True)

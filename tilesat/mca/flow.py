@@ -88,13 +88,11 @@ def _conditional(jump: Instruction) -> bool:
 def loops(function: Function) -> list[Loop]:
     """The innermost loops of a function in the order of its code, but for those that only poll."""
     made = blocks(function)
-    order = _order(made)
-    bodies = _bodies(made, _dominators(made, order))
-    polling = {header for header, body in bodies.items() if _polls(function, made, body)}
+    order = reached(made)
     found: list[Loop] = []
+    bodies = working(function, made, order)
     for header, body in sorted(bodies.items()):
-        inner = [other for other in bodies if other != header and other in body and other not in polling]
-        if header not in polling and not inner:
+        if not any(other != header and other in body for other in bodies):
             path = _path(made, order, header, body)
             code = [each for at in path for each in function.instructions[made[at].first : made[at].end]]
             sizes = {at: made[at].end - made[at].first for at in body}
@@ -103,6 +101,12 @@ def loops(function: Function) -> list[Loop]:
             beside = sum(sizes.values()) - len(code)
             found.append(Loop(function, header, frozenset(body), tuple(code), beside, length))
     return [loop for loop in found if len(loop.path) > 1]  # a branch to itself pads the code behind EXIT
+
+
+def working(function: Function, made: list[Block], order: list[int]) -> dict[int, set[int]]:
+    """The bodies of loops by their headers, but for those that only poll."""
+    bodies = _bodies(made, _dominators(made, order))
+    return {header: body for header, body in bodies.items() if not _polls(function, made, body)}
 
 
 def product_loop(found: Iterable[Loop]) -> Loop | None:
@@ -131,7 +135,7 @@ def _bodies(made: list[Block], dominators: dict[int, frozenset[int]]) -> dict[in
     return bodies
 
 
-def _order(made: list[Block]) -> list[int]:
+def reached(made: list[Block]) -> list[int]:
     """The blocks that are reached, each before those that follow it but for where loops go back (reverse postorder)."""
     order: list[int] = []
     seen = {0}

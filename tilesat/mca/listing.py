@@ -25,12 +25,15 @@ _INSTRUCTION = re.compile(
     r"^\s*/\*(?P<address>[0-9a-f]{4,})\*/\s+(?P<predicate>@!?U?P\w+\s+)?(?P<opcode>[A-Z][\w.]*)(?P<operands>[^;]*);"
 )
 _UPPER = re.compile(r"^\s*/\* 0x([0-9a-f]{16}) \*/\s*$")
+_LINE = re.compile(r"^\s*//## File .*, line (\d+)")
 _TARGET = re.compile(r"`\((\.L_\w+|\$[\w$]+)\)")
 
 
 @dataclass(frozen=True)
 class Instruction:
-    """One instruction: what it is, and its control codes. writes, reads: barriers that it sets, or NO_BARRIER."""
+    """One instruction: what it is, and its control codes. writes, reads: barriers that it sets, or NO_BARRIER; line:
+    what it was made of, where the listing says so, else 0.
+    """
 
     address: int
     predicate: str
@@ -42,6 +45,7 @@ class Instruction:
     writes: int
     reads: int
     waits: frozenset[int]
+    line: int = 0
 
     @property
     def family(self) -> str:
@@ -67,31 +71,34 @@ def functions(text: str) -> list[Function]:
     Raises TileError where there is no code.
     """
     found: list[tuple[str, list[Instruction], dict[str, int]]] = []
-    begun: re.Match[str] | None = None
+    begun: tuple[re.Match[str], int] | None = None
+    made_of = 0
     for line in text.splitlines():
         section, label, upper = _FUNCTION.match(line), _LABEL.match(line), _UPPER.match(line)
         instruction = _INSTRUCTION.match(line)
         if begun and found and (section or label or upper or instruction):
-            found[-1][1].append(_instruction(begun, int(upper[1], 16) if upper else NO_CODES))
+            found[-1][1].append(_instruction(*begun, int(upper[1], 16) if upper else NO_CODES))
             begun = None
         if section:
             found.append((section[1], [], {}))
         elif label and found:
             found[-1][2][label[1]] = len(found[-1][1])
-        begun = instruction or begun
+        begun = (instruction, made_of) if instruction else begun
+        if located := _LINE.match(line):
+            made_of = int(located[1])
     if begun and found:
-        found[-1][1].append(_instruction(begun, NO_CODES))
+        found[-1][1].append(_instruction(*begun, NO_CODES))
     made = [Function(name, tuple(code), labels) for name, code, labels in found if code]
     if not made:
         raise TileError("the file holds no code that nvdisasm can show", hint="give a cubin of one target, or PTX")
     return made
 
 
-def _instruction(found: re.Match[str], upper: int) -> Instruction:
+def _instruction(found: re.Match[str], line: int, upper: int) -> Instruction:
     target = _TARGET.search(found["operands"])
     mask = upper >> WAITS
     return Instruction(
         int(found["address"], 16), found["predicate"] or "", found["opcode"], found["operands"].rstrip(),
         target[1] if target else "", upper >> STALL & 15, upper >> WRITES & 7, upper >> READS & 7,
-        frozenset(barrier for barrier in range(6) if mask >> barrier & 1),
+        frozenset(barrier for barrier in range(6) if mask >> barrier & 1), line,
     )  # fmt: skip

@@ -24,6 +24,12 @@ COUNTED = 6
 """Iterations of several warps that count: how they fall into step may repeat every two or three of them."""
 FULL = 0.85
 """What is busy for this share of the time is what limits."""
+MOST = 4
+"""Warps of a scheduler that are followed one by one; of more a unit is busy, or they would be no faster."""
+AHEAD = 4
+"""Iterations that a warp may be ahead of another one: as many as rings have stages, or a greedy warp has a unit for
+itself for ever.
+"""
 BRANCH = 2.0
 """Cycles more of a taken branch, an estimate: the instruction that follows is fetched anew."""
 _PENDING = re.compile(r"gsb\d+, 0x([0-9a-f]+)")
@@ -44,6 +50,11 @@ class Timing:
         """Cycles of an iteration of each where so many warps share a scheduler."""
         return self.alone if warps == 1 else _Scheduler(self.path, self.target, warps).interval()
 
+    def of_many(self, warps: int) -> float:
+        """The same, of more than `MOST` warps no less than the busiest unit takes."""
+        busiest = max(self.cycles.values(), default=0.0)
+        return max(self.with_warps(min(warps, MOST)), warps * busiest)
+
     def limit(self, warps: int) -> str:
         """The unit that keeps so many warps from being faster; "latency" where none does."""
         busiest = max(self.cycles, key=lambda unit: self.cycles[unit], default="")
@@ -59,6 +70,16 @@ def timing(path: Sequence[Instruction], target: Target) -> Timing:
         if taken := units.cycles(each.opcode, target):
             cycles[unit] = cycles.get(unit, 0.0) + taken
     return Timing(counts, cycles, _Scheduler(path, target, 1).interval(1), tuple(path), target)
+
+
+def once(path: Sequence[Instruction], target: Target, warps: int) -> float:
+    """Cycles until the warps of a scheduler have gone through code one time, and its last results are there."""
+    if not path:
+        return 0.0
+    scheduler = _Scheduler(path, target, min(warps, MOST))
+    ready = max(each.ready or 0.0 for each in scheduler.issued(1))
+    busiest = max(timing(path, target).cycles.values())
+    return max(scheduler.end, scheduler.tensor, ready, warps * busiest)
 
 
 @dataclass(frozen=True)
@@ -153,7 +174,9 @@ class _Scheduler:
         return self.earliest(warp), warp is not self.last, warp.iteration, warp.place
 
     def may(self, warp: _Warp) -> bool:
-        """Is it not another one's turn?"""
+        """Is it not another one's turn, and is it not too far ahead?"""
+        if not self.in_turns and warp.iteration >= min(each.iteration for each in self.warps) + AHEAD:
+            return False
         return not self.in_turns or not _is_turn(self.path[warp.place], "SYNC") or bool(warp.turns)
 
     def earliest(self, warp: _Warp) -> float:

@@ -21,6 +21,7 @@ from lowering.convert.tileas_to_nvgpu import (
     effects,
     endless,
     exchanges,
+    own_maps,
     parts,
     printing,
     scans,
@@ -54,9 +55,7 @@ class Ring:
     """Stages of one buffer: address of stage 0 and the bytes from one stage to the next."""
 
     def __init__(self, offset: int, stage_bytes: int, layout: SharedLayout):
-        self.offset = offset
-        self.stage_bytes = stage_bytes
-        self.layout = layout
+        self.offset, self.stage_bytes, self.layout = offset, stage_bytes, layout
 
 
 def expand(func: nv_tileas.Func, target: Target, forbid: Set[str] = frozenset()) -> gpu.GpuFunc:
@@ -66,19 +65,20 @@ def expand(func: nv_tileas.Func, target: Target, forbid: Set[str] = frozenset())
     emitter = Emitter(block, func.warps, func.cluster)
     environment: Environment = dict(zip(source.args, block.args, strict=True))
     expander = Expander(emitter, environment, target, func)
+    own_maps.make(expander, func)
     agents.prefetch(expander, len(func.tensormaps), forbid)
     expander.ops(source)
-    block.args += expander.maps
+    block.args += expander.maps[: len(expander.records)]
     emitter.finish()
     threads = expander.threads or WARP * func.warps
     known = len(func.params) == len(source.args)  # a placed program made by hand may say nothing of its parameters
     return gpu.GpuFunc(
         (), (), {
             "sym_name": func.sym_name, "target": func.target, "block": (threads, 1, 1),
-            "dynamic_smem": func.shared_bytes, "maxnreg": expander.maxnreg, "consumers": expander.consumers,
+            "dynamic_smem": expander.shared_bytes, "maxnreg": expander.maxnreg, "consumers": expander.consumers,
             "cluster": func.cluster, "ranges": func.ranges,
             "minctas": min(func.asked_ctas, int(target.warps_per_sm) * WARP // threads),
-            "arrays": tuple(emitter.arrays.values()), "params": (*func.params, *func.tensormaps) if known else (),
+            "arrays": tuple(emitter.arrays.values()), "params": (*func.params, *expander.records) if known else (),
         }, [Region([block])], func.location,
     )  # fmt: skip
 
@@ -87,12 +87,11 @@ class Expander:
     """The walk over a scheduled kernel; `values` holds what each nv_tileas value became."""
 
     def __init__(self, emitter: Emitter, values: Environment, target: Target, func: nv_tileas.Func):
-        self.emitter = emitter
-        self.kernel, self.records = func.sym_name, func.tensormaps
-        self.values = values
-        self.target = target
+        self.emitter, self.values, self.target = emitter, values, target
+        self.kernel, self.records, self.shared_bytes = func.sym_name, func.tensormaps, func.shared_bytes
         self.mbarriers: list[tuple[Value, int, int]] = []  # group, number in it and arrivals of each
-        self.maps: list[Value] = []  # tensor-map parameters, behind the kernel's own
+        self.maps: list[Value] = []  # tensor-map parameters, behind the kernel's own, or those that it makes itself
+        self.own: own_maps.OwnMaps | None = None
         self.maxnreg = 0
         self.consumers = 0  # threads that are given registers of the others
         self.threads = 0  # of the block, where agents part; else all compute
@@ -101,7 +100,7 @@ class Expander:
         self.multiplies = False  # is this the code of the one thread that begins products?
 
     def tensor_map(self, number: int) -> Value:
-        """The parameter of a tensor map."""
+        """A tensor map: a parameter, unless the kernel has made it."""
         while len(self.maps) <= number:
             at, entry = len(self.maps), self.emitter.block
             self.maps.append(Value(TensorMapDescriptor.of(self.records[at]), entry, len(entry.args) + at))
@@ -531,6 +530,7 @@ class Expander:
     def end(self, op: nv_tileas.Return) -> None:
         """The end of the thread: its shared and its tensor memory must have been read."""
         tensor.end(self)
+        own_maps.end(self)
         self.emitter.effect(gpu.Return)
 
 

@@ -1,10 +1,13 @@
-/* One tile block of examples/gemm.mlir by the header that `tilesat compile --header` writes; argv[1]: the fat binary. */
+/* examples/gemm.mlir by the header that `tilesat compile --header` writes; argv[1]: the fat binary. */
 #include "gemm.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { M = 40, N = 24, K = 72 };
+#ifndef SIZES
+#define SIZES M = 40, N = 24, K = 72
+#endif
+enum { SIZES, TILE = 128 };
 
 static CUdeviceptr put(const void *data, size_t size) {
   CUdeviceptr address = 0;
@@ -31,7 +34,7 @@ int main(int argc, char **argv) {
     return 4;
   if (gemm_load(&gemm, image)) return 5;
   result = put(d, sizeof d);
-  if (gemm_launch(&gemm, 1, 1, 1, NULL, put(a, sizeof a), put(b, sizeof b), put(c, sizeof c), result, M, N, K, K, K, N, N))
+  if (gemm_launch(&gemm, (M + TILE - 1) / TILE, (N + TILE - 1) / TILE, 1, NULL, put(a, sizeof a), put(b, sizeof b), put(c, sizeof c), result, M, N, K, K, K, N, N))
     return 6;
   if (cuMemcpyDtoH(d, result, sizeof d)) return 7;
   for (int i = 0; i < M; ++i)

@@ -1,5 +1,6 @@
 """Programs and scripts whose CUDA calls go to the simulator."""
 
+import json
 import re
 import shutil
 import subprocess
@@ -76,6 +77,37 @@ def test_a_kernel_compiled_ahead_of_time(folder: Path, capfd: pytest.CaptureFixt
         assert capfd.readouterr() == (f"right by the code for {code}\n", "")
         assert report.endswith("SUMMARY: 0 hazards in 1 launch\n")
         assert status == 0
+
+
+LAUNCHES = {
+    "shares of sums": ("sm_80", "--fast", "reassoc", "--num-ctas", "auto", "--tile-blocks", "123"),
+    "clusters by a counter": ("sm_90a", "--num-ctas", "2", "--persistent", "atomic"),
+    "tiles that the hardware hands over": ("sm_100a", "--persistent", "dynamic"),
+}
+
+
+@pytest.mark.sampled(2)
+@pytest.mark.skipif(headers() is None, reason="needs cuda.h (nvidia-cuda-runtime)")
+@pytest.mark.parametrize("name", LAUNCHES)
+def test_what_a_launch_needs_beside_its_arguments(
+    folder: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str], name: str
+) -> None:
+    """Memory for shares, counters that are zeroed, clusters: six tile blocks on a device of eight multiprocessors."""
+    target, *options = LAUNCHES[name]
+    image, manifest = tmp_path / "gemm.fatbin", tmp_path / "gemm.json"
+    made = ["--target", target, "-o", str(image), "--header", str(tmp_path / "gemm.h"), "--manifest", str(manifest)]
+    assert main(["compile", str(EXAMPLES / "gemm.mlir"), *made, *options]) == 0
+    given = json.loads(manifest.read_text())
+    launched = {each["launch"] for each in given["params"] if "launch" in each}
+    wanted = {"shares of sums": {"tickets", "shares"}, "clusters by a counter": {"tile counter"}}.get(name, set())
+    assert wanted <= launched
+    assert (given["cluster"] == [2, 1, 1]) == name.startswith("clusters")
+    flags = (f"-I{tmp_path}", f"-I{headers()}", "-DSIZES=M = 264, N = 136, K = 136")
+    program = compiled(HERE / "ahead_of_time.c", folder, *flags)
+    status, report = sanitize(folder, "--target", target.rstrip("a"), program, image)
+    assert capfd.readouterr() == (f"right by the code for {target}\n", "")
+    assert report.endswith("SUMMARY: 0 hazards in 1 launch\n")
+    assert status == 0
 
 
 def test_a_fault_ends_in_the_report_and_in_a_status(folder: Path) -> None:
