@@ -48,9 +48,9 @@ class Options:
     (`lowering.ptx.knobs`).
     `ctas`: CTAs of a cluster that do the work of a tile block, 0: as hints say, `CHOSEN`: those that cost least, for a
     launch of `tile_blocks`, 0: of more than fill the device; `cut`: into which parts, such as 1x2, they must divide its
-    largest tile. `consumers`: whether warpgroups compute on one tile of a persistent loop or in turn on successive ones,
-    `AUTO`: as takes less time. `own_maps`: the kernel makes its tensor maps itself, so that its parameters are those of
-    the entry.
+    largest tile. `consumers`: whether warpgroups compute on one tile of a persistent loop or in turn on successive
+    ones, `AUTO`: as takes less time. `own_maps`: the kernel makes its tensor maps itself, so that its parameters are
+    those of the entry.
     """
 
     rules: tuple[str, ...] = ()
