@@ -85,6 +85,12 @@ class SharedLayout(Attribute):
         """The inverse map: bases from offset bits to element bits."""
         return invert(self.offset)
 
+    def run_bytes(self, shape: Shape, dim: int) -> int:
+        """Bytes of neighbours along a dimension that lie together."""
+        field = dim_bits(shape)[dim]
+        bases = enumerate(self.offset[field.shift : field.shift + field.width])
+        return self.element_bytes << next((i for i, base in bases if base != 1 << i), field.width)
+
     def permute(self, shape: Shape, perm: Sequence[int]) -> SharedLayout:
         """The same bytes as a tile of permuted dimensions: result dimension i is dimension perm[i] of `shape`."""
         old = dim_bits(shape)

@@ -360,18 +360,24 @@ def larger(found: Selection) -> Iterator[tuple[str, int]]:
             yield from ((name, count) for count in found.offered.get(name, ()) if count > taken)
 
 
+def scheduled(entry: ct.Entry, context: Context, steps: Sequence[Step]) -> nv_tileas.Func:
+    """The program that passes make of a kernel; rings that were to share memory and could not, apart."""
+    try:
+        return context.through(steps, entry)
+    except MemoryExceededError:  # agents fill one of them, threads another
+        return context.through(with_options(steps, "extract", apart=True), entry)
+
+
 def attempt(entry: ct.Entry, context: Context, steps: Sequence[Step]) -> Trial:
     """The choice and the program that passes make of a kernel. Raises TileError where none costs little enough."""
     try:
-        made = context.through(steps, entry)
+        made = scheduled(entry, context, steps)
     except TensorAgentError:
         return attempt(entry, context, forbidding(steps, BY_AGENT))
     except TensorScaledError:
         return attempt(entry, context, forbidding(steps, BY_SCALES))
     except TensorMemoryError:  # what the loop does beside its product, the choice of another way to do it has shown
         return attempt(entry, context, forbidding(steps, TENSOR))
-    except MemoryExceededError:  # rings that were to share memory could not: agents fill one of them, threads another
-        made = context.through(with_options(steps, "extract", apart=True), entry)
     return Trial(entry, tuple(steps), context.levels["chosen"], made, context)
 
 

@@ -28,7 +28,6 @@ from lowering.layouts.layout import Layout, LayoutError
 from lowering.layouts.mma import MmaTile, fma_tile, mma_tile, warp_grids
 from lowering.layouts.scans import scan_dim
 from lowering.layouts.shapes import (
-    dim_bits,
     inverse_permutation,
     layout_of_part,
     layout_of_whole,
@@ -137,6 +136,7 @@ class LayoutOracle:
         self.chained = len(products) > 1 or bool(products and folded)
         self.layouts = Layouts()
         self.kept: set[int] = set()  # layouts of sums that stay in tensor memory
+        self.scales: set[int] = set()  # shared layouts from which scales are copied there
         self.layouts.id(Layout.trivial(self.warps[0]))  # id 0 by contract with the rules; uniform whatever the warps
         self._answer: dict[str, Callable[[Row], Iterator[tuple[str, Row]]]] = {
             "ask_load": self._load,
@@ -315,6 +315,7 @@ class LayoutOracle:
         if Feature.TCGEN05 in self.features:
             for atom, left, right, layout, *scales in scaled_products(a, b, c, s, t, self.warps, self._operands):
                 self.kept.add(carried := self.layout_id(kept(layout)))
+                self.scales.update(map(self.layout_id, scales))
                 choice = self.interner.attributes.id(MmaChoice(atom, (1, 1)))
                 exact = atom.scales is not None and not atom.scales.unsigned
                 name = "tensor_scaled_choice" if exact else "unsigned_tensor_choice"
@@ -413,6 +414,7 @@ class LayoutOracle:
         order: tuple[int, ...] = self.interner.attributes[perm]
         shape = tuple(self.tile(tx).shape[p] for p in order)
         moved = self.shared(shared).permute(shape, inverse_permutation(order))
+        self.scales.update([self.layout_id(moved)] if shared in self.scales else ())
         yield "permute_shared", (tx, perm, self.layout_id(moved), shared)
 
     def _broadcast(self, row: Row) -> Iterator[tuple[str, Row]]:
@@ -539,13 +541,10 @@ class LayoutOracle:
     def _narrow(self, row: Row) -> Iterator[tuple[str, Row]]:
         """Bytes that lie together in the array and in a shared layout, where that is less than a copy's most."""
         ty, vty, id = row
-        contiguous, kind, shared = contiguous_dim(self.interner.types[vty]), self.tile(ty), self.shared(id)
-        if contiguous is not None and kind.element != I1:
-            field = dim_bits(kind.shape)[contiguous]
-            bases = enumerate(shared.offset[field.shift : field.shift + field.width])
-            run = shared.element_bytes << next((i for i, base in bases if base != 1 << i), field.width)
-            if run < MAX_BYTES:
-                yield "narrow_copy", (*row, run)
+        contiguous, kind = contiguous_dim(self.interner.types[vty]), self.tile(ty)
+        run = 0 if contiguous is None else self.shared(id).run_bytes(kind.shape, contiguous)
+        if 0 < run < MAX_BYTES and kind.element != I1:
+            yield "narrow_copy", (*row, run)
 
     def _turn(self, row: Row) -> Iterator[tuple[str, Row]]:
         """A loaded tile in a shared layout that no tensor copy makes; products read 16-bit elements as they lie."""

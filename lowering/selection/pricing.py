@@ -361,7 +361,7 @@ class Pricer:
         view: PartitionViewType = self.interner.types[node.view_type]
         shared = self.oracle.shared(node.shared)
         if node.mechanism == placed.Mechanism.REGISTERS:
-            cost = self.register_copy(view, shared, node.bytes, site)
+            cost = None if node.shared in self.oracle.scales else self.register_copy(view, shared, node.bytes, site)
         elif view.padding not in (None, "zero"):
             return None  # asynchronous copies fill in zeros out of bounds
         elif node.mechanism == placed.Mechanism.TMA:
