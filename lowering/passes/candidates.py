@@ -18,7 +18,7 @@ from ir.core import TileError
 from ir.dialects import cuda_tile as ct
 from ir.dialects import nv_tileas
 from lowering.atoms.names import STREAM
-from lowering.atoms.tcgen05 import BY_AGENT
+from lowering.atoms.tcgen05 import BY_AGENT, PAIR
 from lowering.clusters import Refusal, planned
 from lowering.clusters.grid import in_grid
 from lowering.clusters.price import Way, clustered
@@ -33,6 +33,7 @@ from lowering.passes.source import glance
 from lowering.passes.syntax import with_options
 from lowering.persistence import best_order
 from lowering.schedule import MemoryExceededError
+from lowering.schedule.pairs import TensorPairError
 from lowering.schedule.tensor import TensorAgentError, TensorMemoryError
 from lowering.selection import Selection
 from lowering.selection.choices import Clustered, Ranked
@@ -340,6 +341,8 @@ def attempt(entry: ct.Entry, context: Context, steps: Sequence[Step]) -> Trial:
     """The choice and the program that passes make of a kernel. Raises TileError where none costs little enough."""
     try:
         made = context.through(steps, entry)
+    except TensorPairError:
+        return attempt(entry, context, forbidding(steps, PAIR))
     except TensorAgentError:
         return attempt(entry, context, forbidding(steps, BY_AGENT))
     except TensorMemoryError:  # what the loop does beside its product, the choice of another way to do it has shown

@@ -66,8 +66,10 @@ def by_threads(pricer: Pricer, node: placed.Product, c: Layout, machine: Machine
 
 def agent_forbidden(pricer: Pricer, node: placed.Product) -> bool:
     """Is a sum of a loop in other loops one that an agent would add up, where that is forbidden, or else one that all
-    threads read step by step?
+    threads read step by step? Or one that a pair of CTAs would begin, whose threads read it each by themselves?
     """
+    if isinstance(node, placed.TensorReadProduct) and getattr(pricer.oracle.choice(node.choice).atom, "ctas", 1) > 1:
+        return True
     if pricer.owner[node.cls][0] not in pricer.by_agent:
         return False
     kind = placed.TensorProduct if pricer.forbidden(BY_AGENT) else placed.TensorReadProduct

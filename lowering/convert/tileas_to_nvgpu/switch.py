@@ -9,7 +9,7 @@ from ir.core import Op
 from ir.dialects import nv_tileas, nvvm, scf
 from lowering.atoms.barrier import PRODUCER_REGISTERS, Shares, moves_registers, register_shares
 from lowering.convert.tileas_to_nvgpu import tensor
-from lowering.convert.tileas_to_nvgpu.agents import branch, initialise, nested
+from lowering.convert.tileas_to_nvgpu.agents import branch, initialise, leads, nested
 from lowering.schedule.units import GROUP
 from lowering.targets.target import WARP
 
@@ -101,6 +101,10 @@ class Parting:
         if role in BY_ONE:
             assert alone is not None
             x.multiplies = role == nv_tileas.MULTIPLY
+            first = tensor.allocated(x)
+            if x.multiplies and first is not None and first.paired:
+                alone = emitter.both(alone, leads(emitter))  # the other CTA's products are those of this one
+                assert alone is not None
             branch(x, alone, lambda: x.ops(block))
             x.multiplies = False
             return
@@ -114,7 +118,7 @@ class Parting:
         if (first, warps) == (0, emitter.warps):
             x.ops(block)
             emitter.settle()
-            if memory is not None:
+            if memory is not None and not memory.paired:
                 memory.release()
         else:
             with emitter.agent(first, warps // groups, groups):
