@@ -59,9 +59,7 @@ class TensorAtom:
         return self.features <= target.features
 
     def cycles(self, target: Target) -> float:
-        """SM cycles of one instruction: the tensor core's, or those of reading its factors from shared memory, of a pair
-        those that lie in this CTA's.
-        """
+        """SM cycles of one instruction: the tensor core's, or those of reading factors from this CTA's shared memory."""
         m, n, _ = self.shape
         rates, rows = target.throughput, n if self.left else m + n // self.ctas
         return max(self.flops / rates.tensor[str(self.dtypes[0])], rows * K_BYTES / rates.smem_bytes)
@@ -113,7 +111,10 @@ def every_tensor_atom() -> Iterator[TensorAtom]:
     signs = [(a, b) for a in (False, True) for b in (False, True)]
     kinds = [*((a, b, F32, BOTH_SIGNED) for a, b in _PAIRS), *((I8, I8, I32, each) for each in signs)]
     made = (
-        tensor_atom(a, b, c, n, form, signed) for a, b, c, signed in kinds for n in WIDTHS for form in (ALONE, LEFT, PAIR)
+        tensor_atom(a, b, c, n, form, signed)
+        for a, b, c, signed in kinds
+        for n in WIDTHS
+        for form in (ALONE, LEFT, PAIR)
     )
     return (atom for atom in made if atom is not None)
 

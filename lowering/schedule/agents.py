@@ -456,10 +456,9 @@ class Consumer:
         key = (self.scheduler.depth, number, stages, arrivals(plan.fills), ctas, alone)
         found = self.agents.rings.get(key)
         if found is None:
-            more = {"paired": True} if plan.paired else {}
             pipeline = self.agents.common.add(
                 nv_tileas.CreatePipeline, types=[nv_tileas.PipelineType(stages)], offset=0, consumers=warps,
-                each="warp", producers=arrivals(plan.fills), peers=ctas, **more,
+                each="warp", producers=arrivals(plan.fills), peers=ctas, paired=plan.paired,
             )  # fmt: skip
             found = self.agents.rings[key] = AgentRing(Ring(stages), pipeline)
             self.scheduler.rewriter.rings.append([found.memory])

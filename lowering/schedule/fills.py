@@ -64,7 +64,9 @@ def boxed(copy: Copy, arguments: dict[Value, int], alike: int = 0) -> Boxed | No
     kind, shared = tile_of(copy)
     contiguous = contiguous_dim(view)
     plan, halved = None if contiguous is None else boxes(kind.shape, contiguous, shared), shared.ctas > 1
-    parts = parted(plan, 1 << alike.bit_count(), shared.size_bytes * shared.ctas) if plan is not None and alike else None
+    parts = (
+        parted(plan, 1 << alike.bit_count(), shared.size_bytes * shared.ctas) if plan is not None and alike else None
+    )
     own = None if halved and parts is None else plan if parts is None else parts.first
     record = None if own is None else tensor_map(copy.view, own, arguments)
     many = alike if parts is not None and not halved else 0

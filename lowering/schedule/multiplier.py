@@ -45,10 +45,10 @@ class Accumulator:
         assert isinstance(memory, nv_tileas.AllocTensorMemory)
         self.memory, self.loop, self.stages = memory, loop, stages
         memory.attributes["stages"] = stages
-        more = {"paired": True, "peers": together(1)} if memory.paired else {}
+        peers = together(1) if memory.paired else 1
         self.pipeline = agents.common.add(
             nv_tileas.CreatePipeline, types=[nv_tileas.PipelineType(stages)], offset=0, consumers=warps, each="warp",
-            meet=True, accumulators=True, **more,
+            meet=True, accumulators=True, paired=memory.paired, peers=peers,
         )  # fmt: skip
         self.filled: dict[Op, Site] = {}
         self.read: dict[Op, Site] = {}

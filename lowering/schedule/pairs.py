@@ -65,8 +65,8 @@ def source(value: Value) -> Op | None:
 
 
 def told_apart(copy: Copy, alike: int) -> int:
-    """The bits of the rank in which CTAs that take other parts of a tile differ, of those in which it is `alike`: a tile
-    of which each of a pair holds a half no others share. Raises TensorPairError where the pair's tiles differ.
+    """The bits of the rank in which CTAs that bring parts of a tile for one another differ, of those in which it is
+    `alike`: halves that a pair holds are not shared with other pairs. Raises TensorPairError where its tiles differ.
     """
     if tile_of(copy)[1].ctas == 1:
         return alike & ~BIT

@@ -214,7 +214,7 @@ class Producer:
                 nv_tileas.TiledTmaLoad, buffer, stage, pipeline, *operands, types=(),
                 segments=(1, 1, 1, len(operands)), dims=plan.dims, boxes=plan.places,
                 tensormap=self.map_number(fill.record), tile=tuple(tile_of(copy)[0].shape[d] for d in plan.dims),
-                evict=copy.evict, alike=fill.alike, step=step, **({"halved": True} if fill.halved else {}),
+                evict=copy.evict, alike=fill.alike, step=step, halved=fill.halved,
             )  # fmt: skip
         else:
             b.add(

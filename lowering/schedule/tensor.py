@@ -285,8 +285,7 @@ class _Accumulator:
         assert isinstance(kind, TensorType)
         before, behind = Builder(Block(), loop.location), Builder(Block(), loop.location)
         memory = nv_tileas.TensorMemoryType(kind.shape, kind.element)
-        more: dict[str, Any] = {"paired": True} if paired(product) else {}
-        d = before.value(nv_tileas.AllocTensorMemory, types=[memory], segments=(0,), **more)
+        d = before.value(nv_tileas.AllocTensorMemory, types=[memory], segments=(0,), paired=paired(product))
         self.add(d)
         result = loop.results[self.place]
         behind.add(nv_tileas.TensorCommit, d, types=())

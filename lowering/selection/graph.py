@@ -44,6 +44,7 @@ from lowering.selection.choices import BRANCH, Alternative, CarryChoice, Selecti
 from lowering.selection.hints import allows_tma
 from lowering.selection.pressure import Pressure
 from lowering.selection.pricing import Price, Pricer, Site
+from lowering.selection.products import of_pair_otherwise
 from lowering.selection.resources import CTAS, SPILLS, Rows, has_producer
 from lowering.selection.shape import Shape
 from lowering.selection.trips import Pace, Trips, trip_counts
@@ -400,7 +401,8 @@ class Selector:
                 for warps, tied in self.made_for(node, layout, below):
                     site = Site(layout, warps, loop)
                     outer = isinstance(node, Copy | GatherCopy) and loop not in self.copying
-                    price = None if outer else self.pricer.price(node, site)
+                    unfit = isinstance(node, Copy) and of_pair_otherwise(self.oracle.shared(node.shared), node, loop)
+                    price = None if outer or unfit else self.pricer.price(node, site)
                     children = [*map(self.cls, below), *(self.shape.warps(warps) if tied else ())]
                     self.add_node(node, placed, children, price, site, trips)
 

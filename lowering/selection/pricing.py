@@ -360,8 +360,6 @@ class Pricer:
         """One tile into one stage, which begins at a multiple of PERIOD."""
         view: PartitionViewType = self.interner.types[node.view_type]
         shared = self.oracle.shared(node.shared)
-        if shared.ctas > 1 and (node.mechanism != placed.Mechanism.TMA or not site.looped):
-            return None  # the products of a pair wait for the bytes of tensor copies of both CTAs
         if node.mechanism == placed.Mechanism.REGISTERS:
             cost = self.register_copy(view, shared, node.bytes, site)
         elif view.padding not in (None, "zero"):

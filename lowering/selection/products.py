@@ -76,6 +76,13 @@ def agent_forbidden(pricer: Pricer, node: placed.Product) -> bool:
     return isinstance(node, kind)
 
 
+def of_pair_otherwise(shared: SharedLayout, node: placed.Copy, loop: int) -> bool:
+    """Is a tile that a pair of CTAs holds in halves brought otherwise than by tensor copies in a loop? Their bytes are
+    what the pair's products wait for.
+    """
+    return shared.ctas > 1 and (node.mechanism != placed.Mechanism.TMA or loop < 0)
+
+
 def outdone(pricer: Pricer, node: placed.Product, a: Layout | SharedLayout, c: Layout, loop: int) -> bool:
     """Is a left factor in the wrong memory: in shared memory where tensor memory takes it for less and no columns of
     its own, so that the search has one program less for each; or written to tensor memory in each iteration of a

@@ -130,8 +130,8 @@ class TensorMma(Instruction):
         """A in shared memory or in tensor memory."""
         a = "{a:register}" if self.a.type == I64 else "[{a:register}+{columnA}]"
         return (
-            f"@{{predicate}} tcgen05.mma.cta_group::{{group}}.kind::{{kind}} [{{d:register}}+{{column}}], {a}, {{b:register}}, "
-            "{idesc}, {enable:register|added};"
+            f"@{{predicate}} tcgen05.mma.cta_group::{{group}}.kind::{{kind}} [{{d:register}}+{{column}}], {a}, "
+            "{b:register}, {idesc}, {enable:register|added};"
         )
 
     def needs(self) -> Needs:
@@ -176,8 +176,9 @@ def verify_shape(op: Op, kind: str, element: str, shape: tuple[int, int, int], g
     """
     (m, n, k), depth = shape, 256 // WIDTHS[element]
     if group == 2:
-        op.expect(m in (128, 256) and 32 <= n <= 256 and n % 32 == 0 and k == depth, "no tcgen05.mma m{}n{}k{} of {} by "
-                  "a pair: m is 128 or 256, n a multiple of 32 to 256, k {}", m, n, k, element, depth)  # fmt: skip
+        fits = m in (128, 256) and 32 <= n <= 256 and n % 32 == 0
+        op.expect(fits and k == depth, "no tcgen05.mma m{}n{}k{} of {} by a pair: m is 128 or 256, n a multiple of 32 "
+                  "to 256, k {}", m, n, k, element, depth)  # fmt: skip
         return
     step = {64: 8, 128: 16}.get(m, 0)
     fits = bool(step) and 8 <= n <= 256 and n % step == 0 and (kind != "i8" or n in (8, 24) or n % 16 == 0)

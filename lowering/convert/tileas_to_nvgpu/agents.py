@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence, Set
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
 from ir.core import Block, Op, Region, Value
@@ -43,7 +43,7 @@ class Barriers:
     op: nv_tileas.CreatePipeline
     full: Value
     empty: Value
-    leaders: dict[tuple[Value, bool], Value] = field(default_factory=dict[tuple[Value, bool], Value])
+    leader: Value | None = None
 
     def at(self, emitter: Emitter, stage: Value, empty: bool) -> Value:
         """The barrier of a stage."""
@@ -51,24 +51,24 @@ class Barriers:
 
     def empty_of(self, emitter: Emitter, distance: Value) -> Value:
         """The first empty barrier of the CTA whose rank is this one's with these bits flipped; made once."""
-        return self.first_of(emitter, emitter.prelude.value(arith.XOrI, emitter.rank, distance), True)
-
-    def of_leader(self, emitter: Emitter, stage: Value, empty: bool) -> Value:
-        """The barrier of a stage in the CTA of this one's pair whose rank is even."""
-        key = emitter.rank, empty
-        if key not in self.leaders:
-            rank = emitter.prelude.value(arith.AndI, emitter.rank, emitter.constant(~1))
-            self.leaders[key] = self.first_of(emitter, rank, empty)
-        return emitter.pointer(self.leaders[key], stage, BARRIER_BYTES)
-
-    def first_of(self, emitter: Emitter, rank: Value, empty: bool) -> Value:
-        """The barrier of the first stage in the CTA of a rank."""
-        build, stages = emitter.prelude.value, cast(nv_tileas.PipelineType, self.op.result.type).stages
+        build = emitter.prelude.value
         own = build(
             llvm.GetElementPtr, emitter.shared_base, types=[SHARED_PTR], segments=(1, 0), element_bytes=1,
-            offset=self.op.offset + BARRIER_BYTES * stages * empty, outermost=False,
+            offset=self.op.offset + BARRIER_BYTES * self.stages, outermost=False,
         )  # fmt: skip
-        return build(nvvm.Mapa, own, rank, types=[SHARED_PTR])
+        return build(nvvm.Mapa, own, build(arith.XOrI, emitter.rank, distance), types=[SHARED_PTR])
+
+    def of_leader(self, emitter: Emitter, stage: Value, empty: bool) -> Value:
+        """The barrier of a stage in the CTA of this one's pair that begins products."""
+        first = self.op.offset + BARRIER_BYTES * self.stages * empty
+        if self.leader is None:  # for each ring: one agent has it, and computes it behind the parting of agents
+            self.leader = emitter.leader_base()
+        return emitter.pointer(self.leader, stage, BARRIER_BYTES, first)
+
+    @property
+    def stages(self) -> int:
+        """Of the ring."""
+        return cast(nv_tileas.PipelineType, self.op.result.type).stages
 
 
 def prefetch(x: Expander, maps: int, forbid: Set[str]) -> None:
@@ -170,8 +170,9 @@ def commit(x: Expander, barrier: Value, paired: bool, predicate: Sequence[Value]
 
 def leads(emitter: Emitter) -> Value:
     """Is this the CTA of its pair that begins products? That whose rank is even."""
-    own = emitter.prelude.value(arith.AndI, emitter.rank, emitter.constant(1))
-    return emitter.prelude.value(arith.CmpI, own, emitter.constant(0), types=[I1], predicate="eq")
+    build, own = emitter.prelude.value, emitter.rank
+    own = own if emitter.ctas == 2 else build(arith.AndI, own, emitter.constant(1))
+    return build(arith.CmpI, own, emitter.constant(0), types=[I1], predicate="eq")
 
 
 def tma_load(x: Expander, op: nv_tileas.TiledTmaLoad) -> None:
@@ -195,9 +196,8 @@ def tma_load(x: Expander, op: nv_tileas.TiledTmaLoad) -> None:
                            for c, s in zip(coordinates, op.step, strict=False)]  # fmt: skip
         counts, rest = (1, 1, len(coordinates), 1), (len(hint), len(elected))
         if mask or paired:
-            more = {"paired": True} if paired else {}
             emitter.effect(nvvm.TensorLoadCluster, *box, *coordinates, full, *mask, *hint, *elected,
-                           segments=(*counts, len(mask), *rest), **more)  # fmt: skip
+                           segments=(*counts, len(mask), *rest), paired=paired)  # fmt: skip
         else:
             emitter.effect(nvvm.TensorLoad, *box, *coordinates, full, *hint, *elected, segments=(*counts, *rest))
 
@@ -206,7 +206,9 @@ def part_number(emitter: Emitter, alike: int) -> Value:
     """Which part of a tile this CTA brings: the bits `alike` of its rank, side by side."""
     found: Value | None = None
     for place, bit in enumerate(i for i in range(alike.bit_length()) if alike >> i & 1):
-        own = emitter.prelude.value(arith.AndI, emitter.rank, emitter.constant(1 << bit))
+        own = emitter.rank
+        if emitter.ctas > 2:
+            own = emitter.prelude.value(arith.AndI, own, emitter.constant(1 << bit))
         if bit > place:
             own = emitter.prelude.value(arith.ShRUI, own, emitter.constant(bit - place))
         found = own if found is None else emitter.prelude.value(arith.OrI, found, own)

@@ -9,7 +9,7 @@ from ir.core import Op
 from ir.dialects import nv_tileas, nvvm, scf
 from lowering.atoms.barrier import PRODUCER_REGISTERS, Shares, moves_registers, register_shares
 from lowering.convert.tileas_to_nvgpu import tensor
-from lowering.convert.tileas_to_nvgpu.agents import branch, initialise, leads, nested
+from lowering.convert.tileas_to_nvgpu.agents import branch, initialise, nested
 from lowering.schedule.units import GROUP
 from lowering.targets.target import WARP
 
@@ -101,11 +101,10 @@ class Parting:
         if role in BY_ONE:
             assert alone is not None
             x.multiplies = role == nv_tileas.MULTIPLY
-            first = tensor.allocated(x)
-            if x.multiplies and first is not None and first.paired:
-                alone = emitter.both(alone, leads(emitter))  # the other CTA's products are those of this one
-                assert alone is not None
-            branch(x, alone, lambda: x.ops(block))
+            if x.multiplies:  # the products of one CTA of a pair are those of the other
+                tensor.by_leader(x, lambda: branch(x, alone, lambda: x.ops(block)))
+            else:
+                branch(x, alone, lambda: x.ops(block))
             x.multiplies = False
             return
         x.elected = alone

@@ -88,15 +88,16 @@ class TensorMemory:
 
     def release(self) -> None:
         """The warp that has allocated it gives it back when all have loaded what they need, of a pair those of both,
-        which meet as they leave.
+        which meet as they leave: agents that do not need the address would else keep it until then.
         """
-        emitter, base, self.released = self.x.emitter, self.address, True
+        emitter, self.released = self.x.emitter, True
         emitter.settle()
         emitter.effect(nvvm.TensorFence, when="before")
         (emitter.leave if self.paired else emitter.meet)()
 
         def give() -> None:
             emitter.effect(nvvm.TensorFence, when="after")
+            base = loaded(emitter, self.slot, I32) if self.paired else self.address
             emitter.effect(nvvm.TensorDealloc, base, columns=self.columns, group=1 + self.paired)
 
         branch(self.x, first_warp(self.x), give)
@@ -131,6 +132,17 @@ def chosen(x: Expander, group: int = 0) -> Value:
     """
     thread = group * WARP * WARPS + group % WARPS * WARP
     return x.emitter.compare("eq", x.emitter.thread, x.emitter.constant(thread))
+
+
+def by_leader(x: Expander, fill: Callable[[], None]) -> None:
+    """What one CTA of a pair does for both, each for itself where there are no pairs. The branch stands around those that
+    choose a thread: ptxas 13.5 no longer sees that there is one where both are one condition.
+    """
+    first = allocated(x)
+    if first is not None and first.paired:
+        branch(x, leads(x.emitter), fill)
+    else:
+        fill()
 
 
 def by_group(x: Expander, groups: int, fill: Callable[[int], None]) -> None:
@@ -181,10 +193,7 @@ def loop(x: Expander, op: scf.For) -> None:
     pair by that of one CTA.
     """
     if multiplies(op) and not x.multiplies:
-        first = allocated(x)
-        mine = x.emitter.both(first_warp(x), leads(x.emitter) if first is not None and first.paired else None)
-        assert mine is not None
-        branch(x, mine, lambda: x.loop(op))
+        by_leader(x, lambda: branch(x, first_warp(x), lambda: x.loop(op)))
     else:
         x.loop(op)
 
@@ -308,12 +317,12 @@ def commit(x: Expander, op: nv_tileas.TensorCommit) -> None:
     assert op.parent is not None
     before = op.parent.ops[op.parent.ops.index(op) - 1]
     if not isinstance(before, nv_tileas.TensorDot) or behind(before) is not op:
-        by_group(x, d.groups, partial(arrive, x, d))
+        by_leader(x, lambda: by_group(x, d.groups, partial(arrive, x, d)))
 
 
 def arrive(x: Expander, d: TensorMemory, group: int) -> None:
     """What a thread has begun tells of its end at the barrier of its warpgroup."""
-    commit_at(x, x.emitter.mbarrier(d.done, None, group), d.paired, [leads(x.emitter)] if d.paired else [])
+    commit_at(x, x.emitter.mbarrier(d.done, None, group), d.paired)
 
 
 def load(x: Expander, op: nv_tileas.TensorLoad) -> None:
