@@ -59,7 +59,7 @@ class TensorAtom:
         return self.features <= target.features
 
     def cycles(self, target: Target) -> float:
-        """SM cycles of one instruction: the tensor core's, or those of reading factors from this CTA's shared memory."""
+        """SM cycles of one instruction: the tensor core's, or those of reading what lies in its shared memory."""
         m, n, _ = self.shape
         rates, rows = target.throughput, n if self.left else m + n // self.ctas
         return max(self.flops / rates.tensor[str(self.dtypes[0])], rows * K_BYTES / rates.smem_bytes)

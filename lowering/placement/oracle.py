@@ -118,11 +118,12 @@ class LayoutOracle:
 
     def __init__(
         self, program: Program, warps: Sequence[int], features: frozenset[Feature] = ALL_FEATURES, boxed: bool = True,
-        offered: Sequence[int] = (),
+        offered: Sequence[int] = (), paired: bool = False,
     ):  # fmt: skip
         """`warps`: numbers of warps to offer layouts for. `features` of the targets that will be extracted for: atoms
         that none of them has are not offered. `boxed`: all of them have tensor copies. `offered`: numbers that the
-        kernel may have, beside which its own is priced; `warps` by default.
+        kernel may have, beside which its own is priced; `warps` by default. `paired`: a pair of its CTAs may
+        make products together.
         """
         self.features = features
         self.boxed = boxed
@@ -134,8 +135,7 @@ class LayoutOracle:
         products = [op for op in program.source.values() if isinstance(op, ct.MmaF | ct.MmaI)]
         folded = any(isinstance(op, ct.Reduce | ct.Scan) for op in program.source.values())
         self.chained = len(products) > 1 or bool(products and folded)
-        pairs = program.entry.cluster > 1 and Feature.MULTICAST in features
-        self.tensor_forms = (ALONE, PAIR) if pairs else (ALONE,)  # of sums that stay in tensor memory through a loop
+        self.tensor_forms = (ALONE, PAIR) if paired else (ALONE,)  # of sums that stay in tensor memory through a loop
         self.layouts = Layouts()
         self.kept: set[int] = set()  # layouts of sums that stay in tensor memory
         self.layouts.id(Layout.trivial(self.warps[0]))  # id 0 by contract with the rules; uniform whatever the warps

@@ -1,5 +1,6 @@
-"""Products in tensor memory by the CTAs of a cluster, each for itself (pairs: test_tensor_pairs.py): stages that several
-CTAs fill are given back by commits to all of them. In hazard mode, in skewed orders of warps, and with each part of the protocol changed.
+"""Products in tensor memory by the CTAs of a cluster, each for itself (pairs: test_tensor_pairs.py): stages that some
+fill are given back by commits to all of them. In hazard mode, in skewed orders of warps, and with each part of the
+protocol changed.
 """
 
 from __future__ import annotations

@@ -135,7 +135,7 @@ def chosen(x: Expander, group: int = 0) -> Value:
 
 
 def by_leader(x: Expander, fill: Callable[[], None]) -> None:
-    """What one CTA of a pair does for both, each for itself where there are no pairs. The branch stands around those that
+    """What one CTA of a pair does for both, each for itself where there are none. The branch stands around those that
     choose a thread: ptxas 13.5 no longer sees that there is one where both are one condition.
     """
     first = allocated(x)
