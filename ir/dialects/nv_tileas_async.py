@@ -119,14 +119,15 @@ class TiledTmaLoad(Op):
 class TiledTmaStore(Op):
     """Registers to a tile in scratch shared memory, layout `shared`, by `atom`; one thread starts its boxes.
 
-    `tensormap`, `dims`, `tile` and `boxes` as in tiled_tma_load, `ordered` and `reduction` as in staged_store. The
-    accelerator clips what lies outside the array. What comes next may use registers and other memory at once; scratch
-    is used again when it has been read.
+    `tensormap`, `dims`, `tile` and `boxes` as in tiled_tma_load, `ordered`, `reduction` and `parts` as in staged_store.
+    The accelerator clips what lies outside the array. What comes next may use registers and other memory at once;
+    scratch is used again when it has been read.
     """
 
     value = Operand(is_tile)
     index = Variadic(is_integer)
     shared = Attr(Attribute)
+    parts = Attr(int, 1, least=1)
     scratch = Attr(int, 0, least=0)
     atom = Attr(str, among=("stmatrix", "st.shared"))
     tensormap = Attr(int, least=0)

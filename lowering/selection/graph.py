@@ -38,7 +38,7 @@ from lowering.layouts.layout import Layout
 from lowering.loops import Loops, buildable, paths
 from lowering.placement import LayoutOracle
 from lowering.placement.oracle import contiguous_dim
-from lowering.selection import ordered, printing
+from lowering.selection import ordered, parted, printing
 from lowering.selection.again import Kept
 from lowering.selection.choices import BRANCH, Alternative, CarryChoice, Selection, StoreChoice, places, staged
 from lowering.selection.hints import allows_tma
@@ -354,12 +354,16 @@ class Selector:
                 held, atom = node.source, self.program.interner.attributes[node.atom]
                 layout = self.owner[held][1]
                 price = self.pricer.staged_store(view, self.oracle.layout(layout), self.oracle.shared(shared), atom)
-                if price is not None and held in self.buildable:
-                    plan, size = self.access(array, layout, MAX_BYTES)
+                if price is None or held not in self.buildable:
+                    continue
+                plan, size = self.access(array, layout, MAX_BYTES)
+                spread, buffer = self.oracle.layout(layout), self.oracle.shared(shared)
+                for parts, own, each in parted.ways(self.pricer, view, spread, buffer, price, loop >= 0):
                     children = [self.cls(held), *self.all_at(place)]
-                    children += self.pressure.peak(self.scratch_rows(value, loop), price.scratch)
-                    choice = StoreChoice(item.item, layout, plan.vector * size, shared, atom, bool(item.at))
-                    yield Alternative(children, price.cost, trips, choice)
+                    children += self.pressure.peak(self.scratch_rows(value, loop), each.scratch)
+                    target, width = self.oracle.layout_id(own), plan.vector * size
+                    choice = StoreChoice(item.item, layout, width, target, atom, bool(item.at), parts=parts)
+                    yield Alternative(children, each.cost, trips, choice)
 
     def store_ptr(self, item: Store, layout: int) -> Alternative | None:
         """Through pointers; None where they or the mask do not come in this layout."""
