@@ -8,12 +8,13 @@ Source: PTX ISA 8.8, tcgen05, .cta_group::2; CUTLASS's 2SM main loop for sm_100.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from ir.core import Op, TileError, Value
 from ir.dialects import nv_tileas, scf
 from lowering.atoms.tcgen05 import PAIR, tensor_named
 from lowering.schedule.rings import Copy, tile_of
+from lowering.schedule.states import LOOPS, enclosing
 
 RENAMES = (nv_tileas.Permute, nv_tileas.Reshape)
 BIT = 1  # of the rank, in which the CTAs of a pair differ
@@ -35,13 +36,17 @@ def paired(op: nv_tileas.Dot | nv_tileas.TensorDot) -> bool:
     return atom is not None and atom.ctas > 1
 
 
-def refuse_mixed(products: Iterable[nv_tileas.Dot]) -> None:
+def refuse_mixed(products: Sequence[nv_tileas.Dot]) -> None:
     """Raises TensorPairError where some of a kernel's products in tensor memory are a pair's and others are not: ptxas
-    takes one .cta_group in a kernel.
+    takes one .cta_group in a kernel. Or where loops of a pair's products follow one another: the later one's lie over
+    what the threads of both CTAs have to have read, which only an agent's rings tell the other CTA.
     """
     ways = {paired(op): op for op in products}
     if len(ways) > 1:
         refuse(ways[True], "a CTA makes other products of the kernel by itself")
+    alone = [op for op in products if paired(op) and sum(isinstance(each, LOOPS) for each in enclosing(op)) == 1]
+    if len(alone) > 1 or (alone and len(products) > 1):
+        refuse(alone[0], "another loop makes products in its place, and does not wait for the other CTA")
 
 
 def of_loop(loop: scf.For) -> list[nv_tileas.TensorDot]:

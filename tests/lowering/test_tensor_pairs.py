@@ -5,6 +5,7 @@ hazard mode, in skewed orders of warps, and with each part of the protocol chang
 from __future__ import annotations
 
 import re
+import sys
 from functools import cache
 from typing import Any
 
@@ -17,11 +18,15 @@ from lowering.atoms.tcgen05 import PAIR
 from lowering.atoms.tma import PARTS
 from lowering.layouts.shared import SharedLayout
 from lowering.layouts.wgmma import operand_layout
+from lowering.passes import candidates
+from lowering.schedule.pairs import TensorPairError
 from runtime.ptxas import assemble
 from tests.lowering.protocol import caught, changed
 from tests.lowering.test_clusters import ORDERS, UNIT, error, product, program
 from tests.programs.products import product as general
-from tests.programs.program import check
+from tests.programs.program import Program, check, random, simulate
+from tilesat.execution import largest_error
+from tilesat.fuzz.writer import Writer
 from tilesat.kernel import Kernel
 
 ERROR = 1e-4
@@ -159,6 +164,69 @@ def test_pairs_can_be_forbidden_and_cost_less() -> None:
 def test_what_a_pair_cannot_do_each_cta_does(tile: Any, more: Any, ctas: int) -> None:
     kernel = check(general("alone", tile, (136, 136, 136), **more), "sm_100a", num_ctas=ctas)
     assert "2" not in re.findall(GROUPS, kernel.ptx)
+
+
+def products(tiles: tuple[tuple[int, int, int], ...], steady: bool = False) -> str:
+    """Tiles of A B stored one behind the other, each by a loop of its own; where `steady`, of one tile of A."""
+    w = Writer("products", a="ptr<f16>", b="ptr<f16>", d="ptr<f32>", m="i32", n="i32", k="i32")
+    w.promise(a=16, b=16, d=16, m=1, n=8, k=8)
+    x, y, _ = w.ids
+    for tm, tn, tk in tiles:
+        a = w.view(w.a, [w.m, w.k], [w.k, 1], [tm, tk], "zero")
+        b = w.view(w.b, [w.n, w.k], [w.k, 1], [tn, tk], "zero")
+        d = w.view(w.d, [w.m, w.n], [w.n, 1], [tm, tn])
+        with w.loop(0, w.tiles(a)[1], carried=[w.const(0, "f32", tm, tn)]) as loop:
+            k = loop.counter
+            rows = w.load(a, x, 0 if steady else k)
+            loop.values = [w.dot(rows, w.load(b, y, k).T, loop.values[0])]
+        w.store(loop.values[0], d, x, y)
+    return w.text()
+
+
+WIDE = (256, 128, 64)
+REFUSED: dict[str, tuple[str, str]] = {
+    "its CTAs need different tiles here": (products(((128, 512, 64),)), "nv_tileas.tiled_copy"),
+    "a CTA makes other products of the kernel by itself": (products((WIDE, (256, 16, 64))), "nv_tileas.dot"),
+    "another loop makes products in its place": (products((WIDE, WIDE)), "nv_tileas.dot"),
+    "tensor copies cannot bring all of its tiles": (products(((256, 32, 16),)), "nv_tileas.tensor_dot"),
+    "it reads a tile that its loop does not bring in each step": (
+        products((WIDE,), steady=True), "nv_tileas.tensor_dot"
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("why", REFUSED)
+def test_what_is_refused_says_why_and_is_made_without_pairs(why: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    text, place = REFUSED[why]
+    kernel = tilesat.compile(text, "sm_100a", num_ctas=2)
+    assert set(re.findall(GROUPS, kernel.ptx)) <= {"1"}
+
+    def again(*_: object) -> None:
+        error = sys.exc_info()[1]
+        assert error is not None
+        raise error
+
+    monkeypatch.setattr(candidates, "forbidding", again)
+    with pytest.raises(TensorPairError, match=f"'{place}' cannot be made by a pair of CTAs: {why}") as raised:
+        tilesat.compile(text, "sm_100a", num_ctas=2, cache=False)
+    assert raised.value.hint == f"forbid the atom: --forbid {PAIR}"
+
+
+def test_sums_of_a_persistent_tile_each_have_their_ring() -> None:
+    """Two loops of products in a loop over tiles: the agent fills two accumulators, which lie beside each other."""
+    m, n, k = 520, 136, 136
+
+    def arguments() -> list[Any]:
+        return [random((m, k), "f16", 1), random((n, k), "f16", 2), np.full((m, n), 7, np.float32), m, n, k]
+
+    text = products((WIDE, WIDE))
+    kernel = tilesat.compile(text, "sm_100a", num_ctas=2, persistent="static")
+    assert set(re.findall(GROUPS, kernel.ptx)) == {"2"}
+    assert [op.column for op in ops(kernel, nv_tileas.AllocTensorMemory)] == [0, 256]
+    given = Program("products", lambda: text, arguments, (3, 2), None)
+    for order in ("together", ORDERS[0]):
+        a, b, d, *_ = simulate(kernel, given, resident=2, schedule=order)
+        assert largest_error(d, a.astype(np.float32) @ b.astype(np.float32).T) < ERROR
 
 
 def test_a_pairs_layout_has_two_halves_that_are_alike() -> None:
