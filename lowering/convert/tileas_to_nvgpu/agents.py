@@ -185,7 +185,9 @@ def tma_load(x: Expander, op: nv_tileas.TiledTmaLoad) -> None:
     target = x.stage(op.buffer, op.stage).pointer
     elected = [] if x.elected is None else [x.elected]
     hint = [emitter.policy(op.evict)] if op.evict else []
-    part = part_number(emitter, op.alike or 1) if op.alike or op.halved else None
+    part = None
+    if op.alike or op.halved:
+        part = emitter.rank if op.halved and emitter.ctas == 2 else part_number(emitter, op.alike or 1)
     mask = [destinations(emitter, op.alike, emitter.ctas)] if op.alike else []
     if part is not None and op.alike:
         target = emitter.pointer(target, part, op.step[-1])
@@ -206,9 +208,7 @@ def part_number(emitter: Emitter, alike: int) -> Value:
     """Which part of a tile this CTA brings: the bits `alike` of its rank, side by side."""
     found: Value | None = None
     for place, bit in enumerate(i for i in range(alike.bit_length()) if alike >> i & 1):
-        own = emitter.rank
-        if emitter.ctas > 2:
-            own = emitter.prelude.value(arith.AndI, own, emitter.constant(1 << bit))
+        own = emitter.prelude.value(arith.AndI, emitter.rank, emitter.constant(1 << bit))
         if bit > place:
             own = emitter.prelude.value(arith.ShRUI, own, emitter.constant(bit - place))
         found = own if found is None else emitter.prelude.value(arith.OrI, found, own)
