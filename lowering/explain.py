@@ -268,7 +268,8 @@ class Explanation:
         if choice.atom:
             buffer = self.layout(choice.shared)
             kind = "reduction" if choice.reduces else "store"
-            return f"TMA {kind} of {buffer}, written by {choice.atom} from {self.layout(choice.layout)}"
+            parts = f" in {choice.parts} parts" if choice.parts > 1 else ""
+            return f"TMA {kind} of {buffer}{parts}, written by {choice.atom} from {self.layout(choice.layout)}"
         unit, name = "bytes" if isinstance(op, StoreView) else "elements", "st.global"
         if isinstance(op, LoadPtr | AtomicRMW | AtomicCAS):
             name = "ld.global" if isinstance(op, LoadPtr) else "atom"

@@ -90,7 +90,8 @@ class TiledTmaLoad(Op):
     `tensormap` counts the kernel's tensor maps, `dims` are the tile's dimensions innermost first, `tile` its extents
     along them; `boxes` lists (element offset along each of them, byte offset in the stage) of every box. `evict`: a
     policy of the L2 cache. `alike`: the tile is the same in all CTAs of the cluster whose ranks differ in these bits,
-    and each of them brings a part to all: `boxes` of the first one, the next one `step` behind it (likewise).
+    and each of them brings a part to all: `boxes` of the first one, the next one `step` behind it (likewise). `halved`:
+    it lies in a pair of CTAs, each of which brings its half, the odd one that which is `step` behind the other.
     """
 
     buffer = Operand(is_buffer)
@@ -104,12 +105,13 @@ class TiledTmaLoad(Op):
     evict = Attr(str, "", among=EVICTIONS)
     alike = Attr(int, 0, least=0)
     step = Attr[Any](tuple, ())
+    halved = flag()
 
     effect = WRITE
 
     def verify(self) -> None:
         """Parts have a distance."""
-        wanted = len(self.dims) + 1 if self.alike else 0
+        wanted = len(self.dims) + 1 if self.alike or self.halved else 0
         self.expect(len(self.step) == wanted, "step must have {} numbers, has {}", wanted, len(self.step))
 
 
@@ -117,14 +119,15 @@ class TiledTmaLoad(Op):
 class TiledTmaStore(Op):
     """Registers to a tile in scratch shared memory, layout `shared`, by `atom`; one thread starts its boxes.
 
-    `tensormap`, `dims`, `tile` and `boxes` as in tiled_tma_load, `ordered` and `reduction` as in staged_store. The
-    accelerator clips what lies outside the array. What comes next may use registers and other memory at once; scratch
-    is used again when it has been read.
+    `tensormap`, `dims`, `tile` and `boxes` as in tiled_tma_load, `ordered`, `reduction` and `parts` as in staged_store.
+    The accelerator clips what lies outside the array. What comes next may use registers and other memory at once;
+    scratch is used again when it has been read.
     """
 
     value = Operand(is_tile)
     index = Variadic(is_integer)
     shared = Attr(Attribute)
+    parts = Attr(int, 1, least=1)
     scratch = Attr(int, 0, least=0)
     atom = Attr(str, among=("stmatrix", "st.shared"))
     tensormap = Attr(int, least=0)
@@ -190,11 +193,13 @@ class AgentSwitch(Op):
 class CreateChannel(Op):
     """8 bytes for a scalar and two mbarriers behind it, from byte `offset` of shared memory on.
 
-    One arrival of the sender fills it, one of each of the `receivers` threads empties it.
+    One arrival of the sender fills it, one of each of the `receivers` threads empties it. `paired`: they are those of a
+    pair's products, which the CTA whose rank is even begins: the other one sends nothing.
     """
 
     offset = Attr(int, least=0)
     receivers = Attr(int, 1, least=1)
+    paired = flag()
     result = Result(is_channel)
 
     effect = WRITE

@@ -122,13 +122,15 @@ class StagedStore(Op):
 
     `atom` (stmatrix or st.shared) writes the buffer, the tensor memory accelerator stores it. Where no tensor map can
     be encoded on the host it is an ordinary store, `bytes` an access. `ordered`: it comes after an access to global
-    memory. `reduction`: an update of what is in memory, relaxed at the scope of the device, which has no other way.
+    memory. `reduction`: an update of what is in memory, relaxed at the scope of the device, which has no other way. In
+    `parts`, by the highest bits of the layout, which have the buffer one after the other.
     """
 
     value = Operand(is_held)
     view = Operand(is_view)
     index = Variadic(is_integer)
     shared = Attr(Attribute)
+    parts = Attr(int, 1, least=1)
     atom = Attr(str, among=("stmatrix", "st.shared"))
     bytes = Attr(int, among=ACCESSES)
     ordered = flag()

@@ -38,6 +38,10 @@ class CreatePipeline(Op):
     first bit is this CTA. Consumers arrive at the empty barriers of all of them, which count `consumers` of each.
     Each `commit`: products in tensor memory that one thread begins read them, and arrive when they are complete.
     `accumulators`: the stages are of an accumulator in tensor memory, and the products that fill one arrive.
+    `paired`: products of a pair of CTAs read or fill the stages. Of the two full barriers of a stage that is read one
+    counts the bytes of both CTAs, that of the CTA whose rank is even, where the products wait; they arrive at the empty
+    barriers of all `peers`, which count each pair once. Of accumulators it is the other way about: the products arrive
+    at the full barriers of both CTAs, and the threads of both at one empty barrier.
 
     By groups: those who read the stages fill them, each iteration's copies are a group of cp.async, and a barrier of
     the CTA is between two iterations.
@@ -51,6 +55,7 @@ class CreatePipeline(Op):
     meet = flag()
     peers = Attr(int, 1, least=1)
     accumulators = flag()
+    paired = flag()
     result = Result(is_pipeline)
 
     effect = WRITE

@@ -22,6 +22,7 @@ class AllocTensorMemory(Op):
     which its warps have read. `groups`: of so many warpgroups each begins and awaits the products of its own block of
     rows, if more than one. `meets`: all threads meet behind it, the last one of a kernel whose agents do not part,
     which they would do. `stages`: as many accumulators, one behind the other, in turn, which an agent of its own fills.
+    `paired`: products of a pair of CTAs fill it, in both at once, and both allocate at the same place.
     """
 
     over = OptionalOperand(is_tensor_memory)
@@ -33,6 +34,7 @@ class AllocTensorMemory(Op):
     groups = Attr(int, 1, least=1)
     meets = flag()
     stages = Attr(int, 1, least=1)
+    paired = flag()
     result = Result(is_tensor_memory)
 
     effect = WRITE

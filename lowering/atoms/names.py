@@ -15,10 +15,10 @@ from lowering.atoms.mma import MMA_ATOMS
 from lowering.atoms.pairs import F32X2
 from lowering.atoms.reciprocals import RCP
 from lowering.atoms.tcgen05 import BY_AGENT, every_tensor_atom
-from lowering.atoms.tma import PREFETCH, TMA_REDUCE
+from lowering.atoms.tma import PARTS, PREFETCH, TMA_REDUCE
 from lowering.atoms.wgmma import IMM_SCALE, every_wgmma
 
-MOVES = ("cp.async", "ldmatrix", "st.global", "st.shared", "stmatrix", "tma", "tma.store", TMA_REDUCE, PREFETCH)
+MOVES = ("cp.async", "ldmatrix", "st.global", "st.shared", "stmatrix", "tma", "tma.store", PARTS, TMA_REDUCE, PREFETCH)
 """Ways that data moves; `tma` alone is tensor copies in both directions, `st.global` stores of any width."""
 ARITHMETIC = (F32X2, MINMAX3, REDUX, RCP, IMM_SCALE)
 """Instructions that do at once what several do: on pairs of f32, on three operands, on all lanes of a warp; reciprocals

@@ -1,4 +1,6 @@
-"""Products in tensor memory as records: tcgen05.mma of one CTA with 128 rows, the left factor in either memory."""
+"""Products in tensor memory as records: tcgen05.mma of one CTA with 128 rows, the left factor in either memory; of a
+pair of CTAs with 128 rows each, both factors in shared memory.
+"""
 
 from __future__ import annotations
 
@@ -43,7 +45,8 @@ class TensorScales(NamedTuple):
 class TensorAtom:
     """One instruction, begun by one thread: d[128 x N] += a[128 x K] @ b[K x N]; D in tensor memory, row r in lane r,
     column c in column c, f32, or i32 where A and B are bytes. `left`: A lies in tensor memory too, row r in lane r,
-    else in shared memory as B does. `threads` are those of the warp that issues it.
+    else in shared memory as B does. `threads` are those of the warp that issues it. `ctas`: of a pair each CTA has 128
+    rows of its own, and in shared memory all of its A and half of the columns of B, which both read.
     """
 
     name: str
@@ -55,6 +58,7 @@ class TensorAtom:
     threads: int = 32
     signed: tuple[bool, bool] = BOTH_SIGNED  # A and B, where they are bytes
     scales: TensorScales | None = None  # of a block-scaled product, (a x scales) @ (b x scales); f4 are bytes of two
+    ctas: int = 1
 
     def __str__(self) -> str:
         return self.name
@@ -87,21 +91,23 @@ class TensorAtom:
         return self.features <= target.features
 
     def cycles(self, target: Target) -> float:
-        """SM cycles of one instruction: the tensor core's, or those of reading its factors from shared memory."""
+        """SM cycles of one instruction: the tensor core's, or those of reading what lies in its shared memory."""
         m, n, _ = self.shape
-        rates, rows = target.throughput, n if self.left else m + n
+        rates, rows = target.throughput, n if self.left else m + n // self.ctas
         kind = F8E4M3FN if self.of_f4 else self.dtypes[0]  # two f4 in the time of an f8; CUTLASS, tcgen05.mma table
         return max(self.flops / rates.tensor[str(kind)], rows * K_BYTES / rates.smem_bytes)
 
 
 @cache
-def _atom(a: Numeric, b: Numeric, n: int, c: Numeric, left: bool, signed: tuple[bool, bool]) -> TensorAtom:
+def _atom(a: Numeric, b: Numeric, n: int, c: Numeric, form: str, signed: tuple[bool, bool]) -> TensorAtom:
     k = 8 * K_BYTES // a.width
-    kinds = f"{ptx_name(a, signed[0])}.{ptx_name(b, signed[1])}"
+    kinds, ctas = f"{ptx_name(a, signed[0])}.{ptx_name(b, signed[1])}", 2 if form == PAIR else 1
     needs = Feature.TCGEN05_BYTES if a == I8 else Feature.TCGEN05
     return TensorAtom(
-        f"{LEFT if left else 'tcgen05'}.m{M}n{n}k{k}.{kinds}", (M, n, k), (a, b, c), frozenset({needs}),
-        "PTX ISA 8.8, tcgen05.mma; every form assembled (tests/lowering/test_instructions.py)", left, signed=signed,
+        f"{form}.m{M * ctas}n{n}k{k}.{kinds}", (M, n, k), (a, b, c),
+        frozenset({needs, Feature.MULTICAST} if form == PAIR else {needs}),
+        "PTX ISA 8.8, tcgen05.mma; every form assembled (tests/lowering/test_instructions.py)", form == LEFT,
+        signed=signed, ctas=ctas,
     )  # fmt: skip
 
 
@@ -118,8 +124,13 @@ def _scaled(a: Numeric, n: int, scales: TensorScales) -> TensorAtom:
 
 BY_SCALES = "tcgen05.scaled"
 """Names of atoms of block-scaled products begin so."""
+ALONE = "tcgen05"
+"""Names of atoms of one CTA whose factors lie in shared memory begin so, and those of all others with more."""
 LEFT = "tcgen05.ts"
 """Names of atoms whose left factor lies in tensor memory begin so."""
+PAIR = "tcgen05.pair"
+"""Names of atoms of a pair of CTAs begin so; they have the rows of both."""
+PAIR_WIDTHS = WIDTHS[:-1]  # N of a pair is a multiple of 32; CUTLASS, SM100_MMA_F16BF16_2x1SM_SS
 BY_AGENT = "tcgen05.agent"
 """A name to forbid sums of loops in other loops by, which an agent of its own adds up."""
 LEFT_BITS = 16
@@ -146,23 +157,28 @@ def scaled_tensor_atoms(a: Type, b: Type, c: Type, scale: Type, block: int) -> l
 
 
 def tensor_atom(
-    a: Type, b: Type, c: Type, n: int, left: bool = False, signed: tuple[bool, bool] = BOTH_SIGNED
+    a: Type, b: Type, c: Type, n: int, form: str = ALONE, signed: tuple[bool, bool] = BOTH_SIGNED
 ) -> TensorAtom | None:
-    """The atom for these types, N a power of two; None where there is none. Source: PTX ISA, tcgen05.mma, Kinds."""
-    if n not in WIDTHS:
+    """The atom for these types, N a power of two, of a form: ALONE, LEFT or PAIR; None where there is none. Source: PTX
+    ISA, tcgen05.mma, Kinds.
+    """
+    if n not in (PAIR_WIDTHS if form == PAIR else WIDTHS):
         return None
     if c == I32:
-        return _atom(I8, I8, n, I32, left, signed) if a == b == I8 and not left else None
-    pair = next(((x, y) for x, y in _PAIRS if (x, y) == (a, b) and (not left or x.width == LEFT_BITS)), None)
-    return _atom(*pair, n, F32, left, BOTH_SIGNED) if pair and c == F32 else None
+        return _atom(I8, I8, n, I32, form, signed) if a == b == I8 and form != LEFT else None
+    pair = next(((x, y) for x, y in _PAIRS if (x, y) == (a, b) and (form != LEFT or x.width == LEFT_BITS)), None)
+    return _atom(*pair, n, F32, form, BOTH_SIGNED) if pair and c == F32 else None
 
 
 def every_tensor_atom() -> Iterator[TensorAtom]:
-    """All atoms: every type and N, and the places of A."""
+    """All atoms: every type and N, and every form."""
     signs = [(a, b) for a in (False, True) for b in (False, True)]
     kinds = [*((a, b, F32, BOTH_SIGNED) for a, b in _PAIRS), *((I8, I8, I32, each) for each in signs)]
     made = (
-        tensor_atom(a, b, c, n, left, signed) for a, b, c, signed in kinds for n in WIDTHS for left in (False, True)
+        tensor_atom(a, b, c, n, form, signed)
+        for a, b, c, signed in kinds
+        for n in WIDTHS
+        for form in (ALONE, LEFT, PAIR)
     )
     yield from (atom for atom in made if atom is not None)
     yield from (_scaled(kind, n, scales) for kind, scales in _SCALED for n in WIDTHS)

@@ -79,6 +79,8 @@ def prefetches(target: Target, forbid: Set[str]) -> bool:
 
 
 TMA_REDUCE = "tma.reduce"
+PARTS = "tma.store.parts"
+"""Stores through a buffer of a part of the tile, one part after the other (lowering/selection/parted.py)."""
 REDUCED: Mapping[tuple[AtomicMode, Type], str] = {
     (AtomicMode.ADDF, F16): "add", (AtomicMode.ADDF, BF16): "add", (AtomicMode.ADDF, F32): "add",
     (AtomicMode.ADD, I32): "add", (AtomicMode.MIN, I32): "min", (AtomicMode.MAX, I32): "max",

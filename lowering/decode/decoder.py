@@ -187,7 +187,7 @@ class Decoder:
         self.builder.add(
             nv_tileas.StagedStore, held, *rest, types=(), shared=self.selection.oracle.shared(choice.shared),
             atom=choice.atom, bytes=choice.width, ordered=bool(self.order.of_store(item)),
-            **more,
+            parts=choice.parts, **more,
         )  # fmt: skip
 
     def eviction(self, node: Load) -> str:

@@ -20,7 +20,7 @@ SWIZZLE_ROW_BYTES = 128  # one pass over the 32 banks; same source
 PERIOD = 8 * SWIZZLE_ROW_BYTES  # bytes after which every swizzle repeats; same source
 
 
-_SPELLING = re.compile(r"offset\s*=\s*\[(.*?)\]\s*,\s*bytes\s*=\s*(\d{1,18})")
+_SPELLING = re.compile(r"offset\s*=\s*\[(.*?)\]\s*,\s*bytes\s*=\s*(\d{1,18})(?:\s*,\s*ctas\s*=\s*(\d{1,2}))?")
 
 
 @spelled("#nv_tileas.shared")
@@ -29,19 +29,22 @@ class SharedLayout(Attribute):
     """Offset (in elements) of element e = XOR of offset[k] over the set bits k of e; a permutation of the tile.
 
     The XOR acts on the offset from the buffer's start, so it equals the hardware's swizzle of the absolute address when
-    the buffer is aligned to `alignment` bytes.
+    the buffer is aligned to `alignment` bytes. `ctas`: 2 where a pair of CTAs holds the tile, the lower half of the
+    offsets in the one whose rank is even, the upper half at the same place in the other one.
     """
 
     offset: Bases
     bits: int
     element_bytes: int
+    ctas: int = 1
 
     def __post_init__(self) -> None:
         if len(self.offset) != self.bits:
             raise LayoutError(f"a shared layout of {1 << self.bits} elements needs {self.bits} bases")
 
     def __str__(self) -> str:
-        return f"#shared<offset=[{', '.join(map(str, self.offset))}], bytes={self.element_bytes}>"
+        ctas = f", ctas={self.ctas}" if self.ctas > 1 else ""
+        return f"#shared<offset=[{', '.join(map(str, self.offset))}], bytes={self.element_bytes}{ctas}>"
 
     def _repr_html_(self) -> str:
         """The bases, for notebooks."""
@@ -49,8 +52,9 @@ class SharedLayout(Attribute):
         return f"<b>shared layout of {size}</b><p>offsets {', '.join(map(str, self.offset))}</p>"
 
     def mlir(self) -> str:
-        """The bases and the bytes of an element."""
-        return f"#nv_tileas.shared<offset = [{', '.join(map(str, self.offset))}], bytes = {self.element_bytes}>"
+        """The bases, the bytes of an element, and the CTAs where there are several."""
+        ctas = f", ctas = {self.ctas}" if self.ctas > 1 else ""
+        return f"#nv_tileas.shared<offset = [{', '.join(map(str, self.offset))}], bytes = {self.element_bytes}{ctas}>"
 
     @staticmethod
     def read(body: str, *_: object) -> SharedLayout:
@@ -59,12 +63,12 @@ class SharedLayout(Attribute):
         if match is None:
             raise ValueError("expected offset = [...], bytes = N")
         offset = read_bases(match[1])
-        return SharedLayout(offset, len(offset), int(match[2]))
+        return SharedLayout(offset, len(offset), int(match[2]), int(match[3] or 1))
 
     @property
     def size_bytes(self) -> int:
-        """Bytes of the buffer."""
-        return (1 << self.bits) * self.element_bytes
+        """Bytes of the buffer, in each CTA."""
+        return (1 << self.bits) * self.element_bytes // self.ctas
 
     @property
     def alignment(self) -> int:
@@ -97,7 +101,23 @@ class SharedLayout(Attribute):
         bases: list[int] = []
         for source in reversed([old[p] for p in perm]):
             bases += self.offset[source.shift : source.shift + source.width]
-        return SharedLayout(tuple(bases), self.bits, self.element_bytes)
+        return SharedLayout(tuple(bases), self.bits, self.element_bytes, self.ctas)
+
+    @staticmethod
+    def of_pair(half: SharedLayout, shape: Shape, dim: int) -> SharedLayout:
+        """A tile of this shape of which each CTA of a pair holds a half along a dimension, laid out as `half`."""
+        field = dim_bits(shape)[dim]
+        top = field.shift + field.width - 1
+        bases = (*half.offset[:top], 1 << half.bits, *half.offset[top:])
+        return SharedLayout(bases, half.bits + 1, half.element_bytes, 2)
+
+    @property
+    def own(self) -> SharedLayout:
+        """What one CTA holds of a tile, which is all but for a pair."""
+        if self.ctas == 1:
+            return self
+        top = self.offset.index(1 << self.bits - 1)
+        return SharedLayout((*self.offset[:top], *self.offset[top + 1 :]), self.bits - 1, self.element_bytes)
 
     @staticmethod
     def row_major(shape: Shape, element_bytes: int) -> SharedLayout:

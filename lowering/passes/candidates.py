@@ -18,7 +18,7 @@ from ir.core import TileError
 from ir.dialects import cuda_tile as ct
 from ir.dialects import nv_tileas
 from lowering.atoms.names import STREAM
-from lowering.atoms.tcgen05 import BY_AGENT, BY_SCALES
+from lowering.atoms.tcgen05 import BY_AGENT, BY_SCALES, PAIR
 from lowering.clusters import Division, Refusal
 from lowering.clusters.grid import in_grid
 from lowering.clusters.price import Way, clustered
@@ -33,6 +33,7 @@ from lowering.passes.source import divided, glance, prepared
 from lowering.passes.syntax import with_options
 from lowering.persistence import best_order
 from lowering.schedule import MemoryExceededError
+from lowering.schedule.pairs import TensorPairError
 from lowering.schedule.tensor import TensorAgentError, TensorMemoryError, TensorScaledError
 from lowering.selection import Selection
 from lowering.selection.choices import Clustered, OtherLoops, Ranked
@@ -372,6 +373,8 @@ def attempt(entry: ct.Entry, context: Context, steps: Sequence[Step]) -> Trial:
     """The choice and the program that passes make of a kernel. Raises TileError where none costs little enough."""
     try:
         made = scheduled(entry, context, steps)
+    except TensorPairError:
+        return attempt(entry, context, forbidding(steps, PAIR))
     except TensorAgentError:
         return attempt(entry, context, forbidding(steps, BY_AGENT))
     except TensorScaledError:

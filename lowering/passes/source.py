@@ -16,6 +16,7 @@ from extract import CostFunction, Extractor
 from ir.core import UnsupportedError
 from ir.dialects import cuda_tile as ct
 from ir.dialects import nv_tileas
+from ir.dialects.nv_tileas import PartialSum
 from ir.dialects.nv_tileas_tokens import verify_pipelines
 from lowering.clusters import Division, Refusal, divisions, promising, refuse_cluster
 from lowering.decode import decode as decode_choice
@@ -172,10 +173,16 @@ def encode(entry: ct.Entry, context: Context, warps: int) -> Encoded:
     program = encode_entry(entry)
     features = frozenset[Feature]().union(*(tier.features for tier in tiers))
     boxed = all(tier.has(Feature.TMA) for tier in tiers)
-    oracle = LayoutOracle(program, [warps] if warps else offered, features, boxed, offered)
+    paired = Feature.MULTICAST in features and divided_in_tiles(entry)
+    oracle = LayoutOracle(program, [warps] if warps else offered, features, boxed, offered, paired)
     program.facts.update(seed(program, oracle))
     context.count(values=len(program.values), rows=lambda: sum(map(len, program.facts.values())))
     return Encoded(program, oracle)
+
+
+def divided_in_tiles(entry: ct.Entry) -> bool:
+    """Do the CTAs of a cluster divide a tile, and not the steps of its products?"""
+    return entry.cluster > 1 and not any(isinstance(op, PartialSum) for op in entry.walk())
 
 
 def saturate(

@@ -80,7 +80,7 @@ class PlacedWorld(World):
     def asked(self, rng: np.random.Generator) -> LayoutOracle:
         """The oracle of a program of this sample's warps."""
         program: Any = SimpleNamespace(interner=self.interner, source={})
-        return LayoutOracle(program, (self.warps,), boxed=bool(rng.spawn(1)[0].integers(2)))
+        return LayoutOracle(program, (self.warps,), boxed=bool(rng.spawn(1)[0].integers(2)), paired=True)
 
     # --- layouts
 

@@ -18,7 +18,7 @@ from egraph.saturate import Query
 from ir.dialects import cuda_tile as ct
 from ir.types import I1, PartitionViewType, TensorViewType, TileType
 from lowering.atoms.mma import MMA_ATOMS, MmaAtom, scaled_atoms
-from lowering.atoms.tcgen05 import TensorAtom
+from lowering.atoms.tcgen05 import ALONE, PAIR, TensorAtom
 from lowering.atoms.wgmma import WgmmaAtom, wgmma_atom
 from lowering.layouts.access import MAX_BYTES, WIDE_BYTES, access_plan, global_access, ldmatrix
 from lowering.layouts.anchors import coalesced
@@ -118,11 +118,12 @@ class LayoutOracle:
 
     def __init__(
         self, program: Program, warps: Sequence[int], features: frozenset[Feature] = ALL_FEATURES, boxed: bool = True,
-        offered: Sequence[int] = (),
+        offered: Sequence[int] = (), paired: bool = False,
     ):  # fmt: skip
         """`warps`: numbers of warps to offer layouts for. `features` of the targets that will be extracted for: atoms
         that none of them has are not offered. `boxed`: all of them have tensor copies. `offered`: numbers that the
-        kernel may have, beside which its own is priced; `warps` by default.
+        kernel may have, beside which its own is priced; `warps` by default. `paired`: a pair of its CTAs may
+        make products together.
         """
         self.features = features
         self.boxed = boxed
@@ -134,6 +135,7 @@ class LayoutOracle:
         products = [op for op in program.source.values() if isinstance(op, ct.MmaF | ct.MmaI)]
         folded = any(isinstance(op, ct.Reduce | ct.Scan) for op in program.source.values())
         self.chained = len(products) > 1 or bool(products and folded)
+        self.tensor_forms = (ALONE, PAIR) if paired else (ALONE,)  # of sums that stay in tensor memory through a loop
         self.layouts = Layouts()
         self.kept: set[int] = set()  # layouts of sums that stay in tensor memory
         self.scales: set[int] = set()  # shared layouts from which scales are copied there
@@ -270,9 +272,10 @@ class LayoutOracle:
         for from_registers, columns in self._wgmma(a, b, c, signed):
             yield "wgmmai_rs_choice" if from_registers else "wgmmai_choice", (*row, *columns)
         if Feature.TCGEN05_BYTES in self.features:
-            for atom, left, right, layout in tensor_products(a, b, c, self.warps, self._operands, signed):
-                choice = self.interner.attributes.id(MmaChoice(atom, (1, 1)))
-                yield "tensori_choice", (*row, choice, left, right, self.layout_id(layout))
+            for form in self.tensor_forms:
+                for atom, left, right, layout in tensor_products(a, b, c, self.warps, self._operands, signed, form):
+                    choice = self.interner.attributes.id(MmaChoice(atom, (1, 1)))
+                    yield "tensori_choice", (*row, choice, left, right, self.layout_id(layout))
 
     def _mma(self, row: Row) -> Iterator[tuple[str, Row]]:
         a, b, c = (self.tile(ty) for ty in row)
@@ -286,6 +289,10 @@ class LayoutOracle:
                 yield "tensor_choice", (*row, choice, left, right, self.layout_id(layout))
                 self.kept.add(carried := self.layout_id(kept(layout)))
                 yield "scaled_choice", (*row, choice, left, right, carried)
+            for form in self.tensor_forms[1:]:
+                for atom, left, right, layout in tensor_products(a, b, c, self.warps, self._operands, form=form):
+                    choice = self.interner.attributes.id(MmaChoice(atom, (1, 1)))
+                    yield "tensor_choice", (*row, choice, left, right, self.layout_id(layout))
             for atom, held, right, layout in left_products(a, b, c, self.warps, self._operands):
                 choice = self.interner.attributes.id(MmaChoice(atom, (1, 1)))
                 columns = (*row, choice, self.layout_id(held), right)
@@ -383,8 +390,14 @@ class LayoutOracle:
         return [(atom, grid) for grid in list(found)[:MAX_GRIDS] for atom in found[grid][:MAX_WIDTHS]]
 
     def _operands(self, shape: tuple[int, int], k_dim: int, atom: WgmmaAtom | TensorAtom, rows: int) -> Iterator[int]:
-        """Shared layouts of an operand, K-major and MN-major, at the widest swizzle the tile has."""
+        """Shared layouts of an operand, K-major and MN-major, at the widest swizzle the tile has; a pair's CTAs hold
+        half of the columns of B each.
+        """
         size = element_bytes(atom.dtypes[0])
+        halved = isinstance(atom, TensorAtom) and atom.ctas == 2 and k_dim == 0
+        whole = shape
+        if halved:
+            shape, rows = (shape[0], shape[1] // 2), rows // 2
         for k_major in (True, False) if atom.may_transpose else (True,):
             span = swizzle_row(shape, k_dim if k_major else 1 - k_dim, size)
             if span in SWIZZLES:
@@ -393,7 +406,7 @@ class LayoutOracle:
                     matrix_operand(layout, shape, k_dim, rows, 1 if isinstance(atom, TensorAtom) else TRANSPOSED)
                 except LayoutError:
                     continue  # no canonical layout: the other major is
-                yield self.layout_id(layout)
+                yield self.layout_id(SharedLayout.of_pair(layout, whole, 1) if halved else layout)
 
     # --- what operations do to layouts
 
@@ -558,7 +571,7 @@ class LayoutOracle:
     def _hold(self, row: Row) -> Iterator[tuple[str, Row]]:
         """The instructions that write a tile from registers to a shared layout."""
         ty, id, target = row
-        if not self._is_distributed(id) or self.tile(ty).element == I1:
+        if not self._is_distributed(id) or self.tile(ty).element == I1 or self.shared(target).ctas > 1:
             return
         layout, shared = self.layout(id), self.shared(target)
         matrices = ldmatrix(layout, shared)

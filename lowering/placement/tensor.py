@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from math import prod
 
 from ir.types import TileType
-from lowering.atoms.tcgen05 import WIDTHS, TensorAtom, scaled_tensor_atoms, tensor_atom
+from lowering.atoms.tcgen05 import ALONE, LEFT, PAIR, WIDTHS, TensorAtom, scaled_tensor_atoms, tensor_atom
 from lowering.atoms.wgmma import BOTH_SIGNED
 from lowering.layouts.layout import Layout, LayoutError
 from lowering.layouts.shared import SharedLayout
@@ -17,12 +17,14 @@ Operands = Callable[[tuple[int, int], int, TensorAtom, int], Iterator[int]]
 
 def tensor_products(
     a: TileType, b: TileType, c: TileType, counts: Sequence[int], operands: Operands,
-    signed: tuple[bool, bool] = BOTH_SIGNED,
+    signed: tuple[bool, bool] = BOTH_SIGNED, form: str = ALONE,
 ) -> Iterator[tuple[TensorAtom, int, int, Layout]]:  # fmt: skip
-    """The widest atom for each number of warps, and the layouts: of A and B in shared memory, K-major and MN-major, as
-    `operands` gives them; of D in registers, where it is read.
+    """The widest atom of a form for each number of warps, and the layouts: of A and B in shared memory, K-major and
+    MN-major, as `operands` gives them; of D in registers, where it is read. A pair's has the columns of the whole tile,
+    of which each CTA brings a half.
     """
-    atoms = [tensor_atom(a.element, b.element, c.element, width, signed=signed) for width in WIDTHS]
+    widths = [width for width in WIDTHS if form != PAIR or width == b.shape[-1]]
+    atoms = [tensor_atom(a.element, b.element, c.element, width, form, signed) for width in widths]
     yield from _widest([each for each in atoms if each is not None], a, b, counts, operands)
 
 
@@ -49,7 +51,7 @@ def left_products(
     """The same where the left factor lies in tensor memory, with the layout in which threads write it."""
     found = dict.fromkeys((atom, right, d) for atom, _, right, d in tensor_products(a, b, c, counts, operands))
     for atom, right, d in found:
-        held = tensor_atom(a.element, b.element, c.element, atom.shape[1], left=True)
+        held = tensor_atom(a.element, b.element, c.element, atom.shape[1], LEFT)
         m, k = a.shape[-2:]
         layout = None if held is None else left_factor(m, k, atom.dtypes[0].width, d.n_warps)
         if held is not None and layout is not None:

@@ -23,6 +23,7 @@ from ir.tensor_descriptors import TENSOR_COLUMNS
 from ir.types import I32
 from lowering.clusters.ranks import Ranks
 from lowering.layouts.tensor import allocation
+from lowering.schedule import pairs
 from lowering.schedule.boundary import Boundary, Plan, Slice, Way, control
 from lowering.schedule.fills import Threaded, arrivals, boxed, peers, threaded
 from lowering.schedule.flight import Flight, flight, land
@@ -118,16 +119,22 @@ class Agents:
         where it cannot make all of them.
         """
         plans: list[Plan] = []
+        products = pairs.of_loop(op)
+        pairs.refuse_unfed(products, [c for copies in rings for c in copies])
         for copies in rings:
             before = [c for c in first if c.ring == copies[0].attributes.get("ring", 0)]
             alike = [self.alike(op, (c, *before[place : place + 1])) for place, c in enumerate(copies)]
-            pairs = list(zip(copies, alike, strict=True))
-            warps = self.copy_warps
-            fills = [boxed(c, self.arguments, n) or (threaded(c, warps) if warps else None) for c, n in pairs]
+            if products:
+                alike = [pairs.told_apart(c, n) for c, n in zip(copies, alike, strict=True)]
+            warps = 0 if products else self.copy_warps
+            ways = zip(copies, alike, strict=True)
+            fills = [boxed(c, self.arguments, n) or (threaded(c, warps) if warps else None) for c, n in ways]
             made = [fill for fill in fills if fill is not None]
             if len(made) < len(copies):
+                if products:
+                    pairs.refuse(products[0], "tensor copies cannot bring all of its tiles")
                 return []
-            plans.append(Plan(op, copies, made, min(c.stages for c in copies), before))
+            plans.append(Plan(op, copies, made, min(c.stages for c in copies), before, bool(products)))
         return plans if Boundary(self.ops, [*(job.plan for job in self.jobs), *plans]).legal else []
 
     def lone(self, copy: nv_tileas.TiledCopy) -> Plan | None:
@@ -226,9 +233,12 @@ class Agents:
             rewriter.free = offset + 2 * BARRIER_BYTES * each.stages
         self.place_accumulators(rewriter, consumer)
         alone = {each.channel for each in self.received}
+        several = any(each.memory.paired for each in self.accumulators)
         for channel in self.channels:
             count = 1 if channel.result in alone else receivers
             channel.attributes |= {"offset": align(rewriter.free, BARRIER_BYTES), "receivers": count}
+            if several and channel.result in alone:
+                channel.attributes["paired"] = True
             rewriter.free = channel.offset + SCALAR_BYTES + 2 * BARRIER_BYTES
 
     def place_accumulators(self, rewriter: Rewriter, consumer: Block) -> None:
@@ -441,13 +451,14 @@ class Consumer:
         """
         warps, stages = self.scheduler.rewriter.func.warps, plan.stages
         commits = multiplies(self.loop)
-        alone = self.loop if commits else None
-        key = (self.scheduler.depth, number, stages, arrivals(plan.fills), peers(plan.fills), alone)
+        alone, ctas = self.loop if commits else None, peers(plan.fills)
+        ctas = pairs.together(ctas) if plan.paired else ctas
+        key = (self.scheduler.depth, number, stages, arrivals(plan.fills), ctas, alone)
         found = self.agents.rings.get(key)
         if found is None:
             pipeline = self.agents.common.add(
                 nv_tileas.CreatePipeline, types=[nv_tileas.PipelineType(stages)], offset=0, consumers=warps,
-                each="warp", producers=arrivals(plan.fills), peers=peers(plan.fills),
+                each="warp", producers=arrivals(plan.fills), peers=ctas, paired=plan.paired,
             )  # fmt: skip
             found = self.agents.rings[key] = AgentRing(Ring(stages), pipeline)
             self.scheduler.rewriter.rings.append([found.memory])

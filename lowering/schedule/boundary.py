@@ -32,7 +32,8 @@ Placed = tuple[Value, Layout | None]
 @dataclass
 class Plan:
     """A loop whose copies a producer makes into a ring of `stages`, and how it makes each. `first` are the same copies
-    for one stage before the loop, if it begins with one. Without a loop: copies that fill the ring once.
+    for one stage before the loop, if it begins with one. Without a loop: copies that fill the ring once. `paired`: for
+    the products of a pair of CTAs.
     """
 
     loop: scf.For | None
@@ -40,6 +41,7 @@ class Plan:
     fills: list[Fill]
     stages: int
     first: list[nv_tileas.TiledCopy]
+    paired: bool = False
 
     @property
     def around(self) -> list[scf.For | scf.While | scf.If]:

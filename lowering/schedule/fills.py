@@ -31,13 +31,15 @@ COPY_WARPS = WARPGROUP // WARP  # setmaxnreg acts on warpgroups, so a producer h
 @dataclass(frozen=True)
 class Boxed:
     """Tensor copies that one thread starts; `record` is the tensor map's in the launch manifest. Where the tile is the
-    same in the CTAs of a cluster whose ranks differ in the bits `alike`, each brings one of the `parts` to all of them.
+    same in the CTAs of a cluster whose ranks differ in the bits `alike`, each brings one of the `parts` to all of them;
+    a tile that lies `halved` in a pair each CTA brings its part of to itself.
     """
 
     boxes: Boxes
     record: dict[str, Any]
     alike: int = 0
     parts: Parts | None = None
+    halved: bool = False
 
 
 @dataclass(frozen=True)
@@ -52,7 +54,7 @@ Fill = Boxed | Threaded
 
 def boxed(copy: Copy, arguments: dict[Value, int], alike: int = 0) -> Boxed | None:
     """Tensor copies of a tile, None where they are not allowed or the host cannot describe the array; in parts where
-    the tile is `alike` in several CTAs and can be cut.
+    the tile is `alike` in several CTAs and can be cut, or must be.
     """
     if isinstance(copy, nv_tileas.GatherCopy):
         return None
@@ -61,11 +63,14 @@ def boxed(copy: Copy, arguments: dict[Value, int], alike: int = 0) -> Boxed | No
         return None
     kind, shared = tile_of(copy)
     contiguous = contiguous_dim(view)
-    plan = None if contiguous is None else boxes(kind.shape, contiguous, shared)
-    parts = parted(plan, 1 << alike.bit_count(), shared.size_bytes) if plan is not None and alike else None
-    own = plan if parts is None else parts.first
+    plan, halved = None if contiguous is None else boxes(kind.shape, contiguous, shared), shared.ctas > 1
+    parts = (
+        parted(plan, 1 << alike.bit_count(), shared.size_bytes * shared.ctas) if plan is not None and alike else None
+    )
+    own = None if halved and parts is None else plan if parts is None else parts.first
     record = None if own is None else tensor_map(copy.view, own, arguments)
-    return None if own is None or record is None else Boxed(own, record, alike if parts is not None else 0, parts)
+    many = alike if parts is not None and not halved else 0
+    return None if own is None or record is None else Boxed(own, record, many, parts, halved)
 
 
 def threaded(copy: Copy, warps: int = COPY_WARPS) -> Threaded | None:

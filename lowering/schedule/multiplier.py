@@ -18,6 +18,7 @@ from ir.dialects import nv_tileas, scf
 from lowering.layouts.elements import moved_bits
 from lowering.layouts.tensor import allocation, tile_columns
 from lowering.schedule.boundary import Slice, Spine
+from lowering.schedule.pairs import together
 from lowering.schedule.pipes import consume, produce, stage_alone, unknown
 from lowering.schedule.producer import Producer
 from lowering.schedule.states import Site, enclosing
@@ -44,9 +45,10 @@ class Accumulator:
         assert isinstance(memory, nv_tileas.AllocTensorMemory)
         self.memory, self.loop, self.stages = memory, loop, stages
         memory.attributes["stages"] = stages
+        peers = together(1) if memory.paired else 1
         self.pipeline = agents.common.add(
             nv_tileas.CreatePipeline, types=[nv_tileas.PipelineType(stages)], offset=0, consumers=warps, each="warp",
-            meet=True, accumulators=True,
+            meet=True, accumulators=True, paired=memory.paired, peers=peers,
         )  # fmt: skip
         self.filled: dict[Op, Site] = {}
         self.read: dict[Op, Site] = {}

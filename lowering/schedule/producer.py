@@ -195,7 +195,8 @@ class Producer:
                 self.tile(copy, buffer, fill, job.pipeline, iterator, inside)
 
         by_threads = any(isinstance(fill, Threaded) for fill in plan.fills)
-        return produce(b, job.pipeline, iterator, write, announced(copies, plan.fills), by_threads)
+        ctas = 2 if plan.paired else 1
+        return produce(b, job.pipeline, iterator, write, ctas * announced(copies, plan.fills), by_threads)
 
     def tile(self, copy: Copy, buffer: Value, fill: Fill, pipeline: Value, stage: Value, b: Builder) -> None:
         """One tile of a stage."""
@@ -213,7 +214,7 @@ class Producer:
                 nv_tileas.TiledTmaLoad, buffer, stage, pipeline, *operands, types=(),
                 segments=(1, 1, 1, len(operands)), dims=plan.dims, boxes=plan.places,
                 tensormap=self.map_number(fill.record), tile=tuple(tile_of(copy)[0].shape[d] for d in plan.dims),
-                evict=copy.evict, alike=fill.alike, step=step,
+                evict=copy.evict, alike=fill.alike, step=step, halved=fill.halved,
             )  # fmt: skip
         else:
             b.add(

@@ -143,7 +143,7 @@ def scratch_of(op: Op, target: Target) -> int:
     if isinstance(op, nv_tileas.CancelNextProgramId):
         return SAID_BYTES if op.slot else NEXT_BYTES
     if isinstance(op, nv_tileas.StagedStore | nv_tileas.TiledTmaStore):
-        return cast(SharedLayout, op.shared).size_bytes
+        return cast(SharedLayout, op.shared).size_bytes // op.parts
     return 0
 
 

@@ -32,7 +32,7 @@ def store(op: nv_tileas.StagedStore, operands: Sequence[Value], agents: Agents, 
     b.add(
         nv_tileas.TiledTmaStore, value, *index, types=(), segments=(1, len(index)), shared=op.shared, atom=op.atom,
         tensormap=agents.map_number(record), dims=way.dims, boxes=way.places, tile=tuple(tile[d] for d in way.dims),
-        ordered=op.ordered, reduction=op.reduction,
+        ordered=op.ordered, reduction=op.reduction, parts=op.parts,
     )  # fmt: skip
 
 

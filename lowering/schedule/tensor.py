@@ -33,6 +33,7 @@ from lowering.layouts.elements import moved_bits
 from lowering.layouts.layout import Layout
 from lowering.layouts.shared import SharedLayout
 from lowering.layouts.tensor import WARPS, left_pitch, over_accumulator, scale_memory, takes, tile_columns
+from lowering.schedule.pairs import paired, refuse_mixed
 from lowering.schedule.rings import Copy
 from lowering.schedule.states import LOOPS, Site, enclosing, thread
 
@@ -59,6 +60,7 @@ class TensorScaledError(TensorMemoryError):
 def place_accumulators(func: nv_tileas.Func) -> int:
     """Rewrite all products in tensor memory of a placed kernel, in place; their number. Raises TensorMemoryError."""
     products = [op for op in func.walk() if isinstance(op, nv_tileas.Dot) and tensor_named(op.atom) is not None]
+    refuse_mixed(products)
     shared: dict[Value, Value] = {}
     for product in reversed(products):  # of two that are read last, that which begins early is read behind the other
         if product.read:
@@ -299,7 +301,7 @@ class _Accumulator:
         assert isinstance(kind, TensorType)
         before, behind = Builder(Block(), loop.location), Builder(Block(), loop.location)
         memory = nv_tileas.TensorMemoryType(kind.shape, kind.element)
-        d = before.value(nv_tileas.AllocTensorMemory, types=[memory], segments=(0,))
+        d = before.value(nv_tileas.AllocTensorMemory, types=[memory], segments=(0,), paired=paired(product))
         self.add(d, before)
         result = loop.results[self.place]
         behind.add(nv_tileas.TensorCommit, d, types=())

@@ -63,8 +63,8 @@ class Held:
 class StoreChoice:
     """How a store is made: from a value in `layout`, `width` bytes (views) or elements (pointers) an access.
 
-    With an `atom` (stmatrix or st.shared) it goes through a buffer in layout `shared`. `drained`: what CTAs exchange
-    lies over rings.
+    With an `atom` (stmatrix or st.shared) it goes through a buffer in layout `shared`, in so many `parts` one after the
+    other. `drained`: what CTAs exchange lies over rings.
     """
 
     item: int
@@ -74,6 +74,7 @@ class StoreChoice:
     atom: str = ""
     reduces: bool = False
     drained: bool = False
+    parts: int = 1
 
     @property
     def way(self) -> str:

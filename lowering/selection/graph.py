@@ -38,12 +38,13 @@ from lowering.layouts.layout import Layout
 from lowering.loops import Loops, buildable, paths
 from lowering.placement import LayoutOracle
 from lowering.placement.oracle import contiguous_dim
-from lowering.selection import ordered, printing
+from lowering.selection import ordered, parted, printing
 from lowering.selection.again import Kept
 from lowering.selection.choices import BRANCH, Alternative, CarryChoice, Selection, StoreChoice, places, staged
 from lowering.selection.hints import allows_tma
 from lowering.selection.pressure import Pressure
 from lowering.selection.pricing import Price, Pricer, Site
+from lowering.selection.products import of_pair_otherwise
 from lowering.selection.resources import CTAS, SPILLS, Rows, has_producer
 from lowering.selection.shape import Shape
 from lowering.selection.trips import Pace, Trips, trip_counts
@@ -353,12 +354,16 @@ class Selector:
                 held, atom = node.source, self.program.interner.attributes[node.atom]
                 layout = self.owner[held][1]
                 price = self.pricer.staged_store(view, self.oracle.layout(layout), self.oracle.shared(shared), atom)
-                if price is not None and held in self.buildable:
-                    plan, size = self.access(array, layout, MAX_BYTES)
+                if price is None or held not in self.buildable:
+                    continue
+                plan, size = self.access(array, layout, MAX_BYTES)
+                spread, buffer = self.oracle.layout(layout), self.oracle.shared(shared)
+                for parts, own, each in parted.ways(self.pricer, view, spread, buffer, price, loop >= 0):
                     children = [self.cls(held), *self.all_at(place), *self.shape.own_map(self.frozen.class_of(array))]
-                    children += self.pressure.peak(self.scratch_rows(value, loop), price.scratch)
-                    choice = StoreChoice(item.item, layout, plan.vector * size, shared, atom, bool(item.at))
-                    yield Alternative(children, price.cost, trips, choice)
+                    children += self.pressure.peak(self.scratch_rows(value, loop), each.scratch)
+                    target, width = self.oracle.layout_id(own), plan.vector * size
+                    choice = StoreChoice(item.item, layout, width, target, atom, bool(item.at), parts=parts)
+                    yield Alternative(children, each.cost, trips, choice)
 
     def store_ptr(self, item: Store, layout: int) -> Alternative | None:
         """Through pointers; None where they or the mask do not come in this layout."""
@@ -400,7 +405,8 @@ class Selector:
                 for warps, tied in self.made_for(node, layout, below):
                     site = Site(layout, warps, loop)
                     outer = isinstance(node, Copy | GatherCopy) and loop not in self.copying
-                    price = None if outer else self.pricer.price(node, site)
+                    unfit = isinstance(node, Copy) and of_pair_otherwise(self.oracle.shared(node.shared), node, loop)
+                    price = None if outer or unfit else self.pricer.price(node, site)
                     children = [*map(self.cls, below), *(self.shape.warps(warps) if tied else ())]
                     self.add_node(node, placed, children, price, site, trips)
 

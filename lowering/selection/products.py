@@ -74,12 +74,22 @@ def scales(pricer: Pricer, node: placed.TensorBlockScaledProduct) -> list[Shared
 
 def agent_forbidden(pricer: Pricer, node: placed.Product) -> bool:
     """Is a sum of a loop in other loops one that an agent would add up, where that is forbidden, or else one that all
-    threads read step by step, unless it is block-scaled: another product then, of a sum in another layout?
+    threads read step by step, unless it is block-scaled: another product then, of a sum in another layout? Or one that
+    a pair of CTAs would begin, whose threads read it each by themselves?
     """
+    if isinstance(node, placed.TensorReadProduct) and getattr(pricer.oracle.choice(node.choice).atom, "ctas", 1) > 1:
+        return True
     scaled = pricer.by_agent.get(pricer.owner[node.cls][0])
     if pricer.forbidden(BY_AGENT):
         return scaled is not None and isinstance(node, placed.TensorProduct)
     return scaled is False and isinstance(node, placed.TensorReadProduct)
+
+
+def of_pair_otherwise(shared: SharedLayout, node: placed.Copy, loop: int) -> bool:
+    """Is a tile that a pair of CTAs holds in halves brought otherwise than by tensor copies in a loop? Their bytes are
+    what the pair's products wait for.
+    """
+    return shared.ctas > 1 and (node.mechanism != placed.Mechanism.TMA or loop < 0)
 
 
 def outdone(pricer: Pricer, node: placed.Product, a: Layout | SharedLayout, c: Layout, loop: int) -> bool:

@@ -91,11 +91,25 @@ class Listing:
 
 
 def listing(target: str, samples: Iterable[Sample]) -> str:
-    """PTX of these forms."""
+    """PTX of these forms, all of one CTA or all of a pair."""
     made = Listing(target)
     for cls, form in samples:
         made.add(cls, form)
+        if of_pair(form):
+            made.func.attributes["cluster"] = (2, 1, 1)
     return made.ptx()
+
+
+def listings(target: str, samples: Iterable[Sample]) -> list[str]:
+    """PTX of these forms, those of pairs of CTAs apart: ptxas takes one .cta_group in a kernel."""
+    given = list(samples)
+    parts = [[each for each in given if of_pair(each[1]) is pairs] for pairs in (False, True)]
+    return [listing(target, part) for part in parts if part]
+
+
+def of_pair(form: Form) -> bool:
+    """Is it one of a pair of CTAs?"""
+    return form.attributes.get("group") == 2 or bool(form.attributes.get("paired"))
 
 
 def complaint(ptx: str, target: str) -> str:

@@ -1,5 +1,6 @@
-"""Products in tensor memory by the CTAs of a cluster: stages that several CTAs fill are given back by commits to all of
-them. In hazard mode, in skewed orders of warps, and with each part of the protocol changed.
+"""Products in tensor memory by the CTAs of a cluster, each for itself (pairs: test_tensor_pairs.py): stages that some
+fill are given back by commits to all of them. In hazard mode, in skewed orders of warps, and with each part of the
+protocol changed.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from functools import cache
 import pytest
 
 import tilesat
+from lowering.atoms.tcgen05 import PAIR
 from runtime.ptxas import assemble
 from tests.lowering.protocol import caught, changed
 from tests.lowering.test_clusters import ORDERS, UNIT, error, product, program
@@ -24,7 +26,7 @@ COMMIT = r"tcgen05\.commit\.cta_group::1\.mbarrier::arrive::one\.shared::cluster
 
 @cache
 def compiled(kind: str = "f16", right: str = "nk", ctas: int = 2, target: str = "sm_100a") -> Kernel:
-    kernel = tilesat.compile(product(kind, right), target, num_ctas=ctas)
+    kernel = tilesat.compile(product(kind, right), target, num_ctas=ctas, forbid=[PAIR])
     assembled = assemble(kernel.ptx, target)
     assert (assembled.warnings, assembled.infos, assembled.spill_stores) == ((), (), 0)
     assert kernel.manifest["cluster"] == [ctas, 1, 1]
@@ -71,7 +73,7 @@ def test_commits_name_the_ctas_that_fill_a_stage() -> None:
 @pytest.mark.parametrize("persistent", ["static", "atomic"])
 def test_persistent_clusters(persistent: str) -> None:
     given = program(600, 520, 136)
-    kernel = tilesat.compile(product("f16", "nk"), "sm_100a", num_ctas=2, persistent=persistent)
+    kernel = tilesat.compile(product("f16", "nk"), "sm_100a", num_ctas=2, persistent=persistent, forbid=[PAIR])
     assert error(kernel, given, resident=2) < ERROR
 
 

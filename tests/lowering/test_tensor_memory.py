@@ -12,7 +12,7 @@ from ir.dialects import arith, nv_tileas, scf
 from ir.dialects.cuda_tile.attributes import DenseElements
 from ir.text.level_input import read_level
 from ir.types import F8E4M3FN, F16, F32, I1, I32, TensorType
-from lowering.atoms.tcgen05 import every_tensor_atom, tensor_atom, tensor_named
+from lowering.atoms.tcgen05 import ALONE, LEFT, every_tensor_atom, tensor_atom, tensor_named
 from lowering.layouts.layout import Layout, LayoutError
 from lowering.layouts.tensor import allocation, column_of, left_factor, over_accumulator, takes, tensor_tile
 from lowering.passes.manager import run
@@ -218,12 +218,12 @@ def test_scores_must_be_as_wide_as_what_lies_over_them() -> None:
 def test_a_left_factor_in_tensor_memory_is_not_read_from_shared_memory() -> None:
     """A product of 16 columns reads 128 rows of 32 bytes, or none; f8 has no such atom."""
     blackwell = target("sm_100a")
-    shared, held = (tensor_atom(F16, F16, F32, 16, left) for left in (False, True))
+    shared, held = (tensor_atom(F16, F16, F32, 16, form) for form in (ALONE, LEFT))
     assert shared is not None
     assert held is not None
     assert (held.name, shared.name) == ("tcgen05.ts.m128n16k16.f16.f16", "tcgen05.m128n16k16.f16.f16")
     assert held.cycles(blackwell) < shared.cycles(blackwell) == 144 * 32 / blackwell.throughput.smem_bytes
-    assert tensor_atom(F8E4M3FN, F8E4M3FN, F32, 16, left=True) is None
+    assert tensor_atom(F8E4M3FN, F8E4M3FN, F32, 16, LEFT) is None
 
 
 @pytest.mark.parametrize(

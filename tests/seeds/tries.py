@@ -19,7 +19,7 @@ from ir.types import GLOBAL_PTR
 from lowering.passes.table import PASSES
 from lowering.targets import ALL_TARGETS
 from runtime.simulator.launch import check
-from tests.lowering.instruction_kernels import complaint, instructions, listing
+from tests.lowering.instruction_kernels import complaint, instructions, listing, listings
 from tests.lowering.nvgpu_harness import Kernel
 from tests.programs import loops  # noqa: F401
 from tests.programs.program import PROGRAMS
@@ -52,9 +52,9 @@ def _assembled(name: str, wanted: tuple[tuple[str, Any], ...]) -> str:
     assert forms, f"no form of {name} has {dict(wanted)}"
     needs = placed(cls, forms[0]).needs()
     tier = next(each for each in ALL_TARGETS if needs.met_by(each))
-    ptx = listing(tier, [(cls, form) for form in forms if placed(cls, form).needs().met_by(tier)])
-    assert not complaint(ptx, tier), f"ptxas refuses {name}"
-    check(ptx)
+    for ptx in listings(tier, [(cls, form) for form in forms if placed(cls, form).needs().met_by(tier)]):
+        assert not complaint(ptx, tier), f"ptxas refuses {name}"
+        check(ptx)
     _refused_below(cls, forms[0])
     return f"`nvvm.{name}`: {_count(forms)} by ptxas and the simulator, from {needs}"
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import cast
 
 from ir.core import CONTROL, WRITE, Attr, Operand, OptionalOperand, Value, Variadic, flag
+from ir.dialects.nvvm.tensor import TCGEN05
 from ir.instruction import (
     BARRIER,
     DOUBLE_WORD,
@@ -204,7 +205,9 @@ class PrefetchTensorMap(Instruction):
 class TensorLoadCluster(TensorCopy):
     """A tensor copy into the CTAs that `multicastMask` names, at the same place in each, with a policy of the L2 cache.
 
-    Each CTA's barrier at the place of `mbar` counts the bytes. Without a mask the CTA that `dstMem` lies in.
+    Each CTA's barrier at the place of `mbar` counts the bytes. Without a mask the CTA that `dstMem` lies in. `paired`
+    (.cta_group::2): of the pair of each of these CTAs that one's barrier counts them whose rank is as odd as that of
+    the CTA in which `mbar` lies.
     """
 
     dstMem = Operand(SHARED)
@@ -214,21 +217,28 @@ class TensorLoadCluster(TensorCopy):
     multicastMask = OptionalOperand(HALF_WORD)
     l2CacheHint = OptionalOperand(DOUBLE_WORD)
     predicate = OptionalOperand(PREDICATE)
+    paired = flag()
     effect = WRITE
 
     @property
     def options(self) -> str:
-        """Suffixes of the optional operands."""
+        """Suffixes of the optional operands, and of a pair's."""
         multicast = "" if self.multicastMask is None else ".multicast::cluster"
-        return multicast + ("" if self.l2CacheHint is None else ".L2::cache_hint")
+        group = ".cta_group::2" if self.paired else ""
+        return multicast + group + ("" if self.l2CacheHint is None else ".L2::cache_hint")
+
+    def needs(self) -> Needs:
+        """Pairs are those of tensor memory."""
+        return TCGEN05 if self.paired else self.floor
 
     @classmethod
     def forms(cls) -> Iterator[Form]:
-        """Every rank with neither, each and both of the options."""
+        """Every rank with neither, each and both of the options; of a pair those of a matrix."""
         for rank in range(1, MAX_TENSOR_RANK + 1):
             for mask in ((), (I16,)):
                 for hint in ((), (I64,)):
-                    yield Form(((SHARED_PTR,), (TENSOR_MAP,), (I32,) * rank, (SHARED_PTR,), mask, hint, ()), (), {})
+                    plain = ((SHARED_PTR,), (TENSOR_MAP,), (I32,) * rank, (SHARED_PTR,), mask, hint, ())
+                    yield from (Form(plain, (), more) for more in ({}, {"paired": True})[: 1 + (rank == 2)])
 
 
 @instruction(

@@ -1,4 +1,7 @@
-"""Tensor memory and its matrix products, for one CTA; an address is an i32, lane above column."""
+"""Tensor memory and its matrix products, for one CTA or a pair; an address is an i32, lane above column.
+
+`group`: the CTAs of .cta_group, 2 for a pair whose ranks differ in the lowest bit. ptxas takes one of both in a kernel.
+"""
 
 from __future__ import annotations
 
@@ -24,6 +27,7 @@ from ir.types import F32, I1, I16, I32, I64, SHARED_PTR, Constraint, Type
 
 TCGEN05 = Needs(100, (8, 6), frozenset({"sm_100a", "sm_103a", "sm_110a"}))  # PTX ISA 8.8, tcgen05, Target ISA Notes
 BYTE_PRODUCTS = Needs(100, (8, 6), frozenset({"sm_100a", "sm_110a"}))  # PTX ISA 8.8, tcgen05.mma, kind::i8
+GROUPS = (1, 2)  # CTAs that have tensor memory together; PTX ISA 8.8, tcgen05, .cta_group
 ALLOCATED = (32, 64, 128, 256, 512)  # columns; PTX ISA 8.8, tcgen05.alloc
 COUNTS = (1, 2, 4, 8, 16, 32, 64, 128)  # .num: repetitions along the columns; PTX ISA 8.8, tcgen05.ld
 SHAPES = {"32x32b": 1, "16x64b": 1, "16x128b": 2, "16x256b": 4}
@@ -49,31 +53,33 @@ KINDS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
 
 
 @instruction(
-    "nvvm.tcgen05.alloc", "tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [{addr}], {columns};", TCGEN05,
+    "nvvm.tcgen05.alloc", "tcgen05.alloc.cta_group::{group}.sync.aligned.shared::cta.b32 [{addr}], {columns};", TCGEN05,
     source="PTX ISA 8.8, tcgen05.alloc",
 )  # fmt: skip
 class TensorAlloc(Instruction):
     """A warp waits until the SM has `columns` of tensor memory free, takes them and writes their address to shared
-    memory.
+    memory; of a pair a warp of each CTA does so, and both addresses are the same.
     """
 
     addr = Operand(SHARED)
     columns = Attr(int, among=ALLOCATED)
+    group = Attr(int, 1, among=GROUPS)
     effect = WRITE
 
 
 @instruction(
-    "nvvm.tcgen05.relinquish_alloc_permit", "tcgen05.relinquish_alloc_permit.cta_group::1.sync.aligned;", TCGEN05,
+    "nvvm.tcgen05.relinquish_alloc_permit", "tcgen05.relinquish_alloc_permit.cta_group::{group}.sync.aligned;", TCGEN05,
     source="PTX ISA 8.8, tcgen05.relinquish_alloc_permit",
 )  # fmt: skip
 class TensorRelinquish(Instruction):
     """The CTA allocates no more: others may, without waiting for it to end."""
 
+    group = Attr(int, 1, among=GROUPS)
     effect = WRITE
 
 
 @instruction(
-    "nvvm.tcgen05.dealloc", "tcgen05.dealloc.cta_group::1.sync.aligned.b32 {taddr:register}, {columns};", TCGEN05,
+    "nvvm.tcgen05.dealloc", "tcgen05.dealloc.cta_group::{group}.sync.aligned.b32 {taddr:register}, {columns};", TCGEN05,
     source="PTX ISA 8.8, tcgen05.dealloc",
 )  # fmt: skip
 class TensorDealloc(Instruction):
@@ -81,6 +87,7 @@ class TensorDealloc(Instruction):
 
     taddr = Operand(WORD)
     columns = Attr(int, among=ALLOCATED)
+    group = Attr(int, 1, among=GROUPS)
     effect = WRITE
 
 
@@ -90,7 +97,8 @@ class TensorMma(Instruction):
 
     D lies in tensor memory, `column` columns behind `d`. `a` is a matrix descriptor, or an address of tensor memory,
     in which it lies `columnA` columns behind; `b` is a descriptor. Layouts row or col as of wgmma: B col and A row are
-    K-major.
+    K-major. Of a pair each CTA has half of the rows of D and A and half of the columns of B, at the same places; one
+    thread of the CTA whose rank is even begins it.
     """
 
     d = Operand(WORD)
@@ -108,6 +116,7 @@ class TensorMma(Instruction):
     accumulate = Attr(bool, default=False)
     column = Attr(int, 0, least=0, most=TENSOR_COLUMNS - 1)
     columnA = Attr(int, 0, least=0, most=TENSOR_COLUMNS - 1)
+    group = Attr(int, 1, among=GROUPS)
     effect = WRITE
 
     @property
@@ -132,8 +141,8 @@ class TensorMma(Instruction):
         """A in shared memory or in tensor memory."""
         a = "{a:register}" if self.a.type == I64 else "[{a:register}+{columnA}]"
         return (
-            f"@{{predicate}} tcgen05.mma.cta_group::1.kind::{{kind}} [{{d:register}}+{{column}}], {a}, {{b:register}}, "
-            "{idesc}, {enable:register|added};"
+            f"@{{predicate}} tcgen05.mma.cta_group::{{group}}.kind::{{kind}} [{{d:register}}+{{column}}], {a}, "
+            "{b:register}, {idesc}, {enable:register|added};"
         )
 
     def needs(self) -> Needs:
@@ -147,7 +156,7 @@ class TensorMma(Instruction):
         kinds, sums = KINDS[self.kind]
         self.expect(self.typeB in kinds, "no tcgen05.mma of {} and {}", self.typeA, self.typeB)
         self.expect(self.typeD in sums, "no tcgen05.mma of {} into {}", self.typeA, self.typeD)
-        verify_shape(self, self.kind, self.typeA, m, n, k)
+        verify_shape(self, self.kind, self.typeA, (m, n, k), self.group)
         self.expect(not (self.negated and self.kind == "i8"), "{} operands cannot be negated", self.typeA)
         transposes = WIDTHS[self.typeA] == 16 or WIDTHS[self.typeA] == 8
         major = (self.layoutA, self.layoutB) == ("row", "col")
@@ -163,6 +172,8 @@ class TensorMma(Instruction):
             for shape in (*shapes, (64, 8, 256 // WIDTHS[types[0]])):
                 for a, b, d in ((a, b, d) for a in types for b in types for d in sums):
                     yield Form(plain, (), {"shape": shape, "typeA": a, "typeB": b, "typeD": d})
+            of_pair = {"shape": (256, 256, 256 // WIDTHS[types[0]]), "typeA": types[0], "typeB": types[-1]}
+            yield Form(plain, (), {**of_pair, "typeD": sums[0], "group": 2})
         given = {"shape": (128, 64, 16), "typeA": "f16", "typeB": "f16"}
         yield Form(((I32,), (I32,), (I64,), (I1,), (I1,)), (), {**given, "column": 64, "columnA": 32})
         for layouts in (("col", "col"), ("row", "row"), ("col", "row")):
@@ -270,17 +281,25 @@ class TensorMmaScaled(Instruction):
         yield Form((*plain, (), ()), (), {**turned, "layoutA": "col", "layoutB": "row"})
 
 
-def verify_shape(op: Op, kind: str, element: str, m: int, n: int, k: int) -> None:
-    """A dense shape of one CTA. Source: PTX ISA 8.8, tcgen05.mma, Shapes."""
+def verify_shape(op: Op, kind: str, element: str, shape: tuple[int, int, int], group: int) -> None:
+    """A dense shape of one CTA or of a pair. Source: PTX ISA 8.8, tcgen05.mma, Shapes; of a pair CUTLASS asks for
+    multiples of 32 columns.
+    """
+    (m, n, k), depth = shape, 256 // WIDTHS[element]
+    if group == 2:
+        fits = m in (128, 256) and 32 <= n <= 256 and n % 32 == 0
+        op.expect(fits and k == depth, "no tcgen05.mma m{}n{}k{} of {} by a pair: m is 128 or 256, n a multiple of 32 "
+                  "to 256, k {}", m, n, k, element, depth)  # fmt: skip
+        return
     step = {64: 8, 128: 16}.get(m, 0)
     fits = bool(step) and 8 <= n <= 256 and n % step == 0 and (kind != "i8" or n in (8, 24) or n % 16 == 0)
-    op.expect(fits and k == 256 // WIDTHS[element], "no tcgen05.mma m{}n{}k{} of {}: m is 64 or 128, n a multiple of 8 "
-              "or 16 to 256, k {}", m, n, k, element, 256 // WIDTHS[element])  # fmt: skip
+    op.expect(fits and k == depth, "no tcgen05.mma m{}n{}k{} of {}: m is 64 or 128, n a multiple of 8 "
+              "or 16 to 256, k {}", m, n, k, element, depth)  # fmt: skip
 
 
 @instruction(
     "nvvm.tcgen05.commit",
-    "@{predicate} tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster{options}.b64 [{addr}], "
+    "@{predicate} tcgen05.commit.cta_group::{group}.mbarrier::arrive::one.shared::cluster{options}.b64 [{addr}], "
     "{multicastMask:register};", TCGEN05,
     source="PTX ISA 8.8, tcgen05.commit",
 )  # fmt: skip
@@ -292,6 +311,7 @@ class TensorCommit(Instruction):
     addr = Operand(BARRIER)
     multicastMask = OptionalOperand(HALF_WORD)
     predicate = OptionalOperand(PREDICATE)
+    group = Attr(int, 1, among=GROUPS)
     effect = WRITE
 
     @property
@@ -303,7 +323,8 @@ class TensorCommit(Instruction):
     def forms(cls) -> Iterator[Form]:
         """With a mask and without."""
         for mask in ((), (I16,)):
-            yield Form(((SHARED_PTR,), mask, ()), (), {})
+            for group in GROUPS:
+                yield Form(((SHARED_PTR,), mask, ()), (), {"group": group})
 
 
 class TensorAccess(Instruction):

@@ -43,6 +43,7 @@ class Barriers:
     op: nv_tileas.CreatePipeline
     full: Value
     empty: Value
+    leader: Value | None = None
 
     def at(self, emitter: Emitter, stage: Value, empty: bool) -> Value:
         """The barrier of a stage."""
@@ -50,12 +51,24 @@ class Barriers:
 
     def empty_of(self, emitter: Emitter, distance: Value) -> Value:
         """The first empty barrier of the CTA whose rank is this one's with these bits flipped; made once."""
-        build, stages = emitter.prelude.value, cast(nv_tileas.PipelineType, self.op.result.type).stages
+        build = emitter.prelude.value
         own = build(
             llvm.GetElementPtr, emitter.shared_base, types=[SHARED_PTR], segments=(1, 0), element_bytes=1,
-            offset=self.op.offset + BARRIER_BYTES * stages, outermost=False,
+            offset=self.op.offset + BARRIER_BYTES * self.stages, outermost=False,
         )  # fmt: skip
         return build(nvvm.Mapa, own, build(arith.XOrI, emitter.rank, distance), types=[SHARED_PTR])
+
+    def of_leader(self, emitter: Emitter, stage: Value, empty: bool) -> Value:
+        """The barrier of a stage in the CTA of this one's pair that begins products."""
+        first = self.op.offset + BARRIER_BYTES * self.stages * empty
+        if self.leader is None:  # for each ring: one agent has it, and computes it behind the parting of agents
+            self.leader = emitter.leader_base()
+        return emitter.pointer(self.leader, stage, BARRIER_BYTES, first)
+
+    @property
+    def stages(self) -> int:
+        """Of the ring."""
+        return cast(nv_tileas.PipelineType, self.op.result.type).stages
 
 
 def prefetch(x: Expander, maps: int, forbid: Set[str]) -> None:
@@ -88,9 +101,10 @@ def create_pipeline(x: Expander, op: nv_tileas.CreatePipeline) -> None:
     full = x.emitter.mbarriers(kind.stages, op.offset)
     empty = x.emitter.mbarriers(kind.stages, op.offset + BARRIER_BYTES * kind.stages)
     x.values[op.result] = Barriers(op, full, empty)
+    ctas = op.peers.bit_count() // (2 if op.paired and not op.accumulators else 1)  # of a pair one's products arrive
     for stage in range(kind.stages):
         x.mbarriers.append((full, stage, op.producers))
-        x.mbarriers.append((empty, stage, op.consumers * op.peers.bit_count()))
+        x.mbarriers.append((empty, stage, op.consumers * ctas))
     x.emitter.clustered = x.emitter.clustered or op.peers > 1
     x.emitter.outlived = x.emitter.outlived or op.peers > 1
 
@@ -125,10 +139,11 @@ def wait(x: Expander, op: nv_tileas.BarrierWait) -> None:
 
 
 def expect_tx(x: Expander, op: nv_tileas.BarrierExpectTx) -> None:
-    """Arrive at the full barrier with the bytes to come."""
-    emitter = x.emitter
-    full = x.barriers(op.pipeline).at(emitter, x.scalar(op.stage), False)
-    operands = [full, *([] if x.elected is None else [x.elected])]
+    """Arrive at the full barrier with the bytes to come; of a pair one does, with those of both."""
+    emitter, barriers = x.emitter, x.barriers(op.pipeline)
+    full = barriers.at(emitter, x.scalar(op.stage), False)
+    when = emitter.both(x.elected, leads(emitter) if barriers.op.paired else None)
+    operands = [full, *([] if when is None else [when])]
     emitter.effect(nvvm.MBarrierArriveExpectTx, *operands, segments=(1, len(operands) - 1), txcount=op.bytes)
 
 
@@ -140,34 +155,53 @@ def arrive_copies(x: Expander, op: nv_tileas.BarrierArriveCopies) -> None:
 
 
 def arrive_products(x: Expander, op: nv_tileas.BarrierArriveProducts) -> None:
-    """tcgen05.commit at the full barrier."""
-    emitter = x.emitter
-    full = x.barriers(op.pipeline).at(emitter, x.scalar(op.stage), False)
-    emitter.effect(nvvm.TensorCommit, full, segments=(1, 0, 0))
+    """tcgen05.commit at the full barrier, of a pair at those of both."""
+    barriers = x.barriers(op.pipeline)
+    commit(x, barriers.at(x.emitter, x.scalar(op.stage), False), barriers.op.paired)
+
+
+def commit(x: Expander, barrier: Value, paired: bool, predicate: Sequence[Value] = ()) -> None:
+    """What a thread has begun tells of its end at a barrier; of a pair at that place in both CTAs."""
+    mask = [destinations(x.emitter, 1, x.emitter.ctas)] if paired else []
+    x.emitter.effect(
+        nvvm.TensorCommit, barrier, *mask, *predicate, segments=(1, len(mask), len(predicate)), group=1 + paired
+    )
+
+
+def leads(emitter: Emitter) -> Value:
+    """Is this the CTA of its pair that begins products? That whose rank is even."""
+    build, own = emitter.prelude.value, emitter.rank
+    own = own if emitter.ctas == 2 else build(arith.AndI, own, emitter.constant(1))
+    return build(arith.CmpI, own, emitter.constant(0), types=[I1], predicate="eq")
 
 
 def tma_load(x: Expander, op: nv_tileas.TiledTmaLoad) -> None:
-    """One box after the other; of what is alike in several CTAs this one's part, to all of them."""
-    emitter = x.emitter
-    full = x.barriers(op.pipeline).at(emitter, x.scalar(op.stage), False)
+    """One box after the other; of what is alike in several CTAs this one's part, to all of them; of what lies in a pair
+    this one's half. The bytes of a pair arrive at the barrier of one of both.
+    """
+    emitter, barriers = x.emitter, x.barriers(op.pipeline)
+    paired, stage = barriers.op.paired, x.scalar(op.stage)
+    full = barriers.of_leader(emitter, stage, False) if paired else barriers.at(emitter, stage, False)
     target = x.stage(op.buffer, op.stage).pointer
     elected = [] if x.elected is None else [x.elected]
     hint = [emitter.policy(op.evict)] if op.evict else []
-    part = part_number(emitter, op.alike) if op.alike else None
-    if part is not None:
+    part = None
+    if op.alike or op.halved:
+        part = emitter.rank if op.halved and emitter.ctas == 2 else part_number(emitter, op.alike or 1)
+    mask = [destinations(emitter, op.alike, emitter.ctas)] if op.alike else []
+    if part is not None and op.alike:
         target = emitter.pointer(target, part, op.step[-1])
     for place, coordinates in boxes(emitter, op, x.scalars(op.index)):
         box = [emitter.pointer(target, None, 1, place), x.tensor_map(op.tensormap)]
-        counts = (1, 1, len(coordinates), 1)
-        if part is None:
-            segments = (*counts, len(hint), len(elected))
-            emitter.effect(nvvm.TensorLoad, *box, *coordinates, full, *hint, *elected, segments=segments)
+        if part is not None:
+            coordinates = [emitter.add(c, emitter.multiply(part, s)) if s else c
+                           for c, s in zip(coordinates, op.step, strict=False)]  # fmt: skip
+        counts, rest = (1, 1, len(coordinates), 1), (len(hint), len(elected))
+        if mask or paired:
+            emitter.effect(nvvm.TensorLoadCluster, *box, *coordinates, full, *mask, *hint, *elected,
+                           segments=(*counts, len(mask), *rest), paired=paired)  # fmt: skip
         else:
-            moved = [emitter.add(c, emitter.multiply(part, s)) if s else c
-                     for c, s in zip(coordinates, op.step, strict=False)]  # fmt: skip
-            segments = (*counts, 1, len(hint), len(elected))
-            mask = destinations(emitter, op.alike, emitter.ctas)
-            emitter.effect(nvvm.TensorLoadCluster, *box, *moved, full, mask, *hint, *elected, segments=segments)
+            emitter.effect(nvvm.TensorLoad, *box, *coordinates, full, *hint, *elected, segments=(*counts, *rest))
 
 
 def part_number(emitter: Emitter, alike: int) -> Value:
@@ -229,19 +263,26 @@ def arrive(x: Expander, op: nv_tileas.BarrierArrive) -> None:
         chosen = [] if x.multiplies else [emitter.compare("eq", emitter.thread, emitter.constant(0))]
         empty = barriers.at(emitter, x.scalar(op.stage), True)
         mask = [] if barriers.op.peers == 1 else [partners(emitter, barriers.op.peers)]
-        emitter.effect(nvvm.TensorCommit, empty, *mask, *chosen, segments=(1, len(mask), len(chosen)))
+        emitter.effect(nvvm.TensorCommit, empty, *mask, *chosen, segments=(1, len(mask), len(chosen)),
+                       group=1 + barriers.op.paired)  # fmt: skip
         return
     if barriers.op.accumulators:
         emitter.effect(nvvm.TensorFence, when="before")
     if barriers.op.meet and barriers.op.each == "warp":
         emitter.effect(nvvm.SyncWarp, emitter.constant(-1))
-    if barriers.op.peers > 1:
+    if barriers.op.peers > 1 and not barriers.op.paired:
         arrive_at_peers(x, op, barriers)
         return
     lane = emitter.when(31) if barriers.op.each == "warp" else None
     enable = emitter.both(lane, None if op.enable is None else x.scalar(op.enable))
-    operands = [barriers.at(emitter, x.scalar(op.stage), True), *([] if enable is None else [enable])]
-    emitter.effect(nvvm.MBarrierArrive, *operands, segments=(1, len(operands) - 1))
+    more = [] if enable is None else [enable]
+    if barriers.op.paired:
+        place = barriers.of_leader(emitter, x.scalar(op.stage), True)
+        emitter.effect(nvvm.MBarrierArriveCluster, place, *more, segments=(1, 0, len(more)))
+    else:
+        emitter.effect(
+            nvvm.MBarrierArrive, barriers.at(emitter, x.scalar(op.stage), True), *more, segments=(1, len(more))
+        )
 
 
 def arrive_at_peers(x: Expander, op: nv_tileas.BarrierArrive, barriers: Barriers) -> None:

@@ -16,7 +16,7 @@ from ir.core import Op, Type, Value
 from ir.dialects import arith, llvm, nv_tileas, nvgpu, nvvm
 from ir.dialects.nv_tileas import SCALAR_BYTES
 from ir.types import GLOBAL_PTR, I1, I32, I64
-from lowering.convert.tileas_to_nvgpu.agents import branch
+from lowering.convert.tileas_to_nvgpu.agents import branch, leads
 from lowering.convert.tileas_to_nvgpu.emitter import Emitter
 
 if TYPE_CHECKING:
@@ -29,6 +29,7 @@ class Channel:
 
     offset: int
     barriers: Value
+    paired: bool
 
     def value(self, emitter: Emitter) -> Value:
         """Address of the scalar."""
@@ -42,7 +43,7 @@ class Channel:
 def create(x: Expander, op: nv_tileas.CreateChannel) -> None:
     """Remember the barriers; they are initialised before the agents part."""
     barriers = x.emitter.mbarriers(2, op.offset + SCALAR_BYTES)
-    x.values[op.result] = Channel(op.offset, barriers)
+    x.values[op.result] = Channel(op.offset, barriers, op.paired)
     x.mbarriers += [(barriers, 0, 1), (barriers, 1, op.receivers)]
 
 
@@ -57,7 +58,10 @@ def send(x: Expander, op: nv_tileas.Send) -> None:
         emitter.effect(nvgpu.Store, to_memory(emitter, value), channel.value(emitter), segments=(1, 1, 0))
         emitter.effect(nvvm.MBarrierArrive, channel.barrier(emitter, False), segments=(1, 0))
 
-    branch(x, emitter.compare("eq", emitter.thread, emitter.constant(0)), hand_over)
+    first = emitter.compare("eq", emitter.thread, emitter.constant(0))
+    sends = emitter.both(first, leads(emitter) if channel.paired else None)
+    assert sends is not None
+    branch(x, sends, hand_over)
 
 
 def receive(x: Expander, op: nv_tileas.Receive) -> None:

@@ -334,6 +334,12 @@ class Emitter:
             self._shared_base = self.prelude.value(gpu.DynamicSharedMemory, types=[SHARED_PTR])
         return self._shared_base
 
+    def leader_base(self) -> Value:
+        """The same in the CTA of this one's pair whose rank is even, which begins the products of both."""
+        build = self.prelude.value
+        rank = build(arith.AndI, self.rank, self.constant(~1)) if self.ctas > 2 else self.constant(0)
+        return build(nvvm.Mapa, self.shared_base, rank, types=[SHARED_PTR])
+
     def linear(self, bases: Sequence[int]) -> Value:
         """XOR of `bases[i]` over the set bits i of the thread number: i32, in the prelude, once for each map.
 

@@ -3,6 +3,7 @@
     write      stmatrix or st.shared into scratch memory that nothing reads any more
     publish    each writer fences its writes for the async proxy, then all meet
     store      one thread starts the boxes and closes their group
+Where the buffer has room for a part of the tile, so for one part after the other.
 The buffer is used again, or the thread ends, once the group has read it. Source: PTX ISA, cp.async.bulk.tensor, Async
 proxy; CUTLASS's sm_90 epilogue waits in the same places (tma_store_wait, which is wait_group.read).
 """
@@ -10,13 +11,16 @@ proxy; CUTLASS's sm_90 epilogue waits in the same places (tma_store_wait, which 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
 from ir.core import Op, Value
 from ir.dialects import nv_tileas, nvvm
 from lowering.convert.tileas_to_nvgpu.agents import boxes, branch
+from lowering.convert.tileas_to_nvgpu.registers import Computed, Registers
 from lowering.convert.tileas_to_nvgpu.views import store_matrices, store_shared
 from lowering.layouts.shared import SharedLayout
+from lowering.layouts.staged import StoreParts, in_parts
 
 if TYPE_CHECKING:
     from lowering.convert.tileas_to_nvgpu.expand import Expander
@@ -25,21 +29,39 @@ if TYPE_CHECKING:
 def tensor_store(x: Expander, op: nv_tileas.TiledTmaStore) -> None:
     """Registers to scratch memory, scratch memory to the array."""
     emitter, source, shared = x.emitter, x.tile(op.value), cast(SharedLayout, op.shared)
-    scratch = emitter.scratch()
     write = store_matrices if op.atom == "stmatrix" else store_shared
-    write(emitter, source, scratch, shared)
-    emitter.fence(op.ordered)
-    emitter.meet()
-    first = emitter.compare("eq", emitter.thread, emitter.constant(0))
-    branch(x, first, lambda: start(x, op, scratch))
-    emitter.scratch_stored = True
+    cut = in_parts(source.layout, shared, op.parts)
+    if cut is None:
+        raise TypeError(f"{shared} has no {op.parts} parts that registers of {source.layout} choose")
+    for number in range(op.parts):
+        scratch = emitter.scratch()  # which the part before has left
+        write(emitter, source if op.parts == 1 else part_of(source, cut, number), scratch, cut.shared)
+        emitter.fence(op.ordered)
+        emitter.meet()
+        first = emitter.compare("eq", emitter.thread, emitter.constant(0))
+        branch(x, first, partial(start, x, op, scratch, number * cut.shared.size_bytes, cut.shared.size_bytes))
+        emitter.scratch_stored = True
 
 
-def start(x: Expander, op: nv_tileas.TiledTmaStore, scratch: Value) -> None:
-    """The boxes of a store, as one group."""
+def part_of(source: Registers, cut: StoreParts, number: int) -> Registers:
+    """The registers of a part; packed pairs stay together."""
+    own = cut.registers[number]
+
+    def pair(i: int) -> Value:
+        return source.pair(own[2 * i] // 2)
+
+    whole = source.packed and own[1] == own[0] + 1
+    pairs = pair if whole else None
+    return Computed(source.emitter, cut.layout, source.element, lambda i: source.scalar(own[i]), pairs)
+
+
+def start(x: Expander, op: nv_tileas.TiledTmaStore, scratch: Value, first: int, size: int) -> None:
+    """The boxes of a store that lie in `size` bytes of the tile's buffer from `first` on, as one group."""
     emitter = x.emitter
     for place, coordinates in boxes(emitter, op, x.scalars(op.index)):
-        box = emitter.pointer(scratch, None, 1, place)
+        if not first <= place < first + size:
+            continue
+        box = emitter.pointer(scratch, None, 1, place - first)
         operands = [x.tensor_map(op.tensormap), box, *coordinates]
         if op.reduction:
             emitter.effect(nvvm.TensorReduce, *operands, segments=(1, 1, len(coordinates), 0, 0), kind=op.reduction)

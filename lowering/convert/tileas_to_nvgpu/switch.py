@@ -101,7 +101,10 @@ class Parting:
         if role in BY_ONE:
             assert alone is not None
             x.multiplies = role == nv_tileas.MULTIPLY
-            branch(x, alone, lambda: x.ops(block))
+            if x.multiplies:  # the products of one CTA of a pair are those of the other
+                tensor.by_leader(x, lambda: branch(x, alone, lambda: x.ops(block)))
+            else:
+                branch(x, alone, lambda: x.ops(block))
             x.multiplies = False
             return
         x.elected = alone
@@ -114,7 +117,7 @@ class Parting:
         if (first, warps) == (0, emitter.warps):
             x.ops(block)
             emitter.settle()
-            if memory is not None:
+            if memory is not None and not memory.paired:
                 memory.release()
         else:
             with emitter.agent(first, warps // groups, groups):

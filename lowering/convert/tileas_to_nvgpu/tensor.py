@@ -13,7 +13,8 @@ from ir.tensor_descriptors import LANE_SHIFT
 from ir.types import F32, I1, I32, I64, TensorType, VectorType
 from lowering.atoms.pairs import PAIRED
 from lowering.atoms.tcgen05 import LANES_OF_WARP, TensorAtom, tensor_named
-from lowering.convert.tileas_to_nvgpu.agents import SharedTile, branch, initialise, nested
+from lowering.convert.tileas_to_nvgpu.agents import SharedTile, branch, initialise, leads, nested
+from lowering.convert.tileas_to_nvgpu.agents import commit as commit_at
 from lowering.convert.tileas_to_nvgpu.channels import loaded
 from lowering.convert.tileas_to_nvgpu.compute import layout_of, tensor_of
 from lowering.convert.tileas_to_nvgpu.emitter import Emitter
@@ -64,6 +65,7 @@ class TensorMemory:
         self.slot = x.emitter.pointer(x.emitter.shared_base, None, 1, op.offset + nv_tileas.DONE_BYTES * self.groups)
         self.done = x.emitter.mbarriers(self.groups, op.offset)
         self.first = first or self
+        self.paired = self.first.paired if first else op.paired
         self.base: Value | None = None
         self.released = False
 
@@ -72,8 +74,8 @@ class TensorMemory:
         emitter = self.x.emitter
 
         def ask() -> None:
-            emitter.effect(nvvm.TensorAlloc, self.slot, columns=self.columns)
-            emitter.effect(nvvm.TensorRelinquish)
+            emitter.effect(nvvm.TensorAlloc, self.slot, columns=self.columns, group=1 + self.paired)
+            emitter.effect(nvvm.TensorRelinquish, group=1 + self.paired)
 
         branch(self.x, first_warp(self.x), ask)
 
@@ -86,15 +88,18 @@ class TensorMemory:
         self.base = loaded(emitter, self.slot, I32)
 
     def release(self) -> None:
-        """The warp that has allocated it gives it back when all have loaded what they need."""
-        emitter, base, self.released = self.x.emitter, self.address, True
+        """The warp that has allocated it gives it back when all have loaded what they need, of a pair those of both,
+        which meet as they leave: agents that do not need the address would else keep it until then.
+        """
+        emitter, self.released = self.x.emitter, True
         emitter.settle()
         emitter.effect(nvvm.TensorFence, when="before")
-        emitter.meet()
+        (emitter.leave if self.paired else emitter.meet)()
 
         def give() -> None:
             emitter.effect(nvvm.TensorFence, when="after")
-            emitter.effect(nvvm.TensorDealloc, base, columns=self.columns)
+            base = loaded(emitter, self.slot, I32) if self.paired else self.address
+            emitter.effect(nvvm.TensorDealloc, base, columns=self.columns, group=1 + self.paired)
 
         branch(self.x, first_warp(self.x), give)
 
@@ -130,6 +135,17 @@ def chosen(x: Expander, group: int = 0) -> Value:
     return x.emitter.compare("eq", x.emitter.thread, x.emitter.constant(thread))
 
 
+def by_leader(x: Expander, fill: Callable[[], None]) -> None:
+    """What one CTA of a pair does for both, each for itself where there are none. The branch stands around those that
+    choose a thread: ptxas 13.5 no longer sees that there is one where both are one condition.
+    """
+    first = allocated(x)
+    if first is not None and first.paired:
+        branch(x, leads(x.emitter), fill)
+    else:
+        fill()
+
+
 def by_group(x: Expander, groups: int, fill: Callable[[int], None]) -> None:
     """What one thread of each warpgroup does, by the group's number: in code of its own, where the number is known, or
     ptxas 13.5 puts a loop over the threads around each instruction, which takes addresses that are the same in all.
@@ -148,7 +164,8 @@ def end(x: Expander) -> None:
     first = allocated(x)
     if first is not None and not first.released:
         first.release()
-    x.emitter.leave()
+    if first is None or not first.paired:
+        x.emitter.leave()
 
 
 def memory(x: Expander, value: Value) -> TensorMemory:
@@ -173,9 +190,11 @@ def allocate(x: Expander, op: nv_tileas.AllocTensorMemory) -> None:
 
 
 def loop(x: Expander, op: scf.For) -> None:
-    """A loop; one that multiplies in tensor memory is run by one warp, and by no other, or by an agent for that."""
+    """A loop; one that multiplies in tensor memory is run by one warp, and by no other, or by an agent for that; of a
+    pair by that of one CTA.
+    """
     if multiplies(op) and not x.multiplies:
-        branch(x, first_warp(x), lambda: x.loop(op))
+        by_leader(x, lambda: branch(x, first_warp(x), lambda: x.loop(op)))
     else:
         x.loop(op)
 
@@ -233,6 +252,7 @@ def begin(
         scales.copy(predicate)
     sums = {"typeD": "s32"} if d.element == I32 else {}
     _, blocks_n, blocks_k = tile.blocks
+    shape = (atom.ctas * atom.shape[0], *atom.shape[1:])
     for step in range(blocks_k):
         enable = adds if step == 0 else []
         for i in rows:
@@ -245,7 +265,7 @@ def begin(
                     continue
                 emitter.effect(
                     nvvm.TensorMma, address, a, right.descriptor(j, step), *enable, *predicate,
-                    segments=(1, 1, 1, len(enable), len(predicate)), shape=atom.shape, typeA=atom.types[0],
+                    segments=(1, 1, 1, len(enable), len(predicate)), shape=shape, group=atom.ctas, typeA=atom.types[0],
                     typeB=atom.types[1], layoutA="row" if left.k_major else "col",
                     layoutB="col" if right.k_major else "row", negated=op.negated, accumulate=step > 0,
                     column=column, **more, **sums,
@@ -253,15 +273,16 @@ def begin(
 
 
 class Factor:
-    """A factor in shared memory: descriptors of its blocks."""
+    """A factor in shared memory: descriptors of its blocks; of one that lies in a pair, of this CTA's half."""
 
     def __init__(self, x: Expander, value: Value, atom: TensorAtom, k_dim: int):
         shared = x.values[value]
         if not isinstance(shared, SharedTile):
             raise TypeError(f"{value} is {type(shared).__name__}, not in shared memory")
         self.emitter, self.pointer = x.emitter, shared.pointer
-        self.size = (atom.shape[1 - k_dim], atom.shape[2])
-        self.plan: MatrixOperand = matrix_operand(shared.layout, tensor_of(value).shape, k_dim, self.size[0], 1)
+        self.size = (atom.shape[1 - k_dim] // shared.layout.ctas, atom.shape[2])
+        own = [size if d == k_dim else size // shared.layout.ctas for d, size in enumerate(tensor_of(value).shape)]
+        self.plan: MatrixOperand = matrix_operand(shared.layout.own, tuple(own), k_dim, self.size[0], 1)
         self.k_major = self.plan.k_major
         self.made: dict[tuple[int, int], Value] = {}
 
@@ -305,12 +326,12 @@ def commit(x: Expander, op: nv_tileas.TensorCommit) -> None:
     assert op.parent is not None
     before = op.parent.ops[op.parent.ops.index(op) - 1]
     if not isinstance(before, nv_tileas.TensorDot) or behind(before) is not op:
-        by_group(x, d.groups, partial(arrive, x, d))
+        by_leader(x, lambda: by_group(x, d.groups, partial(arrive, x, d)))
 
 
 def arrive(x: Expander, d: TensorMemory, group: int) -> None:
     """What a thread has begun tells of its end at the barrier of its warpgroup."""
-    x.emitter.effect(nvvm.TensorCommit, x.emitter.mbarrier(d.done, None, group), segments=(1, 0, 0))
+    commit_at(x, x.emitter.mbarrier(d.done, None, group), d.paired)
 
 
 def load(x: Expander, op: nv_tileas.TensorLoad) -> None:

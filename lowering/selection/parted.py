@@ -1,0 +1,47 @@
+"""Stores through shared memory in parts: a smaller buffer, which leaves room for stages, for a wait more each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from math import prod
+from typing import TYPE_CHECKING
+
+from ir.types import PartitionViewType
+from lowering.atoms.tma import PARTS
+from lowering.cost import Cost
+from lowering.layouts.boxes import boxes
+from lowering.layouts.layout import Layout
+from lowering.layouts.shared import SharedLayout
+from lowering.layouts.staged import by_parts, in_parts
+from lowering.placement.oracle import contiguous_dim
+from lowering.targets import Feature
+
+if TYPE_CHECKING:
+    from lowering.selection.pricing import Price, Pricer
+
+COUNTS = (2, 4)  # of parts that are offered
+Way = tuple[int, SharedLayout, "Price"]
+"""Parts, the layout of all of them, what the store costs."""
+
+
+def ways(
+    pricer: Pricer, view: PartitionViewType, layout: Layout, shared: SharedLayout, whole: Price, looped: bool
+) -> Iterator[Way]:
+    """A store as a whole and, in a loop, whose rings its buffer takes memory of, in parts. Only where tensor memory has
+    the sums: elsewhere it was not tried.
+    """
+    yield 1, shared, whole
+    contiguous = contiguous_dim(view)
+    plan = None if contiguous is None else boxes(view.tile, contiguous, shared)
+    offered = looped and pricer.target.has(Feature.TCGEN05) and not pricer.forbidden(PARTS)
+    if plan is None or contiguous is None or not offered:
+        return
+    other = by_parts(layout, shared, prod(plan.box))
+    if boxes(view.tile, contiguous, other) is None:
+        return
+    latency = pricer.target.latency
+    for count in COUNTS:
+        if in_parts(layout, other, count) is not None:
+            waits = 2 * (count - 1) * float(latency.shared + latency.barrier)
+            yield count, other, replace(whole, cost=whole.cost + Cost(latency=waits), scratch=whole.scratch // count)
