@@ -14,6 +14,7 @@ import tilesat
 from egraph.permissions import AFN, REASSOC
 from ir.core import verify
 from ir.dialects import cuda_tile as ct
+from ir.dialects import nv_tileas, scf
 from ir.interpreter import run
 from ir.load import load
 from ir.text import print_text
@@ -213,6 +214,13 @@ def test_attention_of_64_keys_takes_two_steps_at_once(causal: bool, length: int,
     reference = interpret(kernel, program)[3]
     for order in ("together", *orders):
         assert largest_error(simulate(kernel, program, schedule=order)[3], reference) <= program.tolerance
+
+
+def test_what_is_left_is_not_split_at_its_masks() -> None:
+    """At most one iteration saves less than new code takes; the loop of pairs is split."""
+    ops = chosen(True).compiled.modules["nv_tileas"].walk()
+    made = [op for op in ops if isinstance(op, scf.For) and any(isinstance(each, nv_tileas.Dot) for each in op.walk())]
+    assert len(made) == 3
 
 
 @pytest.mark.sampled(6)
