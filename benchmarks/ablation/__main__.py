@@ -19,16 +19,17 @@ import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from functools import cache
-from math import exp, log, prod
+from math import exp, log
 from pathlib import Path
 from typing import Any
 
 import tilesat
 from benchmarks.ablation.cases import CASES, COLUMNS, FAMILIES, LOOPS, Case
+from lowering.atoms.names import PAIRS
+from lowering.joined_steps import PAIR
 from runtime.ptxas import assemble, disassemble
 from tilesat.mca.flow import loops, product_loop
 from tilesat.mca.listing import functions
-from tilesat.mca.units import product
 
 TARGETS = "sm_80,sm_90a,sm_100a,sm_120a"
 ALL = "all"
@@ -38,13 +39,12 @@ ALL = "all"
 @dataclass(frozen=True)
 class Figures:
     """What became of a kernel: its cost, SASS instructions of the hot loop and of all, registers; matches of rules and
-    CPU seconds of a warm compilation up to PTX. work: multiplications of the hot loop, of which it may do two steps at
-    once; 1 without products.
+    CPU seconds of a warm compilation up to PTX. steps: of the source's loop, that the hot loop does at once.
     """
 
     cost: float
     hot: int
-    work: float
+    steps: int
     sass: int
     registers: int
     matches: int
@@ -64,8 +64,8 @@ class Row:
 
     @property
     def hot(self) -> int:
-        """Instructions of our hot loop, for as much work as it does without the family."""
-        return round(self.ours.hot * self.without.work / self.ours.work)
+        """Instructions of our hot loop, for as many steps as it does without the family."""
+        return round(self.ours.hot * self.without.steps / self.ours.steps)
 
     @property
     def ratio(self) -> float:
@@ -100,9 +100,9 @@ def figures(case: Case, target: str, fast: tuple[str, ...], without: tuple[str, 
     found = loops(rolled)
     hot = product_loop(found)
     inner = len(hot.path) if hot else sum(len(loop.path) for loop in found)
-    work = sum(float(prod(shape)) for each in hot.path if (shape := product(each.opcode))) if hot else 0.0
+    steps = PAIR if any(each.name == PAIRS and each.taken for each in kernel.compiled.selection.loops) else 1
     matches = sum(sum(each.matches.values()) for each in kernel.compiled.saturated.report.iterations)
-    return Figures(kernel.cost, inner or len(code), work or 1.0, len(code), cubin.registers, matches, seconds)
+    return Figures(kernel.cost, inner or len(code), steps, len(code), cubin.registers, matches, seconds)
 
 
 def not_unrolled(ptx: str) -> str:

@@ -122,6 +122,7 @@ def best_of(entry: ct.Entry, steps: Sequence[Step], context: Context, tried: lis
     trials = of_skeletons(entry, steps, context)
     best = cheapest_of_slices(trials, slices_of(trials[0].entry, context), steps, context)
     best = soonest(best, trials, context)
+    best.found.loops = trials[0].found.loops
     tried += trials
     return best
 
