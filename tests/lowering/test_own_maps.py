@@ -14,6 +14,7 @@ import pytest
 from ir.load import load
 from lowering.convert.tileas_to_nvgpu import own_maps
 from lowering.pipeline import Options
+from runtime.manifest import parse
 from runtime.ptxas import assemble
 from runtime.simulator import GlobalMemory, launch
 from tests.lowering.protocol import caught, changed
@@ -55,7 +56,7 @@ def error(kernel: Kernel, case: Case, ptx: str = "", schedule: str = "together")
     """Of the example's result, in hazard mode."""
     memory, arguments = GlobalMemory(), copied(kernel, case)
     addresses = {id(each): memory.put(each) for each in arguments if isinstance(each, np.ndarray)}
-    grid = (*case.grid, 1, 1)[:3]
+    grid = parse(kernel.manifest).in_ctas((*case.grid, 1, 1)[:3])
     launch(
         ptx or kernel.ptx, grid=grid, block=kernel.manifest["block"], memory=memory, hazards=True, schedule=schedule,
         args=launch_arguments(kernel.manifest, arguments, addresses, memory), cluster=kernel.manifest["cluster"],
@@ -165,6 +166,15 @@ def of_two_launches(ptx: str, slots: int) -> float:
 def test_two_launches_at_once(slots: int) -> None:
     """Both look for slots of one array from the same numbers on; of four for eight CTAs half of them wait."""
     assert of_two_launches(compiled("gemm").ptx, slots) <= GEMM.tolerance
+
+
+@pytest.mark.parametrize("order", ORDERS[:2])
+def test_ctas_of_a_cluster_have_slots_of_their_own(order: str) -> None:
+    """What they multicast goes by the maps of the one that copies."""
+    kernel = compiled("gemm", ctas=2)
+    assert kernel.manifest["cluster"] == [2, 1, 1]
+    assert ".multicast::cluster" in kernel.ptx
+    assert error(kernel, GEMM, schedule=order) <= GEMM.tolerance
 
 
 @pytest.mark.parametrize("size", [(0, 136, 72), (200, 136, 0)])
