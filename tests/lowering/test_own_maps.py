@@ -14,6 +14,7 @@ import pytest
 from ir.load import load
 from lowering.convert.tileas_to_nvgpu import own_maps
 from lowering.pipeline import Options
+from runtime.manifest import parse
 from runtime.ptxas import assemble
 from runtime.simulator import GlobalMemory, launch
 from tests.lowering.protocol import caught, changed
@@ -55,7 +56,7 @@ def error(kernel: Kernel, case: Case, ptx: str = "", schedule: str = "together")
     """Of the example's result, in hazard mode."""
     memory, arguments = GlobalMemory(), copied(kernel, case)
     addresses = {id(each): memory.put(each) for each in arguments if isinstance(each, np.ndarray)}
-    grid = (*case.grid, 1, 1)[:3]
+    grid = parse(kernel.manifest).in_ctas((*case.grid, 1, 1)[:3])
     launch(
         ptx or kernel.ptx, grid=grid, block=kernel.manifest["block"], memory=memory, hazards=True, schedule=schedule,
         args=launch_arguments(kernel.manifest, arguments, addresses, memory), cluster=kernel.manifest["cluster"],
@@ -71,7 +72,7 @@ def error(kernel: Kernel, case: Case, ptx: str = "", schedule: str = "together")
 GEMM = gemm(200, 136, 72)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("order", ORDERS)
 @pytest.mark.parametrize("target", TARGETS)
 def test_products(target: str, order: str) -> None:
@@ -81,7 +82,7 @@ def test_products(target: str, order: str) -> None:
     assert error(kernel, GEMM, schedule=order) <= GEMM.tolerance
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize(
     ("example", "case"),
@@ -167,6 +168,16 @@ def test_two_launches_at_once(slots: int) -> None:
     assert of_two_launches(compiled("gemm").ptx, slots) <= GEMM.tolerance
 
 
+@pytest.mark.sampled(2)
+@pytest.mark.parametrize("order", ORDERS[:2])
+def test_ctas_of_a_cluster_have_slots_of_their_own(order: str) -> None:
+    """What they multicast goes by the maps of the one that copies."""
+    kernel = compiled("gemm", ctas=2)
+    assert kernel.manifest["cluster"] == [2, 1, 1]
+    assert ".multicast::cluster" in kernel.ptx
+    assert error(kernel, GEMM, schedule=order) <= GEMM.tolerance
+
+
 @pytest.mark.parametrize("size", [(0, 136, 72), (200, 136, 0)])
 def test_arrays_without_elements(size: tuple[int, int, int]) -> None:
     m, n, k = size
@@ -176,15 +187,19 @@ def test_arrays_without_elements(size: tuple[int, int, int]) -> None:
     compiled("gemm").run((2, 2), a, b, c, d, m, n, k, a.shape[1], b.shape[1], n, n, check=True)
 
 
-def test_maps_have_a_price() -> None:
+@pytest.mark.sampled(3)
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("example", ["gemm", "flash_attention", "layernorm", "softmax"])
+def test_maps_have_a_price(example: str, target: str) -> None:
     """They are made where tensor copies still cost less, and the price is that of making them once."""
-    for example in ("gemm", "flash_attention", "layernorm", "softmax"):
-        for target in TARGETS:
-            given, own, without = (
-                compiled(example, target, **options).cost
-                for options in ({"own_maps": False}, {}, {"forbid": frozenset(("tma",))})
-            )
-            assert given <= own <= without * (1 + 1e-9)
+    given, own, without = (
+        compiled(example, target, **options).cost
+        for options in ({"own_maps": False}, {}, {"forbid": frozenset(("tma",))})
+    )
+    assert given <= own <= without * (1 + 1e-9)
+
+
+def test_the_price_decides() -> None:
     assert compiled("gemm").cost < compiled("gemm", forbid=frozenset(("tma",))).cost
     assert COPY in compiled("flash_attention", "sm_120a", own_maps=False).ptx
     assert COPY not in compiled("flash_attention", "sm_120a").ptx

@@ -182,6 +182,7 @@ def test_the_table_says_what_it_is_by() -> None:
     assert (again.found, again.rows, again.how) == ("cached", found.rows, found.how)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("tier", ["sm_80", "sm_90a"])
 def test_loops_count_as_often_as_they_run(tier: str) -> None:
     """The kernel is compiled for all sizes; how often its loop runs is known of the sizes at hand."""
