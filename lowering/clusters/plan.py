@@ -76,6 +76,7 @@ def divisions(entry: ct.Entry, ctas: int, parts: tuple[int, ...] = ()) -> list[D
         return found
     ways = [Division(ranked(entry, ctas), ())]
     for bit in range(ctas.bit_length() - 1):
+        ways = ways if parts else promising(ways)  # also of fewer CTAs: the largest kernels take 1 s of CPU a way
         refused, further = list[Refusal](), dict[tuple[int, ...], Division]()
         for way in ways:
             found = cuts_of(way.entry)
@@ -133,7 +134,7 @@ def shared_state(entry: ct.Entry) -> Iterator[Refusal]:
 
 def cuts_of(entry: ct.Entry) -> list[tuple[int | None, int, Cuts]] | Refusal:
     """The cuts in two: of the largest product, or of the largest tile that is stored, along each dimension (the first
-    is that of the longest one), then of what is stored beside it; last operation by operation, if that is another.
+    is that of the longest one), then of what is stored beside it; operation by operation where there is none.
     With the dimension and the rank of that tile.
     """
     product = largest(entry)
@@ -150,11 +151,11 @@ def cuts_of(entry: ct.Entry) -> list[tuple[int | None, int, Cuts]] | Refusal:
         made = converted(entry, LEAST.__getitem__, cuts)
         if made is not None:
             found.append((dim, len(shape_of(first)), made))
-    apart = converted(entry, LEAST.__getitem__)
-    if apart is not None and all(apart.ops != cuts.ops for _, _, cuts in found):
-        found.append((None, 0, apart))
     if found:
         return found
+    apart = converted(entry, LEAST.__getitem__)
+    if apart is not None:
+        return [(None, 0, apart)]
     return Refusal(f"{first.type} cannot be cut in two: {why_whole(entry, first, product)}", first.op or stores[0])
 
 

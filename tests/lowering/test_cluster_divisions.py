@@ -67,7 +67,7 @@ def parts(text: str, ctas: int) -> list[str]:
         (product("f16", "nk"), 8, ["4x2", "2x4"]),  # halves of a product have at least 64 rows or columns
         (sums(1), 2, ["2x1", "1x2"]),  # whole rows first, then what needs an exchange
         (sums(0), 2, ["1x2", "2x1"]),
-        (sums(1), 4, ["4x1", "2x2", "1x4"]),
+        (sums(1), 4, ["4x1", "2x2"]),  # 1x2 is estimated far above 2x1, so what it could become is left out
         (of_rows(1024, standardised), 2, ["2"]),  # one row
     ],
 )
