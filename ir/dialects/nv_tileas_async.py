@@ -160,7 +160,8 @@ class AgentSwitch(Op):
     `agent_strides[i]` warps lie between its first warp and the next agent's; together they make up the CTA, those that
     no agent has are idle. `roles[i]` is one of ROLES. `groups[i]` groups of its warps, of one size, each run its code
     by themselves; one where nothing is said. `blocks[i]`: the block of rows of whose warpgroup it begins the products;
-    -1, or nothing said: of all. Source of names: the seeds' OptimizeExecutionUnitMapping.
+    -1, or nothing said: of all. `products`: who begins those that threads read, and why. Source of names: the seeds'
+    OptimizeExecutionUnitMapping.
     """
 
     num_warps: Attr[tuple[int, ...]] = Attr(tuple)
@@ -169,6 +170,7 @@ class AgentSwitch(Op):
     roles: Attr[tuple[str, ...]] = Attr(tuple)
     groups: Attr[tuple[int, ...]] = Attr(tuple, ())
     blocks: Attr[tuple[int, ...]] = Attr(tuple, ())
+    products = Attr(str, "")
     agents = VariadicRegion()
     effect = CONTROL
 

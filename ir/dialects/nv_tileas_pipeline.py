@@ -62,7 +62,9 @@ class CreatePipeline(Op):
     def verify(self) -> None:
         """Warpgroups share no barriers."""
         stages = self.result.type.stages if isinstance(self.result.type, PipelineType) else 1
-        self.expect(self.groups == 1 or stages == 1, "a ring of {} warpgroups has one stage, not {}", self.groups, stages)
+        self.expect(
+            self.groups == 1 or stages == 1, "a ring of {} warpgroups has one stage, not {}", self.groups, stages
+        )
 
 
 @op("nv_tileas.async.pipeline.create_iterator")
@@ -144,8 +146,8 @@ class ProduceOne(Op):
 
 @op("nv_tileas.async.pipeline.producer_acquire")
 class ProducerAcquire(Op):
-    """Wait until the stage is empty; one thread announces the `bytes` of tensor copies to come. `implied`: what has been
-    waited for before says so.
+    """Wait until the stage is empty; one thread announces the `bytes` of tensor copies to come. `implied`: what
+    has been waited for before says so.
     """
 
     pipeline = Operand(is_pipeline)

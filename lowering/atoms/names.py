@@ -40,7 +40,8 @@ OUTER_COPIES = "copy.outer"
 """Tiles copied to shared memory outside of innermost loops."""
 
 BELOW: Mapping[str, str] = {
-    "tileas-materialize-schedule": BY_AGENT_READ, "tileas-peel-masks": PEELING, "convert-tileas-to-nvgpu": PREFETCH, "convert-nvgpu-to-nvvm": RCP,
+    "tileas-materialize-schedule": BY_AGENT_READ, "tileas-peel-masks": PEELING,
+    "convert-tileas-to-nvgpu": PREFETCH, "convert-nvgpu-to-nvvm": RCP,
 }  # fmt: skip
 """What passes below the e-graph choose, by the pass: they are told, as extraction is of all others."""
 

@@ -115,6 +115,7 @@ class Agents:
     handovers: list[Handover] = field(default_factory=list["Handover"])  # with agents that begin what threads read
     beginners: list[Block] = field(default_factory=list[Block])  # the code of these
     blocks: Sequence[int] = ()  # of rows, of each of these
+    said: str = ""  # who begins products that threads read, and why
     turns: list[int] = field(default_factory=list[int])  # the numbers of what warpgroups of the consumers take turns at
     groups: int = 1  # of warps, each of which runs the consumers' code by itself
 
@@ -207,7 +208,7 @@ class Agents:
             nv_tileas.AgentSwitch, types=(), regions=[Region([each]) for each in agents],
             num_warps=units.num_warps, warp_id=units.warp_id, agent_strides=units.agent_strides,
             roles=tuple(roles), groups=groups if self.groups > 1 else (),
-            blocks=(-1, -1, *self.blocks) if max(self.blocks, default=-1) >= 0 else (),
+            blocks=(-1, -1, *self.blocks) if max(self.blocks, default=-1) >= 0 else (), products=self.said,
         )  # fmt: skip
 
     def thread(self, pipeline: nv_tileas.CreatePipeline, *agents: Mapping[Op, Site]) -> None:

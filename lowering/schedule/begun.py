@@ -2,10 +2,10 @@
 
     consumers   for j: wait for S;  load it;  ...;  wait for O;  store P, scale O;  arrive
     agent       for j: wait for K;  S = Q K;  commit;  wait for V, P;  O += P V;  commit
-Each warpgroup with a block of rows of its own has an agent of its own, which runs the products of that block in the order
-of the source, so that no warpgroup waits for another; else one agent begins all. A sum that threads read is a ring of
-one stage that the agent fills; what threads write for a product (a left factor, a sum that they have scaled) is one
-that they fill, and that the product reads and gives back. Tiles in shared memory are the agents' alone. Where a
+Each warpgroup with a block of rows of its own has an agent of its own, which runs the products of that block in the
+order of the source, so that no warpgroup waits for another; else one agent begins all. A sum that threads read is a
+ring of one stage that the agent fills; what threads write for a product (a left factor, a sum that they have scaled) is
+one that they fill, and that the product reads and gives back. Tiles in shared memory are the agents' alone. Where a
 product is read before what is written for the next one, each ring says what the other's empty barrier would: the next
 is begun behind the other, and its end tells of both.
 
@@ -24,16 +24,16 @@ from typing import TYPE_CHECKING, Any, cast
 from ir.core import PURE, Block, Builder, Op, Value
 from ir.dialects import nv_tileas, scf
 from ir.types import TensorType
-from lowering.atoms.tcgen05 import M
+from lowering.atoms.tcgen05 import BY_AGENT_READ, M
 from lowering.layouts.shared import SharedLayout
 from lowering.layouts.tensor import WARPS
-from lowering.schedule.begun_time import Begun, preferable
+from lowering.schedule.begun_time import Begun, predicted
 from lowering.schedule.boundary import Slice, Spine, Way
 from lowering.schedule.fills import Boxed
 from lowering.schedule.multiplier import Part
 from lowering.schedule.pipes import consume, produce, stage_alone, unknown
 from lowering.schedule.producer import Producer
-from lowering.schedule.states import LOOPS, Site, enclosing
+from lowering.schedule.states import Site, enclosing
 from lowering.schedule.tensor import adopted, drop, has, multiplies, nested
 from lowering.schedule.units import GROUP
 from lowering.targets import Target
@@ -61,17 +61,20 @@ class Handover:
         return unknown(self.pipeline.result, 1)
 
 
-def begin_apart(consumer: Block, agents: Agents, warps: int, target: Target, forbid: tuple[str, ...]) -> list[Block]:
-    """Part the products from the consumers' code, where that is possible and predicted to take less time; the code of
-    the agents that begin them.
-    """
+def begin_apart(consumer: Block, agents: Agents, warps: int, target: Target, forbid: tuple[str, ...]) -> None:
+    """Part the products from the consumers' code, where that is possible and predicted to take less time; say which."""
     dots = [op for op in nested(consumer) if isinstance(op, nv_tileas.TensorDot)]
-    if forbid or not dots:
-        return []
+    if not dots:
+        return
     found = Products(consumer, dots, agents, warps)
-    if not found.possible() or not preferable(found.summary(), target):
-        return []
-    return found.part()
+    reason = f"{BY_AGENT_READ} is forbidden" if forbid else found.why_not()
+    if reason:
+        agents.said = f"products are begun by threads that compute: {reason}"
+        return
+    times = predicted(found.summary(), target)
+    if times.better:
+        found.part()
+    agents.said = times.said()
 
 
 class Spines(Part):
@@ -99,32 +102,40 @@ class Products:
         self.fed: dict[Value, Handover] = {}  # threads write for them
         self.end: Handover  # behind all of them
 
-    def possible(self) -> bool:
-        """Can agents have all that products need, and the warps for it beside the one that copies?"""
-        agents, regular = self.agents, self.rings.keys() and not self.agents.accumulators
-        if not regular or len(self.rows) > 1 or any(map(multiplies, self.spines.spine)):
-            return False
-        boxed = all(isinstance(fill, Boxed) for job in agents.jobs for fill in job.plan.fills)
-        apart = all(ring.pipeline.peers == 1 and not ring.passing for ring in agents.rings.values())
-        alone = len({outer_of(dot) for dot in self.dots}) <= 2 and not any(
-            isinstance(op, nv_tileas.CreateNone) for op in nested(self.consumer)
-        )
-        ways = self.spines.ways.values()
-        known = self.spines.legal and Way.HANDED not in ways
-        return boxed and apart and alone and known and 1 + self.groups <= GROUP and self.factors() and self.sums()
+    def why_not(self) -> str:
+        """Why agents cannot have all that products need, or no warps beside the one that copies; empty: they can."""
+        rings, ops = self.agents.rings.values(), nested(self.consumer)
+        if not self.rings:
+            return "no agent brings tiles for them"
+        if any(map(multiplies, self.spines.spine)) or self.agents.accumulators:
+            return "others are begun by one warp, which loops by itself"
+        if len({loop for dot in self.dots for loop in loops_around(dot)}) > 1:
+            return "they stand in several loops, or in one that has others around it"
+        boxed = all(isinstance(fill, Boxed) for job in self.agents.jobs for fill in job.plan.fills)
+        if not boxed or 1 + self.groups > GROUP:
+            return "the agent that copies leaves them no warps"
+        if any(ring.pipeline.peers > 1 or ring.passing for ring in rings):
+            return "CTAs of a cluster, or groups of warps, share their tiles"
+        if any(isinstance(op, nv_tileas.CreateNone) for op in ops) or not self.factors():
+            return "threads read tiles of theirs, or write some to shared memory"
+        if len(self.rows) > 1 or not self.sums():
+            return "threads read or write for their sums in other places too"
+        known = self.spines.legal and Way.HANDED not in self.spines.ways.values()
+        return "" if known else "their agent would not know how often to begin them"
 
     def factors(self) -> bool:
         """Do tiles in shared memory all come by rings, and serve products alone?"""
-        tiles = {view.result: view for view in nested(self.consumer) if is_view(view)}
+        tiles = {view.results[0]: view for view in nested(self.consumer) if is_view(view)}
         ringed = {
             value for value, view in tiles.items()
             if not isinstance(view, nv_tileas.BufferView) or isinstance(view.operands[-1].type, nv_tileas.IteratorType)
         }  # fmt: skip
         users = (op for op in nested(self.consumer) if not tiles.keys().isdisjoint(op.operands))
-        lefts = {dot.a for dot in self.dots if isinstance(dot.a.type, nv_tileas.TensorMemoryType)}
-        wanted = {factor for dot in self.dots for factor in (dot.a, dot.b)} - lefts
+        lefts = [dot.a for dot in self.dots if isinstance(dot.a.type, nv_tileas.TensorMemoryType)]
+        wanted = {factor for dot in self.dots for factor in (dot.a, dot.b)}.difference(lefts)
         plain = all(is_view(op) or isinstance(op, nv_tileas.TensorDot) for op in users)
-        return plain and len(ringed) == len(tiles) and wanted <= ringed and all(self.serves(ring) for ring in self.rings)
+        once = len(set(lefts)) == len(lefts) and len(ringed) == len(tiles)
+        return plain and once and wanted <= ringed and all(self.serves(ring) for ring in self.rings)
 
     def serves(self, ring: Value) -> bool:
         """Are there products in all that reads a ring?"""
@@ -153,7 +164,7 @@ class Products:
 
     def summary(self) -> Begun:
         """What the loop with products has, for a prediction of its time."""
-        loop = next((each for dot in self.dots for each in enclosing(dot) if isinstance(each, scf.For)), None)
+        loop = next((each for dot in self.dots for each in loops_around(dot)), None)
         body = self.consumer if loop is None else loop.body.block
         inside = [dot for dot in self.dots if loop is None or loop in enclosing(dot)]
         waits = sum(isinstance(op, nv_tileas.ConsumeOne) for op in nested(body))
@@ -174,8 +185,8 @@ class Products:
 
     # --- the change
 
-    def part(self) -> list[Block]:
-        """The agents' code; the consumers' is changed."""
+    def part(self) -> None:
+        """Build the agents' code, and change the consumers'."""
         for dot in self.dots:
             table = self.fed if self.feeds(dot) else self.read
             if dot.d not in table:
@@ -194,7 +205,6 @@ class Products:
         self.agents.beginners = blocks
         self.agents.blocks = range(self.groups) if self.groups > 1 else (-1,)
         self.agents.handovers = self.handovers
-        return blocks
 
     @property
     def handovers(self) -> list[Handover]:
@@ -204,11 +214,14 @@ class Products:
     def handover(self, *, written: bool) -> Handover:
         """A ring of one stage for each warpgroup, or for all."""
         warps = self.warps // self.groups
-        more: dict[str, Any] = {"producers": warps, "written": True, "each": nv_tileas.COMMIT}
-        return Handover(self.agents.common.add(
-            nv_tileas.CreatePipeline, types=[nv_tileas.PipelineType(1)], offset=0, accumulators=True,
-            groups=self.groups, **(more if written else {"consumers": warps, "each": "warp", "meet": True}),
-        ))  # fmt: skip
+        read: dict[str, Any] = {"consumers": warps, "each": "warp", "meet": True}
+        fed: dict[str, Any] = {"producers": warps, "each": nv_tileas.COMMIT, "written": True}
+        kind, more = nv_tileas.PipelineType(1), fed if written else read
+        return Handover(
+            self.agents.common.add(
+                nv_tileas.CreatePipeline, types=[kind], offset=0, accumulators=True, groups=self.groups, **more
+            )
+        )
 
     def strip(self) -> None:
         """Take the products, and what brings their factors, from the consumers' code."""
@@ -283,8 +296,8 @@ class Products:
         block.ops[at : at + 1] = adopted(made.block, block)
 
     def settle(self, load: nv_tileas.TensorLoad) -> None:
-        """Threads load a sum behind its loop when all products are complete; behind all loops they have waited."""
-        if not any(isinstance(each, LOOPS) for each in enclosing(load)):
+        """Threads load a sum behind its loop when all products are complete; behind all loops and branches they are."""
+        if load.parent is self.consumer:
             return
         ring, made = self.fed[load.d], Builder(Block(), load.location)
         drained = made.add(nv_tileas.Drain, ring.pipeline.result, ring.iterator, types=[nv_tileas.IteratorType(1)])
@@ -338,8 +351,7 @@ class Beginner(Producer):
         self.block(ops[:end], Builder(read, op.location))
         consume(b, op.pipeline, iterator, read, [])
         made = b.block.ops[-1]
-        again = any(isinstance(each, LOOPS) for each in enclosing(op))
-        if not again and len(ring.alone) + len(ring.runs) == 1:
+        if innermost(op) is None and len(ring.alone) + len(ring.runs) == 1:
             release_of(made).attributes["last"] = True
         ring.readers[-1][made] = stage_alone(made, b)
         self.block(ops[end:], b)
@@ -349,15 +361,15 @@ class Beginner(Producer):
         read, fed = self.products.read.get(op.d), self.products.fed.get(op.d)
         if fed is None:
             self.drain(op, b)
-            self.fill(op, read, b)
+            self.begin_product(op, read, b)
             return
         iterator, inside = fed.iterator, Block()
-        self.fill(op, read, Builder(inside, op.location))
+        self.begin_product(op, read, Builder(inside, op.location))
         consume(b, fed.pipeline.result, iterator, inside, [])
         made = b.block.ops[-1]
         fed.sites[-1][made] = stage_alone(made, b)
 
-    def fill(self, op: nv_tileas.TensorDot, ring: Handover | None, b: Builder) -> None:
+    def begin_product(self, op: nv_tileas.TensorDot, ring: Handover | None, b: Builder) -> None:
         """The product; where threads read it, it fills a stage."""
 
         def write(inside: Builder) -> None:
@@ -366,9 +378,7 @@ class Beginner(Producer):
                 again = op.adds.op
                 operands[3] = inside.value(type(again), *self.known(again.operands), types=[op.adds.type],
                                            **again.attributes)  # fmt: skip
-            inside.add(
-                nv_tileas.TensorDot, *operands, types=(), segments=op.segments, atom=op.atom, negated=op.negated
-            )
+            inside.add(nv_tileas.TensorDot, *operands, types=(), segments=op.segments, atom=op.atom, negated=op.negated)
 
         if ring is None:
             write(b)
@@ -397,9 +407,14 @@ def is_view(op: Op) -> bool:
     return isinstance(kind, TensorType) and isinstance(kind.layout, SharedLayout)
 
 
-def outer_of(op: Op) -> Block | None:
-    """The innermost loop's block around an op; None in no loop."""
-    return next((each.body.block for each in enclosing(op) if isinstance(each, LOOPS)), None)
+def loops_around(op: Op) -> Iterator[scf.For | scf.While]:
+    """The loops around an op, innermost first."""
+    return (each for each in enclosing(op) if isinstance(each, scf.For | scf.While))
+
+
+def innermost(op: Op) -> Op | None:
+    """The innermost of these."""
+    return next(loops_around(op), None)
 
 
 def read_of(op: nv_tileas.ConsumeOne) -> Block:
@@ -443,12 +458,12 @@ def kept(dot: nv_tileas.TensorDot, loads: Iterable[nv_tileas.TensorLoad]) -> boo
 
 
 def last_use(ops: Sequence[Op]) -> int:
-    """The place of the last op that reads a tile which one of them names; not those of other rings in it."""
+    """The place of the last op that names a tile of a stage, or reads one; not of those of other rings in it."""
     tiles = {op.results[0] for op in ops if isinstance(op, nv_tileas.BufferView)}
     last = -1
     for place, op in enumerate(ops):
         for each in op.walk():
-            if not tiles.isdisjoint(each.operands) or (place > last and isinstance(each, nv_tileas.BufferView) and each is op):
+            if not tiles.isdisjoint((*each.operands, *each.results)):
                 last = place
                 tiles.update(each.results if is_view(each) else ())
     return last
@@ -502,5 +517,3 @@ def drop_unread(block: Block) -> None:
         for op in unread:
             assert op.parent is not None
             op.parent.ops.remove(op)
-
-

@@ -6,10 +6,10 @@ longer of both. Both are counted in instructions (size.py); a warp by itself iss
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from ir.core import Block
+from ir.core import Block, Op
 from ir.dialects import nv_tileas
 from lowering.schedule.size import STAGE, WAITS, product, size
 from lowering.targets import Target
@@ -24,8 +24,8 @@ MEET = WAITS[nv_tileas.Barrier]
 @dataclass(frozen=True)
 class Begun:
     """A block with products, run by so many `warps`, whose `groups` each have a block of rows: `waits` for stages in
-    shared memory, `fed` products that threads write for, `read` ones alone, `turned` of which no ring has to say when
-    it is empty.
+    shared memory, `fed` products that threads write for, `read` others, `turned` pairs of which neither ring has to say
+    when it is empty.
     """
 
     body: Block
@@ -40,32 +40,41 @@ class Begun:
 
 @dataclass(frozen=True)
 class Times:
-    """Cycles of an iteration, predicted: by threads that compute, by agents."""
+    """Cycles of an iteration, predicted: where threads that compute begin its products, and where agents do."""
 
     before: float
     after: float
 
+    @property
+    def better(self) -> bool:
+        """Do agents take less time?"""
+        return self.after < self.before
+
+    def said(self) -> str:
+        """The prediction in words."""
+        who = "agents of their own" if self.better else "threads that compute"
+        both = f"{self.before:.0f} where threads that compute begin them, {self.after:.0f} where agents do"
+        return f"products are begun by {who}: predicted cycles an iteration {both}"
+
 
 def predicted(found: Begun, target: Target) -> Times:
     """Both ways."""
-    whole = sum(size(op, target) for op in found.body.ops)
-    begun = sum(map(product, found.dots))
-    rings = found.waits * (WAIT + ARRIVE) + STAGE * sum(
-        isinstance(each, nv_tileas.BufferView) for op in found.body.ops for each in op.walk()
+    size_of = sum(size(op, target) for op in found.body.ops)
+    begun, views = (
+        sum(map(product, found.dots)),
+        [op for op in walked(found.body) if isinstance(op, nv_tileas.BufferView)],
     )
-    commits = COMMIT * len(found.dots)
-    rest = whole - begun - rings - commits
-    mine, turns = begun / found.groups, max(1.0, found.warps / target.throughput.issue)
-    shared = rings + MEET * len(found.dots) + WAIT * found.fed
-    begins = rest + shared + mine + commits
-    handed = ARRIVE * (found.fed + found.read - found.turned) + WAIT * (found.fed - found.turned)
-    agent = mine + rings + 2 * commits + WAIT * (found.fed + found.read - found.turned)
-    before = max(turns * (rest + shared) + mine + commits, ALONE * begins)
-    after = max(turns * (rest + handed) + agent, ALONE * (rest + handed), ALONE * agent)
+    rings, commits = found.waits * (WAIT + ARRIVE) + STAGE * len(views), COMMIT * len(found.dots)
+    rest, mine, turns = size_of - begun - rings - commits, begun / found.groups, found.warps / target.throughput.issue
+    told = found.fed + found.read - found.turned  # rings that say when they are empty
+    computes = rest + rings + MEET * len(found.dots) + WAIT * found.fed
+    relieved = rest + ARRIVE * told + WAIT * (found.fed - found.turned)
+    begins = mine + rings + 2 * commits + WAIT * told
+    before = max(turns * computes + mine + commits, ALONE * (computes + mine + commits))
+    after = max(turns * relieved + begins, ALONE * relieved, ALONE * begins)
     return Times(before, after)
 
 
-def preferable(found: Begun, target: Target) -> Times | None:
-    """The prediction where agents are predicted to take less time."""
-    times = predicted(found, target)
-    return times if times.after < times.before else None
+def walked(block: Block) -> Iterator[Op]:
+    """All ops of a block."""
+    return (each for op in block.ops for each in op.walk())

@@ -82,8 +82,8 @@ def schedule(func: nv_tileas.Func, target: Target) -> nv_tileas.Func:
 def materialize(
     func: nv_tileas.Func, target: Target, consumers: str = "cooperative", forbid: tuple[str, ...] = ()
 ) -> nv_tileas.Func:
-    """Schedule a placed kernel in place of its copies; adds `shared_bytes` and `tensormaps` to its attributes. `forbid`:
-    prefixes of the name of agents that begin products which threads read.
+    """Schedule a placed kernel in place of its copies; adds `shared_bytes` and `tensormaps` to its attributes.
+    `forbid`: prefixes of the name of agents that begin products which threads read.
     Raises UnsupportedError, located, where its `consumers` cannot take tiles in turn as they are to.
     """
     rewriter = Rewriter(func, target)
