@@ -34,6 +34,12 @@ BESIDE_PRODUCTS = 26
 refuses the kernel (C7602: 64 sums want 90 registers, 32 sums and 4 registers of A 62; C7600 behind a softmax).
 """
 
+BEGINNER_REGISTERS, UNIFORM = 32, 9
+"""Registers of a thread that begins products in tensor memory, and how many of its values uniform registers hold: most
+are descriptors. ptxas 13.5 spills none in 32 registers where values take 26 to 41, 24 to 104 bytes in 24; where they
+take 50, 60 bytes in 40 and none in 48 (attention of 7 shapes, sm_100a).
+"""
+
 
 def grant(func: llvm.Func, blocks: list[MachineBlock], live: Liveness) -> None:
     """Say how many `registers` a thread needs. Where agents hand them over, set `maxnreg` and the counts of setmaxnreg,
@@ -108,15 +114,12 @@ def at_launch(func: llvm.Func, ctas: int) -> int:
 
 
 def kept(producer: list[MachineBlock], live: Liveness) -> int:
-    """Registers a thread that the producer keeps. Of the values of one that begins products in tensor memory most are
-    descriptors, which uniform registers hold: as many as they take are enough. With 40 ptxas 13.5 spills 60 bytes where
-    they take 50 (attention of 128 x 64 x 256), with 48 none.
-    """
+    """Registers a thread that the producer keeps, and the agents of its warpgroup."""
     if max(map(live.together, producer)) <= SMALL:
         return LEAST_REGISTERS
-    begins = any(isinstance(op, TensorMma) for block in producer for op in block.source.ops)
-    wanted = live.pressure(producer) if begins else 0
-    return max(PRODUCER_REGISTERS, -(-wanted // REGISTER_STEP) * REGISTER_STEP)
+    if not any(isinstance(op, TensorMma) for block in producer for op in block.source.ops):
+        return PRODUCER_REGISTERS
+    return max(BEGINNER_REGISTERS, -(-(live.pressure(producer) - UNIFORM) // REGISTER_STEP) * REGISTER_STEP)
 
 
 def most_shared(func: llvm.Func, before: int, need: int, least: int) -> Shares:

@@ -6,8 +6,8 @@ Each warpgroup with a block of rows of its own has an agent of its own, which ru
 order of the source, so that no warpgroup waits for another; else one agent begins all. A sum that threads read is a
 ring of one stage that the agent fills; what threads write for a product (a left factor, a sum that they have scaled) is
 one that they fill, and that the product reads and gives back. Tiles in shared memory are the agents' alone. Where a
-product is read before what is written for the next one, each ring says what the other's empty barrier would: the next
-is begun behind the other, and its end tells of both.
+product is read before what is written for another one behind it, or what was written for it is written again, each of
+the two rings says what the other's empty barrier would: products are begun in order, and the end of one tells of all.
 
 A left factor may lie over the scores that the next product makes anew. PTX orders products with one accumulator only,
 so the agent waits for the one that reads it (PTX ISA 8.8, tcgen05, implicitly pipelined instructions); FlashAttention-4
@@ -168,7 +168,7 @@ class Products:
         body = self.consumer if loop is None else loop.body.block
         inside = [dot for dot in self.dots if loop is None or loop in enclosing(dot)]
         waits = sum(isinstance(op, nv_tileas.ConsumeOne) for op in nested(body))
-        turned = sum(self.in_turn(dot) is not None for dot in inside)
+        turned = sum(self.alternates(dot) or self.in_turn(dot) is not None for dot in inside)
         feeding = sum(bool(self.feeds(dot)) for dot in inside)
         return Begun(body, inside, self.warps, self.groups, waits, feeding, len(inside) - feeding, turned)
 
@@ -182,6 +182,11 @@ class Products:
             return None
         behind = (each for each in self.dots if self.feeds(each) and same_run(loads[0], each))
         return next((each for each in behind if all(same_run(loads[0], op) for op in self.feeds(each))), None)
+
+    def alternates(self, dot: nv_tileas.TensorDot) -> bool:
+        """Is a product that threads write for read in the same run of their code, before they write for the next?"""
+        loads = [load for load in self.loads if load.d is dot.d]
+        return bool(self.feeds(dot)) and len(loads) == 1 and not loads[0].waited and same_run(dot, loads[0])
 
     # --- the change
 
@@ -197,6 +202,8 @@ class Products:
             behind = self.in_turn(dot)
             if behind is not None:
                 self.read[dot.d].implied = self.fed[behind.d].implied = True
+            if self.alternates(dot):
+                self.read[dot.d].implied = self.fed[dot.d].implied = True
         self.end = self.handover(written=False)
         for ring in self.rings.values():
             ring.pipeline.attributes |= {"consumers": self.groups, "each": nv_tileas.COMMIT, "meet": False}
