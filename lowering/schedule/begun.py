@@ -19,6 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, cast
 
 from ir.core import PURE, Block, Builder, Op, Value
@@ -27,7 +28,7 @@ from ir.types import TensorType
 from lowering.atoms.tcgen05 import BY_AGENT_READ, M
 from lowering.layouts.shared import SharedLayout
 from lowering.layouts.tensor import WARPS
-from lowering.schedule.begun_time import Begun, predicted
+from lowering.schedule.begun_time import Begun, predicted, together
 from lowering.schedule.boundary import Slice, Spine, Way
 from lowering.schedule.fills import Boxed
 from lowering.schedule.multiplier import Part
@@ -71,7 +72,7 @@ def begin_apart(consumer: Block, agents: Agents, warps: int, target: Target, for
     if reason:
         agents.said = f"products are begun by threads that compute: {reason}"
         return
-    times = predicted(found.summary(), target)
+    times = together([predicted(found.summary(loop), target) for loop in found.loops or [None]])
     if times.better:
         found.part()
     agents.said = times.said()
@@ -100,7 +101,9 @@ class Products:
         self.spines = Spines(consumer, dots)
         self.read: dict[Value, Handover] = {}  # by accumulator: threads read the products
         self.fed: dict[Value, Handover] = {}  # threads write for them
-        self.end: Handover  # behind all of them
+        self.loops = list(dict.fromkeys(loop for dot in dots for loop in loops_around(dot)))
+        self.ends: dict[Op | None, Handover] = {}  # behind each loop, and behind all of them
+        self.turns: dict[Op, Handover] = {}  # before each further loop: what lies where its sums come has been read
 
     def why_not(self) -> str:
         """Why agents cannot have all that products need, or no warps beside the one that copies; empty: they can."""
@@ -109,8 +112,10 @@ class Products:
             return "no agent brings tiles for them"
         if any(map(multiplies, self.spines.spine)) or self.agents.accumulators:
             return "others are begun by one warp, which loops by itself"
-        if len({loop for dot in self.dots for loop in loops_around(dot)}) > 1:
-            return "they stand in several loops, or in one that has others around it"
+        if any([*enclosing(loop)] for loop in self.loops) and len(self.loops) > 1:
+            return "their loops stand in others, or in branches"
+        if len({loop.parent for loop in self.loops}) > 1:
+            return "their loops do not follow one another"
         boxed = all(isinstance(fill, Boxed) for job in self.agents.jobs for fill in job.plan.fills)
         if not boxed or 1 + self.groups > GROUP:
             return "the agent that copies leaves them no warps"
@@ -162,9 +167,8 @@ class Products:
         scaled = (op for op in self.written if isinstance(op, nv_tileas.TensorScale) and op.d is dot.d)
         return [*(op for op in self.written if isinstance(op, nv_tileas.TensorStore) and op.d is dot.a), *scaled]
 
-    def summary(self) -> Begun:
-        """What the loop with products has, for a prediction of its time."""
-        loop = next((each for dot in self.dots for each in loops_around(dot)), None)
+    def summary(self, loop: scf.For | scf.While | None) -> Begun:
+        """What a loop with products, or a kernel without any, has, for a prediction of its time."""
         body = self.consumer if loop is None else loop.body.block
         inside = [dot for dot in self.dots if loop is None or loop in enclosing(dot)]
         waits = sum(isinstance(op, nv_tileas.ConsumeOne) for op in nested(body))
@@ -204,7 +208,8 @@ class Products:
                 self.read[dot.d].implied = self.fed[behind.d].implied = True
             if self.alternates(dot):
                 self.read[dot.d].implied = self.fed[dot.d].implied = True
-        self.end = self.handover(written=False)
+        self.ends = {each: self.handover(written=False) for each in (*self.loops[:-1], None)}
+        self.mark()
         for ring in self.rings.values():
             ring.pipeline.attributes |= {"consumers": self.groups, "each": nv_tileas.COMMIT, "meet": False}
         blocks = [Beginner(self, self.spines).build() for _ in range(self.groups)]
@@ -216,7 +221,7 @@ class Products:
     @property
     def handovers(self) -> list[Handover]:
         """All of them."""
-        return [*self.read.values(), *self.fed.values(), self.end]
+        return [*self.read.values(), *self.fed.values(), *self.ends.values(), *self.turns.values()]
 
     def handover(self, *, written: bool) -> Handover:
         """A ring of one stage for each warpgroup, or for all."""
@@ -229,6 +234,17 @@ class Products:
                 nv_tileas.CreatePipeline, types=[kind], offset=0, accumulators=True, groups=self.groups, **more
             )
         )
+
+    def mark(self) -> None:
+        """Mark where products of a further loop may begin: before what first makes or writes a sum of it."""
+        for before, loop in pairwise(self.loops):
+            block = loop.parent
+            assert block is not None
+            behind = block.ops[block.ops.index(before) + 1 :]
+            first = next(op for op in behind if has(op, nv_tileas.TensorDot, *WRITTEN))
+            mark = Builder(Block(), loop.location)
+            self.turns[mark.add(nv_tileas.TensorMeet, types=())] = self.handover(written=True)
+            place(mark, first)
 
     def strip(self) -> None:
         """Take the products, and what brings their factors, from the consumers' code."""
@@ -245,6 +261,10 @@ class Products:
                 self.settle(load)
             elif load.d in self.read:
                 self.load(load)
+        for loop in self.loops[:-1]:
+            self.wait(loop, self.ends[loop])
+        for mark, ring in self.turns.items():
+            self.hand_on(mark, ring)
         self.close()
         for op in nested(self.consumer):
             stepped = isinstance(op, nv_tileas.IncIter) and op.iterator in iterators
@@ -261,13 +281,28 @@ class Products:
 
     def close(self) -> None:
         """Behind the last products all wait for the end of all: then what they have read may be written again."""
-        made, pipeline = Builder(Block(), self.agents.common.location), self.end.pipeline.result
-        consume(made, pipeline, self.end.iterator, Block(), [])
+        last = next(op for op in reversed(self.consumer.ops) if has(op, nv_tileas.TensorDot))
+        self.wait(last, self.ends[None])
+
+    def wait(self, op: Op, ring: Handover) -> None:
+        """Behind an op all wait for the end of what has been begun."""
+        made, block = Builder(Block(), op.location), op.parent
+        consume(made, ring.pipeline.result, ring.iterator, Block(), [])
         waits = made.block.ops[-1]
         release_of(waits).attributes["last"] = True
-        self.end.sites[0][waits] = stage_alone(waits, made)
-        last = max(n for n, op in enumerate(self.consumer.ops) if has(op, nv_tileas.TensorDot))
-        place(made, self.consumer.ops[last + 1])
+        ring.sites[0][waits] = stage_alone(waits, made)
+        assert block is not None
+        place(made, block.ops[block.ops.index(op) + 1])
+
+    def hand_on(self, mark: Op, turn: Handover) -> None:
+        """All meet, since a warp may write where another one has read, and let products of the next loop begin."""
+        made = Builder(Block(), mark.location)
+        made.add(nv_tileas.Barrier, types=(), publishes=False)
+        told = produce(made, turn.pipeline.result, turn.iterator, lambda _: None)
+        turn.sites[0][told] = stage_alone(told, made)
+        place(made, mark)
+        assert mark.parent is not None
+        mark.parent.ops.remove(mark)
 
     def write(self, dot: nv_tileas.TensorDot, ring: Handover) -> None:
         """What threads write for a product fills a stage in its place."""
@@ -327,10 +362,9 @@ class Beginner(Producer):
     def build(self) -> Block:
         """All of it."""
         block = Block()
-        b, end = Builder(block, self.location), self.products.end
+        b = Builder(block, self.location)
         self.block(self.products.consumer.ops, b)
-        made = produce(b, end.pipeline.result, end.iterator, lambda _: None)
-        end.sites[-1][made] = stage_alone(made, b)
+        self.tell(self.products.ends[None], b)
         drop_unread(block)
         return block
 
@@ -338,7 +372,9 @@ class Beginner(Producer):
         """What is needed of a block."""
         for op in ops:
             b.location = op.location
-            if isinstance(op, nv_tileas.ConsumeOne):
+            if op in self.products.turns:
+                self.await_turn(self.products.turns[op], b)
+            elif isinstance(op, nv_tileas.ConsumeOne):
                 self.consume(op, b)
             elif isinstance(op, nv_tileas.TensorDot):
                 self.dot(op, b)
@@ -348,6 +384,20 @@ class Beginner(Producer):
                 self.values[op.results[0]] = made.results[0]
             else:
                 super().block([op], b)
+            if op in self.products.ends:
+                self.tell(self.products.ends[op], b)
+
+    def tell(self, end: Handover, b: Builder) -> None:
+        """Tell of the end of all that has been begun."""
+        made = produce(b, end.pipeline.result, end.iterator, lambda _: None)
+        end.sites[-1][made] = stage_alone(made, b)
+
+    def await_turn(self, turn: Handover, b: Builder) -> None:
+        """Wait until all have read what the last loop has left."""
+        consume(b, turn.pipeline.result, turn.iterator, Block(), [])
+        made = b.block.ops[-1]
+        release_of(made).attributes["last"] = True
+        turn.sites[-1][made] = stage_alone(made, b)
 
     def consume(self, op: nv_tileas.ConsumeOne, b: Builder) -> None:
         """Wait for a stage, do what reads it, give it back when the products are complete; then what comes behind."""

@@ -75,6 +75,11 @@ def predicted(found: Begun, target: Target) -> Times:
     return Times(before, after)
 
 
+def together(times: Sequence[Times]) -> Times:
+    """An iteration of each of several loops."""
+    return Times(sum(each.before for each in times), sum(each.after for each in times))
+
+
 def walked(block: Block) -> Iterator[Op]:
     """All ops of a block."""
     return (each for op in block.ops for each in op.walk())
