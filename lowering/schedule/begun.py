@@ -112,9 +112,9 @@ class Products:
             return "no agent brings tiles for them"
         if any(map(multiplies, self.spines.spine)) or self.agents.accumulators:
             return "others are begun by one warp, which loops by itself"
-        if any([*enclosing(loop)] for loop in self.loops) and len(self.loops) > 1:
-            return "their loops stand in others, or in branches"
-        if len({loop.parent for loop in self.loops}) > 1:
+        if any([*loops_around(loop)] for loop in self.loops):
+            return "their loops stand in others"
+        if len({list(steps_to(loop))[-1][0] for loop in self.loops}) > 1:
             return "their loops do not follow one another"
         boxed = all(isinstance(fill, Boxed) for job in self.agents.jobs for fill in job.plan.fills)
         if not boxed or 1 + self.groups > GROUP:
@@ -238,7 +238,7 @@ class Products:
     def mark(self) -> None:
         """Mark where products of a further loop may begin: before what first makes or writes a sum of it."""
         for before, loop in pairwise(self.loops):
-            block = loop.parent
+            block = before.parent
             assert block is not None
             behind = block.ops[block.ops.index(before) + 1 :]
             first = next(op for op in behind if has(op, nv_tileas.TensorDot, *WRITTEN))

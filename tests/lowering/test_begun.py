@@ -246,9 +246,6 @@ MUTANTS: dict[str, tuple[str, str, str]] = {
     "keys of the round before": ("one", PHASE + r"<K>\]), %r\d+;", r"\1, 1;"),
     "keys are not given back": ("one", COMMIT + r"<K_>\];", ""),
     "values are not given back": ("one", COMMIT + r"<V_>\];", ""),
-    "keys are given back before they are read": (
-        "one", r"(?s)(" + WAIT + "<K>" + AGAIN + ".*?)(" + COMMIT + r"<K_>\];)", r"\2 \1"
-    ),
     "scores are not committed": ("one", COMMIT + r"<S>\];", ""),
     "scores are committed where sums are": ("one", r"(" + COMMIT + r")<S>\];", r"\g<1><O>];"),
     "scores are committed first": ("one", r"(?s)(tcgen05\.mma\S* \[%r\d+\+0\].*?)(" + COMMIT + r"<S>\];)", r"\2 \1"),
