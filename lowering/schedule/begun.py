@@ -8,6 +8,7 @@ ring of one stage that the agent fills; what threads write for a product (a left
 one that they fill, and that the product reads and gives back. Tiles in shared memory are the agents' alone. Where a
 product is read before what is written for another one behind it, or what was written for it is written again, each of
 the two rings says what the other's empty barrier would: products are begun in order, and the end of one tells of all.
+Behind each loop all wait for its end; before the next one, whose sums lie over its own, they meet and hand on a turn.
 
 A left factor may lie over the scores that the next product makes anew. PTX orders products with one accumulator only,
 so the agent waits for the one that reads it (PTX ISA 8.8, tcgen05, implicitly pipelined instructions); FlashAttention-4

@@ -1,5 +1,6 @@
 """Products that threads read or write for, begun by agents of one thread each: attention of one tile and of two, by
-shapes, numbers of keys, orders of warps, rows that see no key; and with each part of the protocol changed.
+shapes, numbers of keys, orders of warps, rows that see no key, loops that follow one another; and with each part of the
+protocol changed.
 """
 
 from __future__ import annotations
@@ -26,13 +27,14 @@ LEAST = -1e30  # the maximum that rows without keys have
 ERROR = {"f16": 2e-3, "bf16": 1.6e-2}
 Shape = tuple[int, int, int, str, str]
 """Rows and keys of a tile, D, the type, and what hides keys: nothing, those behind the row ("causal"), those from
-HIDDEN rows before it on ("far": the first rows see none), or nothing and all heads have one of keys ("grouped").
+HIDDEN rows before it on ("far": the first rows see none), or nothing, where all heads have one of keys ("grouped") or
+one loop for a tile of queries follows another ("twice").
 """
 HIDDEN = 140
 
 
 def source(shape: Shape) -> str:
-    """Attention of m queries to n keys in one loop, as TileGym writes it; sums without keys are 0."""
+    """Attention of m queries to n keys in one loop a tile, as TileGym writes it; sums without keys are 0."""
     rows, step, width, kind, hides = shape
     w = Writer("attention", q=f"ptr<{kind}>", k=f"ptr<{kind}>", v=f"ptr<{kind}>", o="ptr<f32>", m="i32", n="i32")
     w.promise(q=16, k=16, v=16, o=16, m=1, n=1)
@@ -45,26 +47,28 @@ def source(shape: Shape) -> str:
     def load(array: Tile, tile: int, count: Tile, of: Tile, number: Tile) -> Tile:
         return w.load(view(array, tile, count), of, number, 0).reshape(tile, width)
 
-    q = load(w.q, rows, w.m, head, w.ids[0])
-    start = [w.const(LEAST, "f32", rows), w.const(0.0, "f32", rows), w.const(0.0, "f32", rows, width)]
-    with w.loop(0, (w.n + (step - 1)).div(step), carried=start) as loop:
-        highest, total, out = loop.values
-        score = w.dot(q, load(w.k, step, w.n, shared, loop.counter).T)
-        key = (loop.counter * step).splat(step) + w.iota(step)
-        seen = (key < w.n.splat(step)).row(rows)
-        if hides in ("causal", "far"):
-            behind = ((w.ids[0] * rows).splat(rows) + w.iota(rows)) - (HIDDEN if hides == "far" else 0)
-            seen = seen & (key.row(rows) <= behind.column(step))
-        score = seen.where(score, -np.inf)
-        new = highest.max(score.reduce(1, "max") * 0.25)
-        power = (score * 0.25 - new.column(step)).exp2()
-        fade = (highest - new).exp2()
-        value = load(w.v, step, w.n, shared, loop.counter)
-        out = w.dot(power.to(kind), value, out * fade.column(width))
-        loop.values = [new, total * fade + power.reduce(1), out]
-    _, total, out = loop.values
-    done = out / total.max(1e-30).column(width)
-    w.store(done.reshape(1, rows, width), view(w.o, rows, w.m), head, w.ids[0], 0)
+    tiles = [w.ids[0] * 2, w.ids[0] * 2 + 1] if hides == "twice" else [w.ids[0]]
+    queries = [load(w.q, rows, w.m, head, tile) for tile in tiles]
+    for tile, q in zip(tiles, queries, strict=True):
+        start = [w.const(LEAST, "f32", rows), w.const(0.0, "f32", rows), w.const(0.0, "f32", rows, width)]
+        with w.loop(0, (w.n + (step - 1)).div(step), carried=start) as loop:
+            highest, total, out = loop.values
+            score = w.dot(q, load(w.k, step, w.n, shared, loop.counter).T)
+            key = (loop.counter * step).splat(step) + w.iota(step)
+            seen = (key < w.n.splat(step)).row(rows)
+            if hides in ("causal", "far"):
+                behind = ((tile * rows).splat(rows) + w.iota(rows)) - (HIDDEN if hides == "far" else 0)
+                seen = seen & (key.row(rows) <= behind.column(step))
+            score = seen.where(score, -np.inf)
+            new = highest.max(score.reduce(1, "max") * 0.25)
+            power = (score * 0.25 - new.column(step)).exp2()
+            fade = (highest - new).exp2()
+            value = load(w.v, step, w.n, shared, loop.counter)
+            out = w.dot(power.to(kind), value, out * fade.column(width))
+            loop.values = [new, total * fade + power.reduce(1), out]
+        _, total, out = loop.values
+        done = out / total.max(1e-30).column(width)
+        w.store(done.reshape(1, rows, width), view(w.o, rows, w.m), head, tile, 0)
     return w.text()
 
 
@@ -76,7 +80,8 @@ def program(shape: Shape, queries: int, keys: int) -> Program:
         inputs = [random((HEADS, count, width), kind, 1 + i) for i, count in enumerate(counts)]
         return [*inputs, random((HEADS, queries, width), "f32", 5), queries, keys]
 
-    return Program("attention", lambda: source(shape), arguments, (-(-queries // rows), HEADS), None)
+    tiles = -(-queries // (2 * rows if shape[4] == "twice" else rows))
+    return Program("attention", lambda: source(shape), arguments, (tiles, HEADS), None)
 
 
 def expected(shape: Shape, q: Any, k: Any, v: Any, o: Any, m: int, n: int) -> Any:
@@ -119,6 +124,8 @@ SHAPES: dict[str, Shape] = {
     "causal": (128, 64, 128, "bf16", "causal"), "far": (128, 64, 64, "f16", "far"),
     "tall-causal": (256, 64, 128, "f16", "causal"), "tall-far": (256, 128, 128, "bf16", "far"),
     "grouped": (128, 128, 64, "bf16", "grouped"), "deep": (128, 128, 128, "f16", ""),
+    "twice": (128, 64, 64, "f16", "twice"), "twice-kept": (128, 64, 128, "bf16", "twice"),
+    "twice-tall": (256, 64, 64, "f16", "twice"),
     "tall-grouped": (256, 128, 64, "f16", "grouped"), "256": (128, 64, 256, "f16", "causal"),
 }  # fmt: skip
 
@@ -147,7 +154,7 @@ def test_any_number_of_steps(name: str, steps: int) -> None:
 
 @pytest.mark.sampled(8)
 @pytest.mark.parametrize("order", ORDERS)
-@pytest.mark.parametrize("name", ["one", "wide", "tall", "far", "tall-causal"])
+@pytest.mark.parametrize("name", ["one", "wide", "tall", "far", "tall-causal", "twice", "twice-kept", "twice-tall"])
 def test_skewed_orders(name: str, order: str) -> None:
     assert error(SHAPES[name], 150, 200, order) < 1
 
@@ -332,6 +339,30 @@ def test_mutants_of_the_protocol_are_caught(name: str) -> None:
     kernel = compiled(shape)
     ptx = changed(kernel.ptx, (named(kernel, pattern), named(kernel, text)))
     caught(lambda order: error(shape, 40, 5 * shape[1] - 3, order, ptx) < 1, ("together", *ORDERS))
+
+
+TURNS: dict[str, tuple[str, str]] = {
+    "products of the next loop begin at once": (WAIT + "<T>" + AGAIN, ""),
+    "nobody says that they may begin": (ARRIVE + r"<T>\];", ""),
+    "they may begin when three warps have read": (r"(mbarrier\.init.*<T>\], )4;", r"\g<1>3;"),
+    "the end of a loop is not waited for": (WAIT + "<F>" + AGAIN, ""),
+    "the end of a loop is not told": (COMMIT + r"<F>\];", ""),
+}
+"""<T>: the turn of the second loop, <F>: the end of the first one."""
+
+
+@pytest.mark.sampled(5)
+@pytest.mark.parametrize("name", TURNS)
+def test_mutants_between_loops_are_caught(name: str) -> None:
+    shape = SHAPES["twice-kept"]
+    kernel = compiled(shape)
+    *_, first, _, turn = tensor_rings(kernel)
+    assert turn.written
+    change, text = (
+        each.replace("<T>", str(turn.offset)).replace("<F>", str(first.offset)) for each in TURNS[name]
+    )  # fmt: skip
+    ptx = changed(kernel.ptx, (change, text))
+    caught(lambda order: error(shape, 200, 100, order, ptx) < 1, ("together", *ORDERS))
 
 
 def test_products_of_one_thread_run_in_order() -> None:
