@@ -1,5 +1,5 @@
-"""Products in tensor memory that are read where they are complete: attention, products in no loop, in branches. Begun by
-threads that compute; by agents of their own in tests/lowering/test_begun.py.
+"""Products in tensor memory that are read where they are complete: attention, products in no loop, in branches; begun
+by threads that compute, as what agents cannot begin is (tests/lowering/test_begun.py).
 """
 
 from __future__ import annotations
