@@ -130,7 +130,7 @@ SHAPES: dict[str, Shape] = {
 }  # fmt: skip
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(7)
 @pytest.mark.parametrize("name", SHAPES)
 def test_attention_by_agents(name: str) -> None:
     """Queries and keys that fill no last tile; hazard mode."""
@@ -144,7 +144,7 @@ def test_other_targets(name: str, target: str) -> None:
     assert error(SHAPES[name], 90, 200, target=target) < 1
 
 
-@pytest.mark.sampled(8)
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("steps", range(8))
 @pytest.mark.parametrize("name", ["one", "wide", "tall"])
 def test_any_number_of_steps(name: str, steps: int) -> None:
@@ -152,7 +152,7 @@ def test_any_number_of_steps(name: str, steps: int) -> None:
     assert error(shape, 40, shape[1] * steps) < 1
 
 
-@pytest.mark.sampled(8)
+@pytest.mark.sampled(20)
 @pytest.mark.parametrize("order", ORDERS)
 @pytest.mark.parametrize("name", ["one", "wide", "tall", "far", "tall-causal", "twice", "twice-kept", "twice-tall"])
 def test_skewed_orders(name: str, order: str) -> None:
@@ -331,7 +331,7 @@ def named(kernel: Kernel, text: str) -> str:
     return text
 
 
-@pytest.mark.sampled(9)
+@pytest.mark.sampled(14)
 @pytest.mark.parametrize("name", MUTANTS)
 def test_mutants_of_the_protocol_are_caught(name: str) -> None:
     which, pattern, text = MUTANTS[name]
@@ -347,7 +347,7 @@ TURNS: dict[str, tuple[str, str, str]] = {
     "the end of a loop is not waited for": ("twice-tall", WAIT + "<F>" + AGAIN, ""),
     "the end of a loop is not told": ("twice-tall", COMMIT + r"<F>\];", ""),
 }
-"""<T>: the turn of the second loop, <F>: the end of the first one. Eight warps read all sums in their loops, so that its
+"""<T>: the turn of the second loop, <F>: the end of the first one. Eight warps read all sums in their loops, so that the
 end says nothing new; four that scale them have the scores of both loops in one place, where the turn does not.
 """
 
