@@ -74,11 +74,14 @@ class BarrierArriveProducts(Op):
 
 @op("nv_tileas.async.mbarrier_arrive")
 class BarrierArrive(Op):
-    """This warp (or thread) has read a stage: it arrives at the empty barrier; `enable` false: it does not."""
+    """This warp (or thread) has read a stage: it arrives at the empty barrier; `enable` false: it does not. `full`: it
+    has written one in tensor memory, and arrives at the full barrier.
+    """
 
     pipeline = Operand(is_pipeline)
     stage = Operand(is_i32)
     enable = OptionalOperand(is_i1)
+    full = flag()
 
     effect = WRITE
 
@@ -159,7 +162,9 @@ class AgentSwitch(Op):
 
     `agent_strides[i]` warps lie between its first warp and the next agent's; together they make up the CTA, those that
     no agent has are idle. `roles[i]` is one of ROLES. `groups[i]` groups of its warps, of one size, each run its code
-    by themselves; one where nothing is said. Source of names: the seeds' OptimizeExecutionUnitMapping.
+    by themselves; one where nothing is said. `blocks[i]`: the block of rows of whose warpgroup it begins the products;
+    -1, or nothing said: of all. `products`: who begins those that threads read, and why. Source of names: the seeds'
+    OptimizeExecutionUnitMapping.
     """
 
     num_warps: Attr[tuple[int, ...]] = Attr(tuple)
@@ -167,6 +172,8 @@ class AgentSwitch(Op):
     agent_strides: Attr[tuple[int, ...]] = Attr(tuple)
     roles: Attr[tuple[str, ...]] = Attr(tuple)
     groups: Attr[tuple[int, ...]] = Attr(tuple, ())
+    blocks: Attr[tuple[int, ...]] = Attr(tuple, ())
+    products = Attr(str, "")
     agents = VariadicRegion()
     effect = CONTROL
 
@@ -177,6 +184,7 @@ class AgentSwitch(Op):
         for role in self.roles:
             self.expect(role in ROLES, "role must be one of {}, is {}", list(ROLES), role)
         self.expect(len(self.groups) in (0, len(self.regions)), "must say the groups of each region, or of none")
+        self.expect(len(self.blocks) in (0, len(self.regions)), "must say the block of each region, or of none")
         for groups, count in zip(self.groups, self.num_warps, strict=False):
             self.expect(groups > 0 and count % groups == 0, "{} groups cannot share {} warps", groups, count)
         end = 0

@@ -37,7 +37,9 @@ class CreatePipeline(Op):
     of the cluster that fills stages here and is filled from here, by the exclusive or of its rank with this one's; the
     first bit is this CTA. Consumers arrive at the empty barriers of all of them, which count `consumers` of each.
     Each `commit`: products in tensor memory that one thread begins read them, and arrive when they are complete.
-    `accumulators`: the stages are of an accumulator in tensor memory, and the products that fill one arrive.
+    `accumulators`: the stages are in tensor memory, and the products that fill one arrive; or, where it is `written`,
+    the warps that write and scale what lies there. `groups`: so many warpgroups, each with barriers of its own, one
+    behind the other; the ring has one stage then.
     `paired`: products of a pair of CTAs read or fill the stages. Of the two full barriers of a stage that is read one
     counts the bytes of both CTAs, that of the CTA whose rank is even, where the products wait; they arrive at the empty
     barriers of all `peers`, which count each pair once. Of accumulators it is the other way about: the products arrive
@@ -56,9 +58,18 @@ class CreatePipeline(Op):
     peers = Attr(int, 1, least=1)
     accumulators = flag()
     paired = flag()
+    written = flag()
+    groups = Attr(int, 1, least=1)
     result = Result(is_pipeline)
 
     effect = WRITE
+
+    def verify(self) -> None:
+        """Warpgroups share no barriers."""
+        stages = self.result.type.stages if isinstance(self.result.type, PipelineType) else 1
+        self.expect(
+            self.groups == 1 or stages == 1, "a ring of {} warpgroups has one stage, not {}", self.groups, stages
+        )
 
 
 @op("nv_tileas.async.pipeline.create_iterator")
@@ -102,6 +113,17 @@ class AdvanceIter(Op):
     effect = WRITE
 
 
+@op("nv_tileas.async.pipeline.drain")
+class Drain(Op):
+    """Wait until all that has been filled before the stage of an iterator has been read; the iterator stays there."""
+
+    pipeline = Operand(is_pipeline)
+    iterator = Operand(is_iterator)
+    result = Result(like="iterator")
+
+    effect = WRITE
+
+
 @op("nv_tileas.async.pipeline.create_none")
 class CreateNone(Op):
     """A consumer's token of no stage: where a loop releases the stage of the iteration before, the first has none."""
@@ -129,11 +151,14 @@ class ProduceOne(Op):
 
 @op("nv_tileas.async.pipeline.producer_acquire")
 class ProducerAcquire(Op):
-    """Wait until the stage is empty; one thread announces the `bytes` of tensor copies to come."""
+    """Wait until the stage is empty; one thread announces the `bytes` of tensor copies to come. `implied`: what
+    has been waited for before says so.
+    """
 
     pipeline = Operand(is_pipeline)
     iterator = Operand(is_iterator)
     bytes = Attr(int, 0, least=0)
+    implied = flag()
     token = Result(is_producer_token)
 
     effect = WRITE
@@ -198,11 +223,12 @@ class ConsumerRead(Op):
 @op("nv_tileas.async.pipeline.consumer_release")
 class ConsumerRelease(Op):
     """The stage of a token has been read, and may be filled again; nothing for the token of no stage. `last`: the ring
-    is not filled again, so nobody waits for it.
+    is not filled again, so nobody waits for it; `implied`: what this agent tells others later says so.
     """
 
     read = Operand(is_consumer_token)
     last = flag()
+    implied = flag()
 
     effect = WRITE
 

@@ -28,6 +28,7 @@ from ir.dialects.nv_tileas_pipeline import (
     CreateIterator,
     CreateNone,
     CreatePipeline,
+    Drain,
     IncIter,
     PipelineYield,
     ProduceOne,
@@ -158,6 +159,10 @@ class _Checker:
             elif isinstance(op, IncIter):
                 op.expect(self.known(op, op.iterator, state) == TAKEN, "goes past a stage that nothing has used")
                 self.advance(op, state)
+            elif isinstance(op, Drain):
+                op.expect(self.known(op, op.iterator, state) == FRESH, "is behind a use of the stage of its iterator")
+                op.expect(self.ring[self.origin[op.iterator]] is op.pipeline, "the iterator is one of another ring")
+                self.advance(op, state)
             elif isinstance(op, AdvanceIter):
                 op.expect(self.known(op, op.iterator, state) == FRESH, "goes past stages from one that has been used")
                 op.expect(self.ring[self.origin[op.iterator]] is op.pipeline, "the iterator is one of another ring")
@@ -192,7 +197,7 @@ class _Checker:
         op.expect(not isinstance(iterator.op, IncIter), "the iterator goes on twice in one iteration")
         state[iterator] = TAKEN
 
-    def advance(self, op: IncIter | AdvanceIter, state: dict[Value, int]) -> None:
+    def advance(self, op: IncIter | AdvanceIter | Drain, state: dict[Value, int]) -> None:
         """A later stage."""
         state[op.iterator] = MOVED
         self.make(op.result, self.origin[op.iterator], state)

@@ -14,7 +14,7 @@ from lowering.atoms.lanes import REDUX
 from lowering.atoms.mma import MMA_ATOMS
 from lowering.atoms.pairs import F32X2
 from lowering.atoms.reciprocals import RCP
-from lowering.atoms.tcgen05 import BY_AGENT, every_tensor_atom
+from lowering.atoms.tcgen05 import BY_AGENT, BY_AGENT_READ, every_tensor_atom
 from lowering.atoms.tma import PARTS, PREFETCH, TMA_REDUCE
 from lowering.atoms.wgmma import IMM_SCALE, every_wgmma
 
@@ -46,13 +46,14 @@ OUTER_COPIES = "copy.outer"
 """Tiles copied to shared memory outside of innermost loops."""
 
 BELOW: Mapping[str, str] = {
-    "tileas-peel-masks": PEELING, "convert-tileas-to-nvgpu": PREFETCH, "convert-nvgpu-to-nvvm": RCP,
+    "tileas-materialize-schedule": BY_AGENT_READ, "tileas-peel-masks": PEELING,
+    "convert-tileas-to-nvgpu": PREFETCH, "convert-nvgpu-to-nvvm": RCP,
 }  # fmt: skip
 """What passes below the e-graph choose, by the pass: they are told, as extraction is of all others."""
 
 OTHERS = (
     *MOVES, *ARITHMETIC, WIDE_LOAD.name, WIDE_STORE.name, EVICTION, PEELING, SCALING, ONLINE, MOMENTS, PAIRS, LANES,
-    SWAPPED, OUTER_COPIES, BY_AGENT, STREAM,
+    SWAPPED, OUTER_COPIES, BY_AGENT, BY_AGENT_READ, STREAM,
 )  # fmt: skip
 
 

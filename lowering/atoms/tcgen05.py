@@ -133,6 +133,8 @@ PAIR = "tcgen05.pair"
 PAIR_WIDTHS = WIDTHS[:-1]  # N of a pair is a multiple of 32; CUTLASS, SM100_MMA_F16BF16_2x1SM_SS
 BY_AGENT = "tcgen05.agent"
 """A name to forbid sums of loops in other loops by, which an agent of its own adds up."""
+BY_AGENT_READ = "tcgen05.agent.read"
+"""The same for products that threads read or write for, which agents of their own begin."""
 LEFT_BITS = 16
 """Of elements of a left factor in tensor memory, two a column: as registers hold them in pairs."""
 _PAIRS = ((F16, F16), (BF16, BF16), (TF32, TF32), *((x, y) for x in (F8E4M3FN, F8E5M2) for y in (F8E4M3FN, F8E5M2)))

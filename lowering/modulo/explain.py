@@ -7,6 +7,7 @@ from string import ascii_lowercase, ascii_uppercase
 
 from egraph.skeleton import For, Store
 from ir.dialects.nv_tileas_cluster import Exchange, Meet
+from lowering.atoms.tcgen05 import BY_AGENT_READ
 from lowering.decode import decode
 from lowering.modulo.ahead import Prediction, choose, predictions
 from lowering.modulo.assignment import Assigned, assign, assignments, shortest
@@ -62,7 +63,8 @@ def masks(selection: Selection) -> Iterator[str]:
     assign(selection, placed)
     rotate(placed, selection.target)
     place_accumulators(placed)
-    scheduled = lower_pipelines(materialize(placed, selection.target), selection.target)
+    told = tuple(prefix for prefix in selection.forbid if BY_AGENT_READ.startswith(prefix))
+    scheduled = lower_pipelines(materialize(placed, selection.target, forbid=told), selection.target)
     yield from explained(scheduled, selection.target, tuple(selection.forbid))
 
 

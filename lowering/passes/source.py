@@ -261,11 +261,13 @@ def place_in_tensor_memory(func: nv_tileas.Func, context: Context) -> nv_tileas.
     return func
 
 
-def materialize_schedule(func: nv_tileas.Func, context: Context, consumers: str) -> nv_tileas.Func:
+def materialize_schedule(
+    func: nv_tileas.Func, context: Context, consumers: str, forbid: tuple[str, ...]
+) -> nv_tileas.Func:
     """Give copies a time, a buffer and an agent: pipelines whose stages have no numbers yet, regions that fill and read
     them, warps that only copy, scratch memory.
     """
-    made = materialize(func, context.target, consumers)
+    made = materialize(func, context.target, consumers, forbid)
     made.attributes.pop("placed", None)
     verify_pipelines(made)
     context.count(

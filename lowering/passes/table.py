@@ -105,7 +105,9 @@ PASSES: dict[str, Pass] = {
              statistics=(Statistic("products", "products that it placed in tensor memory"),), again=True),
         Pass("tileas-materialize-schedule", "placed", "pipelined", f"{SOURCE}:materialize_schedule",
              (Option("consumers", "name", "cooperative", "warpgroups that compute on one tile, or in turn on "
-                     "successive tiles of a persistent loop", CONSUMERS),), statistics=(
+                     "successive tiles of a persistent loop", CONSUMERS),
+              Option("forbid", "names", (), "tcgen05.agent.read, or a prefix of it: who computes begins what he reads",
+                     check="lowering.atoms.names:check_forbidden")), statistics=(
             Statistic("buffers", "buffers and rings in shared memory"),
             Statistic("pipelines", "rings that agents fill"),
             Statistic("shared_bytes", "bytes of shared memory"))),

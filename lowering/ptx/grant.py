@@ -10,7 +10,7 @@ from __future__ import annotations
 from math import prod
 
 from ir.dialects import llvm
-from ir.dialects.nvvm import SetMaxRegister, WgmmaMmaAsync
+from ir.dialects.nvvm import SetMaxRegister, TensorMma, WgmmaMmaAsync
 from lowering.atoms.barrier import LEAST_REGISTERS, PRODUCER_REGISTERS, REGISTER_STEP, Shares, register_shares
 from lowering.ptx.instructions import plain_text
 from lowering.ptx.machine import MachineBlock
@@ -32,6 +32,12 @@ bytes in one with 50, which starts 32 copies in a row: it computes their coordin
 BESIDE_PRODUCTS = 26
 """Registers beside what the products of a warpgroup hold, which ptxas does not spill: with fewer at launch ptxas 13.5
 refuses the kernel (C7602: 64 sums want 90 registers, 32 sums and 4 registers of A 62; C7600 behind a softmax).
+"""
+
+BEGINNER_REGISTERS, UNIFORM = 32, 9
+"""Registers of a thread that begins products in tensor memory, and how many of its values uniform registers hold: most
+are descriptors. ptxas 13.5 spills none in 32 registers where values take 26 to 41, 24 to 104 bytes in 24; where they
+take 50, 60 bytes in 40 and none in 48 (attention of 7 shapes, sm_100a).
 """
 
 
@@ -108,8 +114,12 @@ def at_launch(func: llvm.Func, ctas: int) -> int:
 
 
 def kept(producer: list[MachineBlock], live: Liveness) -> int:
-    """Registers a thread that the producer keeps."""
-    return LEAST_REGISTERS if max(map(live.together, producer)) <= SMALL else PRODUCER_REGISTERS
+    """Registers a thread that the producer keeps, and the agents of its warpgroup."""
+    if max(map(live.together, producer)) <= SMALL:
+        return LEAST_REGISTERS
+    if not any(isinstance(op, TensorMma) for block in producer for op in block.source.ops):
+        return PRODUCER_REGISTERS
+    return max(BEGINNER_REGISTERS, -(-(live.pressure(producer) - UNIFORM) // REGISTER_STEP) * REGISTER_STEP)
 
 
 def most_shared(func: llvm.Func, before: int, need: int, least: int) -> Shares:

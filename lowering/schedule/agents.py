@@ -37,6 +37,7 @@ from lowering.schedule.units import GROUP, demand, side_by_side
 from lowering.targets.target import WARP
 
 if TYPE_CHECKING:
+    from lowering.schedule.begun import Handover
     from lowering.schedule.multiplier import Accumulator
     from lowering.schedule.pipelining import Rewriter, Scheduler
 
@@ -68,6 +69,7 @@ class AgentRing:
     runs: list[Run] = field(default_factory=list[Run])
     alone: dict[Op, Site] = field(default_factory=dict[Op, Site])  # consumers of a stage before a loop
     passing: dict[Op, Site] = field(default_factory=dict[Op, Site])  # what goes past stages that others read
+    readers: list[dict[Op, Site]] = field(default_factory=list[dict[Op, Site]])  # of agents in the consumers' place
 
     @property
     def sites(self) -> dict[Op, Site]:
@@ -111,6 +113,10 @@ class Agents:
     tensor: list[nv_tileas.AllocTensorMemory] = field(default_factory=list[nv_tileas.AllocTensorMemory])
     accumulators: list[Accumulator] = field(default_factory=list["Accumulator"])  # of the agent that multiplies
     received: list[nv_tileas.Receive] = field(default_factory=list[nv_tileas.Receive])  # by it
+    handovers: list[Handover] = field(default_factory=list["Handover"])  # with agents that begin what threads read
+    beginners: list[Block] = field(default_factory=list[Block])  # the code of these
+    blocks: Sequence[int] = ()  # of rows, of each of these
+    said: str = ""  # who begins products that threads read, and why
     turns: list[int] = field(default_factory=list[int])  # the numbers of what warpgroups of the consumers take turns at
     groups: int = 1  # of warps, each of which runs the consumers' code by itself
 
@@ -184,7 +190,9 @@ class Agents:
             producer.receive_late()
         for ring in self.rings.values():
             ring.release_last()
-            self.thread(ring.pipeline, ring.sites, producer.sites(ring.pipeline.result))
+            self.thread(ring.pipeline, *(ring.readers or [ring.sites]), producer.sites(ring.pipeline.result))
+        for each in self.handovers:
+            self.thread(each.pipeline, *each.sites)
         for each in self.accumulators:
             self.thread(each.pipeline, each.read, each.filled)
         for each in (*self.sends, *producer.receives, *self.received):
@@ -198,8 +206,8 @@ class Agents:
         self.place(rewriter, consumer, WARP * self.copy_warps if by_threads else 1)
         agents = [consumer, block]  # the consumers first: their threads' numbers need no subtraction
         roles = [nv_tileas.CONSUME, nv_tileas.COPY if by_threads else nv_tileas.PRODUCE]
-        if multiplier is not None:
-            agents.append(multiplier)
+        for each in self.beginners if multiplier is None else [multiplier]:
+            agents.append(each)
             roles.append(nv_tileas.MULTIPLY)
         groups = (self.groups, *(1 for _ in agents[1:]))
         units = side_by_side([demand(each, count) for each, count in zip(agents, groups, strict=True)])
@@ -207,6 +215,7 @@ class Agents:
             nv_tileas.AgentSwitch, types=(), regions=[Region([each]) for each in agents],
             num_warps=units.num_warps, warp_id=units.warp_id, agent_strides=units.agent_strides,
             roles=tuple(roles), groups=groups if self.groups > 1 else (),
+            blocks=(-1, -1, *self.blocks) if max(self.blocks, default=-1) >= 0 else (), products=self.said,
         )  # fmt: skip
 
     def thread(self, pipeline: nv_tileas.CreatePipeline, *agents: Mapping[Op, Site]) -> None:
@@ -231,7 +240,10 @@ class Agents:
         for each in self.accumulators:
             each.pipeline.attributes["offset"] = offset = align(rewriter.free, BARRIER_BYTES)
             rewriter.free = offset + 2 * BARRIER_BYTES * each.stages
-        self.place_accumulators(rewriter, consumer)
+        for each in self.handovers:
+            each.pipeline.attributes["offset"] = offset = align(rewriter.free, BARRIER_BYTES)
+            rewriter.free = offset + 2 * BARRIER_BYTES * each.pipeline.groups
+        self.place_accumulators(rewriter, self.beginners[0] if self.beginners else consumer)
         alone = {each.channel for each in self.received}
         several = any(each.memory.paired for each in self.accumulators)
         for channel in self.channels:

@@ -19,11 +19,15 @@ def agents(func: nv_tileas.Func) -> Iterator[str]:
         return
     yield "agents"
     groups = [switch.groups_of(agent) for agent in range(len(switch.roles))]
-    places = zip(switch.warp_id, switch.num_warps, switch.agent_strides, switch.roles, groups, strict=True)
-    for first, count, stride, role, parts in sorted(places):
+    blocks = switch.blocks or [-1] * len(groups)
+    places = zip(switch.warp_id, switch.num_warps, switch.agent_strides, switch.roles, groups, blocks, strict=True)
+    for first, count, stride, role, parts, block in sorted(places):
         turns = f", by {parts} groups of {count // parts}, which take tiles in turn" if parts > 1 else ""
+        turns += f", for the rows of warpgroup {block}" if block >= 0 else ""
         idle = f", {stride - count} idle behind it" if stride > count else ""
         yield f"  {warps(first, count)}: {DOES[role]}{turns}{idle}"
+    if switch.products:
+        yield f"  {switch.products}"
     yield from (f"  {line}" for op in common for line in shared(op))
     for op in switch.walk():
         if isinstance(op, nv_tileas.Send):

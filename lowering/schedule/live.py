@@ -24,6 +24,7 @@ AROUND = 2  # runs of a loop around others: what one leaves the next begins with
 EVENTS = (*nv_tileas.REGIONS, nv_tileas.Send, nv_tileas.Receive)
 RINGED = (
     nv_tileas.ProduceOne, nv_tileas.ConsumeOne, nv_tileas.Send, nv_tileas.Receive, nv_tileas.AdvanceIter,
+    nv_tileas.Drain,
 )  # fmt: skip
 """What has the ring or channel as its first operand."""
 TURNS = (nv_tileas.TakeTurn, nv_tileas.PassTurn, nv_tileas.BeginTurns)
@@ -74,6 +75,11 @@ class Counts:
     def empty(self, agent: Agent) -> bool:
         """Is there a stage that an agent may fill?"""
         return self.filled[agent] - min(self.freed.values(), default=0) < self.stages
+
+    def drained(self, agent: Agent) -> bool:
+        """Has all that was filled been read, as far as an agent knows that it was filled?"""
+        known = self.filled.get(agent, self.waited.get(agent, 0))
+        return known <= min(self.freed.values(), default=0)
 
     def full(self, agent: Agent) -> bool:
         """Is there one that it may read?"""
@@ -156,6 +162,8 @@ class _Run:
                 self.of(op).waited[agent] += 1
                 self.of(op).freed[agent] += isinstance(op, nv_tileas.Receive)
                 self.held[agent, op.results[0]] = self.of(op)
+            elif isinstance(op, nv_tileas.Drain):
+                yield op, self.of(op).drained
             elif isinstance(op, nv_tileas.AdvanceIter):
                 self.past(agent, op)
             elif isinstance(op, nv_tileas.CreateNone):

@@ -403,12 +403,21 @@ class _Lowering:
         """Wait until the stage is empty, which is said of the round before, if there was one; announce what comes."""
         stage, phase = self.places[op.iterator].values
         held = self.held[op.token] = Held(op.pipeline, stage)
-        if phase is not self.zero:
+        if phase is not self.zero and not op.implied:
             one = b.value(arith.Constant, types=[I32], value=1)
             self.before[phase] = before = b.value(arith.XOrI, phase, one)
             b.add(nv_tileas.BarrierWait, op.pipeline, self.empty(held, b), before, types=(), empty=True)
         if op.bytes:
             b.add(nv_tileas.BarrierExpectTx, op.pipeline, stage, types=(), bytes=op.bytes)
+
+    def drain(self, op: nv_tileas.Drain, b: Builder) -> None:
+        """Wait until the stage before is empty: of rings with one, that is the round before, if there was one."""
+        place = self.places[op.result] = self.places[op.iterator]
+        stage, phase = place.values
+        if phase is not self.zero:
+            one = b.value(arith.Constant, types=[I32], value=1)
+            before = b.value(arith.XOrI, phase, one)
+            b.add(nv_tileas.BarrierWait, op.pipeline, stage, before, types=(), empty=True)
 
     def write(self, op: nv_tileas.ProducerWrite, b: Builder) -> None:
         """The copies."""
@@ -418,9 +427,12 @@ class _Lowering:
     def commit(self, op: nv_tileas.ProducerCommit, b: Builder) -> None:
         """Bytes that were announced arrive by themselves."""
         held = self.held[op.written]
+        ring = cast(nv_tileas.CreatePipeline, held.pipeline.op)
         if op.copies:
             b.add(nv_tileas.BarrierArriveCopies, held.pipeline, held.stage, types=())
-        elif cast(nv_tileas.CreatePipeline, held.pipeline.op).accumulators:
+        elif ring.written:
+            b.add(nv_tileas.BarrierArrive, held.pipeline, held.stage, types=(), segments=(1, 1, 0), full=True)
+        elif ring.accumulators:
             b.add(nv_tileas.BarrierArriveProducts, held.pipeline, held.stage, types=())
 
     def consume(self, op: nv_tileas.ConsumeOne | nv_tileas.ConsumerRead, b: Builder) -> None:
@@ -457,7 +469,7 @@ class _Lowering:
     def release(self, op: nv_tileas.ConsumerRelease, b: Builder) -> None:
         """Arrive at the empty barrier; by groups the next barrier does."""
         held = self.held[op.read]
-        if op.last or held.valid is _nowhere or self.by_groups(held.pipeline):
+        if op.last or op.implied or held.valid is _nowhere or self.by_groups(held.pipeline):
             return
         enable = [] if held.valid is None else [held.valid(b)]
         place = self.empty(held, b)
@@ -499,6 +511,7 @@ _HANDLERS: dict[type[Op], Callable[[Any, Any, Builder], None]] = {
     nv_tileas.IncIter: _Lowering.increment,
     nv_tileas.AdvanceIter: _Lowering.advance,
     nv_tileas.CreateNone: _Lowering.none,
+    nv_tileas.Drain: _Lowering.drain,
     nv_tileas.ProduceOne: _Lowering.produce,
     nv_tileas.ProducerAcquire: _Lowering.acquire,
     nv_tileas.ProducerWrite: _Lowering.write,

@@ -21,6 +21,7 @@ from lowering.atoms.barrier import moves_registers
 from lowering.clusters.ranks import Ranks
 from lowering.schedule import pingpong, requests, scratch, stores
 from lowering.schedule.agents import AgentRing, Agents, Consumer
+from lowering.schedule.begun import begin_apart
 from lowering.schedule.boundary import Plan
 from lowering.schedule.exchanges import Exchanges
 from lowering.schedule.fills import COPY_WARPS
@@ -78,8 +79,11 @@ def schedule(func: nv_tileas.Func, target: Target) -> nv_tileas.Func:
     return map_agents(lower_pipelines(materialize(func, target), target), target)
 
 
-def materialize(func: nv_tileas.Func, target: Target, consumers: str = "cooperative") -> nv_tileas.Func:
+def materialize(
+    func: nv_tileas.Func, target: Target, consumers: str = "cooperative", forbid: tuple[str, ...] = ()
+) -> nv_tileas.Func:
     """Schedule a placed kernel in place of its copies; adds `shared_bytes` and `tensormaps` to its attributes.
+    `forbid`: prefixes of the name of agents that begin products which threads read.
     Raises UnsupportedError, located, where its `consumers` cannot take tiles in turn as they are to.
     """
     rewriter = Rewriter(func, target)
@@ -92,6 +96,7 @@ def materialize(func: nv_tileas.Func, target: Target, consumers: str = "cooperat
     consumer = Block()
     Scheduler(rewriter, agents).run(ops, Builder(consumer, func.location), whole=True)
     products = multiplier(consumer, agents, func.warps, target)
+    begin_apart(consumer, agents, func.warps, target, forbid)
     for written, view in rewriter.held:
         alternate(written, 1, agents.other)
         view.operands[1] = written.stage

@@ -59,7 +59,7 @@ def place(block: Block, target: Target, free: int, kept: int) -> tuple[int, int]
 
 def waits_for_agent(op: Op) -> bool:
     """Does it wait for a ring that another agent fills, for this loop or ahead of it?"""
-    made = op.pipeline.op if isinstance(op, nv_tileas.ConsumerWait) else None
+    made = op.pipeline.op if isinstance(op, nv_tileas.ConsumerWait | nv_tileas.Drain) else None
     return isinstance(made, nv_tileas.CreatePipeline) and made.by == nv_tileas.MBARRIERS
 
 

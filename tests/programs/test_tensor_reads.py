@@ -1,4 +1,6 @@
-"""Products in tensor memory that are read where they are complete: attention, products in no loop, in branches."""
+"""Products in tensor memory that are read where they are complete: attention, products in no loop, in branches; begun
+by threads that compute, as what agents cannot begin is (tests/lowering/test_begun.py).
+"""
 
 from __future__ import annotations
 
@@ -12,6 +14,7 @@ import pytest
 import tilesat
 from ir.dialects import cuda_tile as ct
 from ir.dialects import nv_tileas, scf
+from lowering.atoms.tcgen05 import BY_AGENT_READ
 from runtime.simulator import SimulatorError
 from tests.lowering.test_steady_states import attention
 from tests.programs.program import Program, check, interpret, random, simulate
@@ -83,7 +86,8 @@ def program(name: str) -> Program:
 
 @cache
 def compiled(name: str, target: str = "sm_100a") -> Kernel:
-    return check(program(name), target, forbid=["tcgen05.ts"] if name.endswith(SHARED) else [])
+    shared = ["tcgen05.ts"] if name.endswith(SHARED) else []
+    return check(program(name), target, forbid=[BY_AGENT_READ, *shared])
 
 
 @pytest.mark.sampled(7)

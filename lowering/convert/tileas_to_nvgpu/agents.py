@@ -15,6 +15,7 @@ from lowering.atoms.tma import prefetches
 from lowering.atoms.wgmma import WARPGROUP, WgmmaAtom
 from lowering.convert.tileas_to_nvgpu.emitter import Emitter
 from lowering.convert.tileas_to_nvgpu.registers import Computed, Grouped, Registers
+from lowering.layouts.f2 import log2
 from lowering.layouts.shapes import Shape
 from lowering.layouts.shared import SharedLayout
 from lowering.layouts.wgmma import MatrixOperand, WgmmaStep, matrix_operand, wgmma_tile
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from lowering.convert.tileas_to_nvgpu.expand import Expander
 
 LANE_BITS = WARP.bit_length() - 1
+GROUP_BITS = log2(WARPGROUP)
 GROUP = (2, 2)  # rows x columns of an accumulator group of four registers; PTX ISA, wgmma, Accumulator D
 
 
@@ -46,8 +48,13 @@ class Barriers:
     leader: Value | None = None
 
     def at(self, emitter: Emitter, stage: Value, empty: bool) -> Value:
-        """The barrier of a stage."""
-        return emitter.mbarrier(self.empty if empty else self.full, stage)
+        """The barrier of a stage; where each warpgroup has its own, of this thread's, or of that which it serves."""
+        barriers = self.empty if empty else self.full
+        if self.op.groups == 1:
+            return emitter.mbarrier(barriers, stage)
+        served = emitter.block_of_rows
+        own = emitter.linear([0] * GROUP_BITS + [1 << i for i in range(log2(self.op.groups))]) if served < 0 else None
+        return emitter.mbarrier(barriers, own, max(served, 0))
 
     def empty_of(self, emitter: Emitter, distance: Value) -> Value:
         """The first empty barrier of the CTA whose rank is this one's with these bits flipped; made once."""
@@ -98,11 +105,12 @@ def initialise(x: Expander) -> None:
 def create_pipeline(x: Expander, op: nv_tileas.CreatePipeline) -> None:
     """Remember the ring's barriers; they are initialised before the agents part."""
     kind = cast(nv_tileas.PipelineType, op.result.type)
-    full = x.emitter.mbarriers(kind.stages, op.offset)
-    empty = x.emitter.mbarriers(kind.stages, op.offset + BARRIER_BYTES * kind.stages)
+    count = kind.stages * op.groups
+    full = x.emitter.mbarriers(count, op.offset)
+    empty = x.emitter.mbarriers(count, op.offset + BARRIER_BYTES * count)
     x.values[op.result] = Barriers(op, full, empty)
     ctas = op.peers.bit_count() // (2 if op.paired and not op.accumulators else 1)  # of a pair one's products arrive
-    for stage in range(kind.stages):
+    for stage in range(count):
         x.mbarriers.append((full, stage, op.producers))
         x.mbarriers.append((empty, stage, op.consumers * ctas))
     x.emitter.clustered = x.emitter.clustered or op.peers > 1
@@ -259,7 +267,7 @@ def arrive(x: Expander, op: nv_tileas.BarrierArrive) -> None:
     """
     emitter, barriers = x.emitter, x.barriers(op.pipeline)
     emitter.settle(shared_only=True)
-    if barriers.op.each == nv_tileas.COMMIT:
+    if barriers.op.each == nv_tileas.COMMIT and not op.full:
         chosen = [] if x.multiplies else [emitter.compare("eq", emitter.thread, emitter.constant(0))]
         empty = barriers.at(emitter, x.scalar(op.stage), True)
         mask = [] if barriers.op.peers == 1 else [partners(emitter, barriers.op.peers)]
@@ -268,21 +276,21 @@ def arrive(x: Expander, op: nv_tileas.BarrierArrive) -> None:
         return
     if barriers.op.accumulators:
         emitter.effect(nvvm.TensorFence, when="before")
-    if barriers.op.meet and barriers.op.each == "warp":
+    by_warp = op.full or barriers.op.each == "warp"
+    if by_warp and (op.full or barriers.op.meet):
         emitter.effect(nvvm.SyncWarp, emitter.constant(-1))
     if barriers.op.peers > 1 and not barriers.op.paired:
         arrive_at_peers(x, op, barriers)
         return
-    lane = emitter.when(31) if barriers.op.each == "warp" else None
+    lane = emitter.when(31) if by_warp else None
     enable = emitter.both(lane, None if op.enable is None else x.scalar(op.enable))
     more = [] if enable is None else [enable]
-    if barriers.op.paired:
+    if barriers.op.paired and not op.full:
         place = barriers.of_leader(emitter, x.scalar(op.stage), True)
         emitter.effect(nvvm.MBarrierArriveCluster, place, *more, segments=(1, 0, len(more)))
     else:
-        emitter.effect(
-            nvvm.MBarrierArrive, barriers.at(emitter, x.scalar(op.stage), True), *more, segments=(1, len(more))
-        )
+        place = barriers.at(emitter, x.scalar(op.stage), not op.full)
+        emitter.effect(nvvm.MBarrierArrive, place, *more, segments=(1, len(more)))
 
 
 def arrive_at_peers(x: Expander, op: nv_tileas.BarrierArrive, barriers: Barriers) -> None:

@@ -71,6 +71,7 @@ class Emitter:
         self.groups = 1  # of an agent's warps, which each run its code
         self.group: Value | None = None  # the number of this thread's, where there are several
         self.own_barrier: Value | None = None  # at which that meets
+        self.block_of_rows = -1  # of the warpgroup whose products this agent begins; -1: of all
 
     def finish(self) -> None:
         """Put the prelude in front of the entry block."""

@@ -101,11 +101,12 @@ class Parting:
         if role in BY_ONE:
             assert alone is not None
             x.multiplies = role == nv_tileas.MULTIPLY
+            emitter.block_of_rows = op.blocks[agent] if op.blocks else -1
             if x.multiplies:  # the products of one CTA of a pair are those of the other
                 tensor.by_leader(x, lambda: branch(x, alone, lambda: x.ops(block)))
             else:
                 branch(x, alone, lambda: x.ops(block))
-            x.multiplies = False
+            x.multiplies, emitter.block_of_rows = False, -1
             return
         x.elected = alone
         if role == nv_tileas.CONSUME:

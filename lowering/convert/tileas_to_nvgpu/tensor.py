@@ -212,8 +212,10 @@ def dot(x: Expander, op: nv_tileas.TensorDot) -> None:
     adds = [] if op.adds is None else [x.scalar(op.adds)]
     if op.adds is None or isinstance(op.adds.op, arith.Constant):  # threads have read or written it
         emitter.effect(nvvm.TensorFence, when="after")
-    if alone(op):
-        begin(x, op, atom, tile, range(tile.blocks[0]), adds, [] if x.multiplies else [chosen(x)])
+    if x.multiplies or alone(op):
+        served = emitter.block_of_rows
+        rows = range(tile.blocks[0]) if served < 0 else range(served, served + 1)
+        begin(x, op, atom, tile, rows, adds, [] if x.multiplies else [chosen(x)])
         return
     d = memory(x, op.d)
     each, committed = tile.blocks[0] // d.groups, behind(op)

@@ -1,0 +1,577 @@
+"""Products that threads read or write for, begun by agents of one thread each in place of a thread that computes.
+
+    consumers   for j: wait for S;  load it;  ...;  wait for O;  store P, scale O;  arrive
+    agent       for j: wait for K;  S = Q K;  commit;  wait for V, P;  O += P V;  commit
+Each warpgroup with a block of rows of its own has an agent of its own, which runs the products of that block in the
+order of the source, so that no warpgroup waits for another; else one agent begins all. A sum that threads read is a
+ring of one stage that the agent fills; what threads write for a product (a left factor, a sum that they have scaled) is
+one that they fill, and that the product reads and gives back. Tiles in shared memory are the agents' alone. Where a
+product is read before what is written for another one behind it, or what was written for it is written again, each of
+the two rings says what the other's empty barrier would: products are begun in order, and the end of one tells of all.
+Behind each loop all wait for its end; before the next one, whose sums lie over its own, they meet and hand on a turn.
+
+A left factor may lie over the scores that the next product makes anew. PTX orders products with one accumulator only,
+so the agent waits for the one that reads it (PTX ISA 8.8, tcgen05, implicitly pipelined instructions); FlashAttention-4
+and CUTLASS's fmha leave that to the hardware.
+Source of the roles: FlashAttention-4's MMA warp; CUTLASS's sm_100 fmha.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, cast
+
+from ir.core import PURE, Block, Builder, Op, Value
+from ir.dialects import nv_tileas, scf
+from ir.types import TensorType
+from lowering.atoms.tcgen05 import BY_AGENT_READ, M
+from lowering.layouts.shared import SharedLayout
+from lowering.layouts.tensor import WARPS
+from lowering.schedule.begun_time import Begun, predicted, together
+from lowering.schedule.boundary import Slice, Spine, Way
+from lowering.schedule.fills import Boxed
+from lowering.schedule.multiplier import Part
+from lowering.schedule.pipes import consume, produce, stage_alone, unknown
+from lowering.schedule.producer import Producer
+from lowering.schedule.states import Site, enclosing
+from lowering.schedule.tensor import adopted, drop, has, multiplies, nested
+from lowering.schedule.units import GROUP
+from lowering.targets import Target
+
+if TYPE_CHECKING:
+    from lowering.schedule.agents import Agents
+
+WRITTEN = (nv_tileas.TensorStore, nv_tileas.TensorScale)
+"""What threads do for a product that comes behind."""
+GONE = (nv_tileas.TensorDot, nv_tileas.TensorCommit, nv_tileas.TensorWait)
+"""What the consumers' code has no more."""
+
+
+@dataclass
+class Handover:
+    """A ring of one stage in tensor memory: between the consumers, whose sites are the first, and each agent."""
+
+    pipeline: nv_tileas.CreatePipeline
+    sites: list[dict[Op, Site]] = field(default_factory=lambda: [dict[Op, Site]()])
+    implied: bool = False  # by the other rings' barriers: when it is empty
+
+    @property
+    def iterator(self) -> Value:
+        """In place of what will be known when all code is there."""
+        return unknown(self.pipeline.result, 1)
+
+
+def begin_apart(consumer: Block, agents: Agents, warps: int, target: Target, forbid: tuple[str, ...]) -> None:
+    """Part the products from the consumers' code, where that is possible and predicted to take less time; say which."""
+    dots = [op for op in nested(consumer) if isinstance(op, nv_tileas.TensorDot)]
+    if not dots:
+        return
+    found = Products(consumer, dots, agents, warps)
+    reason = f"{BY_AGENT_READ} is forbidden" if forbid else found.why_not()
+    if reason:
+        agents.said = f"products are begun by threads that compute: {reason}"
+        return
+    times = together([predicted(found.summary(loop), target) for loop in found.loops or [None]])
+    if times.better:
+        found.part()
+    agents.said = times.said()
+
+
+class Spines(Part):
+    """What an agent needs of the consumers' code: the loops and branches around products, and their control."""
+
+    def __init__(self, consumer: Block, dots: Sequence[nv_tileas.TensorDot]):
+        self.inside = {*nested(consumer)}
+        around = {each for dot in dots for each in enclosing(dot)}
+        Slice.__init__(self, (op for op in nested(consumer) if isinstance(op, Spine) and op in around), ())
+
+
+class Products:
+    """The products of a kernel, what is read of them and written for them."""
+
+    def __init__(self, consumer: Block, dots: list[nv_tileas.TensorDot], agents: Agents, warps: int):
+        self.consumer, self.dots, self.agents, self.warps = consumer, dots, agents, warps
+        ops = nested(consumer)
+        self.loads = [op for op in ops if isinstance(op, nv_tileas.TensorLoad)]
+        self.written = [op for op in ops if isinstance(op, WRITTEN)]
+        self.rows = {cast(nv_tileas.TensorMemoryType, dot.d.type).shape[0] // M for dot in dots}
+        self.groups = warps // WARPS if self.rows == {warps // WARPS} else 1
+        self.rings = {ring.pipeline.result: ring for ring in agents.rings.values()}
+        self.spines = Spines(consumer, dots)
+        self.read: dict[Value, Handover] = {}  # by accumulator: threads read the products
+        self.fed: dict[Value, Handover] = {}  # threads write for them
+        self.loops = list(dict.fromkeys(loop for dot in dots for loop in loops_around(dot)))
+        self.ends: dict[Op | None, Handover] = {}  # behind each loop, and behind all of them
+        self.turns: dict[Op, Handover] = {}  # before each further loop: what lies where its sums come has been read
+
+    def why_not(self) -> str:
+        """Why agents cannot have all that products need, or no warps beside the one that copies; empty: they can."""
+        rings, ops = self.agents.rings.values(), nested(self.consumer)
+        if not self.rings:
+            return "no agent brings tiles for them"
+        if any(map(multiplies, self.spines.spine)) or self.agents.accumulators:
+            return "others are begun by one warp, which loops by itself"
+        if any([*loops_around(loop)] for loop in self.loops):
+            return "their loops stand in others"
+        if len({list(steps_to(loop))[-1][0] for loop in self.loops}) > 1:
+            return "their loops do not follow one another"
+        boxed = all(isinstance(fill, Boxed) for job in self.agents.jobs for fill in job.plan.fills)
+        if not boxed or 1 + self.groups > GROUP:
+            return "the agent that copies leaves them no warps"
+        if any(ring.pipeline.peers > 1 or ring.passing for ring in rings):
+            return "CTAs of a cluster, or groups of warps, share their tiles"
+        if any(isinstance(op, nv_tileas.CreateNone) for op in ops) or not self.factors():
+            return "threads read tiles of theirs, or write some to shared memory"
+        if len(self.rows) > 1 or not self.sums():
+            return "threads read or write for their sums in other places too"
+        known = self.spines.legal and Way.HANDED not in self.spines.ways.values()
+        return "" if known else "their agent would not know how often to begin them"
+
+    def factors(self) -> bool:
+        """Do tiles in shared memory all come by rings, and serve products alone?"""
+        tiles = {view.results[0]: view for view in nested(self.consumer) if is_view(view)}
+        ringed = {
+            value for value, view in tiles.items()
+            if not isinstance(view, nv_tileas.BufferView) or isinstance(view.operands[-1].type, nv_tileas.IteratorType)
+        }  # fmt: skip
+        users = (op for op in nested(self.consumer) if not tiles.keys().isdisjoint(op.operands))
+        lefts = [dot.a for dot in self.dots if isinstance(dot.a.type, nv_tileas.TensorMemoryType)]
+        wanted = {factor for dot in self.dots for factor in (dot.a, dot.b)}.difference(lefts)
+        plain = all(is_view(op) or isinstance(op, nv_tileas.TensorDot) for op in users)
+        once = len(set(lefts)) == len(lefts) and len(ringed) == len(tiles)
+        return plain and once and wanted <= ringed and all(self.serves(ring) for ring in self.rings)
+
+    def serves(self, ring: Value) -> bool:
+        """Are there products in all that reads a ring?"""
+        return all(
+            has(op, nv_tileas.TensorDot) for op in nested(self.consumer)
+            if isinstance(op, nv_tileas.ConsumeOne) and op.pipeline is ring
+        )  # fmt: skip
+
+    def sums(self) -> bool:
+        """Is each sum either read where it is complete, or written for by threads before one product in a block?"""
+        for d in dict.fromkeys(dot.d for dot in self.dots):
+            dots = [dot for dot in self.dots if dot.d is d]
+            feeds = self.feeds(dots[0])
+            read = [load for load in self.loads if load.d is d]
+            if any(load.written is not None for load in read) or (feeds and len(dots) > 1):
+                return False
+            kept = any(isinstance(op, nv_tileas.TensorScale) for op in feeds)
+            if not read or {load.waited for load in read} != {kept} or not all(before(op, dots[0]) for op in feeds):
+                return False
+        return True
+
+    def feeds(self, dot: nv_tileas.TensorDot) -> list[nv_tileas.TensorStore | nv_tileas.TensorScale]:
+        """What threads do for a product: its left factor, its sum scaled; not the sum that a loop begins with."""
+        scaled = (op for op in self.written if isinstance(op, nv_tileas.TensorScale) and op.d is dot.d)
+        return [*(op for op in self.written if isinstance(op, nv_tileas.TensorStore) and op.d is dot.a), *scaled]
+
+    def summary(self, loop: scf.For | scf.While | None) -> Begun:
+        """What a loop with products, or a kernel without any, has, for a prediction of its time."""
+        body = self.consumer if loop is None else loop.body.block
+        inside = [dot for dot in self.dots if loop is None or loop in enclosing(dot)]
+        waits = sum(isinstance(op, nv_tileas.ConsumeOne) for op in nested(body))
+        turned = sum(self.alternates(dot) or self.in_turn(dot) is not None for dot in inside)
+        feeding = sum(bool(self.feeds(dot)) for dot in inside)
+        return Begun(body, inside, self.warps, self.groups, waits, feeding, len(inside) - feeding, turned)
+
+    def in_turn(self, dot: nv_tileas.TensorDot) -> nv_tileas.TensorDot | None:
+        """The product behind the load of one that threads read, written for in the same run of their code: its ring
+        tells that this one has been read, and this one's next that it is complete.
+        """
+        loads = [load for load in self.loads if load.d is dot.d]
+        alone = [each for each in self.dots if each.d is dot.d] == [dot] and len(loads) == 1
+        if self.feeds(dot) or not alone or not same_run(dot, loads[0]):
+            return None
+        behind = (each for each in self.dots if self.feeds(each) and same_run(loads[0], each))
+        return next((each for each in behind if all(same_run(loads[0], op) for op in self.feeds(each))), None)
+
+    def alternates(self, dot: nv_tileas.TensorDot) -> bool:
+        """Is a product that threads write for read in the same run of their code, before they write for the next?"""
+        loads = [load for load in self.loads if load.d is dot.d]
+        return bool(self.feeds(dot)) and len(loads) == 1 and not loads[0].waited and same_run(dot, loads[0])
+
+    # --- the change
+
+    def part(self) -> None:
+        """Build the agents' code, and change the consumers'."""
+        for dot in self.dots:
+            table = self.fed if self.feeds(dot) else self.read
+            if dot.d not in table:
+                table[dot.d] = self.handover(written=table is self.fed)
+            if table is self.fed and dot.d not in self.read and not kept(dot, self.loads):
+                self.read[dot.d] = self.handover(written=False)
+        for dot in self.dots:
+            behind = self.in_turn(dot)
+            if behind is not None:
+                self.read[dot.d].implied = self.fed[behind.d].implied = True
+            if self.alternates(dot):
+                self.read[dot.d].implied = self.fed[dot.d].implied = True
+        self.ends = {each: self.handover(written=False) for each in (*self.loops[:-1], None)}
+        self.mark()
+        for ring in self.rings.values():
+            ring.pipeline.attributes |= {"consumers": self.groups, "each": nv_tileas.COMMIT, "meet": False}
+        blocks = [Beginner(self, self.spines).build() for _ in range(self.groups)]
+        self.strip()
+        self.agents.beginners = blocks
+        self.agents.blocks = range(self.groups) if self.groups > 1 else (-1,)
+        self.agents.handovers = self.handovers
+
+    @property
+    def handovers(self) -> list[Handover]:
+        """All of them."""
+        return [*self.read.values(), *self.fed.values(), *self.ends.values(), *self.turns.values()]
+
+    def handover(self, *, written: bool) -> Handover:
+        """A ring of one stage for each warpgroup, or for all."""
+        warps = self.warps // self.groups
+        read: dict[str, Any] = {"consumers": warps, "each": "warp", "meet": True}
+        fed: dict[str, Any] = {"producers": warps, "each": nv_tileas.COMMIT, "written": True}
+        kind, more = nv_tileas.PipelineType(1), fed if written else read
+        return Handover(
+            self.agents.common.add(
+                nv_tileas.CreatePipeline, types=[kind], offset=0, accumulators=True, groups=self.groups, **more
+            )
+        )
+
+    def mark(self) -> None:
+        """Mark where products of a further loop may begin: before what first makes or writes a sum of it."""
+        for before, loop in pairwise(self.loops):
+            block = before.parent
+            assert block is not None
+            behind = block.ops[block.ops.index(before) + 1 :]
+            first = next(op for op in behind if has(op, nv_tileas.TensorDot, *WRITTEN))
+            mark = Builder(Block(), loop.location)
+            self.turns[mark.add(nv_tileas.TensorMeet, types=())] = self.handover(written=True)
+            place(mark, first)
+
+    def strip(self) -> None:
+        """Take the products, and what brings their factors, from the consumers' code."""
+        ops = nested(self.consumer)
+        iterators = {op.iterator for op in ops if isinstance(op, nv_tileas.ConsumeOne)}
+        for op in ops:
+            if isinstance(op, nv_tileas.ConsumeOne):
+                inline(op, self.consumer)
+        for dot in self.dots:
+            if dot.d in self.fed:
+                self.write(dot, self.fed[dot.d])
+        for load in self.loads:
+            if load.waited:
+                self.settle(load)
+            elif load.d in self.read:
+                self.load(load)
+        for loop in self.loops[:-1]:
+            self.wait(loop, self.ends[loop])
+        for mark, ring in self.turns.items():
+            self.hand_on(mark, ring)
+        self.close()
+        for op in nested(self.consumer):
+            stepped = isinstance(op, nv_tileas.IncIter) and op.iterator in iterators
+            if (isinstance(op, GONE) or stepped) and op.parent is not None:
+                op.parent.ops.remove(op)
+        for ring in self.rings.values():
+            ring.alone.clear()
+        runs = [run for ring in self.rings.values() for run in ring.runs]
+        for run in sorted(runs, key=lambda run: -run.slot):
+            drop(run.loop, run.slot - 3)
+        for ring in self.rings.values():
+            ring.runs.clear()
+        drop_unread(self.consumer)
+
+    def close(self) -> None:
+        """Behind the last products all wait for the end of all: then what they have read may be written again."""
+        last = next(op for op in reversed(self.consumer.ops) if has(op, nv_tileas.TensorDot))
+        self.wait(last, self.ends[None])
+
+    def wait(self, op: Op, ring: Handover) -> None:
+        """Behind an op all wait for the end of what has been begun."""
+        made, block = Builder(Block(), op.location), op.parent
+        consume(made, ring.pipeline.result, ring.iterator, Block(), [])
+        waits = made.block.ops[-1]
+        release_of(waits).attributes["last"] = True
+        ring.sites[0][waits] = stage_alone(waits, made)
+        assert block is not None
+        place(made, block.ops[block.ops.index(op) + 1])
+
+    def hand_on(self, mark: Op, turn: Handover) -> None:
+        """All meet, since a warp may write where another one has read, and let products of the next loop begin."""
+        made = Builder(Block(), mark.location)
+        made.add(nv_tileas.Barrier, types=(), publishes=False)
+        told = produce(made, turn.pipeline.result, turn.iterator, lambda _: None)
+        turn.sites[0][told] = stage_alone(told, made)
+        place(made, mark)
+        assert mark.parent is not None
+        mark.parent.ops.remove(mark)
+
+    def write(self, dot: nv_tileas.TensorDot, ring: Handover) -> None:
+        """What threads write for a product fills a stage in its place."""
+        block, moved = dot.parent, self.feeds(dot)
+        assert block is not None
+        for op in moved:
+            assert op.parent is not None
+            op.parent.ops.remove(op)
+        made = Builder(Block(), dot.location)
+
+        def write(inside: Builder) -> None:
+            for op in moved:
+                inside.block.append(op)
+
+        filled = produce(made, ring.pipeline.result, ring.iterator, write)
+        imply(filled, nv_tileas.ProducerAcquire, ring)
+        ring.sites[0][filled] = stage_alone(filled, made)
+        place(made, dot)
+
+    def load(self, op: nv_tileas.TensorLoad) -> None:
+        """Threads load a sum that the agent has filled."""
+        block, ring, read = op.parent, self.read[op.d], Block()
+        assert block is not None
+        op.attributes["waited"] = True
+        made, at = Builder(Block(), op.location), block.ops.index(op)
+        read.append(op)
+        (tile,) = consume(made, ring.pipeline.result, ring.iterator, read, [op.result])
+        reader = made.block.ops[-1]
+        imply(reader, nv_tileas.ConsumerRelease, ring)
+        ring.sites[0][reader] = stage_alone(reader, made)
+        inside = {each for top in made.block.ops for each in top.walk()}
+        replace(self.consumer, {op.result: tile}, inside)
+        block.ops[at : at + 1] = adopted(made.block, block)
+
+    def settle(self, load: nv_tileas.TensorLoad) -> None:
+        """Threads load a sum behind its loop when all products are complete; behind all loops and branches they are."""
+        if load.parent is self.consumer:
+            return
+        ring, made = self.fed[load.d], Builder(Block(), load.location)
+        drained = made.add(nv_tileas.Drain, ring.pipeline.result, ring.iterator, types=[nv_tileas.IteratorType(1)])
+        ring.sites[0][drained] = Site([1], [drained.result])
+        place(made, load)
+
+
+class Beginner(Producer):
+    """Builds the code of an agent out of the consumers', before that changes."""
+
+    def __init__(self, products: Products, spines: Slice):
+        agents = products.agents
+        super().__init__(spines, [], {}, {}, agents.zero, agents.map_number)
+        self.products, self.location = products, agents.common.location
+        for handover in products.handovers:
+            handover.sites.append({})
+        for ring in products.rings.values():
+            ring.readers.append({})
+
+    def build(self) -> Block:
+        """All of it."""
+        block = Block()
+        b = Builder(block, self.location)
+        self.block(self.products.consumer.ops, b)
+        self.tell(self.products.ends[None], b)
+        drop_unread(block)
+        return block
+
+    def block(self, ops: Sequence[Op], b: Builder) -> None:
+        """What is needed of a block."""
+        for op in ops:
+            b.location = op.location
+            if op in self.products.turns:
+                self.await_turn(self.products.turns[op], b)
+            elif isinstance(op, nv_tileas.ConsumeOne):
+                self.consume(op, b)
+            elif isinstance(op, nv_tileas.TensorDot):
+                self.dot(op, b)
+            elif is_view(op):
+                made = b.add(type(op), *self.known(op.operands), types=[op.results[0].type], segments=op.segments,
+                             **op.attributes)  # fmt: skip
+                self.values[op.results[0]] = made.results[0]
+            else:
+                super().block([op], b)
+            if op in self.products.ends:
+                self.tell(self.products.ends[op], b)
+
+    def tell(self, end: Handover, b: Builder) -> None:
+        """Tell of the end of all that has been begun."""
+        made = produce(b, end.pipeline.result, end.iterator, lambda _: None)
+        end.sites[-1][made] = stage_alone(made, b)
+
+    def await_turn(self, turn: Handover, b: Builder) -> None:
+        """Wait until all have read what the last loop has left."""
+        consume(b, turn.pipeline.result, turn.iterator, Block(), [])
+        made = b.block.ops[-1]
+        release_of(made).attributes["last"] = True
+        turn.sites[-1][made] = stage_alone(made, b)
+
+    def consume(self, op: nv_tileas.ConsumeOne, b: Builder) -> None:
+        """Wait for a stage, do what reads it, give it back when the products are complete; then what comes behind."""
+        ring, reading = self.products.rings[op.pipeline], read_of(op)
+        ops = reading.ops[:-1]
+        iterator = self.values[op.iterator] = unknown(op.pipeline, ring.memory.stages)
+        end, read = 1 + last_use(ops), Block()
+        self.block(ops[:end], Builder(read, op.location))
+        consume(b, op.pipeline, iterator, read, [])
+        made = b.block.ops[-1]
+        if innermost(op) is None and len(ring.alone) + len(ring.runs) == 1:
+            release_of(made).attributes["last"] = True
+        ring.readers[-1][made] = stage_alone(made, b)
+        self.block(ops[end:], b)
+
+    def dot(self, op: nv_tileas.TensorDot, b: Builder) -> None:
+        """A product behind what threads write for it, for those that read it."""
+        read, fed = self.products.read.get(op.d), self.products.fed.get(op.d)
+        if fed is None:
+            self.drain(op, b)
+            self.begin_product(op, read, b)
+            return
+        iterator, inside = fed.iterator, Block()
+        self.begin_product(op, read, Builder(inside, op.location))
+        consume(b, fed.pipeline.result, iterator, inside, [])
+        made = b.block.ops[-1]
+        fed.sites[-1][made] = stage_alone(made, b)
+
+    def begin_product(self, op: nv_tileas.TensorDot, ring: Handover | None, b: Builder) -> None:
+        """The product; where threads read it, it fills a stage."""
+
+        def write(inside: Builder) -> None:
+            operands = [self.known([v])[0] if isinstance(v.type, TensorType) else v for v in op.operands]
+            if op.adds is not None and op.adds.op is not None:
+                again = op.adds.op
+                operands[3] = inside.value(type(again), *self.known(again.operands), types=[op.adds.type],
+                                           **again.attributes)  # fmt: skip
+            inside.add(nv_tileas.TensorDot, *operands, types=(), segments=op.segments, atom=op.atom, negated=op.negated)
+
+        if ring is None:
+            write(b)
+            return
+        made = produce(b, ring.pipeline.result, ring.iterator, write)
+        imply(made, nv_tileas.ProducerAcquire, ring)
+        ring.sites[-1][made] = stage_alone(made, b)
+
+    def drain(self, op: nv_tileas.TensorDot, b: Builder) -> None:
+        """Wait for products whose left factors lie where this one is made."""
+        for other in self.products.dots:
+            made = other.a.op
+            if isinstance(made, nv_tileas.AllocTensorMemory) and made.over is op.d and other.d in self.products.fed:
+                ring = self.products.fed[other.d]
+                drained = b.add(nv_tileas.Drain, ring.pipeline.result, ring.iterator, types=[nv_tileas.IteratorType(1)])
+                ring.sites[-1][drained] = Site([1], [drained.result])
+
+
+# --- parts of blocks
+
+
+def is_view(op: Op) -> bool:
+    """Does an op name a tile in shared memory?"""
+    kinds = (nv_tileas.BufferView, nv_tileas.Permute, nv_tileas.Reshape)
+    kind = op.results[0].type if isinstance(op, kinds) else None
+    return isinstance(kind, TensorType) and isinstance(kind.layout, SharedLayout)
+
+
+def loops_around(op: Op) -> Iterator[scf.For | scf.While]:
+    """The loops around an op, innermost first."""
+    return (each for each in enclosing(op) if isinstance(each, scf.For | scf.While))
+
+
+def innermost(op: Op) -> Op | None:
+    """The innermost of these."""
+    return next(loops_around(op), None)
+
+
+def read_of(op: nv_tileas.ConsumeOne) -> Block:
+    """The block that reads the stage."""
+    return next(each for each in op.body.block.ops if isinstance(each, nv_tileas.ConsumerRead)).body.block
+
+
+def release_of(op: Op) -> Op:
+    """What gives back the stage."""
+    return next(each for each in op.regions[0].block.ops if isinstance(each, nv_tileas.ConsumerRelease))
+
+
+def before(op: Op, dot: nv_tileas.TensorDot) -> bool:
+    """Does an op stand before a product in its block?"""
+    block = dot.parent
+    return block is not None and op.parent is block and block.ops.index(op) < block.ops.index(dot)
+
+
+def same_run(first: Op, second: Op) -> bool:
+    """Do two ops stand in one block, but for regions that read stages, in this order?"""
+    path, other = list(steps_to(first)), list(steps_to(second))
+    if path[-1][0] is not other[-1][0]:
+        return False
+    return [place for _, place in reversed(path)] < [place for _, place in reversed(other)]
+
+
+def steps_to(op: Op) -> Iterator[tuple[Block, int]]:
+    """The blocks around an op up to that of a loop, a branch or an agent, and its place in each."""
+    block = op.parent
+    while block is not None:
+        yield block, block.ops.index(op)
+        above = block.parent_op
+        if not isinstance(above, nv_tileas.REGIONS):
+            return
+        op, block = above, above.parent
+
+
+def kept(dot: nv_tileas.TensorDot, loads: Iterable[nv_tileas.TensorLoad]) -> bool:
+    """Is a sum read behind its loop alone?"""
+    return all(load.waited for load in loads if load.d is dot.d)
+
+
+def last_use(ops: Sequence[Op]) -> int:
+    """The place of the last op that names a tile of a stage, or reads one; not of those of other rings in it."""
+    tiles = {op.results[0] for op in ops if isinstance(op, nv_tileas.BufferView)}
+    last = -1
+    for place, op in enumerate(ops):
+        for each in op.walk():
+            if not tiles.isdisjoint((*each.operands, *each.results)):
+                last = place
+                tiles.update(each.results if is_view(each) else ())
+    return last
+
+
+def imply(op: Op, kind: type[Op], ring: Handover) -> None:
+    """What an op of a region would wait for, or tell, other rings say."""
+    for each in op.regions[0].block.ops:
+        if isinstance(each, kind):
+            each.attributes["implied"] = ring.implied
+
+
+def place(made: Builder, op: Op) -> None:
+    """Put what was made before an op."""
+    block = op.parent
+    assert block is not None
+    at = block.ops.index(op)
+    block.ops[at:at] = adopted(made.block, block)
+
+
+def replace(block: Block, values: dict[Value, Value], but: Iterable[Op] = ()) -> None:
+    """Other values for some, in all of a block `but` some ops."""
+    left = {*but}
+    for op in nested(block):
+        if op not in left:
+            op.operands = [values.get(v, v) for v in op.operands]
+
+
+def inline(op: nv_tileas.ConsumeOne, whole: Block) -> None:
+    """What reads a stage stands where the region did."""
+    block, read = op.parent, read_of(op)
+    assert block is not None
+    reading = cast(Op, read.parent_op)
+    inner = dict(zip(reading.results[1:], read.terminator.operands, strict=True))
+    outer = dict(zip(op.results, (inner.get(v, v) for v in op.body.block.terminator.operands), strict=True))
+    at, ops = block.ops.index(op), read.ops[:-1]
+    block.ops[at : at + 1] = ops
+    for each in ops:
+        each.parent = block
+    replace(whole, outer)
+
+
+def drop_unread(block: Block) -> None:
+    """Take from a block what has no effect and nothing in it reads."""
+    while True:
+        ops = nested(block)
+        read = {value for op in ops for value in op.operands}
+        unread = [op for op in ops if op.effect is PURE and not op.regions and read.isdisjoint(op.results)]
+        if not unread:
+            return
+        for op in unread:
+            assert op.parent is not None
+            op.parent.ops.remove(op)
