@@ -347,8 +347,8 @@ TURNS: dict[str, tuple[str, str, str]] = {
     "the end of a loop is not waited for": ("twice-tall", WAIT + "<F>" + AGAIN, ""),
     "the end of a loop is not told": ("twice-tall", COMMIT + r"<F>\];", ""),
 }
-"""<T>: the turn of the second loop, <F>: the end of the first one. Eight warps read all sums in their loops, so that the
-end says nothing new; four that scale them have the scores of both loops in one place, where the turn does not.
+"""<T>: the turn of the second loop, <F>: the end of the first one. Eight warps read all sums in their loops, so that
+the end says nothing new; four that scale them have the scores of both loops in one place, where the turn does not.
 """
 
 
