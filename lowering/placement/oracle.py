@@ -35,9 +35,10 @@ from lowering.layouts.shapes import (
     reduce_dim,
     slice_for_broadcast,
 )
-from lowering.layouts.shared import PERIOD, SharedLayout, swizzled
+from lowering.layouts.shared import SharedLayout, swizzled
 from lowering.layouts.tensor import kept
 from lowering.layouts.wgmma import TRANSPOSED, matrix_operand, operand_layout, warpgroup_grids, wgmma_tile
+from lowering.placement.copied import contiguous_dim, worth_staging
 from lowering.placement.tensor import left_products, scaled_products, tensor_products
 from lowering.targets import ALL_TARGETS, Feature
 
@@ -66,19 +67,6 @@ class MmaChoice:
         return f"{self.atom.name} on {self.grid[0]}x{self.grid[1]} {unit}"
 
 
-def contiguous_dim(kind: PartitionViewType) -> int | None:
-    """The tile dimension with stride 1, the last where several have it; None where none does."""
-    unit = [d for d in range(len(kind.tile)) if kind.view.strides[kind.dim_map[d]] == 1]
-    return unit[-1] if unit else None
-
-
-def copy_threads(view: PartitionViewType, warps: int, nbytes: int) -> Layout:
-    """Which thread copies what: rows along the contiguous dimension, `nbytes` a thread and access."""
-    contiguous = contiguous_dim(view)
-    dim = len(view.tile) - 1 if contiguous is None else contiguous
-    return coalesced(view.tile, dim, element_bytes(view.view.element), warps, nbytes)
-
-
 def power_of_two_divisor(value: int) -> int:
     """The largest power of two that divides `value`, at most the widest access."""
     return min(value & -value, WIDE_BYTES) if value else WIDE_BYTES
@@ -88,11 +76,6 @@ def wide_promised(program: Program) -> bool:
     """Does anybody promise a pointer to be aligned to the widest access?"""
     promises = (op.predicate for op in program.source.values() if isinstance(op, ct.Assume))
     return any(isinstance(each, ct.DivBy) and each.divisor % WIDE_BYTES == 0 for each in promises)
-
-
-def worth_staging(kind: TileType) -> bool:
-    """Is a tile moved through shared memory? Not predicates, nor what is less than one swizzle atom."""
-    return kind.element != I1 and kind.size * element_bytes(kind.element) >= PERIOD
 
 
 class Layouts:

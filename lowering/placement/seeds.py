@@ -14,8 +14,9 @@ from lowering.atoms.tma import reduction
 from lowering.placement import printing
 from lowering.placement.accumulated import accumulated, negated, read_alone, rescaled, scaled_sums
 from lowering.placement.ahead import ahead
+from lowering.placement.copied import contiguous_dim
 from lowering.placement.held import held, runs
-from lowering.placement.oracle import LayoutOracle, Row, contiguous_dim
+from lowering.placement.oracle import LayoutOracle, Row
 from lowering.targets import Feature
 
 

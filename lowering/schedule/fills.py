@@ -19,7 +19,7 @@ from lowering.layouts.access import async_copy
 from lowering.layouts.anchors import coalesced
 from lowering.layouts.boxes import Boxes, Parts, boxes, parted
 from lowering.layouts.layout import Layout
-from lowering.placement.oracle import contiguous_dim
+from lowering.placement.copied import contiguous_dim
 from lowering.schedule.rings import Copy, tile_of
 from lowering.schedule.tensormaps import tensor_map
 from lowering.selection import copy_threads

@@ -16,7 +16,7 @@ from ir.core import Op, Value
 from ir.dialects import arith, nv_tileas, scf
 from ir.dialects.arith import element_of
 from ir.types import I1, IntType, PartitionViewType, TensorType
-from lowering.placement.oracle import contiguous_dim
+from lowering.placement.copied import contiguous_dim
 
 LEAST, GREATEST = -(1 << 31), (1 << 31) - 1
 """Of a leaf: values of more than 32 bits are none."""

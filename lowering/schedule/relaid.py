@@ -16,7 +16,7 @@ from lowering.layouts.access import global_access
 from lowering.layouts.elements import element_bytes
 from lowering.layouts.layout import Layout
 from lowering.layouts.shapes import inverse_permutation, permute, slice_for_broadcast
-from lowering.placement.oracle import contiguous_dim
+from lowering.placement.copied import contiguous_dim
 
 LOADS = (nv_tileas.Gather, nv_tileas.TiledLoad)
 NAMED = (nv_tileas.Iota, nv_tileas.Constant, nv_tileas.AddPtr, nv_tileas.ConvertLayout)

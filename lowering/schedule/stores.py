@@ -11,7 +11,7 @@ from ir.types import PartitionViewType
 from lowering.atoms.tma import TMA_REDUCE
 from lowering.layouts.boxes import Boxes, boxes
 from lowering.layouts.shared import SharedLayout
-from lowering.placement.oracle import contiguous_dim
+from lowering.placement.copied import contiguous_dim
 from lowering.schedule.agents import Agents
 from lowering.schedule.tensormaps import tensor_map
 

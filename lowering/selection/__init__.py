@@ -1,6 +1,6 @@
 """From a saturated e-graph to one target's cheapest placed program: prices, resources, choices, extraction."""
 
-from lowering.placement.oracle import copy_threads
+from lowering.placement.copied import copy_threads
 from lowering.selection.choices import BRANCH, CarryChoice, Selection, StoreChoice, staged
 from lowering.selection.search import first_bound, select
 

@@ -37,7 +37,7 @@ from lowering.layouts.elements import element_bytes
 from lowering.layouts.layout import Layout
 from lowering.loops import Loops, buildable, paths
 from lowering.placement import LayoutOracle
-from lowering.placement.oracle import contiguous_dim
+from lowering.placement.copied import contiguous_dim
 from lowering.selection import ordered, parted, printing
 from lowering.selection.again import Kept
 from lowering.selection.choices import BRANCH, Alternative, CarryChoice, Selection, StoreChoice, places, staged

@@ -14,7 +14,7 @@ from lowering.layouts.boxes import boxes
 from lowering.layouts.layout import Layout
 from lowering.layouts.shared import SharedLayout
 from lowering.layouts.staged import by_parts, in_parts
-from lowering.placement.oracle import contiguous_dim
+from lowering.placement.copied import contiguous_dim
 from lowering.targets import Feature
 
 if TYPE_CHECKING:

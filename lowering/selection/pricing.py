@@ -35,7 +35,7 @@ from lowering.layouts.scans import Part, scan_dim
 from lowering.layouts.shared import PERIOD, SharedLayout
 from lowering.placement import LayoutOracle, MmaChoice
 from lowering.placement.accumulated import by_agent, over_scores
-from lowering.placement.oracle import contiguous_dim, copy_threads
+from lowering.placement.copied import contiguous_dim, copy_threads
 from lowering.selection.choices import Held, Place
 from lowering.selection.early import Early
 from lowering.selection.folding import Folds
