@@ -190,7 +190,8 @@ def test_every_opcode_of_an_example_has_a_unit(name: str) -> None:
     assert function.instructions == sum(len(each.instructions) for each in functions(text))
     longest = max(function.loops, key=lambda loop: loop.instructions)
     assert longest.predicted >= longest.alone >= longest.instructions
-    assert longest.products or longest.counts["tensor memory"]  # of these no opcode names the shape
+    # of products in tensor memory no opcode names the shape, and an agent of their own begins them
+    assert longest.products or any(loop.counts.get("tensor memory") for loop in function.loops)
 
 
 @pytest.mark.skipif(not has_ptxas(), reason="ptxas is not installed")
