@@ -11,8 +11,7 @@ the two rings says what the other's empty barrier would: products are begun in o
 Behind each loop all wait for its end; before the next one, whose sums lie over its own, they meet and hand on a turn.
 
 A left factor may lie over the scores that the next product makes anew. PTX orders products with one accumulator only,
-so the agent waits for the one that reads it (PTX ISA 8.8, tcgen05, implicitly pipelined instructions); FlashAttention-4
-and CUTLASS's fmha leave that to the hardware.
+so the agent waits for the one that reads it (PTX ISA 8.8, tcgen05, implicitly pipelined instructions).
 Source of the roles: FlashAttention-4's MMA warp; CUTLASS's sm_100 fmha.
 """
 
