@@ -36,7 +36,7 @@ refuses the kernel (C7602: 64 sums want 90 registers, 32 sums and 4 registers of
 
 BEGINNER_REGISTERS, UNIFORM = 32, 9
 """Registers of a thread that begins products in tensor memory, and how many of its values uniform registers hold: most
-are descriptors. ptxas 13.5 spills none in 32 registers where values take 26 to 41, 24 to 104 bytes in 24; where they
+are descriptors. ptxas 13.5 spills none in 32 registers where values take 25 to 41, 4 to 104 bytes in 24; where they
 take 50, 60 bytes in 40 and none in 48 (attention of 7 shapes, sm_100a).
 """
 
@@ -115,10 +115,8 @@ def at_launch(func: llvm.Func, ctas: int) -> int:
 
 def kept(producer: list[MachineBlock], live: Liveness) -> int:
     """Registers a thread that the producer keeps, and the agents of its warpgroup."""
-    if max(map(live.together, producer)) <= SMALL:
-        return LEAST_REGISTERS
     if not any(isinstance(op, TensorMma) for block in producer for op in block.source.ops):
-        return PRODUCER_REGISTERS
+        return LEAST_REGISTERS if max(map(live.together, producer)) <= SMALL else PRODUCER_REGISTERS
     return max(BEGINNER_REGISTERS, -(-(live.pressure(producer) - UNIFORM) // REGISTER_STEP) * REGISTER_STEP)
 
 

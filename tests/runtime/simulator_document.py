@@ -88,12 +88,14 @@ retry loop orders nothing; the second blocks. `mbarrier.inval` must be ordered a
 threads. Lanes that name members of their warp must be among them, and agree with those they name. Global memory is
 tracked for the async proxy only: a copy must come after a fence and a barrier that follow the stores of its cluster;
 races between threads there are not found. Triton 3.9 uses results of `tcgen05.ld` before `tcgen05.wait::ld` in five of
-its sm_100 kernels; that is reported, since the PTX ISA forbids it.
+its sm_100 kernels; that is reported, since the PTX ISA forbids it. A `tcgen05.cp` may overwrite scales that an earlier
+`tcgen05.mma` of its thread reads: that it runs behind it is what CUTLASS's block-scaled main loops rely on.
 
 Where one lane arrives or releases for its warp, it tells of its own accesses of shared memory, and of those of the
 others from before the last bar.warp.sync or barrier; ldmatrix and stmatrix are accesses of the whole warp. Between CTAs
-an mbarrier orders at `.cluster` scope: an arrival or a wait with `.cta` written does not, one without a scope (which is
-`.cta` by the PTX ISA) does, since CUTLASS writes none. After `mbarrier.init` either `fence.mbarrier_init` or a barrier
+an mbarrier orders at `.cluster` scope: an arrival or a wait with `.cta` written does not. One without a scope has that
+of the CTA by the PTX ISA; where neither side has one it orders all the same, since CUTLASS writes none, but not where
+the arrival has. After `mbarrier.init` either `fence.mbarrier_init` or a barrier
 that releases is enough, as in Triton, which has the barrier alone. A proxy fence between reads and what overwrites
 them is asked for before `clusterlaunchcontrol.try_cancel` only.
 
