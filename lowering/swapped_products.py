@@ -18,6 +18,7 @@ from ir.dialects.cuda_tile.constraints import TileOp, shape_of
 from ir.types import TileType
 from lowering.atoms import mma, tcgen05, wgmma
 from lowering.rewriting import Rewriter, constant
+from lowering.scaled_products import Uses
 from lowering.targets.target import Feature, Target
 from lowering.unrolling import constant_of, continues_early
 
@@ -45,14 +46,27 @@ def swapped(entry: ct.Entry, rows: tuple[int, ...]) -> ct.Entry:
     """The entry with products swapped that so fill some of `rows`, and do not as they are; the same one where it has
     none. Names, places and hints stay.
     """
-    products: set[Op] = {op for op in entry.walk() if isinstance(op, Product) and lies(op, rows)}
+    uses = Uses(entry)
+    products: set[Op] = {op for op in entry.walk() if isinstance(op, Product) and lies(op, rows, uses)}
     return _Writer(entry, products).entry(entry) if products else entry
 
 
-def lies(op: Product, rows: tuple[int, ...]) -> bool:
-    """Does a product have the columns that some instruction has rows, but not the rows?"""
+def lies(op: Product, rows: tuple[int, ...], uses: Uses) -> bool:
+    """Does a product have the columns that some instruction has rows, but not the rows? In tensor memory only where a
+    loop does nothing but add it up: what threads read in each step (attention's scores) they would reduce across lanes.
+    """
     *_, m, n = shape_of(op.result)
-    return any(m < height <= n for height in rows)
+    return any(m < height <= n and (height < tcgen05.M or added_up(op, uses)) for height in rows)
+
+
+def added_up(op: Product, uses: Uses) -> bool:
+    """Does a loop add a product to what it carries, and nothing else with it?"""
+    block = op.acc.owner
+    loop = block.parent_op if isinstance(block, Block) else None
+    if not isinstance(loop, ct.For) or not isinstance(block, Block):
+        return False
+    last, place = block.ops[-1], block.args.index(op.acc) - 1
+    return last.operands[place] is op.result and uses[op.acc] == [op] and uses[op.result] == [last]
 
 
 def turned_values(products: set[Op]) -> Iterator[Value]:

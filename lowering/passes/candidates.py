@@ -226,7 +226,7 @@ def of_skeletons(entry: ct.Entry, steps: Sequence[Step], context: Context) -> li
             tried.append(OtherLoops(skeleton.name))
             continue
         times = (predicted(trial.found).cycles, predicted(best.found).cycles) if skeleton.timed else ()
-        better = trial.preferable(best) and (not times or times[0] < times[1])
+        better = trial.preferable(best) and (not times or times[0] < skeleton.timed * times[1])
         tried.append(OtherLoops(skeleton.name, trial.found.answer.cost, times, better))
         best = trial if better else best
         trials.insert(0 if better else 1, trial)
