@@ -18,6 +18,7 @@ from ir.tensor_descriptors import scaled_descriptor
 from ir.text.level_input import read_level
 from ir.types import F8E4M3FN, F8E8M0FNU, F32, I8, I32, I64
 from lowering.atoms.tcgen05 import BY_AGENT, BY_SCALES, scaled_tensor_atoms
+from lowering.atoms.tma import PARTS
 from lowering.layouts.boxes import boxes
 from lowering.layouts.tensor import scale_columns, scale_copies, scale_layout, scale_place
 from lowering.passes.manager import run
@@ -420,7 +421,7 @@ MUTANTS: dict[str, tuple[str, bool, str, str, str]] = {
 def test_mutants_of_the_protocol_are_caught(mutant: str) -> None:
     """More steps than the ring has stages; rows of B end in the tile."""
     which, (name, blocks, persistent, pattern, instead) = mutant.partition(":")[0], MUTANTS[mutant]
-    kernel, k = compiled(name, blocks, persistent=persistent), deep(name, 8)
+    kernel, k = compiled(name, blocks, persistent=persistent, forbid=(PARTS,)), deep(name, 8)  # stores of whole tiles
     given = program(128 if which == "rows" else 272, 72, k, name, (), blocks)
     wanted = expected(given.arguments(), name, k)
     ptx = changed(kernel.ptx, (pattern, instead))
