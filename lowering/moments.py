@@ -24,19 +24,21 @@ from ir.dialects.cuda_tile.constraints import element_type, shape_of
 from ir.types import F32, I1, PartitionViewType, TensorViewType, TileType
 from lowering.online_sums import SHAPING, addend, alike, alone, blocks, same_bounds, shaped_from
 from lowering.rewriting import Rewriter, constant, without_promises
-from lowering.scaled_products import zero
+from lowering.scaled_products import inside, zero
 from lowering.unrolling import constant_of
 
 
 @dataclass(frozen=True)
 class Moments:
-    """The loop of the sum and that of the squares, the difference that is squared, and the mask of what counts.
+    """The loop of the sum and that of the squares; what is added, the difference that is squared, and the mask of what
+    counts.
 
     early: what the mask needs of the operations between the loops, which moves before the first.
     """
 
     first: ct.For
     second: ct.For
+    summed: Value
     difference: ct.SubF
     mask: Value | None
     early: tuple[Op, ...]
@@ -77,10 +79,10 @@ def joined(first: ct.For, second: ct.For, block: Block) -> Moments | None:
     if inside(centre, second) or not alike(summed, difference.lhs, same):
         return None
     if mask is None:
-        return Moments(first, second, difference, None, ())
+        return Moments(first, second, summed, difference, None, ())
     early = between(mask, first, second, block)
     at_end = masks_the_end(mask, difference.lhs, second)
-    return Moments(first, second, difference, mask, early) if at_end and early is not None else None
+    return Moments(first, second, summed, difference, mask, early) if at_end and early is not None else None
 
 
 def square(loop: ct.For) -> Value | None:
@@ -101,11 +103,6 @@ def masked(value: Value) -> tuple[Value | None, Op | None]:
     if isinstance(op, ct.Select) and zero(shaped_from(op.val_if_false)):
         return op.cond, op.val_if_true.op
     return None, op
-
-
-def inside(value: Value, loop: ct.For) -> bool:
-    """Is a value made in a loop?"""
-    return value in loop.body.block.args or (value.op is not None and value.op.parent is loop.body.block)
 
 
 def between(mask: Value, first: ct.For, second: ct.For, block: Block) -> tuple[Op, ...] | None:
@@ -145,10 +142,7 @@ def masks_the_end(mask: Value, value: Value, loop: ct.For) -> bool:
     """
     while isinstance(value.op, ct.FToF):
         value = value.op.from_
-    load, shaped = value.op, mask
-    while isinstance(shaped.op, SHAPING):
-        shaped = shaped.op.source
-    test = shaped.op
+    load, test = value.op, shaped_from(mask).op
     if not isinstance(load, ct.LoadView) or not isinstance(test, ct.CmpI) or load.parent is not loop.body.block:
         return False
     index = index_of(test.lhs, loop.body.block.args[0])
@@ -275,7 +269,7 @@ class _Writer(Rewriter):
         share = self.reciprocal(as_float(count, inside), inside)
         weight = inside.value(ct.AddF, reciprocal, one, types=[number])  # n / (n - 1); of n = 1 the difference is 0
         fallen = spread(inside.value(ct.NegF, share, types=[number]), kind, inside)
-        away = inside.value(ct.Fma, total, fallen, self.new[addend_of(first)], types=[kind])
+        away = inside.value(ct.Fma, total, fallen, self.new[moments.summed], types=[kind])
         if moments.mask is not None:
             away = inside.value(
                 ct.Select, self.mask(moments, counter, inside), away, constant(inside, 0.0, kind), types=[kind]
@@ -336,13 +330,6 @@ def tile_of(loop: ct.For) -> TileType:
     kind = loop.results[0].type
     assert isinstance(kind, TileType)
     return kind
-
-
-def addend_of(loop: ct.For) -> Value:
-    """What a loop of sums adds."""
-    found = addend(loop)
-    assert found is not None
-    return found
 
 
 def whole(b: Builder, number: int, like: Value) -> Value:

@@ -19,10 +19,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, cast
 
-from ir.core import PURE, Block, Builder, Op, Value
+from ir.core import Block, Builder, Op, Value
 from ir.dialects import nv_tileas, scf
 from ir.types import TensorType
 from lowering.atoms.tcgen05 import BY_AGENT_READ, M
@@ -31,7 +32,7 @@ from lowering.layouts.tensor import WARPS
 from lowering.schedule.begun_time import Begun, predicted, together
 from lowering.schedule.boundary import Slice, Spine, Way
 from lowering.schedule.fills import Boxed
-from lowering.schedule.multiplier import Part
+from lowering.schedule.multiplier import Part, prune
 from lowering.schedule.pipes import consume, produce, stage_alone, unknown
 from lowering.schedule.producer import Producer
 from lowering.schedule.states import Site, enclosing
@@ -277,7 +278,7 @@ class Products:
             drop(run.loop, run.slot - 3)
         for ring in self.rings.values():
             ring.runs.clear()
-        drop_unread(self.consumer)
+        prune(partial(nested, self.consumer))
 
     def close(self) -> None:
         """Behind the last products all wait for the end of all: then what they have read may be written again."""
@@ -365,7 +366,7 @@ class Beginner(Producer):
         b = Builder(block, self.location)
         self.block(self.products.consumer.ops, b)
         self.tell(self.products.ends[None], b)
-        drop_unread(block)
+        prune(partial(nested, block))
         return block
 
     def block(self, ops: Sequence[Op], b: Builder) -> None:
@@ -561,16 +562,3 @@ def inline(op: nv_tileas.ConsumeOne, whole: Block) -> None:
     for each in ops:
         each.parent = block
     replace(whole, outer)
-
-
-def drop_unread(block: Block) -> None:
-    """Take from a block what has no effect and nothing in it reads."""
-    while True:
-        ops = nested(block)
-        read = {value for op in ops for value in op.operands}
-        unread = [op for op in ops if op.effect is PURE and not op.regions and read.isdisjoint(op.results)]
-        if not unread:
-            return
-        for op in unread:
-            assert op.parent is not None
-            op.parent.ops.remove(op)

@@ -9,7 +9,7 @@ tensor memory has the columns. Source: CUTLASS's persistent main loop for sm_100
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from math import prod
 from typing import TYPE_CHECKING
 
@@ -145,8 +145,8 @@ def multiplier(consumer: Block, agents: Agents, warps: int, target: Target) -> B
     loops = [op for op in nested(consumer) if isinstance(op, scf.For) and multiplies(op) and looped(op)]
     if not loops:
         return None
-    for loop in loops:
-        prune(loop)
+    for loop in loops:  # the consumers' code has all that the source computes there
+        prune(loop.walk)
     part = Part(consumer, loops)
     if not part.legal:
         refuse(loops[0], "its agent cannot have all that its loops need")
@@ -180,10 +180,10 @@ def scales_of(loop: scf.For) -> list[Value]:
     return [op.scales for op in loop.walk() if isinstance(op, nv_tileas.TensorScaledDot)]
 
 
-def prune(loop: scf.For) -> None:
-    """Take from a loop what nothing in it reads: the consumers' code has all that the source computes there."""
+def prune(walk: Callable[[], Iterable[Op]]) -> None:
+    """Take from a loop, or a block, what has no effect and nothing in it reads. walk: gives all of its operations."""
     while True:
-        ops = [*loop.walk()]
+        ops = [*walk()]
         read = {value for op in ops for value in op.operands}
         unread = [op for op in ops if op.effect is PURE and not op.regions and read.isdisjoint(op.results)]
         if not unread:
