@@ -17,10 +17,10 @@ from ir.dialects.cuda_tile.attributes import ELEMENTWISE
 from ir.dialects.cuda_tile.constraints import TileOp, shape_of
 from ir.types import TileType
 from lowering.atoms import mma, tcgen05, wgmma
-from lowering.rewriting import Rewriter, constant
+from lowering.rewriting import Rewriter
 from lowering.scaled_products import Uses
 from lowering.targets.target import Feature, Target
-from lowering.unrolling import constant_of, continues_early
+from lowering.unrolling import continues_early
 
 if TYPE_CHECKING:
     from lowering.selection import Selection
@@ -188,9 +188,8 @@ class _Writer(Rewriter):
         found = self.turned.get(value)
         if found is not None:
             return found
-        number = constant_of(value)
-        if isinstance(value.op, ct.Constant) and number == 0:
-            return constant(b, 0, transpose(value.type))
+        if isinstance(value.op, ct.Constant) and value.op.value.splat:
+            return b.value(ct.Constant, types=[transpose(value.type)], value=value.op.value)
         return permuted(self.new[value], b)
 
     def bind_transposed(self, old: Value, new: Value, b: Builder) -> None:

@@ -101,6 +101,7 @@ def arguments(m: int = 16, n: int = 128, kind: str = "f16", transposed: bool = F
 CASES: dict[str, dict[str, Any]] = {
     "8 rows": {"m": 8}, "16 rows": {}, "32 rows, bf16": {"m": 32, "kind": "bf16"},
     "f32": {"kind": "f32"}, "rows of K": {"transposed": True}, "a sum from one": {"start": 1.0},
+    "a sum from less than one": {"start": 0.5},
     "bytes": {"kind": "i8", "m": 8, "signed": (True, False)}, "a batch": {"batch": True},
     "rescaled": {"way": "rescaled"}, "twice": {"way": "twice"}, "alone": {"way": "alone"}, "chosen": {"way": "chosen"},
 }  # fmt: skip
@@ -160,3 +161,13 @@ def test_what_is_tall_enough_stays() -> None:
     assert swapped(entry, (256, 16)) is entry
     assert swapped(entry, (64, 16)) is not entry
     assert [heights(target_named(name)) for name in ("sm_80", "sm_90a", "sm_100a")] == [(16,), (64, 16), (128, 16)]
+
+
+@pytest.mark.parametrize("start", [0.5, -0.0, float("inf"), float("nan")])
+def test_sums_begin_with_what_they_began_with(start: float) -> None:
+    """A literal of any number, to the bit, of a loop without steps."""
+    kernel = tilesat.compile(products(start=start), "sm_90a")
+    assert any(each.taken for each in kernel.compiled.selection.loops if each.name == "product.swapped")
+    given = arguments(count=0)
+    kernel.run((1,), *given, on="sim")
+    assert given[2].tobytes() == np.full_like(given[2], start).tobytes()
