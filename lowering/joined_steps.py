@@ -131,7 +131,7 @@ class _Writer(Rewriter):
         b, kind = count.b, cast(TileType, scale.type)
         proper = b.value(
             ct.CmpF, self.new[scale], constant(b, 0.0, kind), types=[TileType((), I1)],
-            predicate=ct.Predicate.GREATER_THAN_OR_EQUAL, ordering=ct.Ordering.ORDERED,
+            predicate=ct.Predicate.GREATER_THAN, ordering=ct.Ordering.ORDERED,
         )  # fmt: skip
         return b.value(ct.Select, proper, pairs, count.constant(0), types=[count.kind])
 

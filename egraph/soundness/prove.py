@@ -15,7 +15,6 @@ from typing import Any, cast
 
 from egraph.facts import LARGEST_DIVISOR, limits
 from egraph.rule import Rule, text
-from egraph.rulefile import Command
 from egraph.sexpr import Atom, List, Sexpr
 from egraph.soundness.model import NotCovered, Reject, Unbound
 from egraph.terms import signatures
@@ -29,9 +28,9 @@ RLIMIT = 3_000_000
 _DOMAINS = {"signedness": (0, 1), "rounding": (1, 2, 3), "overflow": (0, 1, 2, 3), "predicate": tuple(range(6))}
 _BINARY = ("addi", "subi", "muli", "divi", "remi", "andi", "ori", "xori", "mini", "maxi", "shli", "shri")
 _NARROW, _BOOL = 4, 1
-_DIVISORS, _PRODUCTS = 40, 72
+_DIVISORS, _PRODUCTS, _MULTIPLES = 40, 72, 8
 """Bits in which a divisor (up to 2^30) and a sum with one do not wrap, and in which the product of two does not;
-promised multiples are numbers of so many bits, which is more than the values have.
+promised multiples are numbers of two bits fewer, and of at least so many more than the product of two values has.
 """
 
 
@@ -81,14 +80,15 @@ class Path:
         return bool(self.taken)
 
 
-def proved(rule: Rule, width: int, rlimit: int = RLIMIT) -> str:
+def proved(rule: Rule, width: int, rlimit: int = RLIMIT, kind: type[Query] | None = None) -> str:
     """What z3 finds of a rule whose widest value has `width` bits: proved, refuted or unknown; empty where nothing
-    of that width satisfies the rule's guards. Raises NotCovered for rules that are not about integers alone.
+    of that width satisfies the rule's guards. `kind`: how values are modelled, as bit vectors if it is not given.
+    Raises NotCovered for rules that are not about integers alone.
     """
     z3, path, found = _z3(), Path(), ""
     while True:
         try:
-            query = _Query(path, width)
+            query = (kind or Query)(path, width)
             query.read(rule)
             answer = query.answer(rlimit) if query.widest == width else z3.unsat
             found = found or ("proved" if query.widest == width and query.satisfiable(rlimit) else "")
@@ -100,8 +100,10 @@ def proved(rule: Rule, width: int, rlimit: int = RLIMIT) -> str:
             return found
 
 
-class _Query:
+class Query:
     """One path: assumptions of the left side, obligations of the right side."""
+
+    LOGIC = "QF_BV"
 
     def __init__(self, path: Path, width: int):
         self.z3, self.path, self.most = _z3(), path, width
@@ -119,8 +121,10 @@ class _Query:
     def read(self, rule: Rule) -> None:
         """Assume the body, then owe what the actions state."""
         spoken = " ".join(map(text, (*rule.body, *rule.actions)))
-        if any(f"({fact} " in spoken for fact in ("divisor", "multiple")):  # numbers beyond the type's width
+        if "(divisor " in spoken:  # numbers beyond the type's width
             self.wide = max(self.wide, _PRODUCTS if "(* (divisor " in spoken or self.most > 16 else _DIVISORS)
+        elif "(multiple " in spoken:
+            self.wide = max(self.wide, _PRODUCTS if self.most > 16 else 2 * self.most + _MULTIPLES)
         waiting: list[Sexpr] = list(rule.body)
         while waiting:
             later: list[Sexpr] = []
@@ -156,9 +160,11 @@ class _Query:
         return self._check(self.assumed, rlimit) != self.z3.unsat
 
     def _check(self, formulas: list[Any], rlimit: int) -> Any:
-        solver = self.z3.SolverFor("QF_BV")
+        """In a context of its own: else the answer would depend on the queries before."""
+        context = self.z3.Context()
+        solver = self.z3.SolverFor(self.LOGIC, ctx=context)
         solver.set("rlimit", rlimit)
-        solver.add(*formulas)
+        solver.add(*(self.z3.And(each).translate(context) for each in formulas))
         return solver.check()
 
     def need(self, condition: Any) -> None:
@@ -182,7 +188,7 @@ class _Query:
         elif head == "integer":
             width = self.type_of(arguments[0])
             for item, value in zip(arguments[1:], (width, *limits(width)), strict=True):
-                self.same_number(item, self.z3.BitVecVal(value, self.wide))
+                self.same_number(item, self.literal(value))
         elif head in ("exact_sum", "exact_product"):
             self.assumed.append(self.exact(head, *(self.value(a) for a in arguments)))
         elif head == "multiple":
@@ -275,13 +281,13 @@ class _Query:
         """A computation on facts; what egglog's checked arithmetic refuses is no match."""
         if isinstance(form, Atom):
             if _digits(form):
-                return self.z3.BitVecVal(int(form.text), self.wide)
+                return self.literal(int(form.text))
             found = self.env.get(form.text)
             if found is None:
                 raise Unbound(form.text)
             if isinstance(found, Value):
                 raise NotCovered("a value where a number is needed")
-            return self.z3.BitVecVal(found, self.wide) if isinstance(found, int) else found
+            return self.literal(found) if isinstance(found, int) else found
         if form.head in ("low", "high", "divisor"):
             return self.known(form.head, self.value(form.items[1]))
         if form.head == "log2":
@@ -291,6 +297,10 @@ class _Query:
             low, high = limits(64)
             self.assumed += [found >= low, found <= high]
         return found
+
+    def literal(self, number: int) -> Any:
+        """A number that is known."""
+        return self.z3.BitVecVal(number, self.wide)
 
     def calculated(self, form: List) -> Any:
         """One of egglog's functions on i64."""
@@ -572,17 +582,4 @@ def _digits(form: Atom) -> bool:
     return form.text.lstrip("-").isdigit()
 
 
-def largest_width(command: Command, rlimit: int = RLIMIT) -> tuple[int, str]:
-    """(largest proved width, what ended it) of a rule, both directions of a birewrite: widths are tried from the least
-    up, and the first that is not proved ends it. Raises NotCovered as `proved` does.
-    """
-    largest = 0
-    for width in WIDTHS:
-        answers = {proved(rule, width, rlimit) for rule in Rule.of(command)}
-        if answers & {"refuted", "unknown"}:
-            return largest, f"{max(answers)} at {width}"
-        largest = width if "proved" in answers else largest
-    return largest, ""
-
-
-__all__ = ["RLIMIT", "WIDTHS", "largest_width", "proved"]
+__all__ = ["RLIMIT", "WIDTHS", "Query", "Value", "proved"]

@@ -144,6 +144,20 @@ def test_both_forms_say_the_same(name: str, steps: int) -> None:
             np.testing.assert_allclose(one, both, rtol=2e-3, atol=2e-3)
 
 
+def test_a_scale_of_zero_leaves_infinite_scores_to_steps_of_their_own() -> None:
+    """A product of infinity and zero is no number, which a maximum leaves out: it would hide the other step."""
+    text = small(scale="behind", read="level")
+    found: list[Any] = []
+    for module in (load(text), joined(text)):
+        given = arguments(2, 2 * STEP, 0.0)
+        given[0], given[1][3] = abs(given[0]), np.inf
+        with np.errstate(all="ignore"):
+            run(module, (1,), given)
+        found.append(given[4])
+    np.testing.assert_array_equal(*found)
+    assert np.isfinite(found[0]).all()
+
+
 APART: dict[str, dict[str, Any]] = {
     **{what: {"wrong": what} for what in (
         "another power", "squares", "maxima", "a level added", "a sum that does not fade", "another level")},
