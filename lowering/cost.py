@@ -57,6 +57,11 @@ class Cost:
             self.parts + other.parts,
         )
 
+    def times(self, share: float) -> Cost:
+        """That of an execution in a share of cases."""
+        parts = tuple((unit, share * cycles) for unit, cycles in self.parts)
+        return Cost(share * self.tensor, share * self.alu, share * self.memory, share * self.latency, parts)
+
     def uses(self) -> dict[str, float]:
         """Cycles by unit."""
         found: dict[str, float] = {"tensor": self.tensor} if self.tensor else {}

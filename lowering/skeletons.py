@@ -9,12 +9,14 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
+from egraph import placed
 from egraph.permissions import AFN, NINF, REASSOC, granted
 from ir.dialects import cuda_tile as ct
 from lowering.atoms.forbidden import forbidden
-from lowering.atoms.names import LANES, MOMENTS, ONLINE, PAIRS, SCALING, SWAPPED
+from lowering.atoms.names import LAGGING, LANES, MOMENTS, ONLINE, PAIRS, SCALING, SWAPPED
 from lowering.by_lane import exact_by_lane, runs_of, sums_by_lane
 from lowering.joined_steps import levelled_steps
+from lowering.lagging import lagging_levels
 from lowering.moments import moments_online
 from lowering.online_sums import finite_sums_online, sums_online
 from lowering.scaled_products import scales_behind
@@ -45,6 +47,11 @@ class Skeleton:
         return once((self, entry, *asked), partial(self.made, entry, *asked))
 
 
+def scales_there(found: Selection) -> bool:
+    """Does a chosen program scale sums in tensor memory, or add up there what it reads?"""
+    return any(isinstance(node, placed.TensorScaledProduct | placed.TensorReadProduct) for node in found.node.values())
+
+
 EQUAL = 1.01
 """Times that the tables do not tell apart: an estimate."""
 
@@ -55,6 +62,7 @@ SKELETONS = (
     Skeleton(ONLINE, frozenset({REASSOC, AFN}), sums_online),
     Skeleton(MOMENTS, frozenset({REASSOC, AFN}), moments_online),
     Skeleton(PAIRS, frozenset({REASSOC, AFN}), levelled_steps, timed=1.0),
+    Skeleton(LAGGING, frozenset({REASSOC, AFN}), lagging_levels, scales_there),
     Skeleton(LANES, frozenset(), exact_by_lane, runs_of),
     Skeleton(LANES, frozenset({REASSOC}), sums_by_lane, runs_of),
 )

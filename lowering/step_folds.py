@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping
 from math import inf
+from typing import NamedTuple
 
 from egraph.permissions import AFN, REASSOC
 from ir.core import Op, Value
@@ -28,6 +29,21 @@ from lowering.unrolling import continues_early
 
 Key = Hashable
 """How a level is computed from what a loop carries, or a factor from a level: equal where both are computed alike."""
+
+
+class Carried(NamedTuple):
+    """What a loop carries, as it is at one end of a step."""
+
+    place: int
+
+
+class Factor(NamedTuple):
+    """A power of the difference of levels at both ends of a step, each computed as `exponent`."""
+
+    power: type[ct.Exp | ct.Exp2]
+    exponent: Key
+
+
 PRODUCTS = (ct.MmaF, ct.MmaI)
 NARROW = 8
 """Bits of factors whose sums some atoms add up in parts (promotion), which longer steps cut elsewhere."""
@@ -35,8 +51,9 @@ NARROW = 8
 
 class StepFolds:
     """The folds of a loop. `added`: by each operation that gives a next carried value, what it folds into it (of a
-    product itself); `scales`: numbers that may not be negative, since a scaled maximum is then no maximum; `needs`:
-    permissions for two steps at once. None of them where a loop does something else.
+    product itself); `faded`: by place, the factor that a carried sum has in each step, () for 1; `exponents`: of what
+    powers these factors are; `scales`: numbers that may not be negative, since a scaled maximum is then no maximum;
+    `needs`: permissions for two steps at once. None of them where a loop does something else.
     """
 
     def __init__(self, loop: ct.For):
@@ -49,6 +66,8 @@ class StepFolds:
         self.risen = {value: place for place, value in enumerate(self.last)}
         self.explained: set[Op] = set()
         self.added: dict[Op, Value] = {}
+        self.faded: dict[int, Key] = {}
+        self.exponents: dict[Key, list[Value]] = {}
         self.scales: list[Value] = []
         self.needs: set[int] = set()
 
@@ -82,16 +101,19 @@ class StepFolds:
         match op:
             case ct.MmaF() | ct.MmaI():
                 kind = self.scaled(op.acc, carried)
+                self.faded[self.carried[carried]] = kind
                 known = kind is not None and self.product(op, kind)
                 self.added[op] = op.result
                 return known
             case ct.Fma() if carried in (op.lhs, op.rhs):
                 kind = self.factor(op.rhs if op.lhs is carried else op.lhs)
+                self.faded[self.carried[carried]] = kind
                 return kind is not None and self.sum(op, op.acc, kind)
             case ct.AddF():
                 for before, more in ((op.lhs, op.rhs), (op.rhs, op.lhs)):
                     kind = self.scaled(before, carried)
                     if kind is not None:
+                        self.faded[self.carried[carried]] = kind
                         return self.sum(op, more, kind)
             case _ if isinstance(op, EXACT) and carried in op.operands:
                 lhs, rhs = op.operands[:2]
@@ -152,7 +174,11 @@ class StepFolds:
         self.explained.add(op)
         self.needs.update((REASSOC, AFN))
         key = self.fallen(op.source)
-        return None if key is None else (type(op), key)
+        if key is None:
+            return None
+        found = Factor(type(op), key)
+        self.exponents.setdefault(found, []).append(op.source)
+        return found
 
     def fallen(self, value: Value) -> Key | None:
         """g of g(m) - g(m')."""
@@ -176,7 +202,7 @@ class StepFolds:
         match op:
             case ct.Exp() | ct.Exp2():
                 key = self.below(op.source)
-                return None if key is None else (type(op), key)
+                return None if key is None else Factor(type(op), key)
             case ct.FToF():
                 return self.weight(op.from_)
             case ct.Reshape() | ct.Broadcast() | ct.Permute() | ct.NegF():
@@ -231,7 +257,7 @@ class StepFolds:
         """How a value is computed from what is carried, as it is at one end of a step, and of what does not change."""
         value = shaped_from(value)
         if value in ends:
-            return ("carried", ends[value])
+            return Carried(ends[value])
         if self.invariant(value):
             return leaf(value)
         op = value.op

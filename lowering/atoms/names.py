@@ -39,6 +39,8 @@ MOMENTS = "loop.moments"
 """Sums of squares about a mean in the pass that finds the mean (lowering/skeletons.py)."""
 PAIRS = "loop.pairs"
 """Steps of loops joined in pairs, with tiles of twice the size (lowering/skeletons.py)."""
+LAGGING = "loop.lag"
+"""Levels of attention's sums that stay while they rise by little (lowering/skeletons.py)."""
 STREAM = "grid.stream"
 """Steps of products shared evenly by the CTAs that fit the device (lowering/clusters/stream.py)."""
 
@@ -53,7 +55,7 @@ BELOW: Mapping[str, str] = {
 
 OTHERS = (
     *MOVES, *ARITHMETIC, WIDE_LOAD.name, WIDE_STORE.name, EVICTION, PEELING, SCALING, ONLINE, MOMENTS, PAIRS, LANES,
-    SWAPPED, OUTER_COPIES, BY_AGENT, BY_AGENT_READ, STREAM,
+    SWAPPED, LAGGING, OUTER_COPIES, BY_AGENT, BY_AGENT_READ, STREAM,
 )  # fmt: skip
 
 

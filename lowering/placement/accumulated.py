@@ -16,6 +16,7 @@ from egraph.skeleton import For
 from ir.core import PURE, Block, Op, Value
 from ir.dialects import cuda_tile as ct
 from ir.types import TileType, TokenType
+from lowering.lagging import lags
 from lowering.layouts.elements import moved_bits
 from lowering.layouts.tensor import takes
 from lowering.placement.held import RENAMED, origin, zero
@@ -75,12 +76,24 @@ def around(loop: Op | None) -> bool:
 
 def rescaled(program: Program) -> Iterator[tuple[int, int, int]]:
     """Numbers of products of a loop that add to what it carries, scaled; of what it carries and of the factor."""
+    for found in rescaling(program):
+        product, carried, factor = map(program.number_of, found)
+        yield product, carried, factor
+
+
+def seldom_scaled(program: Program) -> Iterator[int]:
+    """Numbers of such factors that are 1 in most steps, since the level below which the sums are lags."""
+    return (program.number_of(factor) for *_, factor in rescaling(program) if lags(factor))
+
+
+def rescaling(program: Program) -> Iterator[tuple[Value, Value, Value]]:
+    """Such products, what their loops carry, and the factors."""
     for op in products(program):
         scaled, body = op.acc.op, op.parent
         if isinstance(scaled, ct.MulF) and body is not None and scaled.parent is body and plain(scaled):
             for carried, factor in (scaled.operands, scaled.operands[::-1]):
                 if stays(op, scaled, carried, body):
-                    yield program.number_of(op.results[0]), program.number_of(carried), program.number_of(factor)
+                    yield op.results[0], carried, factor
                     break
 
 

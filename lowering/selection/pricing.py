@@ -34,7 +34,7 @@ from lowering.layouts.layout import Layout
 from lowering.layouts.scans import Part, scan_dim
 from lowering.layouts.shared import PERIOD, SharedLayout
 from lowering.placement import LayoutOracle, MmaChoice
-from lowering.placement.accumulated import by_agent, over_scores
+from lowering.placement.accumulated import by_agent, over_scores, seldom_scaled
 from lowering.placement.copied import contiguous_dim, copy_threads
 from lowering.selection.choices import Held, Place
 from lowering.selection.early import Early
@@ -126,6 +126,7 @@ class Pricer:
         stay = (placed.TensorProduct, placed.TensorScaledProduct)
         sums = (n.c for n in self.frozen.nodes if isinstance(n, stay) and not agent_forbidden(self, n))
         self.summed = {owner[c] for c in sums if target.has(Feature.TCGEN05) and not self.forbidden("tcgen05")}
+        self.seldom = {self.frozen.class_of(number) for number in seldom_scaled(saturated.program)}
         self.over_scores = {self.frozen.class_of(number) for number in over_scores(saturated.program)}
         self.tensor_products: frozenset[int] = frozenset()  # value classes that scalar instructions may not compute
 

@@ -1,0 +1,253 @@
+"""Levels that lag: while a maximum rises by little, sums stay below the one that they are below already.
+
+    m' = max(m, x)                               m' = max(m, x); n = m if |log2 f(m, m')| <= 8 else m'
+    l, o = l f(m, m') + ..., o f(m, m') + ...    l, o = l f(m, n) + ..., o f(m, n) + ...;  n is carried
+Terms are then at most 2^8 times as large, and most factors f(m, n) are 1, so that a sum in tensor memory need not be
+read and written (`nv_tileas.tensor_scale` passes over it). What is carried differs from the source's; quotients of
+sums and levels plus logarithms of sums do not, and nothing else may be read behind the loop.
+Source: FlashAttention-4 (flash_attn/cute, rescale threshold 8.0 in powers of two).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from itertools import chain
+from typing import cast
+
+from ir.core import Builder, Op, Value
+from ir.dialects import cuda_tile as ct
+from ir.dialects.cuda_tile.constraints import element_type, shape_of
+from ir.types import F8E8M0FNU, F32, I1, FloatType, TileType
+from lowering.moments import closure
+from lowering.online_sums import SHAPING, shaped_from
+from lowering.rewriting import Rewriter, constant
+from lowering.scaled_products import zero
+from lowering.step_folds import PRODUCTS, Carried, Factor, Key, StepFolds
+
+LAG: Mapping[type[Op], float] = {ct.Exp2: 8.0, ct.Exp: 5.5}
+"""By how much an exponent may be above zero: 2^8 = 256, e^5.5 = 245. The largest f8E4M3FN is 448."""
+LOGARITHM: Mapping[type[Op], type[Op]] = {ct.Exp2: ct.Log2, ct.Exp: ct.Log}
+LEAST_BITS = 8
+"""Bits of the floats that hold 2^8."""
+RENAMED = (*SHAPING, ct.Permute)
+
+
+@dataclass(frozen=True)
+class Levelled:
+    """A loop that adds up sums below a level: the places of both among what it carries, the factor of the sums in a
+    step, and the exponents that it is computed from.
+    """
+
+    loop: ct.For
+    level: int
+    sums: tuple[int, ...]
+    factor: Factor
+    exponents: tuple[Value, ...]
+    terms: frozenset[Value]
+
+    @property
+    def risen(self) -> Op | None:
+        """What makes the next level."""
+        return self.loop.body.block.ops[-1].operands[self.level].op
+
+    @property
+    def before(self) -> Value:
+        """The level that a step begins with."""
+        return self.loop.body.block.args[1 + self.level]
+
+
+def lagging_levels(entry: ct.Entry, wanted: bool = True) -> ct.Entry:
+    """The entry with levels that lag where that changes nothing but rounding; the same one where it has none, or where
+    that is not `wanted`. Names, places and hints stay.
+    """
+    loops = [op for op in entry.walk() if isinstance(op, ct.For)] if wanted else []
+    plan = {found.risen: found for loop in loops if (found := levelled(loop)) is not None and may_lag(found)}
+    return _Writer(plan).entry(entry) if plan else entry
+
+
+def levelled(loop: ct.For) -> Levelled | None:
+    """A loop with one level and sums below it; None where it does anything else but fold."""
+    folds = StepFolds(loop)
+    if not folds.found():
+        return None
+    faded = {place: factor for place, factor in folds.faded.items() if isinstance(factor, Factor)}
+    factors = set(faded.values())
+    levels = {place for factor in factors for place in carried_in(factor.exponent)}
+    if len(levels) != 1 or len(factors) != 1:
+        return None
+    (level,), (factor,) = levels, factors
+    exponents = folds.exponents[factor]
+    powers = (op for op in loop.body.block.ops if isinstance(op, ct.Exp | ct.Exp2) and op.source not in exponents)
+    terms = folds.dependent.intersection(op.results[0] for op in powers)
+    return Levelled(loop, level, tuple(faded), factor, tuple(exponents), frozenset(terms))
+
+
+def may_lag(found: Levelled) -> bool:
+    """Is the level a maximum, do all types hold larger terms and sums, and is nothing read but quotients of sums?"""
+    alike = element_type(found.before) == F32 and shape_of(found.exponents[0]) == shape_of(found.before)
+    sums = (found.loop.results[place] for place in found.sums)
+    f32 = all(element_type(each) == F32 for each in sums)
+    return isinstance(found.risen, ct.MaxF) and alike and f32 and small(found) and Behind(found).quotients()
+
+
+def carried_in(key: Key) -> Iterator[int]:
+    """Places of the carried values that a level is computed from."""
+    if isinstance(key, Carried):
+        yield key.place
+    elif isinstance(key, tuple):
+        yield from chain.from_iterable(map(carried_in, cast(tuple[Key, ...], key)))
+
+
+def small(found: Levelled) -> bool:
+    """Are the terms below a level nothing but powers, in types that hold 2^8, until they are added up?"""
+    terms, ops = set(found.terms), found.loop.body.block.ops
+    for op in ops:
+        if not terms.intersection(op.operands) or isinstance(op, (*PRODUCTS, ct.Reduce)):
+            continue
+        if not isinstance(op, (*RENAMED, ct.FToF, ct.Select, ct.NegF)):
+            return False
+        kind = element_type(op.results[0])
+        if not isinstance(kind, FloatType) or kind.width < LEAST_BITS or kind == F8E8M0FNU:
+            return False
+        terms.update(op.results)
+    return True
+
+
+class Behind:
+    """What becomes of sums behind their loop. `degree`: by value, the power of a row's scale that it has."""
+
+    def __init__(self, found: Levelled):
+        self.found = found
+        self.degree: dict[Value, int] = {}
+        self.tests: set[Value] = set()
+        self.logarithms: set[Value] = set()
+        self.levels: set[Value] = set()
+        plain = found.factor.exponent == Carried(found.level)
+        self.logarithm = LOGARITHM[found.factor.power] if plain else None
+        self.ended(found)
+
+    def ended(self, found: Levelled) -> None:
+        """Note what such a loop ends with."""
+        self.levels.add(found.loop.results[found.level])
+        self.degree |= dict.fromkeys((found.loop.results[place] for place in found.sums), 1)
+
+    def quotients(self) -> bool:
+        """Is nothing read but quotients of sums, and levels with a sum's logarithm?"""
+        loop = self.found.loop
+        assert loop.parent is not None
+        return all(map(self.taken, loop.parent.ops[loop.parent.ops.index(loop) + 1 :]))
+
+    def taken(self, op: Op) -> bool:
+        """May an operation behind the loop take what it does?"""
+        about = {*self.degree, *self.logarithms, *self.levels}
+        if not about.intersection(value for each in op.walk() for value in each.operands):
+            return True
+        if isinstance(op, ct.For):
+            return self.goes_on(op, about)
+        degrees = [self.degree.get(value, 0) for value in op.operands]
+        if self.levels.union(self.logarithms).intersection(op.operands):
+            return self.with_level(op)
+        match op:
+            case ct.Broadcast() | ct.Reshape() | ct.Permute() | ct.NegF():
+                found = degrees[0]
+            case ct.AddF() | ct.SubF() if degrees[0] == degrees[1]:
+                found = degrees[0]
+            case ct.DivF():
+                found = degrees[0] - degrees[1]
+            case ct.MulF():
+                found = degrees[0] + degrees[1]
+            case ct.CmpF() if degrees == [1, 0] and zero(shaped_from(op.rhs)):
+                self.tests.add(op.result)
+                found = 0
+            case ct.Select():
+                return self.chosen(op)
+            case ct.Log() | ct.Log2() if type(op) is self.logarithm and degrees == [1]:
+                self.logarithms.add(op.results[0])
+                return True
+            case _:
+                return False
+        if found:
+            self.degree[op.results[0]] = found
+        return True
+
+    def goes_on(self, loop: ct.For, about: set[Value]) -> bool:
+        """Does another loop go on with level and sums, and read nothing else of them?"""
+        again = levelled(loop)
+        if again is None or again.factor != self.found.factor or loop.init_values[again.level] not in self.levels:
+            return False
+        given = [loop.init_values[place] for place in again.sums]
+        inside = (value for op in loop.walk() if op is not loop for value in op.operands)
+        others = [v for place, v in enumerate(loop.init_values) if place not in (again.level, *again.sums)]
+        self.ended(again)
+        return all(self.degree.get(each) == 1 for each in given) and not about.intersection((*inside, *others))
+
+    def chosen(self, op: ct.Select) -> bool:
+        """One of two such values, or one of them and a literal where a sum is zero."""
+        arms = [each for each in (op.val_if_true, op.val_if_false) if not isinstance(shaped_from(each).op, ct.Constant)]
+        found = {self.degree.get(each, 0) for each in arms}
+        if len(found) != 1 or (len(arms) == 1 and shaped_from(op.cond) not in self.tests):
+            return False
+        (self.degree[op.result],) = found
+        return True
+
+    def with_level(self, op: Op) -> bool:
+        """A level with a sum's logarithm added, or either in another shape."""
+        if isinstance(op, RENAMED):
+            same = self.levels if op.operands[0] in self.levels else self.logarithms
+            same.add(op.results[0])
+            return True
+        lhs, rhs = (op.lhs, op.rhs) if isinstance(op, ct.AddF) else (None, None)
+        return (lhs in self.levels and rhs in self.logarithms) or (lhs in self.logarithms and rhs in self.levels)
+
+
+class _Writer(Rewriter):
+    """Operations anew, some levels lagging."""
+
+    def __init__(self, plan: Mapping[Op | None, Levelled]):
+        super().__init__()
+        self.plan = plan
+
+    def operation(self, op: Op, b: Builder) -> None:
+        """One; behind what makes a level, the choice between it and the one before."""
+        super().operation(op, b)
+        if op in self.plan:
+            self.lag(op, self.plan[op], b)
+
+    def lag(self, risen: Op, found: Levelled, b: Builder) -> None:
+        """The level before in place of the next one, where the factor of sums would be close enough to 1."""
+        exponent = found.exponents[0]
+        ahead = [op for op in closure([exponent], found.loop.body.block.ops) if op.results[0] not in self.new]
+        for op in ahead:
+            super().operation(op, b)
+        kind = exponent.type
+        assert isinstance(kind, TileType)
+        away = b.value(ct.AbsF, self.new[exponent], types=[kind])
+        near = b.value(
+            ct.CmpF, away, constant(b, LAG[found.factor.power], kind), types=[TileType(kind.shape, I1)],
+            predicate=ct.Predicate.LESS_THAN_OR_EQUAL, ordering=ct.Ordering.ORDERED,
+        )  # fmt: skip
+        kept = b.value(ct.Select, near, self.new[found.before], self.new[risen.results[0]], types=[kind])
+        for op in ahead:
+            for result in op.results:
+                del self.new[result]
+        self.bind(risen.results, [kept])
+
+
+def lags(factor: Value) -> bool:
+    """Is a factor of sums that below a level which lags, so that it is 1 most of the time?"""
+    op = shaped_from(factor).op
+    if not isinstance(op, ct.Exp | ct.Exp2) or op.parent is None:
+        return False
+    return any(
+        isinstance(each, ct.Select) and each.val_if_true in op.parent.args and is_near(each.cond)
+        for each in closure([op.source], op.parent.ops)
+    )
+
+
+def is_near(test: Value) -> bool:
+    """Is it a test that `lag` writes?"""
+    op = test.op
+    return (
+        isinstance(op, ct.CmpF) and isinstance(op.lhs.op, ct.AbsF) and op.predicate is ct.Predicate.LESS_THAN_OR_EQUAL
+    )
