@@ -24,10 +24,9 @@ HEAD = """# The PTX simulator
 `runtime.simulator` runs PTX on NumPy. `launch(ptx, grid, block, args, memory, cluster=, dynamic_smem=, entry=,
 hazards=, suppress=, max_instructions=, schedule=, workers=, on_one_sm=)` runs an entry and returns a `Report`;
 `check(ptx)` only parses and decodes. `Module(ptx, memory)` loads PTX once: `module.launch(grid, block, args, ...)` as
-often as wanted;
-its variables keep their values; `module.symbol(name)`, `read` and `write` reach them, `module.kernel(name)` has what a
-driver tells of an entry (parameters and their offsets, most threads, shared bytes), `module.unload()` gives the memory
-back.
+often as wanted; its variables keep their values; `module.symbol(name)`, `read` and `write` reach them,
+`module.kernel(name)` has what a driver tells of an entry (parameters and their offsets, most threads, shared bytes),
+`module.unload()` gives the memory back.
 What is not simulated is refused with the PTX line and its text; no modifier is skipped. This page is generated:
 `python -m tests.runtime.simulator_document`.
 
