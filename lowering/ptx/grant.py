@@ -10,7 +10,7 @@ from __future__ import annotations
 from math import prod
 
 from ir.dialects import llvm
-from ir.dialects.nvvm import SetMaxRegister, TensorMma, WgmmaMmaAsync
+from ir.dialects.nvvm import SetMaxRegister, TensorLoad, TensorLoadCluster, TensorMma, WgmmaMmaAsync
 from lowering.atoms.barrier import LEAST_REGISTERS, PRODUCER_REGISTERS, REGISTER_STEP, Shares, register_shares
 from lowering.ptx.instructions import plain_text
 from lowering.ptx.machine import MachineBlock
@@ -28,6 +28,12 @@ read coordinates from uniform registers. ptxas 13.5 spills in none of 33 real ke
 bytes in one with 50, which starts 32 copies in a row: it computes their coordinates ahead.
 """
 
+COPIES = (TensorLoad, TensorLoadCluster)
+MANY, MANY_REGISTERS = 32, 32
+"""Tensor copies in a row from which on a producer keeps more: ptxas 13.5 computes their coordinates ahead. In 24
+registers it spills 12 bytes in one of two kernels with 32 (tvd, sm_100a) and 8 in the other (LayerNorm, backward,
+sm_90a), none in one with 64 (RMSNorm) and in those with 17 and fewer; in 32 registers none.
+"""
 
 BESIDE_PRODUCTS = 26
 """Registers beside what the products of a warpgroup hold, which ptxas does not spill: with fewer at launch ptxas 13.5
@@ -116,7 +122,10 @@ def at_launch(func: llvm.Func, ctas: int) -> int:
 def kept(producer: list[MachineBlock], live: Liveness) -> int:
     """Registers a thread that the producer keeps, and the agents of its warpgroup."""
     if not any(isinstance(op, TensorMma) for block in producer for op in block.source.ops):
-        return LEAST_REGISTERS if max(map(live.together, producer)) <= SMALL else PRODUCER_REGISTERS
+        if max(map(live.together, producer)) > SMALL:
+            return PRODUCER_REGISTERS
+        copies = max(sum(isinstance(op, COPIES) for op in block.source.ops) for block in producer)
+        return LEAST_REGISTERS if copies < MANY else MANY_REGISTERS
     return max(BEGINNER_REGISTERS, -(-(live.pressure(producer) - UNIFORM) // REGISTER_STEP) * REGISTER_STEP)
 
 

@@ -6,6 +6,7 @@ compiler, so that PTX of any origin can be judged by it. Structure: parser -> pr
 schedule; one module per instruction family under `families`.
 """
 
+from runtime.simulator.beside import Beside, launch_beside
 from runtime.simulator.errors import (
     AssertionFailedError,
     DeadlockError,
@@ -31,6 +32,7 @@ from runtime.simulator.tensormap import TensorMap
 __all__ = [
     "Address",
     "AssertionFailedError",
+    "Beside",
     "DeadlockError",
     "GlobalMemory",
     "Hazard",
@@ -55,5 +57,6 @@ __all__ = [
     "check",
     "hazard_table",
     "launch",
+    "launch_beside",
     "source_lines",
 ]

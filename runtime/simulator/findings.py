@@ -46,7 +46,10 @@ class Kind(Enum):
         "tensor memory is used before the operation or move on it is known to be complete",
     )
     TENSOR_RACE = "tensor-race", "warps touch the same tensor memory, one writes, and no barrier is between"
-    TENSOR_ALLOCATION = "tensor-allocation", "a CTA ends with tensor memory allocated"
+    TENSOR_ALLOCATION = (
+        "tensor-allocation",
+        "a CTA ends with tensor memory allocated, or with the permit to allocate that another waits for",
+    )
     MBARRIER_OBJECT = "mbarrier-object", "an mbarrier object is touched by other than mbarrier instructions"
     MBARRIER_INIT = "mbarrier-init", "an mbarrier is used before its init is known to the thread, or without one"
     MBARRIER_INVAL = "mbarrier-inval", "an mbarrier is invalidated while others may still use it"

@@ -1,6 +1,6 @@
 """Loading a module and launching its entries: variables, arguments, batches of CTAs, the report."""
 
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TypeAlias
@@ -20,6 +20,7 @@ from runtime.simulator.hazards import Tracker
 from runtime.simulator.link import link
 from runtime.simulator.machine import MAX_THREADS, Geometry, Machine, check_geometry
 from runtime.simulator.memory import Address, GlobalMemory
+from runtime.simulator.multiprocessor import Demand, Multiprocessors, Residents, check_demands
 from runtime.simulator.parser import parse
 from runtime.simulator.placement import Placement, place, place_statics
 from runtime.simulator.program import Entry, Parameter, ParsedModule
@@ -176,31 +177,26 @@ class Module:
         dependent: bool = False,
         workers: int = 1,
         resident: int | None = None,
+        on_one_sm: int = 1,
     ) -> Report:
         """Run an entry over a grid; the arguments are those of the function `launch`. Raises SimulatorError."""
-        self._check_loaded()
-        kernel = with_functions(self._parsed, _select(self._parsed, entry))
-        clusters = _cluster(kernel, _triple("cluster", cluster))
-        geometry = Geometry(_triple("grid", grid), _triple("block", block), clusters)
-        check_geometry(geometry)
-        _check_directives(kernel, geometry)
-        parameters = bind_arguments(kernel, args)
         if max_instructions is not None and max_instructions < 1:
             raise LaunchError(f"max_instructions {max_instructions} is below 1")
-        if dynamic_smem < 0:
-            raise LaunchError(f"dynamic_smem {dynamic_smem} is negative")
-        _check_workers(workers, kernel, cooperative, max_instructions)
-        if resident is not None and resident < 1:
-            raise LaunchError(f"resident {resident} is below 1")
+        if workers > 1 and max_instructions is not None:
+            raise LaunchError("max_instructions counts the instructions of one process; leave workers at 1")
+        for name, value in (("resident", resident), ("on_one_sm", on_one_sm), ("workers", workers)):
+            if value is not None and value < 1:
+                raise LaunchError(f"{name} {value} is below 1")
         findings = Findings(hazards if isinstance(hazards, str) else STOP, suppress)
         is_tracked = bool(hazards)
+        options = Options(dynamic_smem, is_tracked, cooperative, workers, resident, on_one_sm)
         with (
             np.errstate(all="ignore"),
             findings.attached(self._text),
-            self._prepared(
-                kernel, geometry, parameters, Options(dynamic_smem, is_tracked, cooperative, workers, resident)
-            ) as prepared,
+            self.prepared(grid, block, args, cluster, entry, options) as prepared,
         ):
+            if on_one_sm > 1:
+                check_demands([prepared.demand])
             prepared.machine.findings = findings
             tracker, before = prepared.binding.hazards, self.memory.arena.copy() if is_tracked else None
             if dependent and tracker is not None:
@@ -210,6 +206,31 @@ class Module:
         report.hazards, report.suppressed = findings.hazards(self._text), findings.hazards(self._text, suppressed=True)
         return report
 
+    @property
+    def text(self) -> str:
+        """The PTX."""
+        return self._text
+
+    @contextmanager
+    def prepared(
+        self, grid: Extent, block: Extent, args: Sequence[Argument], cluster: Extent, entry: str | None,
+        options: "Options",
+    ) -> "Generator[Prepared]":  # fmt: skip
+        """An entry decoded for a launch. Raises SimulatorError."""
+        self._check_loaded()
+        kernel = with_functions(self._parsed, _select(self._parsed, entry))
+        clusters = _cluster(kernel, _triple("cluster", cluster))
+        geometry = Geometry(_triple("grid", grid), _triple("block", block), clusters)
+        check_geometry(geometry)
+        _check_directives(kernel, geometry)
+        parameters = bind_arguments(kernel, args)
+        if options.dynamic_smem < 0:
+            raise LaunchError(f"dynamic_smem {options.dynamic_smem} is negative")
+        if options.workers > 1:
+            check_apart(kernel, options.cooperative)
+        with self._prepared(kernel, geometry, parameters, options) as prepared:
+            yield prepared
+
     def check(self, entry: str | None = None) -> None:
         """Decode one entry, or all, without running anything. Raises SimulatorError."""
         for name in [entry] if entry is not None else self.entries:
@@ -218,7 +239,7 @@ class Module:
             block = directives.get("reqntid", (min(128, int(np.prod(directives.get("maxntid", (128,))))),))
             cluster = _triple("cluster", directives.get("reqnctapercluster", (1, 1, 1)))
             geometry = Geometry(cluster, _triple("block", block), cluster)
-            with self._prepared(kernel, geometry, bytes(parameter_bytes(kernel)), Options(0, False, False, 1, None)):
+            with self._prepared(kernel, geometry, bytes(parameter_bytes(kernel)), Options()):
                 pass
 
     def unload(self) -> None:
@@ -279,6 +300,7 @@ def launch(
     dependent: bool = False,
     workers: int = 1,
     resident: int | None = None,
+    on_one_sm: int = 1,
 ) -> Report:
     """Load a PTX module, run an entry over a grid, unload the module.
 
@@ -301,13 +323,15 @@ def launch(
     refused). Limits count for each process. Where the grid fits in one batch with hazards, one process runs it.
     resident: CTAs that run at a time, whole clusters, of a kernel that takes over the work of others
     (clusterlaunchcontrol); a quarter of the grid by default, as far as they fit a batch.
+    on_one_sm: CTAs that share a multiprocessor, and with it the columns of its tensor memory: those that follow each
+    other in the grid, of clusters those of the same rank.
     Raises SimulatorError with the PTX line.
     """
     module = Module(ptx, memory)
     try:
         return module.launch(
             grid, block, args, cluster, dynamic_smem, entry, hazards, max_blocks, max_instructions, schedule, suppress,
-            cooperative, dependent, workers, resident,
+            cooperative, dependent, workers, resident, on_one_sm,
         )  # fmt: skip
     finally:
         module.unload()
@@ -368,15 +392,6 @@ def _check_directives(kernel: Entry, geometry: Geometry) -> None:
         )
 
 
-def _check_workers(workers: int, kernel: Entry, is_cooperative: bool, max_instructions: int | None) -> None:
-    if workers < 1:
-        raise LaunchError(f"workers {workers} is below 1")
-    if workers > 1:
-        check_apart(kernel, is_cooperative)
-        if max_instructions is not None:
-            raise LaunchError("max_instructions counts the instructions of one process; leave workers at 1")
-
-
 @dataclass(frozen=True, slots=True)
 class Source:
     """What a launch runs: an entry with the functions it calls, where everything lies, its parameters.
@@ -396,13 +411,15 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """How an entry is launched, beside its extents and arguments."""
+    """How an entry is launched, beside its extents and arguments. sms: None for multiprocessors of its own."""
 
-    dynamic_smem: int
-    hazards: bool
-    cooperative: bool
-    workers: int
-    resident: int | None
+    dynamic_smem: int = 0
+    hazards: bool = False
+    cooperative: bool = False
+    workers: int = 1
+    resident: int | None = None
+    on_one_sm: int = 1
+    sms: Multiprocessors | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -414,6 +431,7 @@ class Prepared:
     code: Code
     sites: list[Site]
     shared_size: int
+    demand: Demand
 
 
 def _prepare(source: Source, geometry: Geometry, memory: GlobalMemory, options: Options) -> Prepared:
@@ -424,7 +442,7 @@ def _prepare(source: Source, geometry: Geometry, memory: GlobalMemory, options: 
         raise LaunchError(f"{shared_size} bytes of shared memory; {source.target} has {limit} for a CTA", kernel.line)
     size = geometry.cluster_size
     ctas = max(1, min(geometry.ctas, _BATCH_LANES // geometry.slots) // size) * size
-    if options.cooperative:
+    if options.cooperative or options.sms is not None:
         ctas = geometry.ctas
     elif any(instruction.base == "clusterlaunchcontrol" for instruction in kernel.instructions):
         share = -(-geometry.ctas // size // _STEALING_SHARE)
@@ -435,6 +453,7 @@ def _prepare(source: Source, geometry: Geometry, memory: GlobalMemory, options: 
     machine.special["dynamic_smem_size"] = np.full(machine.lanes, options.dynamic_smem, np.uint32)
     machine.special["total_smem_size"] = np.full(machine.lanes, shared_size, np.uint32)
     machine.special["aggr_smem_size"] = machine.special["total_smem_size"]  # no shared memory is reserved
+    machine.residents = Residents(machine, kernel.name, options.on_one_sm, options.sms)
     words = source.grid_words or 0
     machine.special["envreg1"] = np.full(machine.lanes, words >> 32, np.uint32)
     machine.special["envreg2"] = np.full(machine.lanes, words & 0xFFFFFFFF, np.uint32)
@@ -446,7 +465,9 @@ def _prepare(source: Source, geometry: Geometry, memory: GlobalMemory, options: 
         source.target, source.version, tracker,
     )  # fmt: skip
     code, sites = link(kernel, binding)
-    return Prepared(machine, binding, code, sites, shared_size)
+    return Prepared(
+        machine, binding, code, sites, shared_size, Demand(options.on_one_sm, geometry.threads, shared_size)
+    )
 
 
 def _run(prepared: Prepared, max_blocks: int, max_instructions: int | None, schedule: str, workers: int = 1) -> Report:
@@ -478,22 +499,35 @@ def _run(prepared: Prepared, max_blocks: int, max_instructions: int | None, sche
 
 def _batches(prepared: Prepared, running: Scheduler) -> Report:
     """Run the clusters of this process."""
-    machine, binding = prepared.machine, prepared.binding
-    tracker, transfers = binding.hazards, binding.transfers
-    if tracker is not None:
-        running.barriers.observer = tracker
+    binding = prepared.binding
     live = 0
-    for live in machine.batches():  # noqa: B007 - the last batch's count is used below
-        if tracker is not None:
-            tracker.start()
-        transfers.start()
-        binding.calls.start()
+    for live in started(prepared, running):  # noqa: B007 - the last batch's count is used below
         try:
             running.run()
         except SimulatorError as error:
             error.printed, error.printed_at = binding.printed, binding.printed_at
             raise
-        transfers.end()
+        binding.transfers.end()
+    return reported(prepared, running, live)
+
+
+def started(prepared: Prepared, running: Scheduler) -> Iterator[int]:
+    """The batches of this process, each ready to run: how many CTAs are live."""
+    binding = prepared.binding
+    tracker = binding.hazards
+    if tracker is not None:
+        running.barriers.observer = tracker
+    for live in prepared.machine.batches():
+        if tracker is not None:
+            tracker.start()
+        binding.transfers.start()
+        binding.calls.start()
+        yield live
+
+
+def reported(prepared: Prepared, running: Scheduler, live: int) -> Report:
+    """The report of what has run; live: CTAs of the last batch."""
+    machine, binding = prepared.machine, prepared.binding
     shared = machine.shared.bytes.reshape(machine.ctas, -1)[:live, : prepared.shared_size].copy()
     report = _report(running, prepared.sites, shared, prepared.shared_size)
     report.printed, report.printed_at = binding.printed, binding.printed_at

@@ -15,6 +15,7 @@ from runtime.simulator.findings import Findings
 from runtime.simulator.groups import Groups
 from runtime.simulator.lane_boxes import LaneBoxes
 from runtime.simulator.memory import FRESH, RANK_SHIFT, ClusterSpace, GlobalMemory, GlobalSpace, WindowSpace
+from runtime.simulator.multiprocessor import Residents
 from runtime.simulator.program import Entry, Register
 from runtime.simulator.register_pool import RegisterPool
 from runtime.simulator.types import Array, unsigned
@@ -127,6 +128,7 @@ class Machine:
         self.special = {**self._special(), **self.clusters.special(self.cta_of_lane, is_explicit)}
         self.clock = 0
         self.findings = Findings()
+        self.residents = Residents(self)
         self.groups = Groups(self.lanes, self.slots)
         self.boxes = LaneBoxes(ctas, self.slots)
         self.carry = np.zeros(self.lanes, np.bool_)

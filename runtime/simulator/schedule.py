@@ -8,6 +8,7 @@ gives way after a while, so that a lock held by a group further on is released i
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from enum import Enum, auto
 from functools import partial
 from math import inf
 
@@ -100,6 +101,14 @@ class Code:
             self.meets[pc] = later or (self.members[pc] is not None and self.steps[pc] is not None)
 
 
+class State(Enum):
+    """How far a batch is: it can run on, all of its lanes have exited, or none can go on by itself."""
+
+    RUNNING = auto()
+    ENDED = auto()
+    STUCK = auto()
+
+
 class Scheduler:
     """Runs the decoded entry on the live lanes of a machine until all have exited."""
 
@@ -117,6 +126,7 @@ class Scheduler:
         self.issued = [0] * len(code.instructions)
         self._limit = limit
         self._blocks_run = 0
+        self._until = inf
         self._max_instructions = max_instructions
         self._left: float = inf if max_instructions is None else max_instructions
         self._turn = 0
@@ -128,9 +138,24 @@ class Scheduler:
 
     def run(self) -> None:
         """Run one batch. Raises DeadlockError and what the instructions raise."""
+        self.begin()
+        if self.advance() is not State.ENDED:
+            raise self.deadlock()
+
+    def begin(self) -> None:
+        """A batch begins."""
         self.ready = {self.code.first: None}
         self.waiters.clear()
         self._turn = self._stalled = self._fruitless = 0  # a batch runs the same whatever ran before
+
+    def advance(self, most: float = inf) -> "State":
+        """Run on for about so many basic blocks. Raises what the instructions raise."""
+        self._until = self._blocks_run + most
+        self._fruitless = 0
+        if self.waiters:
+            self._wake()  # what other launches on the same multiprocessors have done
+        if not self._can_run():
+            return State.STUCK
         while self.ready:
             pc, mask = self._pick()
             if mask is None:
@@ -140,14 +165,21 @@ class Scheduler:
             self._blocks_run += 1
             if self.waiters:
                 self._serve_waiters()
-            if not self.ready and self.machine.live_count:
-                self._retry_parked()
-                while not self.ready and self._unblock():
-                    pass
-                if not self.ready:
-                    raise self._deadlock()
+            if not self._can_run():
+                return State.STUCK
             if self._blocks_run > self._limit or self._left < 0:
                 raise self._too_long(pc)
+            if self._blocks_run >= self._until:
+                break
+        return State.RUNNING if self.ready else State.ENDED
+
+    def _can_run(self) -> bool:
+        """Can any lane go on, where need be once data has arrived? Also where all have exited."""
+        if not self.ready and self.machine.live_count:
+            self._retry_parked()
+            while not self.ready and self._unblock():
+                pass
+        return bool(self.ready) or not self.machine.live_count
 
     def add(self, pc: int, mask: Array) -> None:
         """Let lanes continue at an instruction."""
@@ -240,6 +272,9 @@ class Scheduler:
             block = blocks[target]
             if self._blocks_run > self._limit or self._left < 0:
                 raise self._too_long(block.first)
+            if self._blocks_run >= self._until:
+                self.ready[target] = None
+                return
 
     def _diverged(self, pc: int, mask: Array) -> None:
         block = self.code.block_of[pc]
@@ -318,7 +353,8 @@ class Scheduler:
             if wanted is not None:
                 self.add(pc, self.meet(pc, mask, wanted))
 
-    def _deadlock(self) -> DeadlockError:
+    def deadlock(self) -> DeadlockError:
+        """The error that says where all lanes wait, and for what."""
         places: list[str] = []
         first: Instruction | None = None
         waiting = [(pc, mask, "its warp") for pc, mask in self.parked.items()]

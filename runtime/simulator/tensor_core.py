@@ -43,7 +43,10 @@ class TensorCore:
             self.order.start()
 
     def end(self) -> None:
-        """A batch ends. Reports where columns were not given back."""
+        """A batch ends. Reports where columns or the permit to allocate were not given back."""
+        if self.order is not None:
+            for problem in self.memory.kept():
+                self.machine.findings.found(Kind.TENSOR_ALLOCATION, problem, None, problem.split(" of ")[0])
         left = self.memory.left()
         if left and self.order is not None:
             self.machine.findings.found(

@@ -1,7 +1,8 @@
-"""Tensor memory: 128 lanes of 512 columns of 32 bits in every CTA, and its allocation.
+"""Tensor memory: 128 lanes of 512 columns of 32 bits, of which every CTA may touch those that it has allocated.
 
-An address holds the lane in its high and the column in its low half. Fresh contents are 0xFF bytes. Source: PTX ISA,
-"Tensor Memory", "tcgen05.alloc".
+An address holds the lane in its high and the column in its low half. Fresh contents are 0xFF bytes. Since a CTA reaches
+only columns of its own, each has cells of its own here; which columns these are, `multiprocessor` says. Source: PTX
+ISA, "Tensor Memory", "tcgen05.alloc".
 """
 
 from functools import lru_cache
@@ -9,9 +10,10 @@ from functools import lru_cache
 import numpy as np
 
 from runtime.simulator.machine import Machine
+from runtime.simulator.multiprocessor import COLUMNS, AllocationError, Request
 from runtime.simulator.types import Array
 
-LANES, COLUMNS = 128, 512
+LANES = 128
 SLAB = 32  # lanes that one warp of a warpgroup may access
 _POISON = 0xFFFFFFFF
 
@@ -31,47 +33,67 @@ class TensorMemory:
         self.cells = np.full((machine.ctas, COLUMNS, LANES), _POISON, np.uint32)
         self.words = self.cells.transpose(0, 2, 1)
         self.owned = np.zeros((machine.ctas, COLUMNS), np.bool_)
-        self._blocks: list[dict[int, int]] = [{} for _ in range(machine.ctas)]
-        self._may_allocate = np.ones(machine.ctas, np.bool_)
+        self._residents = machine.residents
 
     def start(self) -> None:
         """A batch begins: nothing is allocated."""
         self.cells.fill(_POISON)
         self.owned.fill(False)
-        self._may_allocate.fill(True)
-        for blocks in self._blocks:
-            blocks.clear()
+        self._residents.sms.forget(self._residents)
 
-    def allocate(self, cta: int, columns: int) -> int:
-        """The address of fresh columns. Raises TensorMemoryError."""
-        if columns not in (32, 64, 128, 256, 512):
-            raise TensorMemoryError(f"allocates {columns} columns; the number is a power of two from 32 to 512")
-        if not self._may_allocate[cta]:
-            raise TensorMemoryError("allocates after its CTA gave up the permit (tcgen05.relinquish_alloc_permit)")
-        for first in range(0, COLUMNS - columns + 1, SLAB):
-            if not self.owned[cta, first : first + columns].any():
-                self.owned[cta, first : first + columns] = True
-                self.cells[cta, first : first + columns] = _POISON
-                self._blocks[cta][first] = columns
-                return first
-        free = COLUMNS - int(np.count_nonzero(self.owned[cta]))
-        raise TensorMemoryError(f"waits for {columns} columns in a row, but only {free} of {COLUMNS} are free")
+    def request(self, cta: int, warp: int, columns: int, pair: bool) -> Request:
+        """Columns that a warp of a CTA waits for, `pair` together with the other CTA of its pair.
+
+        Raises TensorMemoryError.
+        """
+        try:
+            return self._residents.sms.request(self._residents.owner(cta), warp, columns, pair)
+        except AllocationError as problem:
+            raise TensorMemoryError(str(problem)) from None
+
+    def serve(self) -> None:
+        """Give columns to the warps of all CTAs that wait and may have them. Raises TensorMemoryError."""
+        try:
+            self._residents.sms.serve()
+        except AllocationError as problem:
+            raise TensorMemoryError(str(problem)) from None
+
+    def take(self, request: Request) -> int:
+        """The address of the columns that a warp has got; their contents are fresh."""
+        assert request.first is not None
+        where = request.owner.cta, slice(request.first, request.first + request.columns)
+        self.owned[where] = True
+        self.cells[where] = _POISON
+        self._residents.sms.taken(request)
+        return request.first
+
+    def describe(self, request: Request) -> str:
+        """What a warp waits for, and who has it."""
+        return self._residents.sms.describe(request)
 
     def free(self, cta: int, address: int, columns: int) -> None:
         """Give columns back. Raises TensorMemoryError where they were not allocated together."""
-        first = address & 0xFFFF
-        if address >> 16 or self._blocks[cta].get(first) != columns:
-            raise TensorMemoryError(f"frees {columns} columns at {address:#x}, which were not allocated together")
-        del self._blocks[cta][first]
-        self.owned[cta, first : first + columns] = False
+        try:
+            self._residents.sms.free(self._residents.owner(cta), address, columns)
+        except AllocationError as problem:
+            raise TensorMemoryError(str(problem)) from None
+        self.owned[cta, address : address + columns] = False
 
     def relinquish(self, cta: int) -> None:
         """The CTA allocates no more."""
-        self._may_allocate[cta] = False
+        self._residents.sms.relinquish(self._residents.owner(cta))
 
     def left(self) -> list[int]:
         """The CTAs that still own columns."""
-        return [cta for cta, blocks in enumerate(self._blocks) if blocks]
+        return np.flatnonzero(self.owned.any(axis=1)).tolist()
+
+    def kept(self) -> list[str]:
+        """Of the CTAs that ended with the permit to allocate, for which others waited, one sentence each."""
+        return [
+            f"{holder} kept the permit to allocate tensor memory, for which {other} waited; "
+            "every tcgen05.alloc needs a tcgen05.relinquish_alloc_permit behind it"
+            for holder, other in self._residents.kept()
+        ]
 
     def add(self, ctas: list[int], column: int, values: Array, keeps: bool) -> None:
         """Store f32 values [cta, column, lane] of all lanes from a column on, or (keeps) add them to what is there."""

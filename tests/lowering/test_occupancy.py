@@ -16,6 +16,7 @@ from lowering.targets.target import KIB
 from runtime.ptxas import assemble
 from tests.tilesat.example_cases import EXAMPLES, layernorm
 from tests.tilesat.test_limits import gemm_text
+from tilesat.fuzz.writer import Writer
 from tilesat.kernel import Kernel
 
 H100 = "sm_90a"
@@ -204,3 +205,19 @@ def test_printing_again_grants_the_same() -> None:
 
     kernel = tilesat.compile(EXAMPLES / "layernorm.mlir", H100)
     assert ptx.emit(kernel.compiled.modules["nvvm"]) == kernel.ptx  # pyright: ignore[reportArgumentType]
+
+
+@pytest.mark.parametrize(("width", "copies", "registers"), [(4096, 32, 40), (2048, 16, 24)])
+def test_a_producer_of_many_copies_in_a_row_keeps_more_registers(width: int, copies: int, registers: int) -> None:
+    """ptxas computes the coordinates of 32 ahead, and spilled in 24: 32, and 8 that the consumers cannot take."""
+    w = Writer("rows", x="ptr<f32>", y="ptr<f32>", d="ptr<f32>")
+    w.promise(x=16, y=16, d=16)
+    x, y, d = (w.view(each, [64, width], [width, 1], [1, width]) for each in (w.x, w.y, w.d))
+    with w.loop(w.ids[0], 64, w.grid[0]) as rows:
+        w.store(w.load(x, rows.counter, 0) - w.load(y, rows.counter, 0), d, rows.counter, 0)
+    kernel = tilesat.compile(w.text(), "sm_100a")
+    _, _, code = kernel.ptx.partition("setmaxnreg.dec")
+    producer, _, _ = code.partition("setmaxnreg.inc")
+    assert len(re.findall(r"cp\.async\.bulk\.tensor", producer)) == copies
+    assert producer.startswith(f".sync.aligned.u32 {registers};")
+    assert assemble(kernel.ptx, "sm_100a").spill_stores == 0

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -13,14 +15,17 @@ from ir.text import print_generic
 from ir.text.level_input import read_level
 from lowering.unrolling import unrolled
 from runtime.ptxas import assemble
-from runtime.simulator import GlobalMemory, Report, launch
+from runtime.simulator import Beside, GlobalMemory, Report, launch, launch_beside
 from tilesat.execution import RESIDENT, check_arguments, largest_error, launch_arguments, on_the_device
 from tilesat.fuzz.judge import FAR_APART
 from tilesat.fuzz.program import DTYPES, TOLERANCE, Array, Program, random
 from tilesat.kernel import Kernel
 from tilesat.source import read
 
-__all__ = ["DTYPES", "FAR_APART", "TOLERANCE", "Array", "Program", "add", "check", "interpret", "random", "simulate"]
+__all__ = [
+    "DTYPES", "FAR_APART", "TOLERANCE", "Array", "Program", "add", "check", "interpret", "random", "side_by_side",
+    "simulate",
+]  # fmt: skip
 
 PROGRAMS: dict[str, Program] = {}
 """All programs by name, in the order in which the modules declare them."""
@@ -46,22 +51,48 @@ def reported(
     ptx: str = "",
     schedule: str = "together",
     resident: int = RESIDENT,
+    on_one_sm: int = 1,
 ) -> tuple[list[Any], Report]:
     """The same, and what the simulator counted."""
-    memory, manifest = GlobalMemory(), kernel.manifest
+    memory = GlobalMemory()
+    one, results = placed(kernel, program, memory, ptx, resident, on_one_sm)
+    report = launch(
+        one.ptx, one.grid, one.block, one.args, memory, one.cluster, one.dynamic_smem,
+        hazards=hazards and one.dynamic_smem > 0, schedule=schedule, on_one_sm=on_one_sm,
+    )  # fmt: skip
+    return results(), report
+
+
+def placed(
+    kernel: Kernel, program: Program, memory: GlobalMemory, ptx: str = "", resident: int = RESIDENT, on_one_sm: int = 1
+) -> tuple[Beside, Callable[[], list[Any]]]:
+    """A launch of a kernel on a program's arguments, put into a memory, and what reads them back."""
+    manifest = kernel.manifest
     grid, arguments = on_the_device(
         manifest, (*program.grid, 1, 1)[:3], check_arguments(kernel.entry, program.arguments()), resident
     )
     addresses = {id(a): memory.put(a) for a in arguments if isinstance(a, np.ndarray)}
-    report = launch(
-        ptx or kernel.ptx, grid=grid, block=manifest["block"],
-        args=launch_arguments(manifest, arguments, addresses, memory), memory=memory,
-        dynamic_smem=manifest["dynamic_smem"], hazards=hazards and manifest["dynamic_smem"] > 0, schedule=schedule,
-        cluster=manifest["cluster"],
-    )  # fmt: skip
     own = arguments[: len(kernel.entry.parameters)]
-    found = [memory.get(addresses[id(a)], a.shape, a.dtype) if isinstance(a, np.ndarray) else a for a in own]
-    return found, report
+
+    def results() -> list[Any]:
+        return [memory.get(addresses[id(a)], a.shape, a.dtype) if isinstance(a, np.ndarray) else a for a in own]
+
+    args = launch_arguments(manifest, arguments, addresses, memory)
+    one = Beside(
+        ptx or kernel.ptx, grid, manifest["block"], args, manifest["cluster"], manifest["dynamic_smem"],
+        on_one_sm=on_one_sm,
+    )  # fmt: skip
+    return one, results
+
+
+def side_by_side(
+    given: Sequence[tuple[Kernel, Program]], schedule: str = "together", ptx: Mapping[int, str] = MappingProxyType({})
+) -> list[list[Any]]:
+    """The arguments of kernels that run on one SM at a time, in hazard mode; `ptx` of some in place of their own."""
+    memory = GlobalMemory()
+    made = [placed(kernel, program, memory, ptx.get(n, "")) for n, (kernel, program) in enumerate(given)]
+    launch_beside([one for one, _ in made], memory, hazards=True, schedule=schedule)
+    return [results() for _, results in made]
 
 
 def interpret(kernel: Kernel, program: Program) -> list[Any]:

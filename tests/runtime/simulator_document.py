@@ -22,11 +22,11 @@ DATA = Path(__file__).parent / "data"
 HEAD = """# The PTX simulator
 
 `runtime.simulator` runs PTX on NumPy. `launch(ptx, grid, block, args, memory, cluster=, dynamic_smem=, entry=,
-hazards=, suppress=, max_instructions=, schedule=, workers=)` runs an entry and returns a `Report`; `check(ptx)` only
-parses and decodes. `Module(ptx, memory)` loads PTX once: `module.launch(grid, block, args, ...)` as often as wanted;
-its variables keep their values; `module.symbol(name)`, `read` and `write` reach them, `module.kernel(name)` has what a
-driver tells of an entry (parameters and their offsets, most threads, shared bytes), `module.unload()` gives the memory
-back.
+hazards=, suppress=, max_instructions=, schedule=, workers=, on_one_sm=)` runs an entry and returns a `Report`;
+`check(ptx)` only parses and decodes. `Module(ptx, memory)` loads PTX once: `module.launch(grid, block, args, ...)` as
+often as wanted; its variables keep their values; `module.symbol(name)`, `read` and `write` reach them,
+`module.kernel(name)` has what a driver tells of an entry (parameters and their offsets, most threads, shared bytes),
+`module.unload()` gives the memory back.
 What is not simulated is refused with the PTX line and its text; no modifier is skipped. This page is generated:
 `python -m tests.runtime.simulator_document`.
 
@@ -56,6 +56,12 @@ TAIL = """
   is refused with the line: an atomic is none between processes. Without hazards a grid of one batch is cut in N; with
   them the batches stay as they are, since what is found between CTAs depends on which run together. `max_instructions`
   counts one process and is refused; `%clock` starts anew in each.
+- Tensor memory belongs to an SM: `launch(..., on_one_sm=N)` puts N CTAs of a kernel on each, and
+  `launch_beside([Beside(ptx, grid, block, args, ...), ...], memory)` runs CTAs of several kernels side by side, whose
+  threads and shared memory must fit. `tcgen05.alloc` waits until another CTA has given up the permit to allocate and
+  enough columns in a row are free; of a pair both CTAs get the same ones. Addresses then differ from 0. A wait that
+  never ends is a deadlock that says who holds which columns or the permit; a CTA that ends with the permit while
+  another waits for it is `tensor-allocation`. Cells of other CTAs cannot be reached, so each CTA keeps its own.
 - f32 accumulators of `wgmma` reach their registers at the next `wgmma.wait_group` of their lanes; before that the
   registers hold what they held, which the PTX ISA leaves undefined.
 - Atomics on one address take their turns in lane order.

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from runtime.simulator import (
+    DeadlockError,
     GlobalMemory,
     HazardError,
     OperandError,
@@ -177,7 +178,7 @@ def test_allocations_take_free_columns() -> None:
     ("body", "kind", "message"),
     [
         (f"{ALLOC} 48;", OperandError, "power of two"),
-        (f"{ALLOC} 512; {ALLOC} 32;", OperandError, "only 0 of 512 are free"),
+        (f"{ALLOC} 512; {ALLOC} 32;", DeadlockError, "only 0 of 512 are free .CTA .0,0,0. of `k` holds 512"),
         (f"tcgen05.relinquish_alloc_permit.cta_group::1.sync.aligned; {ALLOC} 32;", OperandError, "gave up the permit"),
         (f"{ALLOC} 64; {DEALLOC} 0, 32;", OperandError, "not allocated together"),
         (f"{ALLOC} 64;", HazardError, "ends with tensor memory allocated"),

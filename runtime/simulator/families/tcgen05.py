@@ -9,6 +9,7 @@ from collections.abc import Callable
 import numpy as np
 
 from runtime.simulator.access import Site
+from runtime.simulator.control import condition_of
 from runtime.simulator.decode import Decode, Step
 from runtime.simulator.descriptors import DescriptorError, tcgen05_descriptor
 from runtime.simulator.elements import unpack
@@ -21,10 +22,12 @@ from runtime.simulator.families.tcgen05_site import TensorSite, group_size
 from runtime.simulator.floors import Floor
 from runtime.simulator.grains import grains
 from runtime.simulator.machine import WARP
-from runtime.simulator.shared_access import CLUSTER, OWN, position_of, positions
+from runtime.simulator.multiprocessor import Request
+from runtime.simulator.shared_access import CLUSTER, OWN, Positions, position_of, positions
 from runtime.simulator.shared_tiles import TileReader
 from runtime.simulator.tensor_memory import LANES, SLAB, TensorMemoryError
 from runtime.simulator.types import TYPES, Array
+from runtime.simulator.waiting import Wait
 
 
 def decode_tcgen05(d: Decode) -> Step | None:
@@ -48,8 +51,9 @@ def _per_warp(site: TensorSite, mask: Array | None) -> list[int]:
     return (warps * WARP + by_warp[warps].argmax(axis=1)).tolist()
 
 
-def _alloc(d: Decode) -> Step:
-    group_size(d)
+def _alloc(d: Decode) -> None:
+    """tcgen05.alloc: a warp, all of which has to come, waits until its CTA may have the columns."""
+    size = group_size(d)
     _aligned(d)
     space = d.take(*OWN)
     _need_type(d, "b32")
@@ -57,25 +61,55 @@ def _alloc(d: Decode) -> Step:
     site = TensorSite(d)
     where = positions(d, site, 0, space, 4)
     columns = d.read(1, TYPES["u32"])
+    memory, mbarriers = site.core.memory, d.binding.transfers.mbarriers
+
+    def request(lane: int) -> Request:
+        try:
+            found = memory.request(site.cta(lane), lane // WARP, int(columns[lane]), size == 2)
+            memory.serve()
+        except TensorMemoryError as problem:
+            raise site.wrong(lane, str(problem)) from None
+        return found
+
+    def arrive(lanes: Array) -> None:
+        mbarriers.note_change()  # the rest of a warp, or the other CTA of a pair
+
+    def ready(lanes: Array) -> Array:
+        absent: Array = np.any((d.machine.live_mask() & ~lanes).reshape(-1, WARP), axis=1)
+        whole = [lane for lane in _per_warp(site, lanes) if not absent[lane // WARP]]
+        for lane in whole:
+            request(lane)
+        result = np.zeros(d.machine.lanes, np.bool_)
+        for lane in whole:
+            if request(lane).first is not None:
+                first = lane // WARP * WARP
+                result[first : first + WARP] = True
+        return lanes & result
+
+    def resume(lanes: Array, is_complete: bool) -> None:
+        for lane in _per_warp(site, lanes):
+            _store(d, site, lane, where, memory.take(request(lane)))
+        mbarriers.note_change()
+
+    def describe(lane: int) -> str:
+        return memory.describe(request(lane))
+
+    condition = condition_of(d, d.instruction.guard)
+    d.control = Wait(d.pc, d.pc + 1, condition, ready, resume, describe, arrive)
+
+
+def _store(d: Decode, site: TensorSite, lane: int, where: Positions, address: int) -> None:
+    """tcgen05.alloc stores the address of the columns in shared memory, for a warp by one of its lanes."""
     tracker = d.binding.hazards
-
-    def step(mask: Array | None) -> None:
-        for lane in _per_warp(site, mask):
-            one = np.zeros(d.machine.lanes, np.bool_)
-            one[lane] = True
-            cell = where(one) >> 2
-            try:
-                address = site.core.memory.allocate(site.cta(lane), int(columns[lane]))
-            except TensorMemoryError as problem:
-                raise site.wrong(lane, str(problem)) from None
-            data = np.array([address], np.uint32)
-            if tracker is not None:
-                tracker.write(site, 4, one, cell, data)
-                # not a generic write: the async proxy may overwrite the word later without a proxy fence
-                tracker.proxies.async_wrote(grains(cell, 4, tracker.grain).reshape(-1))
-            d.machine.shared.cells[4][cell] = data
-
-    return step
+    one = np.zeros(d.machine.lanes, np.bool_)
+    one[lane] = True
+    cell = where(one) >> 2
+    data = np.array([address], np.uint32)
+    if tracker is not None:
+        tracker.write(site, 4, one, cell, data)
+        # not a generic write: the async proxy may overwrite the word later without a proxy fence
+        tracker.proxies.async_wrote(grains(cell, 4, tracker.grain).reshape(-1))
+    d.machine.shared.cells[4][cell] = data
 
 
 def _dealloc(d: Decode) -> Step:
@@ -95,6 +129,7 @@ def _dealloc(d: Decode) -> Step:
                 site.core.memory.free(cta, first, count)
             except TensorMemoryError as problem:
                 raise site.wrong(lane, str(problem)) from None
+            d.binding.transfers.mbarriers.note_change()
 
     return step
 
@@ -108,6 +143,7 @@ def _relinquish(d: Decode) -> Step:
     def step(mask: Array | None) -> None:
         for lane in _per_warp(site, mask):
             site.core.memory.relinquish(site.cta(lane))
+            d.binding.transfers.mbarriers.note_change()
 
     return step
 
