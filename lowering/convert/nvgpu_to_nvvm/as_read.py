@@ -35,7 +35,7 @@ def carry_as_read(func: llvm.Func) -> int:
     """Rewrite in place, and say how many numbers and addresses were changed."""
     blocks = func.body.blocks
     spans = find_loops(blocks)
-    if not spans:
+    if not spans or not any(isinstance(op, COPIES) for block in blocks for op in block.ops):
         return 0
     into, facts, users = edges_into(blocks), Facts(func.block), readers(blocks)
     count = 0
@@ -48,8 +48,7 @@ def carry_as_read(func: llvm.Func) -> int:
                 count += 1
     for parity in parities(blocks, spans, into, users):
         count += parity.write(blocks, into)
-    copies = [op for block in blocks for op in block.ops if isinstance(op, COPIES)]
-    return count + (sum(displace_outside(blocks, *span) for span in spans) if copies else 0)
+    return count + sum(displace_outside(blocks, *span) for span in spans)
 
 
 def readers(blocks: list[Block]) -> dict[Value, list[Op]]:
@@ -102,7 +101,8 @@ class Counter:
         test = ends[0] if len(ends) == 1 else None
         if not isinstance(test, llvm.ICmp) or test.lhs is not raised.result or test.predicate not in ("slt", "ult"):
             return None
-        if any(sum(v is raised.result for v in edge[0].operands) > 1 for edge in again):
+        ends_loop = [isinstance(op, llvm.CondBr) and op.condition is test.result and not at for op, at in again]
+        if not all(ends_loop) or any(sum(v is raised.result for v in edge[0].operands) > 1 for edge in again):
             return None
         made = Counter(argument, min(factors), cast("list[llvm.Mul]", products), raised, test, begins)
         return made if made.factor > 1 and made.fits(facts, loop) else None
