@@ -5,8 +5,9 @@ In front of its first use, where those who compute are the only ones to need it.
 behind the last loop of tiles that it fills: it is done with its part of the tile block before them, so it waits no
 longer than until they have read its last stages, which are full, and copies for the next tile block during what comes
 behind the loop. In front of the loop each tile block would begin with a trip to memory; behind all of it the producer's
-copies would not run ahead. What a cluster's CTAs hand one another, and what agents are sent, goes along. Between
-request and answer the bytes belong to the asynchronous answer, so they lie where nothing else does.
+copies would not run ahead. Where another agent begins the products those who wait do so beside them, so it stays where
+it is asked for. What a cluster's CTAs hand one another, and what agents are sent, goes along. Between request and
+answer the bytes belong to the asynchronous answer, so they lie where nothing else does.
 """
 
 from __future__ import annotations
@@ -40,7 +41,11 @@ def whole(op: Op) -> Op:
 
 
 def behind_loops(block: Block, answer: Op) -> tuple[list[Op], Op] | None:
-    """What goes along with an answer, and the last loop of tiles that it may go behind; None where there is none."""
+    """What goes along with an answer, and the last loop of tiles that it may go behind; None where there is none, and
+    where products are in tensor memory, which another agent may begin.
+    """
+    if any(isinstance(each, nv_tileas.TensorDot) for op in block.ops for each in op.walk()):
+        return None
     moved, made = [answer], {*answer.results}
     found: tuple[list[Op], Op] | None = None
     for op in block.ops[block.ops.index(answer) + 1 :]:
@@ -70,18 +75,13 @@ def asking(answer: Op) -> Op:
 
 def ask_early(block: Block, alone: bool) -> list[tuple[Op, Op]]:
     """Split the requests of a scheduled kernel whose answers are not used at once; each with where its answer is.
-    `alone`: those who compute need it alone. A request with nothing behind it is none of its own.
+    `alone`: those who compute need it alone.
     """
     found: list[tuple[Op, Op]] = []
     everything = [each for top in block.ops for each in top.walk()]
     requests = [op for op in everything if isinstance(op, nv_tileas.RequestProgramId)]
     for number, op in enumerate(each for each in everything if isinstance(each, nv_tileas.CancelNextProgramId)):
         request: Op | None = requests[number] if requests else None
-        if request is not None and at_once(whole(request), whole(op)):
-            above = whole(request).parent
-            assert above is not None
-            above.ops.remove(whole(request))
-            request = None
         request = waited_late(op, request) if alone else request
         if request is not None:
             found.append((request, op))
@@ -103,15 +103,6 @@ def waited_late(op: Op, request: Op | None) -> Op | None:
     request = block.ops[at] = nv_tileas.RequestProgramId((), (), location=op.location)
     request.parent = block
     return request
-
-
-def at_once(request: Op, answer: Op) -> bool:
-    """Is there nothing but arithmetic between a request and its answer?"""
-    block = request.parent
-    if block is None or answer.parent is not block:
-        return False
-    between = block.ops[block.ops.index(request) + 1 : block.ops.index(answer)]
-    return all(op.effect is PURE and not op.regions for op in between)
 
 
 def uses(op: Op, made: Op) -> bool:
