@@ -267,35 +267,35 @@ COMMIT = r"tcgen05\.commit\.\S+ "
 WAIT = r"mbarrier\.try_wait\S+ %p\d+, "
 AGAIN = r"\n\s+@!%p\d+ bra \S+;"
 MUTANTS: dict[str, tuple[str, str, str]] = {
-    "no wait for an empty accumulator": ("uneven", WAIT + r"\[%r32\+73792\].*" + AGAIN, ""),
-    "empty in the round of now": ("uneven", r"(mov\.b32 %r33), 1;", r"\1, 0;"),
-    "always empty": ("uneven", r"(\[%r32\+73792\]), %r33;", r"\1, 1;"),
-    "empty at the stage of another": ("uneven", r"(%p\d+, \[%r32\+)73792\]", r"\g<1>73800]"),
-    "no wait for a full accumulator": ("uneven", WAIT + r"\[%r49\+73776\].*" + AGAIN, ""),
-    "full in the round before": ("uneven", r"(\[%r49\+73776\]), %r50;", r"\1, 1;"),
-    "full in the first round": ("uneven", r"(\[%r49\+73776\]), %r50;", r"\1, 0;"),
-    "the last product not committed": ("uneven", COMMIT + r"\[%r32\+73776\];", ""),
-    "committed to the stage of another": ("uneven", r"(" + COMMIT + r"\[%r32\+)73776\]", r"\g<1>73784]"),
+    "no wait for an empty accumulator": ("uneven", WAIT + r"\[%r33\+73792\].*" + AGAIN, ""),
+    "empty in the round of now": ("uneven", r"(mov\.b32 %r34), 1;", r"\1, 0;"),
+    "always empty": ("uneven", r"(\[%r33\+73792\]), %r34;", r"\1, 1;"),
+    "empty at the stage of another": ("uneven", r"(%p\d+, \[%r33\+)73792\]", r"\g<1>73800]"),
+    "no wait for a full accumulator": ("uneven", WAIT + r"\[%r51\+73776\].*" + AGAIN, ""),
+    "full in the round before": ("uneven", r"(\[%r51\+73776\]), %r52;", r"\1, 1;"),
+    "full in the first round": ("uneven", r"(\[%r51\+73776\]), %r52;", r"\1, 0;"),
+    "the last product not committed": ("uneven", COMMIT + r"\[%r33\+73776\];", ""),
+    "committed to the stage of another": ("uneven", r"(" + COMMIT + r"\[%r33\+)73776\]", r"\g<1>73784]"),
     "committed before the products": (
-        "uneven", r"(?s)(shl\.b32 %r35, .*?)(" + COMMIT + r"\[%r32\+73776\];)", r"\2 \1"
+        "uneven", r"(?s)(shl\.b32 %r36, .*?)(" + COMMIT + r"\[%r33\+73776\];)", r"\2 \1"
     ),
-    "a stage given back to nobody": ("uneven", COMMIT + r"\[%r30\+73752\];", ""),
+    "a stage given back to nobody": ("uneven", COMMIT + r"\[%r31\+73752\];", ""),
     "an accumulator given back to nobody": ("uneven", r"@%p20 mbarrier\.arrive.*73792\];", ""),
     "given back before it is loaded": (
         "uneven",
-        r"(?s)(\$L17:)(.*?)(bar\.warp\.sync -1;\s+@%p20 mbarrier\.arrive\S+ _, \[%r49\+73792\];)", r"\1 \3 \2"
+        r"(?s)(\$L17:)(.*?)(bar\.warp\.sync -1;\s+@%p20 mbarrier\.arrive\S+ _, \[%r51\+73792\];)", r"\1 \3 \2"
     ),
     "not loaded when it is given back": ("uneven", r"tcgen05\.wait::ld.*;", ""),
     "given back by three warps": ("uneven", r"(mbarrier\.init.*73792\], )4;", r"\g<1>3;"),
     "given back by five warps": ("uneven", r"(mbarrier\.init.*73792\], )4;", r"\g<1>5;"),
     "filled by two commits": ("uneven", r"(mbarrier\.init.*73776\], )1;", r"\g<1>2;"),
-    "the readers' parity never changes": ("uneven", r"xor\.b32 %r50, .*;", ""),
-    "the readers' stage never changes": ("uneven", r"selp\.b32 %r49, .*;", ""),
-    "the agent's parity never changes": ("uneven", r"@%p18 xor\.b32 %r33, .*;", ""),
-    "the agent's stage never changes": ("uneven", r"selp\.b32 %r32, .*;", ""),
-    "the agent adds up in the first stage": ("uneven", r"shl\.b32 %r35, %r32, 3;", "shl.b32 %r35, %r1, 3;"),
-    "the readers load the first stage": ("uneven", r"shl\.b32 %r52, %r49, 3;", "shl.b32 %r52, %r1, 3;"),
-    "stages of half the columns": ("uneven", r"shl\.b32 (%r35|%r52), (%r\d+), 3;", r"shl.b32 \1, \2, 2;"),
+    "the readers' parity never changes": ("uneven", r"xor\.b32 %r52, .*;", ""),
+    "the readers' stage never changes": ("uneven", r"selp\.b32 %r51, .*;", ""),
+    "the agent's parity never changes": ("uneven", r"xor\.b32 %r34, .*;", ""),
+    "the agent's stage never changes": ("uneven", r"selp\.b32 %r33, .*;", ""),
+    "the agent adds up in the first stage": ("uneven", r"shl\.b32 %r36, %r33, 3;", "shl.b32 %r36, %r1, 3;"),
+    "the readers load the first stage": ("uneven", r"shl\.b32 %r54, %r51, 3;", "shl.b32 %r54, %r1, 3;"),
+    "stages of half the columns": ("uneven", r"shl\.b32 (%r36|%r54), (%r\d+), 3;", r"shl.b32 \1, \2, 2;"),
     "columns of one stage": ("uneven", r"(tcgen05\.(?:de)?alloc.*), 128;", r"\1, 64;"),
     "the first product adds": ("uneven", r"(tcgen05\.mma.*), %p15;", r"\1, 1;"),
     "no zeros without steps": ("uneven", r"tcgen05\.st\..*;", ""),
@@ -303,10 +303,10 @@ MUTANTS: dict[str, tuple[str, str, str]] = {
     "memory given back before all have read": ("uneven", r"bar\.sync 1, 128;(?=\s+@!%p1 bra)", ""),
     "memory kept": ("uneven", r"tcgen05\.dealloc.*;", ""),
     "memory given back twice": ("uneven", r"(tcgen05\.dealloc.*;)", r"\1 \1"),
-    "no wait for what is handed over": ("handed", r"\$W6:\s+" + WAIT + r"\S+ %r35;" + AGAIN, ""),
+    "no wait for what is handed over": ("handed", r"\$W6:\s+" + WAIT + r"\S+ %r36;" + AGAIN, ""),
     "not said that it is handed over": ("handed", r"(st\.shared\.b32 \[%r1\+73824\].*\n)\s+mbarrier\.arrive.*;", r"\1"),
     "not said that it is taken": ("handed", r"mbarrier\.arrive\S+ _, \[%r1\+73840\];", ""),
-    "handed over in the round of now": ("handed", r"xor\.b32 %r57, %r54, 1;", "mov.b32 %r57, %r54;"),
+    "handed over in the round of now": ("handed", r"xor\.b32 %r59, %r56, 1;", "mov.b32 %r59, %r56;"),
 }  # fmt: skip
 """Kernel, pattern in its PTX and what is there instead."""
 
