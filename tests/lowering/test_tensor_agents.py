@@ -268,8 +268,8 @@ WAIT = r"mbarrier\.try_wait\S+ %p\d+, "
 AGAIN = r"\n\s+@!%p\d+ bra \S+;"
 MUTANTS: dict[str, tuple[str, str, str]] = {
     "no wait for an empty accumulator": ("uneven", WAIT + r"\[%r33\+73792\].*" + AGAIN, ""),
-    "empty in the round of now": ("uneven", r"(mov\.b32 %r34), 1;", r"\1, 0;"),
-    "always empty": ("uneven", r"(\[%r33\+73792\]), %r34;", r"\1, 1;"),
+    "empty in the round of now": ("uneven", r"(\[%r33\+73792\]), %r36;", r"\1, %r34;"),
+    "always empty": ("uneven", r"(\[%r33\+73792\]), %r36;", r"\1, 1;"),
     "empty at the stage of another": ("uneven", r"(%p\d+, \[%r33\+)73792\]", r"\g<1>73800]"),
     "no wait for a full accumulator": ("uneven", WAIT + r"\[%r51\+73776\].*" + AGAIN, ""),
     "full in the round before": ("uneven", r"(\[%r51\+73776\]), %r52;", r"\1, 1;"),
@@ -277,7 +277,7 @@ MUTANTS: dict[str, tuple[str, str, str]] = {
     "the last product not committed": ("uneven", COMMIT + r"\[%r33\+73776\];", ""),
     "committed to the stage of another": ("uneven", r"(" + COMMIT + r"\[%r33\+)73776\]", r"\g<1>73784]"),
     "committed before the products": (
-        "uneven", r"(?s)(shl\.b32 %r36, .*?)(" + COMMIT + r"\[%r33\+73776\];)", r"\2 \1"
+        "uneven", r"(?s)(shl\.b32 %r37, .*?)(" + COMMIT + r"\[%r33\+73776\];)", r"\2 \1"
     ),
     "a stage given back to nobody": ("uneven", COMMIT + r"\[%r31\+73752\];", ""),
     "an accumulator given back to nobody": ("uneven", r"@%p20 mbarrier\.arrive.*73792\];", ""),
@@ -291,11 +291,11 @@ MUTANTS: dict[str, tuple[str, str, str]] = {
     "filled by two commits": ("uneven", r"(mbarrier\.init.*73776\], )1;", r"\g<1>2;"),
     "the readers' parity never changes": ("uneven", r"xor\.b32 %r52, .*;", ""),
     "the readers' stage never changes": ("uneven", r"selp\.b32 %r51, .*;", ""),
-    "the agent's parity never changes": ("uneven", r"xor\.b32 %r34, .*;", ""),
+    "the agent's parity never changes": ("uneven", r"selp\.b32 %r34, .*;", ""),
     "the agent's stage never changes": ("uneven", r"selp\.b32 %r33, .*;", ""),
-    "the agent adds up in the first stage": ("uneven", r"shl\.b32 %r36, %r33, 3;", "shl.b32 %r36, %r1, 3;"),
+    "the agent adds up in the first stage": ("uneven", r"shl\.b32 %r37, %r33, 3;", "shl.b32 %r37, %r1, 3;"),
     "the readers load the first stage": ("uneven", r"shl\.b32 %r54, %r51, 3;", "shl.b32 %r54, %r1, 3;"),
-    "stages of half the columns": ("uneven", r"shl\.b32 (%r36|%r54), (%r\d+), 3;", r"shl.b32 \1, \2, 2;"),
+    "stages of half the columns": ("uneven", r"shl\.b32 (%r37|%r54), (%r\d+), 3;", r"shl.b32 \1, \2, 2;"),
     "columns of one stage": ("uneven", r"(tcgen05\.(?:de)?alloc.*), 128;", r"\1, 64;"),
     "the first product adds": ("uneven", r"(tcgen05\.mma.*), %p15;", r"\1, 1;"),
     "no zeros without steps": ("uneven", r"tcgen05\.st\..*;", ""),

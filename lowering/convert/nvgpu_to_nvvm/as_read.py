@@ -3,8 +3,11 @@
     i, 64 i                 becomes     c = 64 i, and c + 64 for the next iteration: a coordinate of tensor copies
     p, p ^ 1                becomes     q = p ^ 1, q: the parity of the round before, which a producer waits for
     (base + i) + 16384      becomes     (base + 16384) + i, where base stays: a destination of tensor copies
-A counter is compared with as many times its bound, without signs. Copies take no displacement beside their address
-(ptxas 13.5 adds it: UIADD3), so it goes into what is computed before the loop.
+A counter is compared with as many times its bound, without signs. A parity is changed beside such a counter only:
+where ptxas 13.5 multiplies the counter it may keep all of a loop's numbers in uniform registers, and moves what is
+turned over there under a predicate (prefill_attention_paged_lpt of TileGym on sm_90a: 57 instructions for 55). Copies
+take no displacement beside their address (ptxas 13.5 adds it: UIADD3), so it goes into what is computed before the
+loop.
 Source: strength reduction with linear-function test replacement (Allen, Cocke, Kennedy, "Reduction of Operator
 Strength", 1981); reassociation by loop depth (Briggs and Cooper, "Effective Partial Redundancy Elimination", 1994).
 """
@@ -48,8 +51,10 @@ def carry_as_read(func: llvm.Func) -> int:
                 users = readers(blocks)
                 scaled.add(blocks[first])
                 count += 1
-    for parity in parities(blocks, spans, into, users):
-        count += parity.write(blocks, into, any(each.owner in scaled for each in parity.arguments))
+    heads = {blocks[first] for first, _ in spans}
+    for parity in parities(blocks, spans, into, users) if scaled else ():
+        if all(each.owner in scaled for each in parity.arguments if each.owner in heads):
+            count += parity.write(blocks, into)
     return count + sum(displace_outside(blocks, *span) for span in spans)
 
 
@@ -218,12 +223,8 @@ class Parity:
                     return False
         return found
 
-    def write(self, blocks: list[Block], into: dict[Block, list[Edge]], guarded: bool) -> int:
-        """Carry the opposite; how many arguments are that now. It is turned over under a predicate where it is to be
-        `guarded`, which is one instruction less: beside a counter that became a coordinate. Where ptxas 13.5 multiplies
-        a counter it may keep all of the loop's numbers in uniform registers, and moves what a predicate guards there
-        (prefill_attention_paged_lpt of TileGym on sm_90a: 57 instructions for 55, fna_bwd_dkdv 43 for 42).
-        """
+    def write(self, blocks: list[Block], into: dict[Block, list[Edge]]) -> int:
+        """Carry the opposite; how many arguments are that now."""
         for argument in self.arguments:
             block = cast(Block, argument.owner)
             for edge in into[block]:
@@ -234,17 +235,9 @@ class Parity:
         substitute(blocks, {op.result: op.lhs for op in self.opposites})
         for op in self.opposites:
             cast(Block, op.parent).ops.remove(op)
-        same: dict[Value, Value] = {}
-        for turn, at in self.turns.items():
+        for turn, at in self.turns.items():  # right before it: one instruction of both
             value = turn.operands[3 - at]
-            if guarded or at == 2:  # right before it: one instruction of both
-                turn.operands[at] = put_before(turn, llvm.Xor((value, constant(1, blocks[0])), [I32]))
-            else:
-                one, zero = constant(1, blocks[0]), constant(0, blocks[0])
-                wrapped = put_before(turn, llvm.Select((turn.condition, one, zero), [I32]))
-                same[turn.result] = put_before(turn, llvm.Xor((value, wrapped), [I32]))
-                cast(Block, turn.parent).ops.remove(turn)
-        substitute(blocks, same)
+            turn.operands[at] = put_before(turn, llvm.Xor((value, constant(1, blocks[0])), [I32]))
         return len(self.arguments)
 
 
