@@ -51,7 +51,7 @@ def carry_as_read(func: llvm.Func) -> int:
                 users = readers(blocks)
                 scaled.add(blocks[first])
                 count += 1
-    heads = {blocks[first] for first, _ in spans}
+    heads = {blocks[first] for first, last in spans if not any(first < other <= last for other, _ in spans)}
     for parity in parities(blocks, spans, into, users) if scaled else ():
         if all(each.owner in scaled for each in parity.arguments if each.owner in heads):
             count += parity.write(blocks, into)
