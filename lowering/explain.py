@@ -58,11 +58,20 @@ def explain(compiled: Compiled) -> str:
     cut = ["large tiles are cut into slices of rows or columns: what follows names their values once a slice"]
     sections = (
         report.saturation(), cut if compiled.slices else (), report.extraction(), report.tile_blocks(),
-        report.clusters(), report.consumers(), report.loops(), (*report.shape(), *ctas(compiled)), report.values(),
+        clusters(compiled), report.consumers(), report.loops(), (*report.shape(), *ctas(compiled)), report.values(),
         report.stores(), report.legend(),
         agents(cast(Func, compiled.modules["nv_tileas"])), schedules(compiled.selection), masks(compiled.selection),
     )  # fmt: skip
     return "\n\n".join(text for text in map("\n".join, sections) if text)
+
+
+def clusters(compiled: Compiled) -> Iterator[str]:
+    """What each number of CTAs would have cost, where it was a choice, and one, where a hint or an option says more."""
+    ways = compiled.ways()
+    if ways:
+        yield "clusters, by the cycles of a CTA times CTAs of a tile block, or rounds over the device"
+        least = min(compiled.selection.clusters or ways[-1:], key=lambda each: each.total)
+        yield from (f"    {each}" + ", taken" * (each is least) for each in ways)
 
 
 def ctas(compiled: Compiled) -> Iterator[str]:
@@ -123,13 +132,6 @@ class Explanation:
         if self.selection.loops:
             yield "loops done another way (lowering/skeletons.py)"
             yield from (f"    {each}" for each in self.selection.loops)
-
-    def clusters(self) -> Iterator[str]:
-        """What each number of CTAs would have cost, where it was a choice."""
-        if self.selection.clusters:
-            yield "clusters, by the cycles of a CTA times CTAs of a tile block, or rounds over the device"
-            least = min(self.selection.clusters, key=lambda each: each.total)
-            yield from (f"    {each}" + ", taken" * (each is least) for each in self.selection.clusters)
 
     def consumers(self) -> Iterator[str]:
         """How warpgroups share the tiles of a persistent loop, by the time of each way, where that was a choice."""

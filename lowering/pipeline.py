@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, cast
 
 from egraph.permissions import of_entry
 from egraph.saturate import Saturated
 from extract import CostFunction, Extractor
 from ir.core import Op, TileError
 from ir.dialects import cuda_tile as ct
+from ir.dialects import nv_tileas
 from lowering.atoms.names import BELOW, STREAM, check_forbidden
+from lowering.clusters.price import Way, clustered
 from lowering.launch import manifest_of
 from lowering.levels import printers
 from lowering.passes.manager import Outcome, Shared, Watcher, run
@@ -24,6 +26,7 @@ from lowering.persistence.order import orders
 from lowering.placement import LayoutOracle
 from lowering.ptx.grant import lacking
 from lowering.selection import Selection
+from lowering.selection.choices import Clustered
 from lowering.selection.hints import as_asked
 from lowering.targets import Feature, Target
 from lowering.targets import target as target_named
@@ -97,6 +100,7 @@ class Compiled:
     persistent: str = "off"  # as it was asked for
     minctas: int = 0  # CTAs that must fit an SM; 0: none are asked for
     lacking: int = 0  # registers that a thread of so many CTAs wants and has not
+    ways: Callable[[], Sequence[Clustered]] = tuple  # for CTAs to do the work of a tile block, where priced
 
     @property
     def cost(self) -> float:
@@ -242,8 +246,26 @@ def _compiled(module: ct.Module, entry: ct.Entry, outcome: Outcome, options: Opt
     return Compiled(
         outcome.program, manifest_of(levels["nvvm"]), stages, selection, modules, levels["nv_tileaa"],
         outcome.context.seconds, slices, outcome.context.counts, options.persistent, levels["nvvm"].minctas,
-        lacking(levels["nvvm"]),
+        lacking(levels["nvvm"]), lambda: _ways(module, entry, outcome, options),
     )  # fmt: skip
+
+
+def _ways(module: ct.Module, entry: ct.Entry, outcome: Outcome, options: Options) -> Sequence[Clustered]:
+    """What the ways cost that were tried for a cluster, and one CTA alone, which is compiled for that."""
+    context = outcome.context
+    selection: Selection = context.levels["chosen"]
+    placed: nv_tileas.Func = context.levels["nv_tileas"]
+    found, ctas = selection.clusters, placed.cluster[0]
+    if ctas == 1 or any(way.ctas == 1 for way in found):
+        return found
+    if not found:
+        parts = context.divisions[0].parts if context.divisions else ()
+        found = (clustered(selection, placed, Way(ctas, parts=parts), options.tile_blocks),)
+    try:
+        (one,) = compile_entry(module, entry, [context.target.name], replace(options, ctas=1, cut=""))
+    except TileError as error:
+        return Clustered(1, reason=error.message), *found
+    return clustered(one.selection, cast(nv_tileas.Func, one.modules["nv_tileas"]), Way(1), options.tile_blocks), *found
 
 
 def _as_text(module: ct.Module) -> str:

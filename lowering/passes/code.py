@@ -5,6 +5,7 @@ from __future__ import annotations
 from ir.core import Op, TileError
 from ir.dialects import gpu, llvm, nv_tileas
 from lowering.convert import nvgpu_to_nvvm, tileas_to_nvgpu
+from lowering.convert.nvgpu_to_nvvm.as_read import carry_as_read
 from lowering.convert.nvgpu_to_nvvm.branches import simplify_branches
 from lowering.convert.nvgpu_to_nvvm.carried import merge_carried_values
 from lowering.convert.nvgpu_to_nvvm.rematerialize import rematerialize
@@ -56,6 +57,14 @@ def merge_carried(func: llvm.Func, context: Context) -> llvm.Func:
 def carry_stages(func: llvm.Func, context: Context) -> llvm.Func:
     """Carry stages of rings as the addresses of their barriers."""
     context.count(values=carry_addresses(func.body.blocks))
+    return func
+
+
+def carry_read(func: llvm.Func, context: Context) -> llvm.Func:
+    """Carry coordinates in place of counters, parities that are waited for in place of their opposites; displace
+    destinations of copies before loops.
+    """
+    context.count(values=carry_as_read(func))
     return func
 
 

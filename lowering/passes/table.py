@@ -135,6 +135,8 @@ PASSES: dict[str, Pass] = {
             Statistic("values", "arguments of blocks that it left out"),)),
         Pass("carry-addresses", "nvvm", "nvvm", f"{CODE}:carry_stages", statistics=(
             Statistic("values", "arguments of blocks that became addresses"),)),
+        Pass("carry-as-read", "nvvm", "nvvm", f"{CODE}:carry_read", statistics=(
+            Statistic("values", "numbers that loops carry otherwise, addresses that are displaced before them"),)),
         Pass("rematerialize", "nvvm", "nvvm", f"{CODE}:recompute", statistics=(
             Statistic("values", "values computed again behind a loop"),)),
         Pass("simplify-by-uses", "nvvm", "nvvm", f"{CODE}:simplify_uses", statistics=(
@@ -165,7 +167,7 @@ ROAD = (
     "encode,saturate,extract,decode,tileas-rotate-loops,tileas-place-accumulators,"
     "tileas-materialize-schedule,tileas-lower-pipelines,tileas-peel-masks,optimize-execution-unit-mapping"
     "),"
-    "convert-tileas-to-nvgpu,convert-nvgpu-to-nvvm,simplify-branches,merge-carried-values,carry-addresses,rematerialize,"
-    "simplify-by-uses,select-instructions,grant-registers,coalesce-registers,print-ptx"
+    "convert-tileas-to-nvgpu,convert-nvgpu-to-nvvm,simplify-branches,merge-carried-values,carry-addresses,carry-as-read,"
+    "rematerialize,simplify-by-uses,select-instructions,grant-registers,coalesce-registers,print-ptx"
 )
 """What `tilesat compile` runs where no option changes it."""

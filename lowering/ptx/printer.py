@@ -128,7 +128,8 @@ class Printer:
         moves = self._changes(each.ties)
         if moves:
             self._moves(moves)
-            self.lines.append(f"    {each.settle}")
+            if each.settle:
+                self.lines.append(f"    {each.settle}")
 
     def _fork(self, block: MachineBlock, following: Block | None) -> None:
         """A conditional branch: the edge to the next block falls through, the other one jumps."""

@@ -276,9 +276,24 @@ def select(s: Selector, op: llvm.Select) -> None:
     """
     uses: list[Value] = []
     condition, x, y = op.operands
+    flipped = s.foldable(x, op, llvm.Xor)
+    if flipped is not None and flipped.operands[0] is y and constant_of(flipped.operands[1]) is not None:
+        in_place(s, op, flipped)
+        return
     operands = f"{s.use(x, uses)}, {s.use(y, uses)}, {s.register(condition, uses)}"
     kind = str(x.type) if x.type in (F32, F64) else f"b{bits(x)}"
     s.emit(f"selp.{kind} %s, {operands};", [op.results[0]], uses)
+
+
+def in_place(s: Selector, op: llvm.Select, flipped: Op) -> None:
+    """c ? x ^ 1 : x, where nothing else reads x ^ 1, as x ^ 1 under the predicate c: ptxas 13.5 makes a LOP3 of it, and
+    a LOP3 and a SEL of selp. (The parity of a ring, in each iteration.)
+    """
+    uses: list[Value] = []
+    guard = s.register(op.operands[0], uses)
+    s.register(op.operands[2], uses)
+    text = f"@{guard} xor.b{bits(op.results[0])} %s, %s, {constant_of(flipped.operands[1])};"
+    s.emit(text, [op.results[0]], uses, [uses[0], op.results[0], uses[1]], [(op.results[0], uses[1])])
 
 
 @template(llvm.InlineAsm)

@@ -90,6 +90,7 @@ def materialize(
     block = func.body.block
     ops, block.ops = block.ops, []
     common = Builder(block, func.location)
+    requests.postpone(ops)
     moves = moves_registers(target)
     arguments = {argument: i for i, argument in enumerate(block.args)}
     agents = Agents(common, ops, arguments, ranks_of(func, target), copy_warps(ops) if moves else 0)
@@ -107,7 +108,7 @@ def materialize(
     rewriter.exchanges.count(agents)
     in_phases(consumer, agents)
     order(consumer, func.warps)
-    asked = [] if agents.jobs else requests.ask_early(consumer)  # whom it is told to need the answer first
+    asked = requests.ask_early(consumer, not agents.jobs)
     kept, free = arrange(rewriter.once, rewriter.rings, by_loop(rewriter.looped))
     end, drained = scratch.place(consumer, target, free, kept)
     rewriter.free = requests.place(asked, rewriter.exchanges.place(end, drained, bool(agents.jobs)))

@@ -201,6 +201,12 @@ def test_chosen_by_cost() -> None:
     assert right(kernel, CASES["layers"])
 
 
+def test_explain_says_why_one_cta_cannot() -> None:
+    report = tilesat.compile(rows_and_columns(128).source(), "sm_120a", num_ctas=2).report
+    assert "    1 CTA: not possible, the kernel needs more than the 101376 bytes" in report
+    assert "\n    2 CTAs: " in report
+
+
 def test_who_prints_needs_all_of_a_tile() -> None:
     """An element of a product of which each CTA has half of the rows."""
     w = Writer("printed", a="ptr<f16>", b="ptr<f16>", y="ptr<f32>")

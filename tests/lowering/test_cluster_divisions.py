@@ -131,7 +131,9 @@ def test_few_are_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_explain_prices_each_cut() -> None:
     text = compiled(2).compiled.explain()
     (lines,) = re.findall(r"clusters, by .*\n((?:    .*\n)+)", text)
-    assert re.fullmatch(r"    2 CTAs, 2x1: \(.*\n    2 CTAs, 1x2: \([\d,]+\) x 2 = [\d,]+, taken\n", lines)
+    assert re.fullmatch(
+        r"    1 CTA: \(.*\n    2 CTAs, 2x1: \(.*\n    2 CTAs, 1x2: \([\d,]+\) x 2 = [\d,]+, taken\n", lines
+    )
 
 
 @pytest.mark.parametrize(

@@ -150,10 +150,10 @@ def test_each_cta_brings_half_of_the_shared_operand() -> None:
 
 
 def test_a_step_is_short() -> None:
-    """CUTLASS's consumer takes 58 instructions a step."""
+    """CUTLASS takes 58 and 33 instructions a step."""
     listing = disassemble(assemble(compiled().ptx, "sm_90a"))
     assert len(find(listing, "wgmma", "the product").path) <= 36
-    assert len(find(listing, "cp.async.bulk.tensor", "the product").path) <= 36
+    assert len(find(listing, "cp.async.bulk.tensor", "the product").path) <= 33
 
 
 @pytest.mark.parametrize("resident", [1, 3, pytest.param(148, marks=pytest.mark.slow)])

@@ -251,11 +251,11 @@ COPY = r"cp\.async\.bulk\.tensor\S+ "
 LEADER = r"@!%p0 bra \$L14;\n(?=\$L8:)"
 PLAIN: dict[str, tuple[str, str]] = {
     "no meeting at the start": (MEETING, "bar.sync 0;"),
-    "a stage given back to nobody": (r"@%p1 " + COMMIT + r"\[%r60\+196656\], %rs0;", ""),
-    "a stage given back to this CTA alone": (COMMIT + r"(\[%r60\+196656\]), %rs0;", ALONE + r"\1;"),
-    "a stage given back at the place of the next": (r"(" + COMMIT + r"\[%r60\+)196656", r"\g<1>196664"),
+    "a stage given back to nobody": (r"@%p1 " + COMMIT + r"\[%r59\+196656\], %rs0;", ""),
+    "a stage given back to this CTA alone": (COMMIT + r"(\[%r59\+196656\]), %rs0;", ALONE + r"\1;"),
+    "a stage given back at the place of the next": (r"(" + COMMIT + r"\[%r59\+)196656", r"\g<1>196664"),
     "given back before the products": (
-        r"(?s)(setp\.ne\.s32 %p11.*?)(@%p1 " + COMMIT + r"\[%r60\+196656\], %rs0;)", r"\2 \1"
+        r"(?s)(setp\.ne\.s32 %p11.*?)(@%p1 " + COMMIT + r"\[%r59\+196656\], %rs0;)", r"\2 \1"
     ),
     "masks of this CTA": (r"(mov\.b16 %rs0), 3;", r"\1, 1;"),
     "masks of the other CTA": (r"(mov\.b16 %rs0), 3;", r"\1, 2;"),
@@ -265,10 +265,10 @@ PLAIN: dict[str, tuple[str, str]] = {
     "the last barrier counts both CTAs": (r"(mbarrier\.init.*\+196704\]), 1;", r"\1, 2;"),
     "no wait for an empty stage": (r"\$W3:\s+mbarrier\.try_wait" + TILL, ""),
     "parity of an empty stage": (r"(parity\.acquire\.cluster.*), %r\d+;", r"\1, 1;"),
-    "an empty stage in the round of now": (r"xor\.b32 %r23, %r22, 1;", "mov.b32 %r23, %r22;"),
+    "an empty stage in the round of now": (r"(mov\.b32 %r23), 1;", r"\1, 0;"),
     "no wait for a full stage": (r"\$W2:\s+mbarrier\.try_wait" + TILL, ""),
-    "a full stage in the round before": (r"xor\.b32 %r61, %r61, %r65;", ""),
-    "a full stage at the place of the next": (r"(try_wait.*\[%r60\+)196608", r"\g<1>196616"),
+    "a full stage in the round before": (r"xor\.b32 %r60, %r60, %r64;", ""),
+    "a full stage at the place of the next": (r"(try_wait.*\[%r59\+)196608", r"\g<1>196616"),
     "bytes of one CTA": (r"(expect_tx.*), 65536;", r"\1, 32768;"),
     "bytes of three CTAs": (r"(expect_tx.*), 65536;", r"\1, 98304;"),
     "bytes of A alone": (r"(expect_tx.*), 65536;", r"\1, 49152;"),
@@ -294,7 +294,7 @@ PLAIN: dict[str, tuple[str, str]] = {
     "another column": (r"(mma.*\+)0\]", r"\g<1>32]"),
     "loads not waited for": (r"tcgen05\.wait::ld.*;", ""),
     "memory given back before all have met": (
-        r"(?s)(" + END + r")(.*?)(tcgen05\.fence::after\S+;\s+ld\.shared\.b32 %r84.*?dealloc.*?;)", r"\3 \1 \2"
+        r"(?s)(" + END + r")(.*?)(tcgen05\.fence::after\S+;\s+ld\.shared\.b32 %r83.*?dealloc.*?;)", r"\3 \1 \2"
     ),
     "memory given back twice": (r"(tcgen05\.dealloc.*;)", r"\1 \1"),
     "half of the memory given back": (r"(tcgen05\.dealloc.*), 256;", r"\1, 128;"),
@@ -308,37 +308,37 @@ right program: a CTA's warps have met behind their loads, to store, and what the
 AGENTS: dict[str, tuple[str, str]] = {
     "both CTAs begin products": (r"@!%p3 bra \$L21;\n(?=\$L10:)", ""),
     "no meeting at the end": (END, ""),
-    "a stage given back to this CTA alone": (COMMIT + r"(\[%r70\+229400\]), %rs0;", ALONE + r"\1;"),
+    "a stage given back to this CTA alone": (COMMIT + r"(\[%r69\+229400\]), %rs0;", ALONE + r"\1;"),
     "no wait for an empty accumulator": (r"\$W3:\s+mbarrier\.try_wait" + TILL, ""),
-    "an empty accumulator in the round of now": (r"xor\.b32 %r74, %r73, 1;", "mov.b32 %r74, %r73;"),
-    "always empty": (r"(try_wait.*229440\]), %r74;", r"\1, 1;"),
-    "empty at the place of the other": (r"(try_wait.*%r72\+)229440", r"\g<1>229448"),
+    "an empty accumulator in the round of now": (r"(mov\.b32 %r72), 1;", r"\1, 0;"),
+    "always empty": (r"(try_wait.*229440\]), %r72;", r"\1, 1;"),
+    "empty at the place of the other": (r"(try_wait.*%r71\+)229440", r"\g<1>229448"),
     "given back by the warps of one CTA": (r"(mbarrier\.init.*), 16;", r"\1, 8;"),
     "given back by all warps but one": (r"(mbarrier\.init.*), 16;", r"\1, 15;"),
     "given back by a warp more": (r"(mbarrier\.init.*), 16;", r"\1, 17;"),
     "given back to nobody": (r"@%p21 mbarrier\.arrive\.release\.cluster.*;", ""),
     "given back by all lanes": (r"@%p21 (mbarrier\.arrive\.release\.cluster)", r"\1"),
-    "given back to the other CTA": (r"(mapa\S+ %r90, %r5), 0;", r"\1, 1;"),
-    "given back at the place of the other": (r"(arrive\.release\.cluster.*%r145\+)229440", r"\g<1>229448"),
+    "given back to the other CTA": (r"(mapa\S+ %r88, %r5), 0;", r"\1, 1;"),
+    "given back at the place of the other": (r"(arrive\.release\.cluster.*%r143\+)229440", r"\g<1>229448"),
     "given back before it is loaded": (
-        r"(?s)(\$L18:)(.*?)(shl\.b32 %r144.*?@%p21 mbarrier\.arrive\S+ _, \[%r145\+229440\];)", r"\1 \3 \2"
+        r"(?s)(\$L18:)(.*?)(shl\.b32 %r142.*?@%p21 mbarrier\.arrive\S+ _, \[%r143\+229440\];)", r"\1 \3 \2"
     ),
     "not loaded when it is given back": (r"tcgen05\.wait::ld.*;", ""),
     "no wait for a full accumulator": (r"\$W1:\s+mbarrier\.try_wait" + TILL, ""),
-    "full in the first round": (r"(try_wait.*229424\]), %r126;", r"\1, 0;"),
-    "an accumulator not committed": (COMMIT + r"\[%r72\+229424\], %rs0;", ""),
-    "committed to this CTA alone": (COMMIT + r"(\[%r72\+229424\]), %rs0;", ALONE + r"\1;"),
+    "full in the first round": (r"(try_wait.*229424\]), %r124;", r"\1, 0;"),
+    "an accumulator not committed": (COMMIT + r"\[%r71\+229424\], %rs0;", ""),
+    "committed to this CTA alone": (COMMIT + r"(\[%r71\+229424\]), %rs0;", ALONE + r"\1;"),
     "committed before the products": (
-        r"(?s)(tcgen05\.fence::after\S+;\s+shl\.b32 %r75.*?)(" + COMMIT + r"\[%r72\+229424\], %rs0;)", r"\2 \1"
+        r"(?s)(tcgen05\.fence::after\S+;\s+shl\.b32 %r73.*?)(" + COMMIT + r"\[%r71\+229424\], %rs0;)", r"\2 \1"
     ),
-    "committed at the place of the other": (r"(" + COMMIT + r"\[%r72\+)229424", r"\g<1>229432"),
-    "the agent's parity never changes": (r"selp\.b32 %r73, .*;", ""),
-    "the agent's stage never changes": (r"selp\.b32 %r72, .*;", ""),
-    "the readers' parity never changes": (r"xor\.b32 %r126, .*;", ""),
-    "the readers' stage never changes": (r"selp\.b32 %r125, .*;", ""),
-    "the agent adds up in the first stage": (r"shl\.b32 %r75, %r72, 5;", "shl.b32 %r75, %r5, 5;"),
-    "the readers load the first stage": (r"(shl\.b32 %r142), %r125, 5;", r"\1, %r5, 5;"),
-    "stages of half the columns": (r"shl\.b32 (%r75|%r142), (%r\d+), 5;", r"shl.b32 \1, \2, 4;"),
+    "committed at the place of the other": (r"(" + COMMIT + r"\[%r71\+)229424", r"\g<1>229432"),
+    "the agent's parity never changes": (r"@%p19 xor\.b32 %r72, .*;", ""),
+    "the agent's stage never changes": (r"selp\.b32 %r71, .*;", ""),
+    "the readers' parity never changes": (r"xor\.b32 %r124, .*;", ""),
+    "the readers' stage never changes": (r"selp\.b32 %r123, .*;", ""),
+    "the agent adds up in the first stage": (r"shl\.b32 %r73, %r71, 5;", "shl.b32 %r73, %r5, 5;"),
+    "the readers load the first stage": (r"(shl\.b32 %r140), %r123, 5;", r"\1, %r5, 5;"),
+    "stages of half the columns": (r"shl\.b32 (%r73|%r140), (%r\d+), 5;", r"shl.b32 \1, \2, 4;"),
     "columns of one stage": (r"(tcgen05\.(?:de)?alloc.*), 512;", r"\1, 256;"),
     "zeros not there when loaded": (r"tcgen05\.wait::st.*;", ""),
     "no zeros without steps": (r"tcgen05\.st\..*;", ""),
