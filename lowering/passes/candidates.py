@@ -7,7 +7,7 @@ which is predicted to take the least time is kept (`lowering/modulo/predict.py`)
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
@@ -70,7 +70,7 @@ class CandidateError(Exception):
 
 
 @contextmanager
-def lawful(context: Context) -> Iterator[None]:
+def lawful(context: Context) -> Generator[None]:
     """Raises CandidateError, which names the candidate, for a VerifyError inside."""
     try:
         yield
