@@ -150,16 +150,16 @@ def _mma_sync(k: int, a: FloatType, ptx_type: str, feature: Feature, c: FloatTyp
 _SIGNS = {"s8.s8": (True, True), "s8.u8": (True, False), "u8.s8": (False, True), "u8.u8": (False, False)}
 
 
-def _mma_integer(kinds: str, signed: tuple[bool, bool]) -> MmaAtom:
+def _mma_integer(k: int, kinds: str, signed: tuple[bool, bool]) -> MmaAtom:
     """An atom on bytes; sums wrap, as without .satfinite."""
     return MmaAtom(
-        f"mma.sync.m16n8k32.{kinds}",
-        (16, 8, 32),
+        f"mma.sync.m16n8k{k}.{kinds}",
+        (16, 8, k),
         (I8, I8, I32),
         frozenset({Feature.MMA_SYNC}),
-        *_warp_fragments(I8.width, 32),
-        ptx=f"mma.sync.aligned.m16n8k32.row.col.s32.{kinds}.s32",
-        source="PTX ISA, matrix fragments for mma.m16n8k32 .u8/.s8; ptx.md section 3",
+        *_warp_fragments(I8.width, k),
+        ptx=f"mma.sync.aligned.m16n8k{k}.row.col.s32.{kinds}.s32",
+        source=f"PTX ISA, matrix fragments for mma.m16n8k{k} .u8/.s8; ptx.md section 3",
         signed=signed,
     )
 
@@ -219,6 +219,19 @@ MAD_I32 = tuple(
     for kinds, signed in _SIGNS.items()
 )  # fmt: skip
 
+SCALAR_ATOMS = (FMA_F32, FMA_F16, FMA_F64, *MAD_I32)
+
+_FEW_K = (
+    _mma_sync(8, F16, "f16", Feature.MMA_SYNC),
+    _mma_sync(8, BF16, "bf16", Feature.MMA_SYNC),
+    _mma_sync(8, F16, "f16", Feature.MMA_SYNC, F16),
+    _mma_sync(4, TF32, "tf32", Feature.MMA_SYNC),
+    _mma_sync(16, F8E4M3FN, "e4m3", Feature.MMA_FP8),
+    _mma_sync(16, F8E5M2, "e5m2", Feature.MMA_FP8),
+    *(_mma_integer(16, kinds, signed) for kinds, signed in _SIGNS.items()),
+)
+"""For tiles of few k, which do not fill the others."""
+
 MMA_ATOMS: tuple[MmaAtom, ...] = (
     MMA_M16N8K16_F16,
     MMA_M16N8K16_BF16,
@@ -228,15 +241,13 @@ MMA_ATOMS: tuple[MmaAtom, ...] = (
     _mma_sync(16, F16, "f16", Feature.MMA_SYNC, F16),
     _mma_sync(32, F8E4M3FN, "e4m3", Feature.MMA_FP8, F16),
     _mma_sync(32, F8E5M2, "e5m2", Feature.MMA_FP8, F16),
-    *(_mma_integer(kinds, signed) for kinds, signed in _SIGNS.items()),
+    *(_mma_integer(32, kinds, signed) for kinds, signed in _SIGNS.items()),
+    *_FEW_K,
     *(_block_scaled("mxf8f6f4", 32, kind, ptx, F8E8M0FNU, 1) for kind, ptx in ((F8E4M3FN, "e4m3"), (F8E5M2, "e5m2"))),
     _block_scaled("mxf4", 64, I8, "e2m1", F8E8M0FNU, 2),
     _block_scaled("mxf4nvf4", 64, I8, "e2m1", F8E4M3FN, 4),
     MMA_M8N8K4_F64,
-    FMA_F32,
-    FMA_F16,
-    FMA_F64,
-    *MAD_I32,
+    *SCALAR_ATOMS,
 )
 
 
@@ -244,6 +255,19 @@ def atoms_for(target: Target, a: Numeric, b: Numeric, c: Numeric) -> list[MmaAto
     """The matrix instructions of a target for these operand and accumulator types."""
     plain = (atom for atom in MMA_ATOMS if atom.scales is None)
     return [atom for atom in plain if atom.dtypes == (a, b, c) and atom.legal(target)]
+
+
+def longest(dtypes: tuple[Type, Type, Type], signed: tuple[bool, bool], k: int) -> list[MmaAtom]:
+    """The instructions of a warp for these types: of as many rows and columns that which takes the most of k, as far as
+    a tile of `k` fills it. A shorter one takes as many issue slots for less work, and would make the search longer.
+    """
+    found: dict[tuple[int, int], MmaAtom] = {}
+    for atom in MMA_ATOMS:
+        of_types = (atom.dtypes, atom.signed) == (dtypes, signed) and atom.threads == WARP and atom.scales is None
+        m, n, depth = atom.shape
+        if of_types and depth <= k and ((m, n) not in found or depth > found[m, n].shape[2]):
+            found[m, n] = atom
+    return list(found.values())
 
 
 def scaled_atoms(dtypes: tuple[Type, Type, Type], scale: Type, block: int) -> list[MmaAtom]:

@@ -9,7 +9,7 @@ from functools import cache
 
 from ir.core import Attribute, spelled
 from lowering.layouts.f2 import Bases, IndexArray, apply, image_array, invert, log2
-from lowering.layouts.layout import LayoutError, read_bases
+from lowering.layouts.layout import Layout, LayoutError, read_bases
 from lowering.layouts.shapes import Shape, dim_bits
 
 # Swizzle span in bytes -> number of XORed address bits; source: ptx.md section 3 (TMA, wgmma, tcgen05 swizzles):
@@ -148,3 +148,17 @@ def swizzled(shape: Shape, order: tuple[int, ...] | None, element_bytes: int, mo
             place[dense[line + k]] ^= 1 << (chunk + k)
     bits = len(dense)
     return SharedLayout(tuple(place[1 << k] for k in range(bits)), bits, element_bytes)
+
+
+@cache
+def side_by_side(layout: Layout, element_bytes: int) -> SharedLayout:
+    """Where threads that hold elements in `layout` read as many of them at a time as an access is wide: those of a
+    thread side by side, of its registers the first closest. Else in the order of the elements.
+    """
+    threads = 0
+    for base in layout.thread:
+        threads |= base
+    own = [base for base in layout.reg if base.bit_count() == 1 and not base & threads]
+    first = own[: log2(CHUNK_BYTES // element_bytes)]
+    order = first + [1 << k for k in range(layout.bits) if 1 << k not in first]
+    return SharedLayout(tuple(1 << order.index(1 << k) for k in range(layout.bits)), layout.bits, element_bytes)

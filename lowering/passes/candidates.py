@@ -7,14 +7,15 @@ which is predicted to take the least time is kept (`lowering/modulo/predict.py`)
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
 from egraph.permissions import REASSOC, granted
 from egraph.skeleton import For
-from ir.core import TileError
+from ir.core import TileError, VerifyError
 from ir.dialects import cuda_tile as ct
 from ir.dialects import nv_tileas
 from lowering.atoms.names import STREAM
@@ -56,6 +57,25 @@ that is predicted to take 3 % less time and costs up to 15 % more; `tilesat mca`
 costs 5 and 7 % more (1,613 to 1,136 and 1,704 to 1,654 cycles), not where it costs 11 to 14 % more (1 to 8 % longer).
 """
 SOONER = 0.97  # of the time: tables of latencies are estimates, so what is closer is decided by cost
+
+
+class CandidateError(Exception):
+    """A defect of the compiler: what its passes made of a candidate breaks the rules of a level. No user's error, so
+    nothing that leaves a candidate for its cost or size takes it for one.
+    """
+
+    def __init__(self, candidate: str, broken: VerifyError):
+        super().__init__(f"candidate '{candidate}' breaks the rules of a level: {broken}")
+        self.candidate = candidate
+
+
+@contextmanager
+def lawful(context: Context) -> Generator[None]:
+    """Raises CandidateError, which names the candidate, for a VerifyError inside."""
+    try:
+        yield
+    except VerifyError as error:
+        raise CandidateError(context.path[-1] if context.path else "whole", error) from error
 
 
 @dataclass(frozen=True)
@@ -317,7 +337,8 @@ def least_cost(entry: ct.Entry, context: Context, steps: Sequence[Step]) -> floa
     if not usual(options) or options["budget"]:
         return 0.0
     try:
-        return glance(context.through(steps[:extracting], entry), context, options)
+        with lawful(context):
+            return glance(context.through(steps[:extracting], entry), context, options)
     except TileError:
         return float("inf")
 
@@ -371,9 +392,12 @@ def scheduled(entry: ct.Entry, context: Context, steps: Sequence[Step]) -> nv_ti
 
 
 def attempt(entry: ct.Entry, context: Context, steps: Sequence[Step]) -> Trial:
-    """The choice and the program that passes make of a kernel. Raises TileError where none costs little enough."""
+    """The choice and the program that passes make of a kernel. Raises TileError where none costs little enough,
+    CandidateError where it breaks a level's rules.
+    """
     try:
-        made = scheduled(entry, context, steps)
+        with lawful(context):
+            made = scheduled(entry, context, steps)
     except TensorPairError:
         return attempt(entry, context, forbidding(steps, PAIR))
     except TensorAgentError:

@@ -17,7 +17,7 @@ from egraph.interner import Interner, Table
 from egraph.saturate import Query
 from ir.dialects import cuda_tile as ct
 from ir.types import I1, PartitionViewType, TensorViewType, TileType
-from lowering.atoms.mma import MMA_ATOMS, MmaAtom, scaled_atoms
+from lowering.atoms.mma import SCALAR_ATOMS, MmaAtom, longest, scaled_atoms
 from lowering.atoms.tcgen05 import ALONE, PAIR, TensorAtom
 from lowering.atoms.wgmma import WgmmaAtom, wgmma_atom
 from lowering.layouts.access import MAX_BYTES, WIDE_BYTES, access_plan, global_access, ldmatrix
@@ -288,15 +288,14 @@ class LayoutOracle:
         """Instructions of a warp or a thread for operands of these types, with the layouts of A, B and C."""
         *batch, m, k = a.shape
         n, count = b.shape[-1], prod(batch)
-        for atom in MMA_ATOMS:
-            if atom.threads == 1:
-                if atom.computes(a.element, c.element, signed):
-                    for warps in self.warps:
-                        tile = fma_tile(m, n, k, warps, count)
-                        yield MmaChoice(atom, (1, warps)), tile.a, tile.b, tile.c
-            elif atom.dtypes == (a.element, b.element, c.element) and atom.signed == signed and atom.scales is None:
-                for grid, tile in self._tiles(atom, m, n, k, count):
-                    yield MmaChoice(atom, grid), tile.a, tile.b, tile.c
+        for atom in longest((a.element, b.element, c.element), signed, k):
+            for grid, tile in self._tiles(atom, m, n, k, count):
+                yield MmaChoice(atom, grid), tile.a, tile.b, tile.c
+        for atom in SCALAR_ATOMS:
+            if atom.computes(a.element, c.element, signed):
+                for warps in self.warps:
+                    tile = fma_tile(m, n, k, warps, count)
+                    yield MmaChoice(atom, (1, warps)), tile.a, tile.b, tile.c
 
     def _scaled(self, row: Row) -> Iterator[tuple[str, Row]]:
         """Products whose instructions take scales too, with the layouts of A, B, C and of the scales of A and B."""

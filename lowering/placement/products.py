@@ -65,8 +65,8 @@ NUMBERED = ("r.read", "r.accumulated", "r.negated", SCALED_SUM)
 SCALED = "r.scaled"
 """The numbers of a product by scales, and of what it reads."""
 _OPERANDS = tuple([Atom(f"operand{k}", 0) for k in range(3)])
-_ROWS, _COLUMNS, _DEPTHS = (64, 128), (16, 32), (32, 64)
-"""Sizes of tiles that fill one or two warpgroups' instructions of every kind."""
+_ROWS, _COLUMNS, _DEPTHS = (64, 128), (16, 32), (8, 16, 32, 64)
+"""Sizes of tiles that fill one or two warpgroups' instructions of every kind, and of few k."""
 BLOCK = 32  # factors of a scale; CUDA Tile IR 13.4, mmaf_scaled
 
 
@@ -223,6 +223,7 @@ def rescaled(world: PlacedWorld, arguments: Sequence[Sexpr], form: List) -> None
 def block_scaled(world: ProductsWorld, arguments: Sequence[Sexpr]) -> None:
     """The numbers of a product by scales, and of its operands, whose values are drawn."""
     (number, *others), sizes = arguments, world.sizes
+    sizes.k = max(sizes.k, BLOCK)
     factor = world.random.pick((F8E4M3FN, F8E5M2))
     blocks = sizes.k // BLOCK
     shapes = ((sizes.m, sizes.k), (sizes.k, sizes.n), (sizes.m, sizes.n), (sizes.m, blocks), (blocks, sizes.n))

@@ -2,8 +2,9 @@
 
     beside the rings    in loops, and before a loop whose ring another agent may be filling already
     over the rings      elsewhere: they are drained by then; buffers that are filled once stay
-Each op that needs scratch gets its byte offset as attribute `scratch`. Small ones take two places in turn: who writes
-one has passed the barrier of the other one, behind which nobody reads the first.
+Each op that needs scratch gets its byte offset as attribute `scratch`. One that fits beside what the last one before
+it took, in what alignment or the largest of them takes of shared memory anyway, does not lie over that: who writes one
+has passed the barrier of the other one, behind which nobody reads the first.
 """
 
 from __future__ import annotations
@@ -25,7 +26,6 @@ from lowering.layouts.shared import PERIOD, SharedLayout
 from lowering.schedule.rings import align
 from lowering.targets import Target
 
-SMALL = PERIOD // 2  # bytes of scratch that fit twice into what alignment takes of shared memory anyway
 RENAMES = (nv_tileas.Broadcast, nv_tileas.Reshape, nv_tileas.Permute)
 BY_REGISTER = ("arith.", "math.")
 """Operations whose registers are each made when they are asked for."""
@@ -42,19 +42,26 @@ def place(block: Block, target: Target, free: int, kept: int) -> tuple[int, int]
     """
     ops = [each for op in block.ops for each in nested(op)]
     last = max((i for i, (op, _) in enumerate(ops) if waits_for_agent(op)), default=-1)
-    total, over, second = free, kept, False
-    for i, (op, looped) in enumerate(ops):
-        need = scratch_of(op, target)
+    total, over, before = free, kept, range(0)
+    wanted = [(op, scratch_of(op, target), looped or i <= last) for i, (op, looped) in enumerate(ops)]
+    for op, need, inside in wanted:
         if need:
-            offset = align(free if looped or i <= last else kept, PERIOD)
-            if need <= SMALL and offset + SMALL + need <= target.smem_bytes:
-                offset += SMALL * second
-                second = not second
+            first = align(free if inside else kept, PERIOD)
+            most = max(PERIOD, *(each for _, each, where in wanted if where == inside))
+            offset = behind(before, first, need, min(first + most, int(target.smem_bytes)))
+            before = range(offset, offset + need)
             op.attributes["scratch"] = offset
             total = max(total, offset + need)
-            over = over if looped or i <= last else max(over, offset + need)
+            over = over if inside else max(over, offset + need)
     total = max([total, *(beside(op, total, target) for op, looped in ops if isinstance(op, nv_tileas.Dot) and looped)])
     return total, over
+
+
+def behind(before: range, first: int, need: int, end: int) -> int:
+    """Where so many bytes lie from `first` on: not over those used before, if they end at `end` then at the latest."""
+    apart = before.stop <= first or first + need <= before.start
+    offset = first if apart else align(before.stop, PERIOD if need > PERIOD // 2 else PERIOD // 2)
+    return offset if offset + need <= end else first
 
 
 def waits_for_agent(op: Op) -> bool:

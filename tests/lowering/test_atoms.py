@@ -31,14 +31,15 @@ def test_every_legal_atom_has_a_cost(found):
 
 
 def test_atoms_are_chosen_by_type_and_target():
-    assert atoms_for(target("sm_80"), F16, F16, F32) == [MMA_M16N8K16_F16]
+    assert [a.shape for a in atoms_for(target("sm_80"), F16, F16, F32)] == [(16, 8, 16), (16, 8, 8)]
     assert atoms_for(target("sm_80"), BF16, BF16, F32)[0].ptx == ("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32")
     assert atoms_for(target("sm_80"), TF32, TF32, F32)[0].shape == (16, 8, 8)
     assert atoms_for(target("sm_80"), F8E4M3FN, F8E4M3FN, F32) == []
-    assert len(atoms_for(target("sm_89"), F8E4M3FN, F8E4M3FN, F32)) == 1
+    assert [a.shape for a in atoms_for(target("sm_89"), F8E4M3FN, F8E4M3FN, F32)] == [(16, 8, 32), (16, 8, 16)]
     assert atoms_for(target("sm_86"), F32, F32, F32) == [FMA_F32]
     assert [a.name for a in atoms_for(target("sm_80"), F16, F16, F16)] == [
         "mma.sync.m16n8k16.f16.f16.f16",
+        "mma.sync.m16n8k8.f16.f16.f16",
         "fma.rn.f32.f16",
     ]
     assert {a.signed for a in atoms_for(target("sm_80"), I8, I8, I32) if a.threads > 1} == set(

@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pytest
 
 import tilesat
-from ir.core import TileError
+from ir.core import TileError, VerifyError
+from ir.dialects import cuda_tile as ct
+from ir.dialects import nv_tileas
 from ir.load import load
 from lowering.modulo.predict import predicted
-from lowering.passes.manager import run
+from lowering.passes import candidates
+from lowering.passes.manager import Context, Shared, run
+from lowering.passes.registry import Step
 from lowering.passes.syntax import parse, with_options
 from lowering.passes.table import ROAD
 from lowering.selection import Selection
 from lowering.targets import target
 from runtime.ptxas import assemble, disassemble
 from tests.tilesat.example_cases import EXAMPLES
+from tilesat.failures import user_errors
 from tilesat.mca.report import figures
 
 TIER = "sm_90a"
@@ -77,3 +84,36 @@ def test_a_shape_that_is_asked_for() -> None:
     with pytest.raises(TileError, match=r"gemm.mlir:9:3: error: expected 4 or 8 warps, got 5$"):
         chosen("gemm", warps=5)
     assert chosen("softmax", warps=8)[0].warps == 4  # there is no choice
+
+
+def test_a_candidate_that_breaks_a_level_s_rules_is_a_defect(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What costs too much is left quietly; a wrong program of a candidate that nobody would see is not."""
+    tried: list[str] = []
+    built = candidates.scheduled
+
+    def broken(entry: ct.Entry, context: Context, steps: Sequence[Step]) -> nv_tileas.Func:
+        tried.append(context.path[-1])
+        if len(tried) == 2:
+            raise fault("'nv_tileas.dot': operand 0 must be a tile", entry.location)
+        return built(entry, context, steps)
+
+    monkeypatch.setattr(candidates, "scheduled", broken)
+    fault: type[TileError] = VerifyError
+    with pytest.raises(candidates.CandidateError, match=r"candidate 'warps 8' .*gemm_negated.mlir:.*'nv_tileas.dot'"):
+        chosen("gemm_negated")
+    assert not issubclass(candidates.CandidateError, user_errors())
+    fault = TileError
+    tried.clear()
+    assert chosen("gemm_negated")[0].warps == 4
+    assert tried[:2] == ["whole", "warps 8"]
+
+
+def test_a_first_look_that_breaks_a_level_s_rules_is_a_defect(monkeypatch: pytest.MonkeyPatch) -> None:
+    def through(self: Context, steps: Sequence[Step], program: object) -> None:
+        raise VerifyError("'cuda_tile.addi': operand 1 must be a tile")
+
+    monkeypatch.setattr(Context, "through", through)
+    entry, tier = load(EXAMPLES / "gemm.mlir").entries[0], target(TIER)
+    slices = Context(tier, Shared((tier,))).trying("slices 1")
+    with pytest.raises(candidates.CandidateError, match="candidate 'slices 1' breaks the rules of a level"):
+        candidates.least_cost(entry, slices, parse("encode,saturate,extract"))

@@ -73,6 +73,7 @@ def test_one_atom_tile_is_the_fragment(atom):
         (MMA_M16N8K8_TF32, 64, 16, 32, 4, 1, 1, 1),
         (MMA_M16N8K32_E4M3, 32, 16, 64, 2, 1, 1, 1),
         (MMA_M16N8K16_F16, 16, 16, 32, 1, 2, 1, 4),
+        *((atom, 32, 16, atom.shape[2], 2, 1, 1, 1) for atom in SYNC if atom.shape[2] * atom.dtypes[0].width <= 128),
     ],
 )
 def test_steps_on_tile_layouts_compute_the_product(atom, m, n, k, wm, wn, batch, copies):

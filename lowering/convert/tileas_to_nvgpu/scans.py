@@ -23,7 +23,7 @@ from lowering.layouts.elements import element_bytes
 from lowering.layouts.layout import LANE_BITS, Layout
 from lowering.layouts.scans import Part, Step, scan_dim
 from lowering.layouts.shapes import reduce_dim
-from lowering.layouts.shared import SharedLayout
+from lowering.layouts.shared import side_by_side
 from lowering.targets.target import WARP
 
 if TYPE_CHECKING:
@@ -149,7 +149,7 @@ def across_warps(
     for i, source in enumerate(sources):
         held = Held(emitter, layout, source.element, [values[i] for values in partial])
         written = Renamed(emitter, spread, source.element, held, range(count))
-        shared = SharedLayout(tuple(1 << i for i in range(bits)), bits, element_bytes(source.element))
+        shared = side_by_side(gathered, element_bytes(source.element))
         reads.append(through_shared(emitter, written, gathered, shared))
     return [
         balanced(combine, [tuple([r.scalar(p * count + i) for r in reads]) for p in range(1 << len(parts))])
