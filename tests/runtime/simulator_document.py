@@ -1,4 +1,4 @@
-"""Writes docs/simulator.md from the simulator's own tables; run as `python -m tests.runtime.simulator_document [--check]`.
+"""Writes docs/simulator.md from the simulator's tables: python -m tests.runtime.simulator_document [--check].
 
 The number beside an opcode counts its different spellings in the PTX that the tests run or decode.
 """
