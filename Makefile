@@ -20,7 +20,7 @@ BROWSER_READY := $(VENV)/.browser-ready
 CUTILE := .venv-cutile
 CUTILE_READY := $(CUTILE)/.ready
 
-.PHONY: demo test test-all mutation test-mlir test-browser test-cutile test-gpu bench-gpu docs docs-check lint format bench lock clean
+.PHONY: demo test test-all mutation test-mlir test-browser test-cutile test-gpu bench-gpu docs docs-check test-wheel lint format bench lock clean
 
 demo: $(READY)
 	$(BIN)/tilesat demo --output out/demo
@@ -63,6 +63,10 @@ docs: $(DOCS_READY)
 # Every page that a script makes in seconds is what the script makes; `make test` compares the same pages.
 docs-check: $(READY)
 	$(BIN)/python -m tests.generated_pages --check
+
+# The wheel, installed outside the tree and tried on every supported Python of this machine.
+test-wheel: $(READY)
+	$(BIN)/python -m tests.wheel
 
 lint: $(LINT_READY)
 	$(BIN)/ruff check .
