@@ -20,7 +20,7 @@ BROWSER_READY := $(VENV)/.browser-ready
 CUTILE := .venv-cutile
 CUTILE_READY := $(CUTILE)/.ready
 
-.PHONY: demo test test-all mutation test-mlir test-browser test-cutile test-gpu bench-gpu docs docs-check test-wheel lint format bench lock clean
+.PHONY: demo test test-all mutation test-mlir test-browser test-cutile test-gpu bench-gpu docs docs-check test-wheel lint format bench bench-all lock clean
 
 demo: $(READY)
 	$(BIN)/tilesat demo --output out/demo
@@ -72,6 +72,7 @@ lint: $(LINT_READY)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/pyright
+	$(BIN)/pyright -p benchmarks
 	$(BIN)/lint-imports
 
 format: $(LINT_READY)
@@ -80,6 +81,10 @@ format: $(LINT_READY)
 
 bench: $(READY)
 	$(BIN)/python -m benchmarks.gemm
+
+# All that need no card, as JSON in out/bench; `python -m benchmarks.all --compare OLD NEW` says what changed.
+bench-all: $(READY)
+	$(BIN)/python -m benchmarks.all
 
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "tilesat needs Python 3.11 or newer: make PYTHON=python3.11")'
