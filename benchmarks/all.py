@@ -5,8 +5,8 @@
 
 Each runs as a process of its own, one after the other. Of those with --json the record has what they write, of the
 others the numbers of each line that they print. A comparison lists what differs by more than the threshold, what is
-only in one record, and what failed in the new one. Seconds differ with whatever else runs on a machine; costs, instructions and
-predicted cycles do not.
+only in one record, and what failed in the new one. Seconds differ with whatever else runs on a machine; costs,
+instructions and predicted cycles do not.
 """
 
 from __future__ import annotations

@@ -12,6 +12,9 @@ from pathlib import Path
 import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
+from packaging.version import Version
+
+from tilesat.cli import main
 
 ROOT = Path(__file__).resolve().parent.parent
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
@@ -93,6 +96,24 @@ def test_the_lock_has_what_the_project_asks_for() -> None:
         versions = locked.get(canonicalize_name(each.name), [])
         assert versions, f"{each.name} is not locked: make lock"
         assert all(version in each.specifier for version in versions), f"{each}: locked is {versions}: make lock"
+
+
+def test_the_version_is_that_of_the_project(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(["--version"])
+    assert ended.value.code == 0
+    assert capsys.readouterr().out == f"tilesat {PROJECT['project']['version']}\n"
+
+
+def test_releases_are_in_the_changelog() -> None:
+    """What is not released yet comes first, then each release with its date, the newest of which is at most ours."""
+    headings = re.findall(r"^## (.*)$", (ROOT / "CHANGELOG.md").read_text(), re.M)
+    assert headings[0] == "Unreleased"
+    releases = [re.fullmatch(r"(\d+\.\d+\.\d+) \(\d{4}-\d\d-\d\d\)", each) for each in headings[1:]]
+    assert all(releases), headings
+    versions = [Version(each[1]) for each in releases if each]
+    assert versions == sorted({*versions}, reverse=True)
+    assert not versions or versions[0] <= Version(PROJECT["project"]["version"])
 
 
 def test_importing_tilesat_is_light() -> None:
