@@ -29,8 +29,8 @@ parses and decodes. `Module(ptx, memory)` loads PTX once: `module.launch(grid, b
 its variables keep their values; `module.symbol(name)`, `read` and `write` reach them, `module.kernel(name)` has what a
 driver tells of an entry (parameters and their offsets, most threads, shared bytes), `module.unload()` gives the memory
 back.
-`python -m runtime.simulator FILE.ptx` does it from a shell: without `--grid` it decodes every entry, with one it runs an
-entry on arrays (`--arg 'f32[64]=normal:1'`) and lists hazards.
+`python -m runtime.simulator FILE.ptx` does it from a shell: without `--grid` it decodes every entry, with one it runs
+an entry on arrays (`--arg 'f32[64]=normal:1'`) and lists hazards.
 What is not simulated is refused with the PTX line and its text; no modifier is skipped. This page is generated:
 `python -m tests.runtime.simulator_document`.
 
