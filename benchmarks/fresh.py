@@ -31,7 +31,7 @@ def cpu_of(command: list[str], environment: dict[str, str]) -> float:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.fresh", description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.fresh", description=(__doc__ or "").splitlines()[0])
     parser.add_argument("files", nargs="+", type=Path)
     parser.add_argument("--target", default="sm_80,sm_90a")
     parser.add_argument("--repeat", type=int, default=7)

@@ -9,6 +9,9 @@ launches. Ours and Triton's compute D = A Bᵀ + C with C and D in f32; cuBLAS c
 reads and writes less.
 """
 
+# Packages of another environment, or of an extra.
+# pyright: reportMissingImports=false
+
 from __future__ import annotations
 
 import argparse
@@ -102,7 +105,8 @@ def examples(device: Device, target: str, kind: str) -> Iterator[tuple[str, floa
         case = make()
         kernel = tilesat.compile(case.source, target)
         arguments = check_arguments(kernel.entry, case.fresh())
-        run(image(kernel, kind), kernel.manifest, (*case.grid, 1, 1)[:3], arguments, device)
+        x, y, z = (*case.grid, 1, 1)[:3]
+        run(image(kernel, kind), kernel.manifest, (x, y, z), arguments, device)
         error = largest_error(case.logical(list(arguments)), case.expected)
         if not case.outside_untouched(list(arguments)):
             error = np.inf

@@ -3,6 +3,9 @@
 python -m benchmarks.pictures [KERNEL.mlir ...] [--target T]
 """
 
+# Packages of another environment, or of an extra.
+# pyright: reportMissingImports=false
+
 from __future__ import annotations
 
 import argparse

@@ -7,6 +7,9 @@ the first compile and of a second one in the same process, each split into what 
 PyTorch and a GPU, `launch` runs it: benchmarks/gpu.py does.
 """
 
+# Packages of another environment; what triton.jit makes can be indexed.
+# pyright: reportMissingImports=false, reportIndexIssue=false
+
 from __future__ import annotations
 
 import json
@@ -97,7 +100,7 @@ def launch(variant: str, a: Any, b: Any, c: Any, d: Any) -> None:
     """Run on PyTorch tensors of a GPU; a and b as they are stored, row-major."""
     m, n, k = a.shape[0], b.shape[0], a.shape[1]
     grid = (triton.cdiv(m, TILE["TM"]), triton.cdiv(n, TILE["TN"]))
-    extra = {"num_warps": WARPS, "num_stages": STAGES, **TILE}
+    extra: dict[str, Any] = {"num_warps": WARPS, "num_stages": STAGES, **TILE}
     if variant == "pointers":
         pointers[grid](a, b, c, d, m, n, k, a.stride(0), b.stride(0), c.stride(0), d.stride(0), **extra)
         return

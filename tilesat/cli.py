@@ -69,10 +69,21 @@ def _extractor(text: str) -> str:
     raise argparse.ArgumentTypeError(f"expected one of {', '.join(EXTRACTORS)}, top:N, got '{text}'")
 
 
+class _Version(argparse.Action):
+    """Print the version; what knows it is loaded by those who ask."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
+        from importlib.metadata import version
+
+        print(f"tilesat {version('tilesat')}")
+        parser.exit()
+
+
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="tilesat", description="Compile GPU tile programs (CUDA Tile IR) to PTX by equality saturation."
     )
+    parser.add_argument("--version", action=_Version, nargs=0, help="print the version of this package")
     commands = parser.add_subparsers(metavar="COMMAND", required=True, prog="tilesat")
     _add_compile(commands.add_parser("compile", help="Tile IR text or bytecode to PTX, or to any stage before it"))
     _add_explore(commands.add_parser("explore", help="one HTML page of a compilation, from the source to SASS"))

@@ -82,6 +82,7 @@ def kernels() -> dict[str, Any]:
 def compiled(case: Case, target: str, fast: Sequence[str], family: Sequence[str]) -> Any:
     """The kernel of a case, less the rules and skeletons of a family."""
     without, forbid = ([name for name in family if name.startswith(LOOPS) is loops] for loops in (False, True))
+    more: dict[str, Any]
     source, more = (case.file, {}) if case.file else (kernels()[case.name], {"signature": case.signature})
     return tilesat.compile(source, target, fast=fast, without=without, forbid=forbid, **more)
 

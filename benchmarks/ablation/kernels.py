@@ -3,6 +3,9 @@
 Written before the rules that they measure, and not edited since: a kernel written another way is a further kernel.
 """
 
+# cuTile's range takes tiles, and a scalar has methods of tiles, which its types do not say.
+# pyright: reportArgumentType=false, reportAttributeAccessIssue=false
+
 import cuda.tile as ct
 
 C = ct.Constant[int]

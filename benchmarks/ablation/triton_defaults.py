@@ -6,6 +6,9 @@ Imports nothing of ours: PYTHON may be another environment's (triton==3.9.0; no 
 of its own; the arithmetic instructions of its PTX are printed, up to the third.
 """
 
+# Packages of another environment, or of an extra.
+# pyright: reportMissingImports=false
+
 from __future__ import annotations
 
 import argparse

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import heapq
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 
@@ -106,7 +106,7 @@ def per_element(small: Counter[str], large: Counter[str], elements: int) -> dict
 
 def added(parts: Iterable[tuple[int, Mapping[str, float]]]) -> dict[str, float]:
     """Counts, each so many times, rounded; less than a fifth of an instruction is ptxas' choice of the moment."""
-    total: Counter[str] = Counter()
+    total = defaultdict[str, float](float)
     for times, counts in parts:
         for name, count in counts.items():
             total[name] += times * count

@@ -5,6 +5,9 @@ a small model or of the package's own tests, chosen so that each row launches ke
 a fake one.
 """
 
+# Packages of another environment, or of an extra.
+# pyright: reportMissingImports=false
+
 from __future__ import annotations
 
 import importlib
@@ -73,8 +76,9 @@ def _without_models() -> None:
     """Packages tilegym.transformers.* whose own code is not run."""
     import tilegym
 
-    for folder in (Path(tilegym.__file__).parent / "transformers").glob("**/"):
-        name = ".".join(("tilegym", *folder.relative_to(Path(tilegym.__file__).parent).parts))
+    package = Path(tilegym.__path__[0])
+    for folder in (package / "transformers").glob("**/"):
+        name = ".".join(("tilegym", *folder.relative_to(package).parts))
         if name not in sys.modules:
             sys.modules[name] = ModuleType(name)
             sys.modules[name].__path__ = [str(folder)]

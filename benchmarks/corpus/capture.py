@@ -4,6 +4,9 @@ Runs in the environment of the corpus (PyTorch, cuda-tile, whatever package is m
 strides and a type, no storage; `cuda.tile.launch` records the kernel and what cuTile would specialise it for.
 """
 
+# Packages of another environment, or of an extra.
+# pyright: reportMissingImports=false
+
 from __future__ import annotations
 
 import dataclasses

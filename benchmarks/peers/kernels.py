@@ -1,5 +1,8 @@
 """The kernels of the cases in cuTile; sizes that a case fixes are constants."""
 
+# cuTile's range takes tiles, and a scalar has methods of tiles, which its types do not say.
+# pyright: reportArgumentType=false, reportAttributeAccessIssue=false
+
 from __future__ import annotations
 
 import cuda.tile as ct

@@ -6,6 +6,9 @@ CASES is JSON: a list of [name, kernel, types by parameter, constants, warps, st
 by name, an empty string or why Triton refuses.
 """
 
+# Packages of another environment, or of an extra.
+# pyright: reportMissingImports=false
+
 from __future__ import annotations
 
 import json

@@ -10,6 +10,9 @@ PYTHON is an interpreter whose environment has flash-attn-4 (with what it needs:
 torch. Operands are f16, tensors are torch's fakes, and what the packages ask of the device is answered here.
 """
 
+# Packages of another environment, or of an extra.
+# pyright: reportMissingImports=false
+
 import os
 import sys
 import tempfile

@@ -26,7 +26,7 @@ def flash_attention(q, k, v, out, scale):
     highest = ct.full((QUERIES, 1), -float("inf"), ct.float32)
     total = ct.zeros((QUERIES, 1), ct.float32)
     acc = ct.zeros((QUERIES, WIDTH), ct.float32)
-    for j in range(ct.cdiv(length, KEYS)):
+    for j in range(ct.cdiv(length, KEYS)):  # pyright: ignore[reportArgumentType] - cuTile's
         keys = ct.load(k, index=(head, j, 0), shape=(1, KEYS, WIDTH), padding_mode=ct.PaddingMode.ZERO)
         keys = ct.transpose(ct.reshape(keys, (KEYS, WIDTH)))
         score = ct.mma(query, keys, ct.zeros((QUERIES, KEYS), ct.float32))

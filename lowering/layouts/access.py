@@ -147,8 +147,8 @@ class LdMatrix:
 def ldmatrix(layout: Layout, shared: SharedLayout, max_num: int = 4) -> LdMatrix | None:
     """Plan with ldmatrix where `layout` (32-bit registers packed from the low register bits) allows it, else None.
 
-    Source of the fragment: PTX ISA, ldmatrix .m8n8.b16; lane l receives M[l >> 2][2 (l & 3) + w], transposed
-    M[2 (l & 3) + w][l >> 2]. Elements of 8 and 32 bits move as parts and pairs of b16, not transposed.
+    Source of the fragment: PTX ISA, ldmatrix .m8n8.b16; lane l receives `M[l >> 2][2 (l & 3) + w]`, transposed
+    `M[2 (l & 3) + w][l >> 2]`. Elements of 8 and 32 bits move as parts and pairs of b16, not transposed.
     """
     _check_bits(layout, shared)
     if shared.element_bytes not in (1, 2, 4):

@@ -130,7 +130,7 @@ class SharedLayout(Attribute):
 def swizzled(shape: Shape, order: tuple[int, ...] | None, element_bytes: int, mode: int = 128) -> SharedLayout:
     """Rows of `mode` bytes along order[0], swizzled as TMA and wgmma do; `order` lists dimensions fastest first.
 
-    None means row-major. Rows longer than the span are cut into panels [panel][row][mode bytes]; shorter rows lie
+    None means row-major. Rows longer than the span are cut into panels `[panel][row][mode bytes]`; shorter rows lie
     densely one after the other, and the XOR still acts on address bits. mode: 0 (no swizzle), 32, 64 or 128 bytes.
     """
     if mode not in SWIZZLE_BITS:

@@ -75,7 +75,7 @@ def row(name, right, wrong):
     return f"| {' | '.join(map(str, [*cells, said['interpret'], said['compile']]))} |"
 
 
-def table():
+def page():
     """The whole page."""
     ordered = sorted(SAMPLES, key=lambda s: OPS[f"cuda_tile.{SPELLED.get(s[0], s[0])}"].info.opcode)
     rows = [row(name, right, wrong) for name, right, wrong, _ in ordered]
@@ -96,4 +96,4 @@ def table():
 
 
 if __name__ == "__main__":
-    sys.exit(publish(OUTPUT, table()))
+    sys.exit(publish(OUTPUT, page()))

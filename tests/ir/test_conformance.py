@@ -51,7 +51,7 @@ def test_every_line_of_the_suite_that_could_be_read_is_covered():
 
 
 def test_the_page_is_current():
-    assert page.OUTPUT.read_text() == page.table()
+    assert page.OUTPUT.read_text() == page.page()
 
 
 def made_of(type_, builder):

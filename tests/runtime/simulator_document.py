@@ -1,10 +1,11 @@
-"""Writes docs/simulator.md from the simulator's own tables; run as `python -m tests.runtime.simulator_document`.
+"""Writes docs/simulator.md from the simulator's tables: python -m tests.runtime.simulator_document [--check].
 
 The number beside an opcode counts its different spellings in the PTX that the tests run or decode.
 """
 
 import gzip
 import json
+import sys
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -14,10 +15,11 @@ from runtime.simulator import link
 from runtime.simulator.families.arithmetic import ByType
 from runtime.simulator.findings import Kind
 from runtime.simulator.parser import parse
+from tests.generated_page import publish
 from tests.runtime.mutations.sweep import RESULTS, tables
 
 ROOT = Path(__file__).parents[2]
-PAGE = ROOT / "docs" / "simulator.md"
+OUTPUT = ROOT / "docs" / "simulator.md"
 DATA = Path(__file__).parent / "data"
 HEAD = """# The PTX simulator
 
@@ -27,6 +29,8 @@ hazards=, suppress=, max_instructions=, schedule=, workers=, on_one_sm=)` runs a
 often as wanted; its variables keep their values; `module.symbol(name)`, `read` and `write` reach them,
 `module.kernel(name)` has what a driver tells of an entry (parameters and their offsets, most threads, shared bytes),
 `module.unload()` gives the memory back.
+`python -m runtime.simulator FILE.ptx` does it from a shell: without `--grid` it decodes every entry, with one it runs
+an entry on arrays (`--arg 'f32[64]=normal:1'`) and lists hazards.
 What is not simulated is refused with the PTX line and its text; no modifier is skipped. This page is generated:
 `python -m tests.runtime.simulator_document`.
 
@@ -169,7 +173,7 @@ def _first_sentence(decoder: Callable[..., object]) -> str:
     return text.replace("|", "\\|")
 
 
-def render() -> str:
+def page() -> str:
     """The page."""
     forms = _forms()
     rows: list[str] = []
@@ -193,10 +197,5 @@ def render() -> str:
     return HEAD + "\n".join(rows) + "\n" + tail
 
 
-def main() -> None:
-    """Write the page."""
-    PAGE.write_text(render())
-
-
 if __name__ == "__main__":
-    main()
+    sys.exit(publish(OUTPUT, page()))

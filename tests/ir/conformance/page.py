@@ -71,7 +71,7 @@ def summary(found: list[Case]) -> str:
     )
 
 
-def table() -> str:
+def page() -> str:
     """The whole page."""
     found = cases()
     rows = ["| operation | condition | lines | our message |", "|---|---|---|---|"]
@@ -86,4 +86,4 @@ def table() -> str:
 
 
 if __name__ == "__main__":
-    sys.exit(publish(OUTPUT, table()))
+    sys.exit(publish(OUTPUT, page()))

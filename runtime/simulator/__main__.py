@@ -1,0 +1,5 @@
+"""The command line as a module."""
+
+from runtime.simulator.command import main
+
+main()
