@@ -142,7 +142,7 @@ def test_what_costs_too_much_guides_the_search_for_what_does_not() -> None:
         limited.answer("greedy")
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.slow
 @pytest.mark.parametrize("branch", [None, 0])
 def test_a_search_with_a_wide_gap_is_put_aside_a_step_later(
     branch: int | None, monkeypatch: pytest.MonkeyPatch
