@@ -209,6 +209,7 @@ def test_the_answer_is_proved_and_the_report_tells_how() -> None:
     assert report.trace[-1].cost == 36.0
 
 
+@pytest.mark.slow
 def test_history_only_improves() -> None:
     moments: list[Moment] = []
     answer = extract(tangle(120), "auto", budget=2000, listener=moments.append)

@@ -103,6 +103,7 @@ def test_known_steps_and_larger_tiles(target: str) -> None:
     assert error(made, program(200, 136, 448, tile=tile), resident=3) < ERROR
 
 
+@pytest.mark.slow
 def test_bits_do_not_depend_on_who_comes_last() -> None:
     given = program(72, 136, 328)
     first, *others = (simulate(compiled(), given, schedule=order, resident=4)[2] for order in ORDERS[:4])
