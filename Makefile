@@ -25,11 +25,15 @@ CUTILE_READY := $(CUTILE)/.ready
 demo: $(READY)
 	$(BIN)/tilesat demo --output out/demo
 
+# Files stay together (worksteal), so that kernels which the tests of one share are compiled once. What pytest makes of the
+# assertions is kept for the next run: without it each process spends 13 s on that.
+PYTEST := PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -q -n $(JOBS) --dist worksteal --durations=10
+
 test: $(READY)
-	$(BIN)/python -m pytest -q -n $(JOBS)
+	$(PYTEST)
 
 test-all: $(PROVE_READY)
-	$(BIN)/python -m pytest -q -n $(JOBS) -m "not gpu and not mlir"
+	$(PYTEST) -m "not gpu and not mlir"
 
 # Every rewrite rule weakened in one place at a time: does the soundness check find it? Prints the score and the survivors.
 mutation: $(READY)

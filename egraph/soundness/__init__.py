@@ -1,6 +1,6 @@
 """Rules tried on numbers: samples (draw, world), what terms and facts mean (model, meaning), checks, mutants."""
 
 from egraph.rule import Rule
-from egraph.soundness.check import CHECKED_RULESETS, SAMPLES, SEED, Verdict, check, check_all, check_rule
+from egraph.soundness.check import CHECKED_RULESETS, SAMPLES, SEED, TRIES, Verdict, check, check_all, check_rule
 
-__all__ = ["CHECKED_RULESETS", "SAMPLES", "SEED", "Rule", "Verdict", "check", "check_all", "check_rule"]
+__all__ = ["CHECKED_RULESETS", "SAMPLES", "SEED", "TRIES", "Rule", "Verdict", "check", "check_all", "check_rule"]

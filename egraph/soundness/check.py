@@ -33,7 +33,7 @@ GROUPED = 4
 """Times as many of a rule about groups along a dimension, of which in one of ten all groups are longer than one
 element, and of a rule that lets operations round otherwise, of which few samples round once, or flush."""
 
-_TRIES = 3000
+TRIES = 3000
 """Draws to find the samples in that satisfy a rule's guards; the rarest guards of ours hold once in 80 draws."""
 _ROUNDING = 0.5
 """How often a rule that lets operations round otherwise is tried on floats of few bits."""
@@ -61,14 +61,14 @@ class Verdict:
         return self.satisfied > 0 and not self.failure
 
 
-def check(command: Command, seed: int = 0, wanted: int = SAMPLES, tries: int = _TRIES) -> Verdict:
+def check(command: Command, seed: int = 0, wanted: int = SAMPLES, tries: int = TRIES) -> Verdict:
     """Check one rule on random tiles."""
     verdicts = [check_rule(rule, seed, wanted, tries) for rule in Rule.of(command)]
     return next((v for v in verdicts if not v.sound), verdicts[0])
 
 
 def check_rule(
-    rule: Rule, seed: int = 0, wanted: int = SAMPLES, tries: int = _TRIES, world_of: type[World] = World
+    rule: Rule, seed: int = 0, wanted: int = SAMPLES, tries: int = TRIES, world_of: type[World] = World
 ) -> Verdict:
     """Check one rule until `wanted` samples satisfied its guards, at most `tries` draws; `world_of` makes a sample.
     Then try some that satisfy one of its comparisons with nothing to spare.

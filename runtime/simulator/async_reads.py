@@ -96,15 +96,17 @@ class AsyncReads:
 
     def waited(self, warps: Array, least: Array, epoch: Array) -> None:
         """Warps waited: operations of groups below `least` are complete. All arrays are per warp of the machine."""
-        rest: list[Reading] = []
-        for reading in self._flying:
-            members, before = reading.warps, self._waited[reading.numbers]
-            done = warps[members] & (reading.groups < least[members])
-            after = np.where(done, np.minimum(before, epoch[members]), before)
-            self._waited[reading.numbers] = after
-            if (after == _NEVER).any():
-                rest.append(reading)
-        self._flying = rest
+        if not self._flying:
+            return
+        flying = Reading(
+            *(np.concatenate([getattr(each, name) for each in self._flying]) for name in Reading.__slots__)
+        )
+        before = self._waited[flying.numbers]
+        done = warps[flying.warps] & (flying.groups < least[flying.warps])
+        after = np.where(done, np.minimum(before, epoch[flying.warps]), before)
+        self._waited[flying.numbers] = after
+        rest = (after == _NEVER).any(axis=1)
+        self._flying = [Reading(flying.numbers[rest], flying.warps[rest], flying.groups[rest])] if rest.any() else []
 
     def are_done(self, where: Array, warps: Array, clocks: Clocks) -> bool:
         """Whether a warp (number in the machine) for each grain knows that all operations that read it are done."""

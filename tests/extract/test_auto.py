@@ -61,6 +61,7 @@ def decided(classes: int, budget: float, branch: int | None = None) -> Answer:
     return auto(tangle(classes, branch=NO_GROUP if branch is None else branch), budget=budget, branch=branch)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("branch", [None, 0])
 def test_a_search_that_was_put_aside_goes_on_to_the_same_answer(branch: int | None) -> None:
     """Behind heuristics and the relaxation it has an answer and a bound; its end is that of a search in one go."""
@@ -77,7 +78,8 @@ def test_a_search_that_was_put_aside_goes_on_to_the_same_answer(branch: int | No
     assert (pursuit.answer.cost, pursuit.answer.bound, pursuit.answer.chosen) == (whole.cost, whole.bound, whole.chosen)
 
 
-@pytest.mark.parametrize("branch", [None, 0])
+@pytest.mark.sampled(2)
+@pytest.mark.parametrize("branch", [0, None])
 def test_a_glance_gives_a_bound_and_goes_on_to_the_same_answer(branch: int | None) -> None:
     graph = tangle(60, branch=NO_GROUP if branch is None else branch)
     whole = decided(60, 800, branch)
@@ -92,7 +94,7 @@ def test_a_glance_gives_a_bound_and_goes_on_to_the_same_answer(branch: int | Non
     assert (pursuit.answer.cost, pursuit.answer.bound, pursuit.answer.chosen) == (whole.cost, whole.bound, whole.chosen)
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("branch", [None, 0])
 @pytest.mark.parametrize("glance", [True, False])
 def test_a_search_that_was_put_aside_keeps_to_a_lower_limit(branch: int | None, glance: bool) -> None:
@@ -140,7 +142,7 @@ def test_what_costs_too_much_guides_the_search_for_what_does_not() -> None:
         limited.answer("greedy")
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.slow
 @pytest.mark.parametrize("branch", [None, 0])
 def test_a_search_with_a_wide_gap_is_put_aside_a_step_later(
     branch: int | None, monkeypatch: pytest.MonkeyPatch
@@ -207,6 +209,7 @@ def test_the_answer_is_proved_and_the_report_tells_how() -> None:
     assert report.trace[-1].cost == 36.0
 
 
+@pytest.mark.slow
 def test_history_only_improves() -> None:
     moments: list[Moment] = []
     answer = extract(tangle(120), "auto", budget=2000, listener=moments.append)

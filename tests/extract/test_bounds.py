@@ -19,7 +19,7 @@ from tests.extract.random_graphs import random_graph
 from tests.extract.test_auto import tangle
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("first", range(0, 300, 50))
 def test_bound_prices_and_cuts_hold_of_every_answer(first: int) -> None:
     cuts = 0
@@ -61,7 +61,7 @@ def test_a_root_that_cannot_be_built_has_an_infinite_bound() -> None:
     assert ascend(graph.topology, weights(graph.cost.tolist()), [0.0, 0.0]).bound == math.inf
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("first", range(0, 300, 50))
 def test_dropping_and_relaxing_keep_an_optimum(first: int) -> None:
     for seed in range(first, first + 50):
@@ -103,7 +103,7 @@ def test_forced_bound_counts_single_nodes_and_least_costs() -> None:
     assert forced_bound(graph.topology, graph.cost.tolist()) == 1.0 + 2.0 + 4.0 - 1.0
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("seed", range(3))
 def test_neighbourhoods_improve_and_relaxations_bound_a_hard_graph(seed: int) -> None:
     graph = tangle(80, seed)

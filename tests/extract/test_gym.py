@@ -24,7 +24,7 @@ def load(row: dict[str, str]) -> Graph:
         return Graph.from_json(GYM / row["dataset"] / row["file"])
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("row", baseline(), ids=lambda row: row["file"][:24])
 def test_greedy_is_valid_and_no_dearer_than_the_baseline(row: dict[str, str]) -> None:
     graph = load(row)
@@ -76,7 +76,7 @@ SOLVED = (
 )
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize(
     "row", [row for row in baseline() if row["file"].startswith(SOLVED)], ids=lambda row: row["file"][:24]
 )

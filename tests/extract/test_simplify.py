@@ -132,7 +132,7 @@ def test_limits_that_cannot_bind_go() -> None:
     assert kept is None or len(kept.limit) == 0
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("first", range(0, 600, 50))
 def test_the_optimum_stays_and_comes_back(first: int) -> None:
     for seed in range(first, first + 50):

@@ -231,7 +231,7 @@ def test_a_test_file_has_its_arguments_as_python() -> None:
     assert names["ARGUMENTS"] == [3]
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("seed", range(12))
 def test_promises_that_are_not_made_are_not_believed(seed: int) -> None:
     assert [each.found for each in Judge(assembled=False).judge(promised(seed), ["sm_80", "sm_90a"])] == ["ok"] * 2

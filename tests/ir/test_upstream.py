@@ -22,7 +22,7 @@ from ir.types import BF16, F16, F32, I1, I32, TF32, TensorType
 from ir.upstream import UPSTREAM, written_name
 from lowering import levels as levels  # declares the operations of every level
 from tests.programs.program import PROGRAMS
-from tests.programs.test_programs import FAST
+from tests.programs.test_programs import NAMES
 
 EXAMPLES = sorted((Path(__file__).resolve().parents[2] / "examples").glob("*.mlir"))
 LEVELS = ("nv_tileaa", "nv_tileas", "nvgpu", "nvvm")
@@ -149,7 +149,7 @@ def test_upstream_verifies_every_level_of_examples(example: Path, target: str, m
 
 
 @pytest.mark.mlir
-@pytest.mark.parametrize("name", FAST)
+@pytest.mark.parametrize("name", NAMES[::2])
 def test_upstream_verifies_every_level_of_programs(name: str, mlir: Any, context: Any) -> None:
     try:
         kernel = tilesat.compile(PROGRAMS[name].source(), "sm_80")

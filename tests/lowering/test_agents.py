@@ -209,7 +209,7 @@ def test_mutations_are_caught(name: str) -> None:
         judge(program, kernel, changed)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("schedule", FAR_APART)
 @pytest.mark.parametrize("name", ["agents-tile-stored-before", "agents-stored-each-round", "agents-persistent-ordered"])
 def test_warps_far_apart(name: str, schedule: str) -> None:

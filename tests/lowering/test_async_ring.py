@@ -43,7 +43,7 @@ def case_of(k: int, unit: int) -> Case:
     return replace(made, arguments=arguments)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize(
     ("options", "arrivals", "copies"),
     [
@@ -94,7 +94,7 @@ def hinted(hints: str) -> str:
     )  # fmt: skip
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("hints", HINTS)
 def test_hint_forbids_tensor_copies_of_one_load(hints: str) -> None:
     kernel = tilesat.compile(hinted(hints), "sm_90a")
@@ -145,7 +145,7 @@ def check_copied(name: str) -> None:
     assert "cp.async.bulk" not in kernel.ptx
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", QUICK)
 def test_programs_of_agents_by_cp_async(name: str) -> None:
     check_copied(name)
@@ -157,7 +157,7 @@ def test_other_programs_of_agents_by_cp_async(name: str) -> None:
     check_copied(name)
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("which", range(4))
 def test_one_producer_fills_rings_of_both_kinds(which: int) -> None:
     """Two loops of two loads each, one of the four denied tensor copies: its ring counts threads, the other one not."""
@@ -191,7 +191,7 @@ MUTATIONS: dict[str, tuple[Options, str, str]] = {
 }  # fmt: skip
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("name", MUTATIONS)
 def test_mutations_are_caught(name: str) -> None:
     """A wrong number, a hazard or a deadlock. The ring goes round more than once."""

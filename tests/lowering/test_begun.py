@@ -15,6 +15,7 @@ import pytest
 from ir.dialects import nv_tileas
 from lowering.atoms.tcgen05 import BY_AGENT_READ
 from tests.lowering.protocol import caught, changed
+from tests.lowering.report import outline
 from tests.lowering.test_clusters import ORDERS
 from tests.lowering.test_tensor_agents import clean, switch
 from tests.programs.program import Program, random, simulate
@@ -130,7 +131,7 @@ SHAPES: dict[str, Shape] = {
 }  # fmt: skip
 
 
-@pytest.mark.sampled(7)
+@pytest.mark.sampled(30)
 @pytest.mark.parametrize("name", SHAPES)
 def test_attention_by_agents(name: str) -> None:
     """Queries and keys that fill no last tile; hazard mode."""
@@ -144,7 +145,7 @@ def test_other_targets(name: str, target: str) -> None:
     assert error(SHAPES[name], 90, 200, target=target) < 1
 
 
-@pytest.mark.sampled(12)
+@pytest.mark.sampled(30)
 @pytest.mark.parametrize("steps", range(8))
 @pytest.mark.parametrize("name", ["one", "wide", "tall"])
 def test_any_number_of_steps(name: str, steps: int) -> None:
@@ -152,7 +153,7 @@ def test_any_number_of_steps(name: str, steps: int) -> None:
     assert error(shape, 40, shape[1] * steps) < 1
 
 
-@pytest.mark.sampled(20)
+@pytest.mark.sampled(77)
 @pytest.mark.parametrize("order", ORDERS)
 @pytest.mark.parametrize("name", ["one", "wide", "tall", "far", "tall-causal", "twice", "twice-kept", "twice-tall"])
 def test_skewed_orders(name: str, order: str) -> None:
@@ -233,11 +234,11 @@ def tensor_rings(kernel: Kernel) -> list[nv_tileas.CreatePipeline]:
 
 
 def test_the_report_says_who_begins_products_and_why() -> None:
-    said = compiled(TALL).compiled.explain()
+    said = outline(compiled(TALL).compiled)
     assert "warp 9: products, begun by one thread, for the rows of warpgroup 0" in said
     assert re.search(r"products are begun by agents of their own: predicted cycles an iteration \d+ where", said)
     forbidden = compiled(TALL, by_agents=False)
-    assert f"products are begun by threads that compute: {BY_AGENT_READ} is forbidden" in forbidden.compiled.explain()
+    assert f"products are begun by threads that compute: {BY_AGENT_READ} is forbidden" in outline(forbidden.compiled)
     assert compiled(TALL).cost == forbidden.cost
 
 
@@ -331,7 +332,7 @@ def named(kernel: Kernel, text: str) -> str:
     return text
 
 
-@pytest.mark.sampled(14)
+@pytest.mark.sampled(30)
 @pytest.mark.parametrize("name", MUTANTS)
 def test_mutants_of_the_protocol_are_caught(name: str) -> None:
     which, pattern, text = MUTANTS[name]

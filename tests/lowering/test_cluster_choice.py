@@ -11,6 +11,7 @@ import pytest
 import tilesat
 from ir.core import TileError
 from lowering.selection.choices import Clustered
+from tests.lowering.report import outline
 from tests.lowering.test_cluster_reductions import of_rows, rows, standardised
 from tests.lowering.test_clusters import counted, error, product, program
 from tests.programs.program import interpret, simulate
@@ -58,7 +59,7 @@ def test_costs_are_those_of_the_programs() -> None:
 
 
 def test_explain_says_what_each_would_have_cost() -> None:
-    text = chosen().compiled.explain()
+    text = outline(chosen().compiled)
     (lines,) = re.findall(r"clusters, by .*\n((?:    .*\n)+)", text)
     assert re.fullmatch(
         r"    1 CTA: \([\d,]+\) x 1 = [\d,]+\n"
@@ -68,7 +69,7 @@ def test_explain_says_what_each_would_have_cost() -> None:
     assert "cut into slices" not in text
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize(("blocks", "ctas"), [(0, 1), (16, 8), (40, 2), (132, 1)])
 def test_tile_blocks_that_leave_multiprocessors_idle(blocks: int, ctas: int) -> None:
     """A long row a tile block: 132 fill an H100, 16 leave eight of nine SMs without work."""
@@ -91,7 +92,7 @@ def test_what_no_plan_divides_stays_whole() -> None:
     found = tried(kernel)
     reasons = {each.reason for each in found.values() if each.ctas > 1}
     assert all(reason.startswith("'cuda_tile.offset': tile<ptr<i32>> cannot be cut") for reason in reasons)
-    assert "2 CTAs: not possible, 'cuda_tile.offset': tile<ptr<i32>> cannot be cut" in kernel.compiled.explain()
+    assert "2 CTAs: not possible, 'cuda_tile.offset': tile<ptr<i32>> cannot be cut" in outline(kernel.compiled)
 
 
 def test_several_targets() -> None:

@@ -146,7 +146,7 @@ def test_kernels(name: str, ctas: int, target: str) -> None:
     assert right(compiled(name, ctas, target), CASES[name])
 
 
-@pytest.mark.sampled(24)
+@pytest.mark.sampled(77)
 @pytest.mark.parametrize("order", ORDERS)
 @pytest.mark.parametrize(("name", "ctas"), [*RUNS, ("in a loop", 2)])
 def test_skewed_orders(name: str, ctas: int, order: str) -> None:

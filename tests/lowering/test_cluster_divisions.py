@@ -15,6 +15,7 @@ from lowering.clusters import Division, Refusal, divisions, promising
 from lowering.clusters.converted import estimate
 from lowering.clusters.plan import MOST_WAYS, NEAR, by
 from runtime.ptxas import assemble
+from tests.lowering.report import outline
 from tests.lowering.test_cluster_reductions import of_rows, standardised
 from tests.lowering.test_clusters import counted, entry_of, error, product, program
 from tests.programs.program import Program, interpret, random, simulate
@@ -86,7 +87,7 @@ def test_the_cheapest_cut_is_taken(ctas: int, target: str) -> None:
     assert first.compiled.selection.clusters == ()  # it was no choice
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("order", ["together", *(f"skewed:{seed}" for seed in range(5))])
 @pytest.mark.parametrize("ctas", [2, "2x1", 4, "1x4", "4x1"])
 def test_every_cut_is_right(ctas: int | str, order: str) -> None:
@@ -129,7 +130,7 @@ def test_few_are_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_explain_prices_each_cut() -> None:
-    text = compiled(2).compiled.explain()
+    text = outline(compiled(2).compiled)
     (lines,) = re.findall(r"clusters, by .*\n((?:    .*\n)+)", text)
     assert re.fullmatch(
         r"    1 CTA: \(.*\n    2 CTAs, 2x1: \(.*\n    2 CTAs, 1x2: \([\d,]+\) x 2 = [\d,]+, taken\n", lines

@@ -53,7 +53,7 @@ def right(kernel: Kernel, grid: tuple[int, int, int], ptx: str = "", **options: 
     return bool((found == 8 + 3 * np.arange(SIZE)).all())
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("ctas", [2, 4])
 @pytest.mark.parametrize("grid", [(1, 1, 1), (9, 1, 1), (3, 2, 3), (1, 7, 1)])
@@ -191,6 +191,7 @@ before a request the exchange behind the last answer orders its readers before i
 """
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", MUTANTS)
 def test_mutants_of_the_protocol_are_caught(name: str) -> None:
     kernel = compiled(2, "sm_100a")

@@ -51,7 +51,7 @@ def ticket() -> str:
     return w.text()
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("ctas", [2, 8])
 @pytest.mark.parametrize("order", ORDERS[:3])
@@ -130,7 +130,7 @@ def steps_compiled(ctas: int, target: str = "sm_90a") -> Kernel:
     return tilesat.compile(in_turn(1), target, num_ctas=ctas)
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("order", ORDERS)
 @pytest.mark.parametrize("target", TARGETS)
 def test_what_another_cta_has_stored(target: str, order: str) -> None:
@@ -139,7 +139,7 @@ def test_what_another_cta_has_stored(target: str, order: str) -> None:
     assert same(kernel, given_turned(), schedule=order)
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("order", ORDERS)
 @pytest.mark.parametrize("ctas", [2, 8])
 def test_steps(ctas: int, order: str) -> None:
@@ -184,7 +184,7 @@ def by_views() -> str:
     return w.text()
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("order", ORDERS)
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("ctas", [2, 4])
@@ -208,7 +208,7 @@ def flags() -> str:
     return w.text()
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("order", ORDERS)
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("ctas", [2, 4])
@@ -230,7 +230,7 @@ def test_a_tile_changed_in_place_needs_no_meeting() -> None:
     assert not [op for op in entry.walk() if isinstance(op, nv_tileas.Meet)]
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("order", ORDERS[:3])
 def test_tiles_are_drawn_once_a_cluster(order: str) -> None:
     """A counter gives a cluster its next tile, as it gives a CTA's; what one CTA has sent the others is alike in them,
@@ -256,7 +256,7 @@ def reduced_into_a_view(kind: str, mode: str) -> str:
     return w.text()
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(30)
 @pytest.mark.parametrize("target", ["sm_90a", "sm_120a"])
 @pytest.mark.parametrize(("kind", "mode"), [("i32", "ADD"), ("f32", "ADDF"), ("i32", "MAX")])
 @pytest.mark.parametrize("rows", [128, 100, 64, 40])

@@ -19,6 +19,7 @@ from lowering.clusters import planned
 from runtime.ptxas import assemble
 from runtime.simulator import SimulatorError
 from tests.lowering.protocol import caught, changed
+from tests.lowering.report import outline
 from tests.programs.program import Program, check, interpret, random, simulate
 from tilesat.execution import largest_error
 from tilesat.fuzz.writer import Tile, Writer
@@ -69,7 +70,7 @@ def error(kernel: Kernel, given: Program, **options: Any) -> float:
     return largest_error(simulate(kernel, given, **options)[1], interpret(kernel, given)[1])
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("row", [standardised, softmax])
 @pytest.mark.parametrize(("n", "ctas"), [(64, 2), (1024, 2), (2048, 4), (4096, 8)])
@@ -79,7 +80,7 @@ def test_rows(n: int, ctas: int, row: Any, target: str) -> None:
     assert kernel.manifest["cluster"] == [ctas, 1, 1]
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("row", [standardised, softmax])
 def test_long_rows_are_read_once(row: Any, target: str) -> None:
@@ -99,7 +100,7 @@ def test_long_rows_are_read_once(row: Any, target: str) -> None:
     assert moved == {"ld.global": x.nbytes, "st.global": y.nbytes}
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("order", ORDERS)
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("row", [standardised, softmax])
@@ -184,7 +185,7 @@ def given_folds(name: str, rows_: int, columns: int) -> Program:
     return Program(name, lambda: folded(rows_, columns, kinds, fold), arguments, (2,), None, tolerance=5e-3)
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("name", FOLDS)
 @pytest.mark.parametrize(("size", "ctas"), [((1, 128), 4), ((8, 256), 2), ((4, 512), 8)])
 def test_folds(name: str, size: tuple[int, int], ctas: int) -> None:
@@ -192,7 +193,7 @@ def test_folds(name: str, size: tuple[int, int], ctas: int) -> None:
     assert "st.shared::cluster" in kernel.ptx
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("order", ORDERS)
 def test_folds_in_skewed_orders(order: str) -> None:
     given = given_folds("where the largest is", 8, 256)
@@ -237,7 +238,7 @@ def in_a_loop(ctas: int = 2, target: str = "sm_90a") -> Kernel:
     return tilesat.compile(of_a_loop(8, 512), target, num_ctas=ctas)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("ctas", [2, 8])
 @pytest.mark.parametrize("steps", [1, 2, 3, 8])
@@ -245,7 +246,7 @@ def test_loops(steps: int, ctas: int, target: str) -> None:
     assert error(in_a_loop(ctas, target), looped(steps)) < ERROR
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("order", ORDERS)
 @pytest.mark.parametrize("target", TARGETS)
 def test_loops_in_skewed_orders(target: str, order: str) -> None:
@@ -254,7 +255,7 @@ def test_loops_in_skewed_orders(target: str, order: str) -> None:
 
 def test_loops_are_explained() -> None:
     """Without a search for schedules, which would take minutes."""
-    assert "CTAs of the cluster wait for each other in it" in in_a_loop(4).compiled.explain()
+    assert "CTAs of the cluster wait for each other in it" in outline(in_a_loop(4).compiled)
 
 
 @pytest.mark.parametrize("resident", [2, 8])
@@ -312,7 +313,7 @@ def of_tiles_compiled(ctas: int) -> Kernel:
     return tilesat.compile(of_tiles(8), "sm_120a", num_ctas=ctas)
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("order", ["together", *ORDERS])
 @pytest.mark.parametrize("ctas", [2, 4])
 def test_nothing_else_orders_rounds(ctas: int, order: str) -> None:
@@ -401,6 +402,7 @@ before the arrivals that it has waited for.
 """
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", MUTANTS)
 def test_mutants_of_the_protocol_are_caught(name: str) -> None:
     kernel, given = of_tiles_compiled(2), tiles(8)

@@ -48,7 +48,7 @@ def given(text: str, n: int, kind: str = "i32", deep: int = 0) -> Program:
     )
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("target", ["sm_90a", "sm_120a"])
 @pytest.mark.parametrize(("n", "ctas"), [(64, 2), (1024, 2), (2048, 4), (2048, 8)])
 @pytest.mark.parametrize("reverse", [False, True])
@@ -61,7 +61,7 @@ def test_rows(reverse: bool, n: int, ctas: int, target: str) -> None:
     assert (assembled.warnings, assembled.infos, assembled.spill_stores) == ((), (), 0)
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("kind", "fold"), [("f32", "add"), ("f32", "max"), ("i32", "min"), ("i32", "xor"), ("i32", "mul")]
 )

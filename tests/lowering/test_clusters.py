@@ -87,7 +87,7 @@ SIZES = {
 }  # fmt: skip
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(9)
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize(
     ("kind", "right", "ctas"),
@@ -110,13 +110,13 @@ def test_eight_bits() -> None:
     assert error(compiled("f8E4M3FN"), program(136, 144, 272, "f8E4M3FN")) < ERROR
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("steps", range(8))
 def test_any_number_of_steps(steps: int) -> None:
     assert error(compiled(), program(136, 72, 64 * steps)) < ERROR
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("order", ORDERS)
 @pytest.mark.parametrize("ctas", [2, pytest.param(4, marks=pytest.mark.slow)])
 def test_skewed_orders(ctas: int, order: str) -> None:
@@ -390,7 +390,7 @@ the initialisation.
 """
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(9)
 @pytest.mark.parametrize("name", MUTANTS)
 def test_mutants_of_the_protocol_are_caught(name: str) -> None:
     kernel, given = compiled(), program(200, 136, 448)

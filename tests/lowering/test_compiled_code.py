@@ -35,7 +35,7 @@ def simulate(kernel: Kernel, grid: tuple[int, ...], arguments: list[Any], hazard
     )  # fmt: skip
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("name", QUICK)
 def test_examples_run_without_hazards(name: str) -> None:
     """No read before a wait, no race between threads, nothing uninitialised: the simulator would stop the run."""

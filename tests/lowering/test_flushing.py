@@ -53,7 +53,7 @@ def test_flushing_operations_are_known() -> None:
     assert FLUSHING.keys() == {"addf", "subf", "mulf", "divf", "fma", "maxf", "minf", "exp2", "sqrt", "rsqrt"}
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("mnemonic", FLUSHING)
 def test_flag_reaches_ptx_and_costs_no_more(mnemonic: str) -> None:
     operation = f"{mnemonic} {', '.join(['%a', '%b', '%b'][: FLUSHING[mnemonic]])}"

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 import tilesat
-from lowering.explain import explain
 from lowering.modulo import assignment
 from lowering.schedule.explain import agents
 from tests.lowering.protocol import caught, changed
+from tests.lowering.report import outline
 from tests.lowering.test_gathered_products import K, grouped
 from tests.programs.program import Program, check, largest_error, random, simulate
 from tilesat.fuzz.writer import Writer
@@ -86,7 +86,7 @@ def right(program: Program, kernel: Kernel, ptx: str = "", order: str = "togethe
     return all(largest_error(found[k], np.asarray(array)) <= program.tolerance for k, array in wanted.items())
 
 
-@pytest.mark.sampled(9)
+@pytest.mark.sampled(22)
 @pytest.mark.parametrize("target", ["sm_90a", "sm_100a"])
 @pytest.mark.parametrize("warps", [1, 2, 4])
 @pytest.mark.parametrize("form", FORMS)
@@ -99,7 +99,7 @@ def test_a_producer_gathers(form: str, warps: int, target: str, monkeypatch: pyt
     assert right(program, kernel, order="skewed:1")
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("warps", [2, 4])
 @pytest.mark.parametrize("tiles", [0, 1, 3])
 @pytest.mark.parametrize("depth", [0, 3 * K + 8, 9 * K])
@@ -120,7 +120,7 @@ def test_row_numbers_in_shared_memory_stay_with_those_who_compute(monkeypatch: p
     assert not gathers(check(each_tile("viewed", viewed=True), "sm_90a", cache=False))
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("order", ORDERS[1:])
 def test_warps_far_apart(order: str, monkeypatch: pytest.MonkeyPatch) -> None:
     producer_of(4, monkeypatch)
@@ -147,7 +147,7 @@ MUTATIONS = {
 }  # fmt: skip
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("name", MUTATIONS)
 def test_each_part_of_the_protocol_is_needed(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     producer_of(4, monkeypatch)
@@ -175,7 +175,7 @@ def test_the_choice_is_predicted() -> None:
     """
     kernel = tilesat.compile(grouped("large", m=128, n=128).source(), "sm_90a", cache=False)
     assert gathers(kernel)
-    text = explain(kernel.compiled)
+    text = outline(kernel.compiled)
     found = re.search(
         r"gathered tiles: no producer (\d+), a producer of 4 warps (\d+).*taken: a producer of 4 warps", text
     )
@@ -183,7 +183,7 @@ def test_the_choice_is_predicted() -> None:
     assert int(found[2]) == 512 < int(found[1])
     small = tilesat.compile(grouped("small").source(), "sm_90a", cache=False)
     assert not gathers(small)
-    assert re.search(r"gathered tiles: no producer \d+ of \d CTAs an SM, .*taken: no producer", explain(small.compiled))
+    assert re.search(r"gathered tiles: no producer \d+ of \d CTAs an SM, .*taken: no producer", outline(small.compiled))
 
 
 @pytest.mark.sampled(3)

@@ -69,7 +69,7 @@ def grouped(
     return Program(name, source, arguments, (2,), expected, 4e-3)
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("target", TIERS)
 @pytest.mark.parametrize("depth", [5 * K, 2 * K + 24, 40])
 def test_gathered_rows_travel_in_a_ring(target: str, depth: int) -> None:
@@ -81,7 +81,7 @@ def test_gathered_rows_travel_in_a_ring(target: str, depth: int) -> None:
     assert "ld.global" not in loop.split("st.global")[0]
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("target", TIERS)
 def test_columns_that_are_gathered_travel_in_a_ring(target: str) -> None:
     """As in x @ w.T: the pointers of the right factor run along k, its first dimension."""
@@ -92,7 +92,7 @@ def test_columns_that_are_gathered_travel_in_a_ring(target: str) -> None:
     assert ("wgmma.mma_async" if target == "sm_90a" else "mma.sync") in kernel.ptx
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("target", TIERS)
 @pytest.mark.parametrize("form", ["both", "narrow", "carried", "padded"])
 def test_other_gathers(target: str, form: str) -> None:
@@ -108,7 +108,7 @@ def test_other_gathers(target: str, form: str) -> None:
         assert "ld.global" in kernel.ptx
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("target", ["sm_80", "sm_90a"])
 @pytest.mark.parametrize(
     ("what", "pattern"),

@@ -25,6 +25,7 @@ from runtime.cuda import Device
 from runtime.manifest import ManifestError, parse
 from runtime.ptxas import assemble
 from tests.lowering.protocol import caught, changed
+from tests.lowering.report import outline
 from tests.lowering.test_split_k import (
     alone,
     beginning,
@@ -62,7 +63,7 @@ def compiled(ctas: int = 4, target: str = "sm_80", text: str = "", **options: An
     return kernel
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize(("target", "ctas"), [("sm_80", 2), ("sm_90a", 3), ("sm_100a", 3), ("sm_120a", 8)])
 @pytest.mark.parametrize("steps", [0, 1, 2, 3, 7])
 def test_any_number_of_steps(steps: int, ctas: int, target: str) -> None:
@@ -70,7 +71,7 @@ def test_any_number_of_steps(steps: int, ctas: int, target: str) -> None:
     assert error(compiled(ctas, target), program(72, 136, max(64 * steps - 24, 0))) < ERROR
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("target", TARGETS[:2])
 @pytest.mark.parametrize(("kind", "sums"), [("bf16", "f32"), ("i8", "i32")])
 def test_types(kind: str, sums: str, target: str) -> None:
@@ -87,14 +88,14 @@ def test_sums_of_f16() -> None:
     assert np.array_equal(found, signs[:72].astype(np.float32) @ signs.T.astype(np.float32) * 0.5)
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("target", TARGETS[:3])
 @pytest.mark.parametrize("tile", [(128, 128, 64), (128, 64, 32)])
 def test_larger_tiles(tile: tuple[int, int, int], target: str) -> None:
     assert error(compiled(6, target, product(tile=tile)), program(200, 136, 456, tile=tile)) < ERROR
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("order", ORDERS[1:])
 @pytest.mark.parametrize("target", TARGETS[:2])
 def test_skewed_orders(target: str, order: str) -> None:
@@ -130,7 +131,7 @@ def two_sums(ways_out: bool = False, steps: int = 3) -> str:
     return w.text()
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("target", TARGETS[:3])
 @pytest.mark.parametrize("ways_out", [False, True])
 def test_two_sums(ways_out: bool, target: str) -> None:
@@ -167,7 +168,7 @@ def test_a_grid_of_three_axes() -> None:
     assert largest_error(simulate(kernel, given)[1], interpret(kernel, given)[1]) < ERROR
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("target", TARGETS[:3])
 @pytest.mark.parametrize("init", ["C", "one"])
 @pytest.mark.parametrize("steps", [0, 5])
@@ -237,7 +238,7 @@ def test_taken_where_multiprocessors_are_idle() -> None:
     kernel = tilesat.compile(product(), "sm_80", num_ctas="auto", tile_blocks=16, fast=["reassoc"])
     assert parse(kernel.manifest).split == 6
     assert kernel.manifest["cluster"] == [1, 1, 1]
-    text = kernel.compiled.explain()
+    text = outline(kernel.compiled)
     assert re.search(r"    6 CTAs of the grid along K: \([\d,]+ \+ 1,500 through memory\) x 1 = [\d,]+, taken\n", text)
     assert "cut into slices" not in text
     assert error(kernel, program(72, 136, 776)) < ERROR
@@ -337,7 +338,7 @@ scope, one drawn before the stores (the simulator does not track what orders acc
 """
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("name", MUTANTS)
 def test_mutants_of_the_protocol_are_caught(name: str) -> None:
     kernel, given = compiled(4, text=noted()), noting()

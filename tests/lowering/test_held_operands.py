@@ -69,7 +69,7 @@ def test_bytes_that_lie_the_other_way_round(name: str) -> None:
     assert "wgmma.mma_async" in kernel.ptx
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("right", ["computed", "gathered", "both"])
 @pytest.mark.parametrize("kind", ["f16", "tf32"])
 def test_factors_that_no_copy_brings(kind: str, right: str) -> None:

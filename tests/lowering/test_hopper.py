@@ -51,7 +51,7 @@ def check(case: Case, kernel: Kernel, ptx: str | None = None, cutile: bool = Fal
     assert largest_error(case.logical(found), case.expected) <= case.tolerance
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("name", QUICK)
 def test_examples_on_sm_90a(name: str) -> None:
     """Right numbers and no hazard: every wait, fence and barrier that the machine needs is there."""
@@ -109,7 +109,7 @@ MUTATIONS = {
 }
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("name", MUTATIONS)
 def test_mutations_are_caught(name: str) -> None:
     """A wrong number, a hazard or a deadlock: nothing passes in silence. The ring goes round more than once."""

@@ -54,13 +54,13 @@ def difference(shape: Shape, m: int, n: int, k: int, hazards: bool = False, edit
     return float(abs(got - a.astype(np.float64) @ b.astype(np.float64).T).max())
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("shape", SHAPES, ids=named)
 def test_gemm_on_the_simulator(shape: Shape) -> None:
     assert difference(shape, 136, 144, 208) < 1e-3
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("k", [8, 64, 72, 520])
 @pytest.mark.parametrize("shape", [Shape(), TWO], ids=named)
 def test_any_number_of_steps(shape: Shape, k: int) -> None:
@@ -86,7 +86,7 @@ MUTATIONS = {
 }
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("name", MUTATIONS)
 def test_mutations_are_caught(name: str) -> None:
     pattern, text = MUTATIONS[name]

@@ -125,7 +125,7 @@ JOINED: dict[str, dict[str, Any]] = {
 }  # fmt: skip
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(22)
 @pytest.mark.parametrize("steps", range(MOST + 1))
 @pytest.mark.parametrize("name", JOINED)
 def test_both_forms_say_the_same(name: str, steps: int) -> None:
@@ -237,7 +237,7 @@ def test_what_is_left_is_not_split_at_its_masks() -> None:
     assert len(made) == 3
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(15)
 @pytest.mark.parametrize("scale", [0.5, -0.1])
 @pytest.mark.parametrize("steps", [0, 1, 2, 3, 5])
 @pytest.mark.parametrize("target", ["sm_80", "sm_90a", "sm_120a"])
@@ -273,7 +273,7 @@ def test_cost_may_leave_steps_apart() -> None:
     assert not pairs(tilesat.compile(source, "sm_90a", fast=("reassoc",)))
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("steps", [0, 1, 2, 3, 5])
 @pytest.mark.parametrize("target", ["sm_80", "sm_90a", "sm_100a", "sm_120a"])
 def test_joined_products_give_the_same_bits(target: str, steps: int) -> None:
@@ -283,7 +283,7 @@ def test_joined_products_give_the_same_bits(target: str, steps: int) -> None:
     np.testing.assert_array_equal(simulate(apart, program)[2], simulate(both, program)[2])
 
 
-@pytest.mark.sampled(8)
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize(("width", "target"), [(64, "sm_80"), (64, "sm_120a"), (128, "sm_90a"), (128, "sm_100a")])
 @pytest.mark.parametrize("length", [63, 129, 200])
 def test_attention_that_is_joined_anyhow(width: int, target: str, length: int) -> None:

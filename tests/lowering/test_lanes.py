@@ -51,7 +51,7 @@ def kernel(name: str, target: str = "sm_80", **options) -> tilesat.Kernel:
     return tilesat.compile(source, target, **options)
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("name", FOLDS)
 def test_integers_are_folded_by_one_instruction(name: str) -> None:
     x = np.random.default_rng(3).integers(-(1 << 31), 1 << 31, (32, 256), dtype=np.int64).astype(np.int32)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import pytest
 
 from ir.core import OPS, Op, Operand, TileError
@@ -15,7 +17,8 @@ from tilesat import compile, lower
 LEVELS = ("placed", "pipelined", "nv_tileas", "nvgpu", "nvvm")
 
 
-def texts(example: str, target: str) -> dict[str, str]:
+@cache
+def texts(example: str, target: str = "sm_90a") -> dict[str, str]:
     """The kernel at each level that is lowered."""
     path = EXAMPLES / f"{example}.mlir"
     (placed,) = run(until(parse(ROAD), "decode"), load(path).entries[0], [target])
@@ -23,8 +26,7 @@ def texts(example: str, target: str) -> dict[str, str]:
     return {"placed": placed.text(), "pipelined": pipelined.text(), **compile(path, target).stages}
 
 
-VECADD = texts("vecadd_ptr", "sm_90a")
-GEMM = texts("gemm", "sm_90a")
+VECADD, GEMM = "vecadd_ptr", "gemm"
 ENDED = dict.fromkeys(LEVELS, "nv_tileas.return") | {"nvgpu": "gpu.return", "nvvm": "llvm.return"}
 
 
@@ -49,7 +51,7 @@ def test_any_operation_anywhere(level: str) -> None:
     refused: list[TileError] = []
     for name in kinds:
         try:
-            lower(with_line(level, name, VECADD[level]))
+            lower(with_line(level, name, texts(VECADD)[level]))
         except TileError as error:
             refused.append(error)
     assert 5 < len(refused) < len(kinds)
@@ -72,7 +74,7 @@ def test_any_operation_anywhere(level: str) -> None:
 )  # fmt: skip
 def test_what_is_out_of_place(level: str, name: str, message: str, hint: str) -> None:
     with pytest.raises(TileError) as caught:
-        lower(with_line(level, name, VECADD[level]))
+        lower(with_line(level, name, texts(VECADD)[level]))
     assert (caught.value.message, caught.value.hint) == (message, hint)
 
 
@@ -87,7 +89,7 @@ def test_what_is_out_of_place(level: str, name: str, message: str, hint: str) ->
 def test_a_kernel_says_whether_it_is_scheduled(level: str, before: str, after: str, name: str) -> None:
     other = "placed" if level == "nv_tileas" else "nv_tileas"
     with pytest.raises(TileError) as caught:
-        lower(GEMM[level].replace(before, after, 1))
+        lower(texts(GEMM)[level].replace(before, after, 1))
     assert caught.value.message == f"'{name}' is not legal in {other}"
     assert caught.value.hint == (
         "a kernel that is not scheduled yet says placed = true, one with pipelines says pipelined = true"

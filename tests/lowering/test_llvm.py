@@ -21,7 +21,7 @@ from lowering.llvm.assembly import Inline
 from runtime.ptxas import assemble
 from tests.lowering.instruction_kernels import Listing, instructions, samples
 from tests.programs.program import PROGRAMS, Program, reported, simulate
-from tests.programs.test_programs import FAST, first_target
+from tests.programs.test_programs import NAMES, first_target
 from tests.tilesat.example_cases import QUICK
 from tilesat.execution import check_arguments
 from tilesat.execution import simulate as simulate_launch
@@ -309,7 +309,7 @@ def test_llvm_makes_the_same_of_examples(name: str, target: str) -> None:
     assert same(*found)
 
 
-SAMPLE = [*dict.fromkeys([*FAST[::14], "loop-drawn-persistent", "global-written"])]
+SAMPLE = [*dict.fromkeys([*NAMES[::20], "loop-drawn-persistent", "global-written"])]
 """Of all families of programs some, one with barriers in the head of a loop, which LLVM would copy, and one that writes
 an array of the module, whose loads LLVM must not take for its initial numbers.
 """

@@ -79,7 +79,7 @@ def made(text: str, target: str = "sm_90a") -> tilesat.Kernel:
     return found
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize(("element", "kind"), LOADED)
 def test_a_load_reduces_all_copies(element: str, kind: str) -> None:
     program, copies = made(kernel(REDUCE + WRITE, element, kind, "relaxed sys")), arrays(element, 3)
@@ -90,7 +90,7 @@ def test_a_load_reduces_all_copies(element: str, kind: str) -> None:
     program.run(GRID, copies[0], np.zeros_like(found), ROWS, COLUMNS, check=True)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize(("element", "kind"), UPDATED)
 def test_an_update_reaches_every_copy(element: str, kind: str) -> None:
     program, (*copies, values) = made(kernel(READ + UPDATE, element, kind, "release device")), arrays(element, 4)
@@ -101,7 +101,7 @@ def test_an_update_reaches_every_copy(element: str, kind: str) -> None:
         np.testing.assert_array_equal(copy, wanted)
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("element", DTYPES)
 @pytest.mark.parametrize("order", ["weak", "release sys"])
 def test_a_store_reaches_every_copy(element: str, order: str) -> None:

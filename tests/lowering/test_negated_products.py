@@ -93,7 +93,7 @@ def test_the_sign_reaches_the_result() -> None:
     assert abs(plain - simulate(kernel, program)[2]).max() > 1
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("negated", ["a", "b"])
 @pytest.mark.parametrize("kind", ["f16", "bf16"])
 def test_negation_is_free_in_tensor_memory(kind: str, negated: str) -> None:

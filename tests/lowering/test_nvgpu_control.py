@@ -440,6 +440,7 @@ def check_program(seed: int) -> None:
           lambda a, b: program.evaluate([a, b, 3])[-6:], seed)  # fmt: skip
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("seed", [*range(40), 1169])  # 1169: regrouping inside a branch, from which nothing is hoisted
 def test_random_programs(seed: int) -> None:
     check_program(seed)
@@ -460,7 +461,7 @@ COMPARISONS = {
 }
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("swapped", [False, True])
 @pytest.mark.parametrize("may_wrap", ["", "difference", "sum"])
 def test_columns_of_a_loop_are_compared_by_one_difference(may_wrap: str, swapped: bool) -> None:

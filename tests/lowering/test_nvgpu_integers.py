@@ -196,7 +196,7 @@ def test_python_remainders_by_constants(divisor: int) -> None:
         check(kind, {"modulo": (build, lambda a, b, w: a % divisor)}, x, x)
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("kind", [I32, I64], ids=str)
 @pytest.mark.parametrize("bits", [5, 16, 31, 32, 40])
 def test_division_of_what_is_known_to_be_small(kind, bits: int) -> None:
@@ -301,7 +301,7 @@ def test_sums_of_a_product_and_a_byte_in_16_bits_are_of_words(extension) -> None
 BITS = (0x27, 0x1E, 0x60, 0x40000007)
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("predicate", ["slt", "ult", "sge", "uge", "sle", "ugt"])
 def test_bounds_between_the_numbers_that_bits_allow(predicate: str) -> None:
     """x & m, and that with more bits added, below each number: the next number that x may be is as good a bound."""

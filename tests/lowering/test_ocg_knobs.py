@@ -24,7 +24,7 @@ def ptx(name: str, target: str, knobs: bool = True) -> list[str]:
     return made.program.splitlines()
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize(
     ("name", "target", "products"),
     [("gemm", "sm_80", 0), ("gemm", "sm_90a", 0), ("gemm", "sm_100a", 1), ("gemm", "sm_103", 1), ("gemm", "sm_120a", 0),

@@ -35,6 +35,7 @@ def rings(kernel: Kernel) -> list[int]:
     return [int(n) for n in re.findall(r"create_pipeline.*!nv_tileas\.pipeline<(\d+)>", kernel.stages["nv_tileas"])]
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("steps", [1, 2, 3])
 def test_a_product_of_deep_tiles(steps: int) -> None:
     kernel = check(deep(steps, short=steps * 8), "sm_90a")

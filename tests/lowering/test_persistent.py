@@ -60,7 +60,7 @@ def test_every_tile_once(schedule: str, grid: tuple[int, int, int], resident: in
     assert np.array_equal(interpret(made, program)[0], wanted)
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("schedule", SCHEDULES)
 @pytest.mark.parametrize(
     ("name", "target"),
@@ -110,6 +110,7 @@ def test_rings_go_on_from_tile_to_tile(schedule: str, order: str) -> None:
     assert largest_error(found[2], interpret(made, program)[2]) <= program.tolerance
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("schedule", SCHEDULES)
 def test_what_all_tiles_share_comes_before_the_loop(schedule: str) -> None:
     """Promises about parameters are reached whatever the tile, so views of them keep their tensor maps."""

@@ -20,6 +20,7 @@ from ir.types import I32
 from lowering.modulo import tiles
 from runtime.ptxas import assemble
 from tests.lowering.protocol import caught, changed
+from tests.lowering.report import outline
 from tests.lowering.test_live import all_of
 from tests.lowering.test_live import changed as changed_program
 from tests.programs.agents import AGENTS
@@ -69,7 +70,7 @@ def compiled(name: str) -> tuple[Program, Kernel]:
     return program, check(program, TARGET, consumers="ping-pong")
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(30)
 @pytest.mark.parametrize("name", CASES)
 def test_products(name: str) -> None:
     program, kernel = compiled(name)
@@ -80,7 +81,7 @@ def test_products(name: str) -> None:
         assert largest_error(simulate(kernel, program, schedule=order)[3], wanted) <= program.tolerance
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("order", ORDERS)
 @pytest.mark.parametrize("name", ["steps-by-tile", "ordered-staged"])
 def test_skewed_orders(name: str, order: str) -> None:
@@ -154,6 +155,7 @@ BROKEN = {
 }  # fmt: skip
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("what", BROKEN)
 def test_each_step_of_the_protocol_is_needed(what: str) -> None:
     name, change, count = BROKEN[what]
@@ -252,7 +254,7 @@ def gemm(**options: Any) -> Kernel:
 def test_the_choice_is_by_predicted_time(monkeypatch: pytest.MonkeyPatch) -> None:
     """A persistent GEMM whose epilogue is hidden; not where turns take too long, nor where it is not asked for."""
     made = gemm(persistent="static")
-    said = made.compiled.explain()
+    said = outline(made.compiled)
     assert "cooperative, 8 warps: main loop 16,384" in said
     assert [each.taken for each in made.compiled.selection.consumers] == [False, True]
     assert "bar.arrive" in made.ptx

@@ -11,6 +11,7 @@ import tilesat
 from lowering.modulo.predict import predicted
 from lowering.targets import target
 from runtime.ptxas import assemble, disassemble
+from tests.lowering.report import outline
 from tilesat.mca.report import figures
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -45,7 +46,7 @@ def test_an_early_product_is_waited_for_less() -> None:
 def test_the_report_says_what_the_bound_is_of() -> None:
     kernel = tilesat.compile(EXAMPLES / "softmax.mlir")
     said = r"^predicted: \d+ cycles of a CTA, 0 of them in innermost loops.*; costs, and so the bound, add them up$"
-    assert re.search(said, kernel.report, re.M)
+    assert re.search(said, outline(kernel.compiled), re.M)
 
 
 def test_loads_that_no_ring_brings_are_waited_for_as_the_code_does() -> None:

@@ -16,6 +16,7 @@ from lowering.modulo import Dependence, Graph, Operation, ahead
 from lowering.modulo.in_order import early, interval
 from lowering.schedule.agents import Agents
 from runtime.ptxas import assemble, disassemble
+from tests.lowering.report import outline
 from tests.lowering.test_hopper import simulate
 from tests.tilesat.example_cases import EXAMPLES, flash_attention
 from tilesat.execution import largest_error
@@ -142,7 +143,7 @@ def test_attention_of_any_number_of_steps(keys: int) -> None:
     assert case.outside_untouched(found)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("steps", [0, 1, 2, 8])
 @pytest.mark.parametrize("schedule", ["together", "skewed:1", "skewed:2"])
 def test_sums_of_any_number_of_steps(steps: int, schedule: str) -> None:
@@ -172,7 +173,7 @@ def test_reasons_against(monkeypatch: pytest.MonkeyPatch, name: str, value: obje
     monkeypatch.setattr(ahead, name, value)
     compiled = tilesat.compile(ATTENTION, TARGET).compiled
     assert not any(isinstance(op, nv_tileas.DotWait) for op in compiled.modules["nv_tileas"].walk())
-    assert re.search(f"not made so: {why}", compiled.explain())
+    assert re.search(f"not made so: {why}", outline(compiled))
 
 
 def test_without_a_producer_the_first_keys_have_a_buffer_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -185,7 +186,7 @@ def test_without_a_producer_the_first_keys_have_a_buffer_of_their_own(monkeypatc
 
 
 def test_explain_says_why() -> None:
-    said = attention().compiled.explain()
+    said = outline(attention().compiled)
     assert re.search(r"as the source has it \d+, with its first product an iteration early \d+: made so", said)
 
 

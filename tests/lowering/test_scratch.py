@@ -103,7 +103,7 @@ def program(body: Body) -> Program:
     return Program(body.__name__, source, arguments, (1,), says, 2e-3)
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("target", ["sm_80", "sm_90a"])
 @pytest.mark.parametrize("body", [zero_trips, side_not_taken, other_side])
 def test_a_ring_over_scratch_waits_for_its_readers(body: Body, target: str) -> None:

@@ -24,7 +24,7 @@ def rings(program: Program, target: str) -> tuple[int, list[int]]:
     return text.count("create_pipeline"), [int(x) for x in re.findall(r"alloc_tensor.*?offset = (\d+)", text)]
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("target", TIERS)
 def test_causal_attention_in_two_loops(target: str) -> None:
     program = causal_attention(64, 64, 32, 2)
@@ -43,7 +43,7 @@ def test_persistent_causal_attention(target: str) -> None:
     assert ("mbarrier.try_wait" in kernel.ptx) == (target == "sm_90a")  # two CTAs an SM have no room for a producer
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("target", TIERS)
 @pytest.mark.parametrize("form", ["plain", "branch", "repeated"])
 def test_products_in_two_loops(target: str, form: str) -> None:

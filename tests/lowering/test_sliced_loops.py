@@ -62,6 +62,7 @@ def results(module: ct.Module, n: int) -> Any:
     return arguments[1]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("count", [2, 3, 4])
 @pytest.mark.parametrize("n", [-(2**31), -1, 0, 1, 3, 4, 5, 13, 30])
 @pytest.mark.parametrize(("first", "step"), [(0, 1), (3, 1), (1, 4)])

@@ -16,6 +16,7 @@ from ir.types import TileType
 from lowering.passes import source
 from lowering.placement import LayoutOracle
 from lowering.slicing import find_cuts, fitted, sliced
+from tests.lowering.report import outline
 from tests.programs.products import attention, matmul
 from tests.programs.program import PROGRAMS, Program, check, interpret, random, simulate
 from tilesat import compile
@@ -242,11 +243,11 @@ def sums(rows: int, columns: int, carried: int = 2) -> Program:
 def test_tiles_that_a_loop_carries(target: str) -> None:
     """Two of 128 registers a thread spilled 236 bytes: all registers of an SM."""
     made = check(sums(32, 1024), target)
-    assert "\nlarge tiles are cut into slices of rows or columns" in made.compiled.explain()
+    assert "\nlarge tiles are cut into slices of rows or columns" in outline(made.compiled)
 
 
 def test_explanation_says_so() -> None:
-    report = compile(OWN["256x256x32"].source(), "sm_80").compiled.explain()
+    report = outline(compile(OWN["256x256x32"].source(), "sm_80").compiled)
     assert "\nlarge tiles are cut into slices of rows or columns" in report
 
 

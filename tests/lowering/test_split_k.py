@@ -17,9 +17,10 @@ from ir.dialects import nv_tileas
 from ir.load import load
 from lowering.clusters import Division, Refusal
 from lowering.clusters.split import split
-from lowering.passes import source
+from lowering.passes import candidates, source
 from runtime.ptxas import assemble
 from tests.lowering.protocol import caught, changed
+from tests.lowering.report import outline
 from tests.programs.program import Program, interpret, random, simulate
 from tilesat.execution import largest_error
 from tilesat.fuzz.writer import Writer
@@ -52,10 +53,11 @@ def product(kind: str = "f16", sums: str = "f32", steps: int = 0, tile: tuple[in
 def compiled(ctas: int = 4, target: str = "sm_90a", text: str = "", **options: Any) -> Kernel:
     """With so many CTAs along K, which only the choice by cost asks for."""
 
-    def divided(entry: ct.Entry, ctas: int, parts: tuple[int, ...]) -> list[Division] | Refusal:
+    def divided(entry: ct.Entry, ctas: int, parts: tuple[int, ...] = ()) -> list[Division] | Refusal:
         found = split(entry, ctas)
         return found if isinstance(found, Refusal) else [Division(found, parts)]
 
+    assert candidates.divided is not divided  # which has been imported before the other plan is put in its place
     with patch.object(source, "divided", divided):
         kernel = tilesat.compile(text or product(), target, num_ctas=ctas, **options)
     assembled = assemble(kernel.ptx, target)
@@ -79,7 +81,7 @@ def error(kernel: Kernel, given: Program, **options: Any) -> float:
     return largest_error(d, (a[:, :k].astype(kind) @ b[:, :k].astype(kind).T * scale).astype(d.dtype))
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(30)
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("ctas", [2, 4, 8])
 @pytest.mark.parametrize("size", [(64, 64, 512), (72, 136, 200), (1, 4, 1024)])
@@ -91,14 +93,14 @@ def test_products(size: tuple[int, int, int], ctas: int, target: str) -> None:
     assert error(kernel, program(*size)) < ERROR
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("steps", range(6))
 def test_any_number_of_steps(steps: int) -> None:
     """Of four CTAs some have one more than others, or none."""
     assert error(compiled(), program(64, 72, 64 * steps)) < ERROR
 
 
-@pytest.mark.sampled(7)
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("order", ORDERS)
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("ctas", [2, 8])
@@ -106,7 +108,7 @@ def test_skewed_orders(ctas: int, target: str, order: str) -> None:
     assert error(compiled(ctas, target), program(64, 72, 776), schedule=order) < ERROR
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize(("kind", "sums"), [("bf16", "f32"), ("i8", "i32")])
 @pytest.mark.parametrize("target", TARGETS)
 def test_other_types(kind: str, sums: str, target: str) -> None:
@@ -121,7 +123,7 @@ def test_large_tiles() -> None:
     assert error(kernel, program(136, 128, 328, tile=tile)) < ERROR
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("order", ORDERS)
 def test_places_over_drained_rings(order: str) -> None:
     """What is exchanged behind the loop lies over its ring, which has six stages, not four; before, CTAs meet."""
@@ -133,7 +135,7 @@ def test_places_over_drained_rings(order: str) -> None:
     assert drained
     assert len([op for op in places if op.bytes == 16]) == len(drained)  # a meeting each
     assert set(kernel.compiled.selection.stages.values()) == {6}
-    given = program(136, 200, 456, tile=tile)
+    given = program(100, 200, 456, tile=tile)
     assert error(kernel, given, schedule=order) < ERROR
 
 
@@ -147,7 +149,7 @@ def test_ctas_meet_before_they_write_over_rings() -> None:
     caught(lambda order: error(kernel, given, ptx=ptx, schedule=order) <= ERROR, ORDERS)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize(("target", "resident"), [("sm_90a", 2), ("sm_90a", 8), ("sm_120a", 2)])
 def test_persistent_clusters(target: str, resident: int) -> None:
     """Tile after tile, whose sums take two places in turn."""
@@ -205,7 +207,7 @@ def beginning(text: str, steps: int) -> Program:
     return Program("k", lambda: text, arguments, (1,), None)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("init", ["C", "one"])
 @pytest.mark.parametrize("steps", [0, 3, 10])
@@ -250,7 +252,7 @@ def test_taken_where_multiprocessors_are_idle(target: str) -> None:
     """16 tile blocks of 64 x 64, too small to be cut: eight CTAs each, where sums may be taken in any order."""
     kernel = tilesat.compile(product(), target, num_ctas="auto", tile_blocks=16, fast=["reassoc"])
     assert kernel.manifest["cluster"] == [8, 1, 1]
-    assert "8 CTAs along K" in kernel.compiled.explain()
+    assert "8 CTAs along K" in outline(kernel.compiled)
     assert error(kernel, program(72, 136, 776)) < ERROR
     for options in ({"tile_blocks": 16}, {"fast": ["reassoc"]}):
         assert tilesat.compile(product(), target, num_ctas="auto", **options).manifest["cluster"] == [1, 1, 1]
@@ -290,7 +292,7 @@ MUTANTS: dict[str, tuple[str, str]] = {
 """Pattern in PTX of two CTAs and what is written there instead."""
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("name", MUTANTS)
 def test_mutants_of_the_protocol_are_caught(name: str) -> None:
     kernel, given = compiled(2, "sm_120a"), program(64, 72, 328)

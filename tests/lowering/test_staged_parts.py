@@ -95,7 +95,7 @@ def error(kernel: Kernel, given: Program, **options: Any) -> float:
     return largest_error(d.astype(np.float64), wanted) / (1e-4 if d.dtype == np.float32 else 2e-3)
 
 
-@pytest.mark.sampled(8)
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("size", [(300, 40, 72), (520, 296, 136)])
 @pytest.mark.parametrize(("ctas", "tile"), [(2, (256, 256, 64)), (1, (128, 256, 64)), (1, (128, 128, 64))])
 @pytest.mark.parametrize("out", ["f32", "f16"])

@@ -104,7 +104,7 @@ INSTRUCTIONS = {
 }
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("name", [*PLAIN, *OWN])
 def test_ptxas_takes_the_instructions_of_a_target_and_no_others(name):
     found = target(name)
@@ -117,7 +117,7 @@ def test_ptxas_takes_the_instructions_of_a_target_and_no_others(name):
                 assemble(text, name)
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("name", [*PLAIN, "sm_110a", "sm_121a"])
 @pytest.mark.parametrize("kernel", ["gemm", "layernorm"])
 def test_two_kernels_assemble_clean(kernel, name):

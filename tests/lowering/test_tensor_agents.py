@@ -51,7 +51,7 @@ def persistent(
     return kernel
 
 
-@pytest.mark.sampled(9)
+@pytest.mark.sampled(30)
 @pytest.mark.parametrize("size", [(600, 520, 136), (300, 272, 144), (1, 16, 64), (200, 136, 0)])
 @pytest.mark.parametrize("schedule", SCHEDULES)
 @pytest.mark.parametrize(
@@ -71,13 +71,13 @@ def test_persistent_products(
     assert error(kernel, program(m, n, k, kind, right), right, resident=ctas) < ERROR
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("steps", range(8))
 def test_any_number_of_steps(steps: int) -> None:
     assert error(persistent(), program(600, 72, 64 * steps), resident=1) < ERROR
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(30)
 @pytest.mark.parametrize("schedule", SCHEDULES)
 @pytest.mark.parametrize("order", ORDERS)
 def test_skewed_orders(schedule: str, order: str) -> None:
@@ -204,7 +204,7 @@ def owned(name: str) -> Kernel:
     return clean(own(name).source())
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("order", ["together", *ORDERS[:2]])
 @pytest.mark.parametrize("name", KERNELS)
 def test_loops_of_the_kernel_itself(name: str, order: str) -> None:

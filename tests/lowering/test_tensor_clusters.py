@@ -50,13 +50,13 @@ def test_products(kind: str, right: str, ctas: int, target: str, size: tuple[int
     assert error(compiled(kind, right, ctas, target), program(m, n, k, kind, right), right) < ERROR
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("steps", range(8))
 def test_any_number_of_steps(steps: int) -> None:
     assert error(compiled(), program(136, 72, 64 * steps)) < ERROR
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("ctas", [2, 4])
 @pytest.mark.parametrize("order", ORDERS)
 def test_skewed_orders(ctas: int, order: str) -> None:
@@ -113,7 +113,7 @@ MUTANTS: dict[str, tuple[str, str]] = {
 """Pattern in PTX and what stands there instead."""
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("name", MUTANTS)
 def test_mutants_of_the_protocol_are_caught(name: str) -> None:
     kernel, given = compiled(), program(200, 136, 448)

@@ -69,7 +69,7 @@ def total(rank: int, kind: str, dynamic: bool = False, divisor: int = 16) -> Pro
     return Program(f"total-{rank}-{kind}", source, arguments, (1,), expected, 0.0)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("rank", TILES)
 @pytest.mark.parametrize(("kind", "dynamic"), [("f32", False), ("f16", True)])
 def test_sums_of_tiles_of_every_rank(rank: int, kind: str, dynamic: bool) -> None:

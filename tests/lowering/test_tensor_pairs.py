@@ -71,7 +71,7 @@ def test_any_number_of_steps(steps: int) -> None:
     assert error(compiled(), program(136, 72, 64 * steps)) < ERROR
 
 
-@pytest.mark.sampled(10)
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("ctas", [2, 4])
 @pytest.mark.parametrize("order", ORDERS)
 def test_skewed_orders(ctas: int, order: str) -> None:
@@ -123,7 +123,7 @@ TYPES: dict[str, tuple[Any, Any, dict[str, Any]]] = {
 """Tile, size, and what differs from f16 to f32 of A (m, k) and B (n, k)."""
 
 
-@pytest.mark.sampled(8)
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("target", ["sm_100a", "sm_103a"])
 @pytest.mark.parametrize("name", TYPES)
 def test_types_majors_and_tiles(name: str, target: str) -> None:
@@ -151,6 +151,7 @@ def test_pairs_can_be_forbidden_and_cost_less() -> None:
     assert "else L" in compiled().report
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize(
     ("tile", "more", "ctas"),
     [

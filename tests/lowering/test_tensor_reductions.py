@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import tilesat
+from tests.lowering.report import outline
 from tests.programs.program import DTYPES, Program, check, random
 from tilesat import TileError
 from tilesat.cli import main
@@ -71,7 +72,7 @@ def program(name: str, whole: int = 8, index: str = "%b#0, %b#1", update: str = 
     return Program(name, lambda: text, arguments, (3, 2), expected, 2e-2 if element == "bf16" else 2e-3)
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("name", UPDATES)
 def test_each_update_of_whole_tiles(name: str) -> None:
     kernel = check(program(name), "sm_90a")
@@ -90,8 +91,8 @@ def test_they_cost_less_and_can_be_forbidden() -> None:
     assert "atom.relaxed.gpu.global.add.f32" in without.ptx
     assert "cp.reduce" not in without.ptx
     assert made.cost < without.cost
-    assert "TMA reduction of" in made.compiled.explain()
-    assert "atom of" in without.compiled.explain()
+    assert "TMA reduction of" in outline(made.compiled)
+    assert "atom of" in outline(without.compiled)
     assert "cp.reduce" not in tilesat.compile(program("f32").source(), "sm_80").ptx
 
 

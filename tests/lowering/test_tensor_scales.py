@@ -78,7 +78,7 @@ def test_products(name: str, target: str, blocks: bool, size: tuple[int, int, fl
     assert error(kernel, program(m, n, k, name, (), blocks), name, k) < ERROR
 
 
-@pytest.mark.sampled(16)
+@pytest.mark.sampled(30)
 @pytest.mark.parametrize("steps", range(8))
 @pytest.mark.parametrize(("name", "blocks"), [("mxfp8", False), ("nvfp4", True)])
 def test_any_number_of_steps(name: str, blocks: bool, steps: int) -> None:
@@ -86,7 +86,7 @@ def test_any_number_of_steps(name: str, blocks: bool, steps: int) -> None:
     assert error(compiled(name, blocks), program(136, 72, k, name, (), blocks), name, k) < ERROR
 
 
-@pytest.mark.sampled(16)
+@pytest.mark.sampled(30)
 @pytest.mark.parametrize("order", ORDERS)
 @pytest.mark.parametrize(("name", "blocks"), [("mxfp8", False), ("mxfp8", True), ("mxfp4", False)])
 def test_skewed_orders(name: str, blocks: bool, order: str) -> None:
@@ -416,7 +416,7 @@ MUTANTS: dict[str, tuple[str, bool, str, str, str]] = {
 }
 
 
-@pytest.mark.sampled(16)
+@pytest.mark.sampled(30)
 @pytest.mark.parametrize("mutant", MUTANTS)
 def test_mutants_of_the_protocol_are_caught(mutant: str) -> None:
     """More steps than the ring has stages; rows of B end in the tile."""

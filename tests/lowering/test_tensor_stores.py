@@ -169,7 +169,7 @@ def test_program(name: str) -> None:
     assert ("cp.async.bulk.tensor" in kernel.ptx) == (not scattered)
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("target", ["sm_100a", "sm_120a"])
 @pytest.mark.parametrize("name", ELSEWHERE)
 def test_program_for_other_targets(name: str, target: str) -> None:

@@ -24,6 +24,7 @@ from lowering.persistence.price import Program as Priced
 from lowering.persistence.price import scheduled, uneven
 from lowering.targets import target
 from runtime.manifest import persistent_grid
+from tests.lowering.report import outline
 from tests.lowering.test_persistent import counted, kernel, left, looped
 from tests.programs.program import Program, interpret, random, simulate
 from tilesat.cli import main
@@ -57,7 +58,7 @@ def taken(grid: Grid, width: int, resident: int) -> np.ndarray:
     return found - 1000
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(7)
 @pytest.mark.parametrize("grid", [(1, 1, 1), (7, 3, 1), (3, 7, 2), (33, 2, 1), (2, 1, 9)])
 @pytest.mark.parametrize("width", WIDTHS)
 def test_every_tile_once_in_any_order(grid: Grid, width: int) -> None:
@@ -91,6 +92,7 @@ def handed_over(width: int) -> Kernel:
         return tilesat.compile(tickets(), "sm_100a", persistent="dynamic")
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("grid", [(1, 1, 1), (5, 3, 2), (33, 2, 1), (2, 9, 2)])
 @pytest.mark.parametrize("width", [0, 1, 2, 8])
 def test_what_the_hardware_hands_over_is_taken_in_groups(width: int, grid: Grid) -> None:
@@ -175,7 +177,7 @@ def test_few_tile_blocks_are_taken_as_they_are_counted() -> None:
     assert best_order(entry, target("sm_80"), 100_000).width == 8
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize(
     ("schedule", "name"),
     [*itertools.product(("static", "atomic"), ("sm_80", "sm_90a")), ("dynamic", "sm_100a"), ("dynamic", "sm_120a")],
@@ -204,16 +206,17 @@ def test_targets_that_take_tiles_in_different_orders() -> None:
 
 def test_orders_are_explained() -> None:
     for schedule, name in (("static", "sm_90a"), ("dynamic", "sm_100a")):
-        text = tilesat.compile(factors(), name, persistent=schedule).compiled.explain()
+        text = outline(tilesat.compile(factors(), name, persistent=schedule).compiled)
         (lines,) = re.findall(r"order of tile blocks\n((?:    .*\n)+)", text)
         assert re.search(r"as the grid counts: [\d,]+ bytes of memory for a tile block, [\d,]+ cycles\n", lines)
         assert re.search(r"groups of 16 along x: [\d,]+ bytes .*, taken\n", lines)
-    assert "order of tile blocks" not in tilesat.compile(factors(), "sm_90a").compiled.explain()
+    assert "order of tile blocks" not in outline(tilesat.compile(factors(), "sm_90a").compiled)
 
 
 # --- the choice
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize(("blocks", "schedule"), [(0, "static"), (100, "off"), (1024, "static")])
 def test_the_cheapest_schedule_is_taken(blocks: int, schedule: str) -> None:
     """Of a GEMM whose tile blocks fit an H100 at once nothing is gained."""
@@ -223,7 +226,7 @@ def test_the_cheapest_schedule_is_taken(blocks: int, schedule: str) -> None:
     assert [name for name, each in found.items() if each.taken] == [schedule] == [made.compiled.persistent]
     alone = tilesat.compile("examples/gemm.mlir", "sm_90a", persistent=schedule)
     assert blocks == 1024 or made.ptx == alone.ptx
-    text = made.compiled.explain()
+    text = outline(made.compiled)
     assert "tile blocks, by cycles of a launch, or of an SM for each of many" in text
     assert text.count(", taken") >= 1
     assert re.search(
@@ -289,7 +292,7 @@ def test_tile_blocks_that_differ_are_drawn() -> None:
 def test_kernels_that_cannot_be_persistent_stay_as_they_are() -> None:
     made = tilesat.compile(left(), "sm_80", persistent="auto")
     assert made.ptx == tilesat.compile(left(), "sm_80").ptx
-    assert "static: not possible, a persistent kernel cannot return from inside a loop" in made.compiled.explain()
+    assert "static: not possible, a persistent kernel cannot return from inside a loop" in outline(made.compiled)
     again = tilesat.compile(looped(), "sm_80", persistent="auto")  # without a warning: nothing was asked for
     assert again.ptx == tilesat.compile(looped(), "sm_80").ptx
     assert [each.schedule for each in again.compiled.selection.schedules] == ["off"]

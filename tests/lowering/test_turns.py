@@ -18,6 +18,7 @@ from lowering.schedule import agents
 from lowering.schedule.turns import Edge, Stage, edges_of, legal, most, stuck
 from lowering.targets import target
 from runtime.ptxas import assemble, disassemble
+from tests.lowering.report import outline
 from tests.lowering.test_pipelines import pipelined
 from tests.programs.program import Program, interpret, simulate
 from tests.programs.rings import causal_attention
@@ -170,5 +171,5 @@ def test_warpgroups_alternate_in_time() -> None:
 
 
 def test_explain_says_what_turns_bring() -> None:
-    said = tilesat.compile(causal_attention(128, 64, 64, 3).source(), TARGET).compiled.explain()
+    said = outline(tilesat.compile(causal_attention(128, 64, 64, 3).source(), TARGET).compiled)
     assert "; its warpgroups in turns" in said

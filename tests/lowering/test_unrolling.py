@@ -127,7 +127,7 @@ def same(text: str, module: ct.Module) -> None:
         assert largest_error(y, results[0]) < 1e-4
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("name", WRITTEN_OUT)
 def test_loops_of_few_trips_are_written_out(name: str) -> None:
     bounds, body, kind, more = WRITTEN_OUT[name]

@@ -50,7 +50,7 @@ def test_first_loop_copies_whole_accesses() -> None:
     assert (assembled.warnings, assembled.infos, assembled.spill_stores) == ((), (), 0)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("k", [0, 1, 7, 63, 64, 65, 200, 250, 256, 257, 333, 634])
 def test_every_length_is_right(k: int) -> None:
     """Fewer tiles than stages, a last tile of one element, none; what lies behind a row is not zero."""

@@ -67,7 +67,7 @@ def program(element: str = "f32", aligned: int = 32, whole: int = 32) -> Program
     return Program(element, lambda: text, arguments, (3,))
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("element", ["i8", "f16", "bf16", "f32", "i64", "f64"])
 def test_elements_of_every_size(element: str) -> None:
     kernel = check(program(element), "sm_100a")

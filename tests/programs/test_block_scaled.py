@@ -114,7 +114,7 @@ def of_bytes(tile: tuple[int, int, int], steps: int, scale: str = SCALE, turned:
     return Program(f"halves-{m}x{n}x{k}", source, arguments, (1,), expected, 2e-3)
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize(
     ("tile", "steps"), [((128, 64, 128), 2), ((64, 32, 64), 3), ((32, 64, 256), 1), ((16, 8, 64), 1)], ids=str
 )
@@ -131,7 +131,7 @@ def test_scales_that_may_be_negative_are_not_read_without_their_sign() -> None:
     assert "block_scale" in check(of_bytes((16, 8, 64), 1), "sm_120a").ptx
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("name", GRANTS)
 def test_one_permission_alone_is_about_signs_of_scales(name: str) -> None:
     kernel = tilesat.compile(of_bytes((16, 8, 64), 1, "f8E4M3FN").source(), "sm_120a", fast=[name])
@@ -144,7 +144,7 @@ def test_f4_with_neighbours_along_n_are_scaled() -> None:
     assert "block_scale" not in kernel.ptx
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize(
     ("tile", "steps"),
     [((128, 64, 128), 2), ((64, 64, 32), 3), ((64, 128, 64), 2), ((32, 32, 256), 1), ((16, 8, 32), 1)],
@@ -159,7 +159,7 @@ def test_tensor_cores_take_the_scales(tile: tuple[int, int, int], steps: int) ->
     assert "bf16" not in kernel.ptx
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize(("kind", "letters"), [("f8E4M3FN", "e4m3"), ("f8E5M2", "e5m2")])
 def test_types_and_rows_that_overhang(kind: str, letters: str, target: str) -> None:

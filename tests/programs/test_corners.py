@@ -21,7 +21,7 @@ SPILL = ("steps_in_a_branch",)
 """Accumulators on both sides of a branch and around it do not fit the registers of their threads."""
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(15)
 @pytest.mark.parametrize("name", PRODUCTS)
 def test_products_in_tensor_memory_or_beside_it(name: str) -> None:
     check(program(name), "sm_100a", spills=name in SPILL)
@@ -47,7 +47,7 @@ def test_truth_values(target: str) -> None:
     check(truth_values(), target)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("literal", [False, True], ids=["asked-for", "literal"])
 @pytest.mark.parametrize("name", COUNTERS)
 def test_counters_at_the_end_of_their_type(name: str, literal: bool) -> None:
@@ -71,7 +71,7 @@ def test_tensor_copies_bring_what_their_coordinates_reach() -> None:
         assert ("cp.async.bulk.tensor.2d.shared" in tilesat.compile(long_sum(size), "sm_90a").ptx) == copies
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(30)
 @pytest.mark.parametrize("name", MASKS)
 def test_masked_scores(name: str) -> None:
     check(masked_scores(name), "sm_90a")
@@ -84,7 +84,7 @@ def test_masked_scores_for_other_targets(name: str, target: str) -> None:
     check(masked_scores(name), target)
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("kind", ["i8", "i16", "i64"])
 @pytest.mark.parametrize("ctas", [1, 2])
 def test_indices_of_any_type(kind: str, ctas: int) -> None:

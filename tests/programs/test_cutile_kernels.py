@@ -24,7 +24,7 @@ TABLES = {"grouped"}
 """Kernels that take a table of pointers, which a launch by NumPy arrays cannot make: compiled and assembled only."""
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(10)
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("name", CASES)
 def test_kernel(name: str, target: str) -> None:

@@ -37,7 +37,7 @@ def check_apart(program: Program, target: str = "sm_80") -> None:
     assert max(errors(kernel, program)) <= program.tolerance
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("seed", range(FEW))
 def test_random_program(seed: int) -> None:
     check(generated(seed), spills=True)
@@ -49,7 +49,7 @@ def test_more_random_programs(seed: int) -> None:
     check(generated(seed), spills=True)
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("seed", range(FEW))
 def test_random_ordered_program(seed: int) -> None:
     check_apart(ordered(seed))
@@ -61,7 +61,7 @@ def test_more_random_ordered_programs(seed: int) -> None:
     check_apart(ordered(seed))
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("name", [*IN_PLACE, *ACROSS_WARPS])
 def test_program_with_warps_apart(name: str) -> None:
     check_apart(PROGRAMS[name])

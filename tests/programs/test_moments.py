@@ -124,6 +124,7 @@ def test_moments_in_one_pass_agree_with_two(name: str, target: str) -> None:
     assert loops == [1, 2]
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("width", [1, TILE - 1, TILE, TILE + 1, 2 * TILE, WIDTH])
 def test_moments_of_few_elements(width: int) -> None:
     """Lanes that have added nothing count for nothing; of one element the squares are zero."""

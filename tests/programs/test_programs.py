@@ -1,7 +1,5 @@
 """Every program of the corpus, compiled for sm_80, some for its successors: simulator = interpreter = NumPy."""
 
-import re
-
 import pytest
 
 from ir.load import load
@@ -44,23 +42,9 @@ ELEMENTS = (
 """Element types and accumulators that not every target has in the same instructions."""
 
 
-LONG_TAIL = re.compile(
-    r"^i(8|16|64)-(?!arithmetic|to-f32$|extended-i64)|^(f16|bf16)-to-i|-to-i(8|16|64)$|-unsigned$|^bf16-(?!arithmetic)"
-    r"|^reduce-1d-i(8|16|64)|^reduce-(i1|2d-(bf16|i16|i8|i64))|^reduce-.*-(mul|min)|^reduce-1d-(2|64|128|4096)$"
-    r"|^padding-.*-(f16|bf16)|^padding-(neg_zero|pos_inf)|^copy-(bf16|i8|i64)|-(bf16|tf32)-(both|a-trans|b-straight$)"
-    r"|^matmul-(64x32x16|16x128x32|128x16x32|32x64x128|bf16-plain|f16-plain)|attention-(128|f16-128)$|^loop-swapped-0"
-    r"|^matmul-i8-(ss|us|uu)$|^matmul-i8-(ss|su|uu)-by-mad|^matmul-i8-wide|^matmul-f16-sum-(16|128)"
-    r"|^f16-(tan|sinh|cosh|pow|fpowi)|^f32-fpowi-i(8|64)"
-    r"|f8E5M2-(?!to-f32)|f8E4M3FN-(to-(bf16|i8|f64)|odd|half-sum)|(bf16|f64|i8)-to-f8|to-f8E5M2|(f16|f64)-to-f8E8|f8E8M0FNU-to-f|scaled-e5m2"
-    r"|^literal-(f64|i8|i16|i64|2|4x4|8x16|1024)$|^global-(f16|i64)"
-    r"|^(un)?pack-(f16|i64|i16)$|^f4-(of|to)-(bf16|f16)$|^f4-of-i8|^f4-scaled-f8|scaled-256$"
-    r"|^gather-(i8|i64)$|^pointers-i32|^permuted-(i64|i1)|^softmax-row-(16384|32768-f16)$|-layer_norm$|-rms_norm-bf16"
-)
-"""Other types of what the fast tests check in one."""
-
-FAST = [name for name in PROGRAMS if not LONG_TAIL.search(name)]
-READ_BACK = frozenset(FAST[::4])
-"""Of the fast ones: it takes a fifth of a test's time, and those of the long tail are read back too."""
+NAMES = tuple(PROGRAMS)
+READ_BACK = frozenset(NAMES[::3])
+"""Of all: it takes a fifth of a test's time."""
 
 
 def first_target(name: str) -> str:
@@ -68,18 +52,12 @@ def first_target(name: str) -> str:
     return "sm_89" if "f8" in name else "sm_80"
 
 
-@pytest.mark.sampled(4)
-@pytest.mark.parametrize("name", FAST)
+@pytest.mark.sampled(10)
+@pytest.mark.parametrize("name", NAMES)
 def test_program(name: str) -> None:
     kernel = check(PROGRAMS[name], first_target(name))
     if name in READ_BACK:
         read_back(kernel)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", [name for name in PROGRAMS if name not in FAST])
-def test_program_of_the_long_tail(name: str) -> None:
-    read_back(check(PROGRAMS[name], first_target(name)))
 
 
 @pytest.mark.sampled(5)
@@ -96,14 +74,14 @@ def test_program_on_every_name(name: str, target: str) -> None:
     check(PROGRAMS[name], target)
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(15)
 @pytest.mark.parametrize("target", ["sm_89", "sm_90a", "sm_100a"])
 @pytest.mark.parametrize("name", ELEMENTS)
 def test_products_for_other_targets(name: str, target: str) -> None:
     read_back(check(PROGRAMS[name], target))
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("target", ["sm_100a", "sm_120a"])
 @pytest.mark.parametrize("name", ["f4-of-f32", "f4-to-f16", "f4-moved", "f4-quantised", "matmul-f4-scaled"])
 def test_half_bytes_by_their_own_instructions(name: str, target: str) -> None:
@@ -117,7 +95,7 @@ def test_large_scaled_product_in_slices(target: str) -> None:
     check(PROGRAMS["matmul-f8-scaled-256"], target)
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("target", ["sm_90a", "sm_120a"])
 @pytest.mark.parametrize(
     "name",

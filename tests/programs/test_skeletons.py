@@ -97,7 +97,7 @@ TARGETS = ["sm_80", "sm_100a", *LATER]
 """Of each family of products one in every run, all at night."""
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(9)
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("name", MOVED)
 def test_scales_move_behind_their_products(name: str, target: str) -> None:
@@ -176,7 +176,7 @@ def rows() -> list[Any]:
     return [x, random((ROWS_OF, WIDTH), "f32", 2), np.zeros((ROWS_OF, WIDTH), np.float32), WIDTH]
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("power", ["exp", "exp2"])
 def test_sums_online_agree_with_three_passes(power: str, target: str) -> None:
@@ -208,7 +208,7 @@ def finite_rows() -> list[Any]:
     return [x, z, y, width]
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("power", ["exp", "exp2"])
 def test_sums_online_of_finite_maxima_have_no_guard(power: str, target: str) -> None:
@@ -305,7 +305,7 @@ EXACT = {
 }  # fmt: skip
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("target", ["sm_80", "sm_100a"])
 @pytest.mark.parametrize("name", EXACT)
 def test_exact_folds_are_carried_as_tiles_without_permission(name: str, target: str) -> None:

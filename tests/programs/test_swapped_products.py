@@ -107,7 +107,7 @@ CASES: dict[str, dict[str, Any]] = {
 }  # fmt: skip
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(15)
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("name", CASES)
 def test_products_of_few_rows(name: str, target: str) -> None:
@@ -120,7 +120,7 @@ def test_products_of_few_rows(name: str, target: str) -> None:
     assert (swapped(entry, (128,)) is entry) == (given.get("way", "loop") != "loop")  # there, only sums alone
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("target", ["sm_90a", "sm_100a"])
 @pytest.mark.parametrize("count", range(5))
 def test_few_steps_of_swapped_products(count: int, target: str) -> None:

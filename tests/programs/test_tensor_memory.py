@@ -49,7 +49,7 @@ def test_the_example_multiplies_in_tensor_memory(target: str) -> None:
     assert (assembled.warnings, assembled.infos, assembled.spill_stores, assembled.stack) == ((), (), 0, 0)
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("k", [1, 8, 64, 72, 128, 200, 256, 264, 384, 448])
 def test_any_number_of_steps(k: int) -> None:
     """Rings of six stages that are not full, full and gone round; the last step partly beyond the edge."""
@@ -113,7 +113,7 @@ PRODUCTS: dict[str, tuple[Any, Any, dict[str, Any]]] = {
 """Tile, size, and what differs from f16 to f32 of A (m, k) and B (n, k)."""
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("name", PRODUCTS)
 def test_types_majors_and_tiles(name: str, target: str) -> None:
@@ -122,7 +122,7 @@ def test_types_majors_and_tiles(name: str, target: str) -> None:
     assert "tcgen05.mma" in kernel.ptx
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("target", ["sm_100a", "sm_110a"])
 @pytest.mark.parametrize("orders", [("mk", "nk"), ("km", "kn")])
 @pytest.mark.parametrize("signed", [(True, True), (True, False), (False, True), (False, False)])
@@ -141,7 +141,7 @@ def test_sm_103a_multiplies_bytes_by_mma_sync() -> None:
     assert "mma.sync" in tilesat.compile(given.source(), "sm_103a").ptx
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("k", [0, 16, 128, 400])
 def test_bytes_of_persistent_kernels(k: int) -> None:
     """An agent begins the products; zeros where there is no step."""
@@ -184,7 +184,7 @@ MUTANTS = {
 }
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("name", MUTANTS)
 def test_what_is_left_out_is_found(name: str) -> None:
     pattern, text = MUTANTS[name]

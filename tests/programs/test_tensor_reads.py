@@ -90,7 +90,7 @@ def compiled(name: str, target: str = "sm_100a") -> Kernel:
     return check(program(name), target, forbid=[BY_AGENT_READ, *shared])
 
 
-@pytest.mark.sampled(7)
+@pytest.mark.sampled(30)
 @pytest.mark.parametrize("name", [*PROGRAMS, *IN_SHARED])
 def test_all_products_are_made_in_tensor_memory(name: str) -> None:
     """Right beside the interpreter and NumPy in hazard mode; no spill."""
@@ -125,16 +125,17 @@ def test_a_left_factor_lies_over_the_scores_that_it_is_made_of() -> None:
     assert left.column == next(op.column for op in made if op.result is left.over)
 
 
-def test_each_warpgroup_begins_and_awaits_the_products_of_its_own_rows() -> None:
+@pytest.mark.sampled(2)
+@pytest.mark.parametrize(("name", "groups"), [("128-tall", 2), ("two-loops-tall", 2), ("64", 1), ("64-causal-tall", 1)])
+def test_each_warpgroup_begins_and_awaits_the_products_of_its_own_rows(name: str, groups: int) -> None:
     """No barrier of all threads stands in the loops: one warpgroup computes while the other's products are made."""
-    for name, groups in (("128-tall", 2), ("two-loops-tall", 2), ("64", 1), ("64-causal-tall", 1)):
-        func = compiled(name).compiled.modules["nv_tileas"]
-        made = [op for op in func.walk() if isinstance(op, nv_tileas.AllocTensorMemory) and not op.left]
-        inside = [each for op in func.walk() if isinstance(op, scf.For) for each in op.walk()]
-        meets = (nv_tileas.Barrier, nv_tileas.TensorMeet)
-        kinds = {type(op) for op in inside if isinstance(op, meets)}
-        assert {op.groups for op in made} == {groups}
-        assert kinds == {meets[groups > 1]}
+    func = compiled(name).compiled.modules["nv_tileas"]
+    made = [op for op in func.walk() if isinstance(op, nv_tileas.AllocTensorMemory) and not op.left]
+    inside = [each for op in func.walk() if isinstance(op, scf.For) for each in op.walk()]
+    meets = (nv_tileas.Barrier, nv_tileas.TensorMeet)
+    kinds = {type(op) for op in inside if isinstance(op, meets)}
+    assert {op.groups for op in made} == {groups}
+    assert kinds == {meets[groups > 1]}
 
 
 def test_a_left_factor_lies_apart_from_scores_that_come_early() -> None:
@@ -148,7 +149,7 @@ ORDERED = ["64", "two-loops", "straight", "64-causal-tall", "128-tall", "two-loo
 ORDERS = (0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(1, 5)))
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(15)
 @pytest.mark.parametrize("seed", ORDERS)
 @pytest.mark.parametrize("name", ORDERED)
 def test_any_order_of_warps(name: str, seed: int) -> None:
@@ -225,7 +226,7 @@ MUTANTS: dict[str, tuple[str, str, str]] = {
 }
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("name", MUTANTS)
 def test_what_is_left_out_is_found(name: str) -> None:
     which, pattern, text = MUTANTS[name]

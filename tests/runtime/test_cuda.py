@@ -108,7 +108,7 @@ def test_an_array_given_twice_is_one_allocation() -> None:
     assert driver.calls.count("cuMemAlloc") == 1
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("target", ["sm_80", "sm_90a"])
 @pytest.mark.parametrize("name", ["gemm-200x136x72", "layernorm-2x2500", "flash_attention-2x200x100"])
 def test_examples_run_through_the_driver(name: str, target: str, monkeypatch: pytest.MonkeyPatch) -> None:

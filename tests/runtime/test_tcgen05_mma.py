@@ -237,6 +237,7 @@ SCALED = [
 ]  # fmt: skip
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(("kind", "name", "count", "scale_type"), SCALED)
 @pytest.mark.parametrize(("group", "m", "layout"), [(1, 128, "D"), (2, 256, "D"), (2, 128, "B")])
 def test_block_scaling(kind: str, name: str, count: int, scale_type: int, group: int, m: int, layout: str) -> None:

@@ -39,6 +39,7 @@ def tensor(seed: int) -> np.ndarray:
 CASES = [(shape, repeats) for shape in REGISTERS for repeats in (1, 2, 8, 128 // REGISTERS[shape])]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(("shape", "repeats"), CASES)
 @pytest.mark.parametrize("packed", [False, True])
 def test_load_then_store_elsewhere(shape: str, repeats: int, packed: bool) -> None:

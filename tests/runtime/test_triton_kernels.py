@@ -251,7 +251,7 @@ def _check(name: str) -> None:
     CHECKS[name.split(".")[0]](name, np.random.default_rng(len(name)))
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(22)
 @pytest.mark.parametrize("name", METADATA)
 def test_equals_numpy(name: str) -> None:
     _check(name)
@@ -262,7 +262,7 @@ def _hazard_cases() -> list[object]:
     return [pytest.param(name, marks=() if name.endswith(".sm_90") else pytest.mark.slow) for name in names]
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", _hazard_cases())
 def test_is_free_of_hazards(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Launched, "hazards", True)

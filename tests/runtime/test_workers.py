@@ -55,7 +55,7 @@ def same(one: Report, other: Report) -> None:
     assert one.suppressed == other.suppressed
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(5)
 @needs_fork
 @pytest.mark.parametrize("hazards", [False, True])
 @pytest.mark.parametrize("workers", [2, 3, 20])

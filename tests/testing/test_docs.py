@@ -29,6 +29,7 @@ FILES = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not has_ptxas(), reason="ptxas is not installed")
 def test_the_page(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     pytest.importorskip("cuda.tile")

@@ -33,14 +33,14 @@ def check(case: Case, source: Path, target: str) -> None:
         assert case.outside_untouched(arguments), f"{on} wrote outside its output"
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("name", QUICK)
 def test_example_computes_right_on_sm_80(name: str) -> None:
     case = QUICK[name]()
     check(case, case.source, "sm_80")
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("name", [*QUICK, *RAGGED])
 def test_cutile_bytecode_computes_right_on_sm_80(name: str) -> None:
     """As the cuda-tile package exported it: other argument order, other assumptions, same numbers."""
@@ -66,7 +66,7 @@ def test_example_computes_right_everywhere(name: str, target: str) -> None:
     check(case, case.source, target)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("example", NAMES)
 def test_ptxas_accepts_without_warning_or_spill(example: str, target: str) -> None:

@@ -82,7 +82,7 @@ def hinted(hints: str) -> str:
     return found[0]
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize(
     ("target", "ctas", "warps"),
     [

@@ -76,7 +76,7 @@ def test_pytest_shows_the_lines_of_the_kernel(tmp_path: Path) -> None:
     assert "\nsum 64.000000\n" in shown.partition("Captured stdout call")[2]
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("options", [(), ("--plain-prints",), ("--on", "ref")])
 def test_a_script_shows_the_lines_of_the_kernel(options: tuple[str, ...], tmp_path: Path) -> None:
     (tmp_path / "program.py").write_text(PROGRAM)

@@ -28,7 +28,7 @@ def without(ptx: str) -> str:
     return "".join(line for line in ptx.splitlines(True) if not line.strip().startswith((".loc", ".file")))
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("name", ["softmax", "flash_attention"])
 def test_places_change_no_code(name: str, target: str) -> None:

@@ -28,7 +28,7 @@ def printed(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
     return capsys.readouterr().out
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(9)
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("example", sorted(EXAMPLES.glob("*.mlir")), ids=lambda path: path.stem)
 def test_the_pipeline_that_is_printed_is_the_compiler(
@@ -52,7 +52,7 @@ def test_options_of_compile_are_options_of_passes(capsys: pytest.CaptureFixture[
     assert part == ROAD.partition("best-of-candidates(")[0] + "encode,saturate"
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize(
     ("stop", "passes"),
     [

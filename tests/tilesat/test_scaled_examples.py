@@ -96,7 +96,7 @@ def checked(name: str, form: str, on: str, size: tuple[int, int, int]) -> None:
     assert np.isnan(d[:, n:]).all()
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("size", [(200, 136, 288), (128, 128, 512)])
 @pytest.mark.parametrize("on", ["ref", "sim"])
 @pytest.mark.parametrize("form", FORMS)

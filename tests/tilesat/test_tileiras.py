@@ -266,7 +266,7 @@ def sections(elf):
 
 
 @pytest.mark.skipif(not has_ptxas(), reason="ptxas is not installed")
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("gpu", ["sm_90", "sm_100", "sm_120"])
 def test_tensor_copies_with_the_parameters_of_the_entry(gpu, target):
     """The kernel makes its tensor maps: its constant bank holds what it does without tensor copies."""

@@ -1,6 +1,6 @@
 """Judges every mutant of every rule: `make mutation`, or `python -m tests.egraph.mutations.sweep [PREFIX ...]`.
 
-A mutant is killed where the check of rules refutes it with `SAMPLES` samples; `make test` draws two fifths of these of
+A mutant is killed where the check of rules refutes it with `SAMPLES` samples; `make test` draws a quarter of these of
 each rule, `make test-all` more. What is not killed is equivalent (`equivalents.py` says why, mutant by mutant) or
 survives; survivors are listed with file and rule.
 """

@@ -86,7 +86,7 @@ LAUNCHES = {
 }
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(5)
 @pytest.mark.skipif(headers() is None, reason="needs cuda.h (nvidia-cuda-runtime)")
 @pytest.mark.parametrize("name", LAUNCHES)
 def test_what_a_launch_needs_beside_its_arguments(

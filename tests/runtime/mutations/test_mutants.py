@@ -41,7 +41,7 @@ def _sampled(operator: str) -> list[Mutant]:
     return found if operator == OPERATOR else found[:1]
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("operator", NAMES)
 def test_mutants_are_caught(operator: str) -> None:
     for mutant in _sampled(operator):
@@ -55,7 +55,7 @@ def _unchanged(name: str, schedule: str) -> None:
         np.testing.assert_array_equal(found, expected)
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("number", range(1, len(KERNELS), 6))
 def test_the_unchanged_kernel_is_right(number: int) -> None:
     _unchanged(KERNELS[number], SCHEDULES[1 + number % 3])

@@ -93,6 +93,7 @@ def test_plots() -> None:
         assert "vary it" in (title := draw(lab.Table()).axes[0].get_title()) or "measure=" in title
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("extra")
 def test_the_notebook_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each cell in order, in a fresh kernel; the last one makes a picture."""
