@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ir.core import Op
-from ir.dialects import arith, gpu, math, nv_tileas
+from ir.dialects import arith, gpu, llvm, math, nv_tileas
 from ir.types import I32, TensorType
 from lowering.atoms.mma import MMA_ATOMS
 from lowering.atoms.wgmma import wgmma_named
@@ -24,6 +24,7 @@ ATOMS = {atom.name: atom for atom in MMA_ATOMS}
 @lowers(
     arith.IntBinary, arith.FloatBinary, arith.Cast, arith.WideMultiply, arith.CmpI, arith.CmpF, arith.Select,
     arith.RemF, arith.NegF, math.FloatUnary, math.IntUnary, math.Fma, math.Atan2, math.PowF, math.FPowI,
+    llvm.PtrToInt, llvm.IntToPtr, llvm.Bitcast,
 )  # fmt: skip
 def elementwise(x: Expander, op: Op) -> None:
     """arith and math on scalars or placed tiles."""
