@@ -117,3 +117,11 @@ def placed_classes() -> list[type[Placed]]:
     names = [name for name, cls in TERMS.items() if issubclass(cls, Placed)]
     found = map(node_class, (*names, *(PREFIX + each.name for each in uniform)))
     return [cls for cls in found if issubclass(cls, Placed)]
+
+
+def placed_form(operation: type[Op]) -> type[PlacedForm]:
+    """The placed form of an operation of Tile IR. Raises TypeError for one that has none."""
+    found = node_class(PREFIX + operation.info.name.removeprefix("cuda_tile."))
+    if not issubclass(found, PlacedForm):
+        raise TypeError(f"{operation.__name__} has no placed form: expected an elementwise or uniform operation")
+    return found

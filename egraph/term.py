@@ -2,7 +2,7 @@
 
 A class is declared once with `@term` and the columns below. From it derive the declaration that egglog gets, how an
 e-graph is frozen (`egraph.frozen`), its text (`--emit egraph`), and docs/placed-operations.md; what a pass does with it
-is found by class (`ByClass`). Sorts: V is a logical value, P a placed one, every other column an i64.
+is found by class (`lowering/dispatch.py`). Sorts: V is a logical value, P a placed one, every other column an i64.
 """
 
 from __future__ import annotations
@@ -194,34 +194,3 @@ def _columns_of(cls: type) -> list[Column[Any]]:
     """The columns that a class itself declares; all of them where it is a term."""
     parts: Iterable[Any] = vars(cls).get("columns") or vars(cls).values()
     return [cast("Column[Any]", each) for each in parts if isinstance(each, Column)]
-
-
-class ByClass(dict[type[Node], T]):
-    """What a pass does with each class of nodes: its own entry, or that of the nearest of what it is `known_as`.
-
-    `self.declared` are the entries; the dictionary itself fills up with what was found.
-    """
-
-    def __init__(self, what: str):
-        super().__init__()
-        self.what = what
-        self.declared: dict[type, T] = {}
-
-    def add(self, keys: Iterable[type], entry: T) -> None:
-        """Declare an entry for classes. Raises TypeError for a second one."""
-        for key in keys:
-            if key in self.declared:
-                raise TypeError(f"{key.__name__} already has a {self.what}")
-            self.declared[key] = entry
-
-    def find(self, cls: type[Node]) -> T | None:
-        """The entry of a class, None where neither it nor a base has one."""
-        keys = cls.known_as() if issubclass(cls, Term) else cls.__mro__
-        return next((self.declared[key] for key in keys if key in self.declared), None)
-
-    def __missing__(self, cls: type[Node]) -> T:
-        found = self.find(cls)
-        if found is None:
-            raise KeyError(f"no {self.what} for {cls.__name__}")
-        self[cls] = found
-        return found

@@ -1,17 +1,18 @@
-"""Accesses through pointers that stay in order and give a tile: strong loads and atomic updates."""
+"""Effects with operands: stores, strong loads and updates, what CTAs tell each other, assertions and prints."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from egraph.accesses import MultimemAccess
 from egraph.skeleton import Store
+from ir.core import Type, Value
 from ir.dialects import cuda_tile as ct
 from ir.dialects import nv_tileas
-from lowering.selection import StoreChoice
-
-if TYPE_CHECKING:
-    from lowering.decode.decoder import Decoder
+from lowering.atoms.tma import reduction
+from lowering.decode.context import Decoder, lowers_effect
+from lowering.placement.printing import copies
+from lowering.selection import StoreChoice, staged
 
 SCOPES = {ct.Scope.TL_BLK: "cta", ct.Scope.DEVICE: "gpu", ct.Scope.SYS: "sys"}
 """PTX's name of each scope: a tile block is a CTA."""
@@ -28,40 +29,114 @@ def ordering(order: ct.MemoryOrder, scope: ct.Scope | None) -> dict[str, Any]:
     return {} if scope is None else {"order": order.text, "scope": SCOPES[scope]}
 
 
-def access(d: Decoder, item: Store, choice: StoreChoice) -> None:
-    """The access, and where its result stands."""
-    op = item.op
-    assert isinstance(op, ct.LoadPtr | ct.AtomicRMW | ct.AtomicCAS)
-    operands = [d.value_at(k, choice.layout) for k in item.placed]
-    used = d.used(item.item, 0)
-    kinds = [d.placed_type(op.result.type, choice.layout)]
+@lowers_effect(ct.LoadPtr)
+def load(d: Decoder, op: ct.LoadPtr, item: Store) -> None:
+    """A strong load through pointers."""
+    choice, operands, kinds = result_of(d, op, item)
+    segments = (1, int(op.mask is not None), int(op.padding_value is not None))
     order = ordering(op.order, op.scope)
-    d.builder.location = op.location
-    if isinstance(op, ct.LoadPtr):
-        segments = (1, int(op.mask is not None), int(op.padding_value is not None))
-        made = d.builder.add(
-            nv_tileas.Gather, *operands, types=kinds, segments=segments, width=choice.width, ordered=True, **order
-        )
-    else:
-        values = 1 if isinstance(op, ct.AtomicRMW) else 2
-        kind = KINDS[op.mode] if isinstance(op, ct.AtomicRMW) else "cas"
-        if isinstance(op, MultimemAccess):
-            kind, order = op.kind, dict[str, Any]({"order": "", "scope": ""}, **order)
-        made = d.builder.add(
-            nv_tileas.Atomic, *operands, types=kinds if used else (), segments=(1, values, int(op.mask is not None)),
-            kind=kind, width=choice.width, **order,
-        )  # fmt: skip
+    made = d.builder.add(
+        nv_tileas.Gather, *operands, types=kinds, segments=segments, width=choice.width, ordered=True, **order
+    )
+    d.effects[item.item, 0] = (len(d.scopes) - 1, made.results[0])
+    opened(d, item)
+
+
+@lowers_effect(ct.AtomicRMW, ct.AtomicCAS)
+def update(d: Decoder, op: ct.AtomicRMW | ct.AtomicCAS, item: Store) -> None:
+    """An atomic update, and its result where it is used."""
+    choice, operands, kinds = result_of(d, op, item)
+    order = ordering(op.order, op.scope)
+    values = 1 if isinstance(op, ct.AtomicRMW) else 2
+    kind = KINDS[op.mode] if isinstance(op, ct.AtomicRMW) else "cas"
+    if isinstance(op, MultimemAccess):
+        kind, order = op.kind, dict[str, Any]({"order": "", "scope": ""}, **order)
+    made = d.builder.add(
+        nv_tileas.Atomic, *operands, types=kinds if d.used(item.item, 0) else (),
+        segments=(1, values, int(op.mask is not None)), kind=kind, width=choice.width, **order,
+    )  # fmt: skip
     if made.results:
         d.effects[item.item, 0] = (len(d.scopes) - 1, made.results[0])
+    opened(d, item)
 
 
-def exchange(d: Decoder, item: Store, choice: StoreChoice) -> None:
+def result_of(
+    d: Decoder, op: ct.LoadPtr | ct.AtomicRMW | ct.AtomicCAS, item: Store
+) -> tuple[StoreChoice, list[Value], list[Type]]:
+    """How an access is done, its operands, the type of its result; what follows stands at its place in the source."""
+    choice = d.selection.stores[item.item]
+    operands = [d.value_at(k, choice.layout) for k in item.placed]
+    d.builder.location = op.location
+    return choice, operands, [d.placed_type(op.result.type, choice.layout)]
+
+
+def opened(d: Decoder, item: Store) -> None:
+    """The access of an item was put at the end of the innermost scope."""
+    d.opened(d.order.store_id(item), len(d.scopes) - 1)
+
+
+@lowers_effect(ct.StorePtr)
+def store(d: Decoder, op: ct.StorePtr, item: Store) -> None:
+    """A store through pointers."""
+    choice = d.selection.stores[item.item]
+    operands = [d.value_at(k, choice.layout) for k in item.operands[: 2 + (op.mask is not None)]]
+    d.builder.location = op.location
+    order = ordering(op.order, op.scope)
+    d.builder.add(nv_tileas.Scatter, *operands, types=(), width=choice.width, **order)
+    opened(d, item)
+
+
+@lowers_effect(ct.StoreView)
+def store_view(d: Decoder, op: ct.StoreView, item: Store) -> None:
+    """A tile of a view from registers."""
+    choice = d.selection.stores[item.item]
+    value = d.value_at(item.operands[0], choice.layout)
+    rest = [d.uniform(k) for k in item.operands[1 : -1 if op.token is not None else None]]
+    d.builder.location = op.location
+    d.builder.add(nv_tileas.TiledStore, value, *rest, types=(), bytes=choice.width)
+    opened(d, item)
+
+
+def store_staged(d: Decoder, item: Store) -> None:
+    """Through shared memory: a store, or an update of a tile."""
+    choice = d.selection.stores[item.item]
+    value, place = staged(item)
+    held = d.placed(d.frozen.nat[d.frozen.class_of(value), choice.layout])
+    rest = [d.uniform(k) for k in place]
+    more: dict[str, Any] = {"reduction": kind} if (kind := reduction(item.op)) else {}
+    d.builder.location = item.op.location
+    d.builder.add(
+        nv_tileas.StagedStore, held, *rest, types=(), shared=d.selection.oracle.shared(choice.shared),
+        atom=choice.atom, bytes=choice.width, ordered=bool(d.order.of_store(item)),
+        parts=choice.parts, **more,
+    )  # fmt: skip
+    opened(d, item)
+
+
+@lowers_effect(nv_tileas.Exchange)
+def exchange(d: Decoder, op: nv_tileas.Exchange, item: Store) -> None:
     """What the CTAs of a cluster tell each other, and where it is known."""
-    op = item.op
-    assert isinstance(op, nv_tileas.Exchange)
+    choice = d.selection.stores[item.item]
     operands = [d.value_at(k, choice.layout) for k in item.operands]
     kinds = [d.placed_type(result.type, choice.layout) for result in op.results]
     d.builder.location = op.location
     made = d.builder.add(nv_tileas.Exchange, *operands, types=kinds, segments=(len(operands), 0, 0), among=op.among,
                          other=op.other, drained=choice.drained)  # fmt: skip
     d.effects.update({(item.item, k): (len(d.scopes) - 1, result) for k, result in enumerate(made.results)})
+
+
+@lowers_effect(ct.Assert)
+def check(d: Decoder, op: ct.Assert, item: Store) -> None:
+    """An assertion."""
+    condition = d.value_at(item.operands[0], d.selection.stores[item.item].layout)
+    at = d.builder.location = op.location
+    where: dict[str, Any] = {"file": at.file, "line": max(at.line, 0)}
+    d.builder.add(nv_tileas.Assert, condition, types=(), message=op.message, **where)
+
+
+@lowers_effect(ct.Print)
+def print_text(d: Decoder, op: ct.Print, item: Store) -> None:
+    """A text with the elements of tiles."""
+    args = [d.value_at(*place) for place in copies(item, d.selection.oracle, d.selection.stores[item.item].width)]
+    d.builder.location = op.location
+    d.builder.add(nv_tileas.Print, *args, types=(), segments=(len(args),), format=op.str_)

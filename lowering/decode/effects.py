@@ -1,66 +1,75 @@
 """Effects without operands but tokens: grids that depend on each other, fences, memory that a tile block asks for, and
 its next tile.
+
+Every thread waits for the grids before, so no barrier is needed behind that; nor is there one between a thread's
+accesses and its fence, but what comes after the fence comes after a barrier.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 from egraph.skeleton import Store
-from ir.core import Value
 from ir.dialects import cuda_tile as ct
 from ir.dialects import nv_tileas
 from ir.dialects.cuda_tile.constraints import element_type
 from ir.types import GLOBAL_PTR, I1, I32, PointerType
+from lowering.decode.context import Decoder, lowers_effect
 from lowering.layouts.elements import element_bytes
-
-if TYPE_CHECKING:
-    from lowering.decode.decoder import Decoder
 
 LEAST_ALIGNMENT = 16
 """Of what the heap gives. Source: CUDA C++ Programming Guide, malloc."""
 
 
-def effect(d: Decoder, item: Store) -> None:
-    """The effect of an item whose operands are tokens.
-
-    Every thread waits for the grids before, so no barrier is needed behind that; nor does a barrier stand between a
-    thread's accesses and its fence, but what comes after the fence comes after a barrier.
-    """
-    op, depth = item.op, len(d.scopes) - 1
-    if isinstance(op, ct.GdcLaunchDependents):
-        d.before(item)
-        d.builder.add(nv_tileas.LaunchDependents, types=())
-    elif isinstance(op, ct.GdcWait):
-        d.loads_before(item)
-        d.builder.add(nv_tileas.WaitOnDependency, types=())
-    elif isinstance(op, ct.MemoryFenceAlias):
-        d.loads_before(item)
-        d.stores_written(d.order.of_store(item), depth)
-        d.builder.add(nv_tileas.FenceAlias, types=())
-        d.opened(d.order.store_id(item), depth)
-    elif isinstance(op, ct.Alloca):
-        d.builder.location = op.location
-        memory = allocate(d, op)
-        d.scopes[depth].allocated.append(memory)
-        d.effects[item.item, 0] = (depth, memory)
-    elif isinstance(op, nv_tileas.Meet):
-        d.loads_before(item)
-        d.stores_written(d.order.of_store(item), depth)
-        d.builder.add(nv_tileas.Exchange, types=(), segments=(0, 0, 0), among=op.among)
-        d.scopes[depth].open &= d.staged - d.order.of_store(item)  # all threads of this CTA have met too
-    elif isinstance(op, nv_tileas.CancelNextProgramId):
-        d.builder.location = op.location
-        taken = d.builder.add(nv_tileas.CancelNextProgramId, types=[I1, I32, I32, I32])
-        d.effects.update({(item.item, index): (depth, value) for index, value in enumerate(taken.results)})
-    else:
-        op.fail("is not lowered")
+@lowers_effect(ct.GdcLaunchDependents)
+def launch_dependents(d: Decoder, op: ct.GdcLaunchDependents, item: Store) -> None:
+    """The grids that depend on this one may begin."""
+    d.before(item)
+    d.builder.add(nv_tileas.LaunchDependents, types=())
 
 
-def allocate(d: Decoder, op: ct.Alloca) -> Value:
+@lowers_effect(ct.GdcWait)
+def wait(d: Decoder, op: ct.GdcWait, item: Store) -> None:
+    """The grids that this one depends on have ended."""
+    d.loads_before(item)
+    d.builder.add(nv_tileas.WaitOnDependency, types=())
+
+
+@lowers_effect(ct.MemoryFenceAlias)
+def fence(d: Decoder, op: ct.MemoryFenceAlias, item: Store) -> None:
+    """Accesses under one address come before those under another one."""
+    d.loads_before(item)
+    d.stores_written(d.order.of_store(item), len(d.scopes) - 1)
+    d.builder.add(nv_tileas.FenceAlias, types=())
+    d.opened(d.order.store_id(item), len(d.scopes) - 1)
+
+
+@lowers_effect(ct.Alloca)
+def allocate(d: Decoder, op: ct.Alloca, item: Store) -> None:
     """Memory until the end of the region that the operation is in."""
+    d.builder.location = op.location
     pointer = cast(PointerType, element_type(op.result))
-    return d.builder.value(
+    memory = d.builder.value(
         nv_tileas.Alloca, types=[GLOBAL_PTR], bytes=op.num_elem * element_bytes(pointer.pointee),
         alignment=max(op.alignment, LEAST_ALIGNMENT), file=op.location.file, line=max(op.location.line, 0),
     )  # fmt: skip
+    d.scopes[-1].allocated.append(memory)
+    d.effects[item.item, 0] = (len(d.scopes) - 1, memory)
+
+
+@lowers_effect(nv_tileas.Meet)
+def meet(d: Decoder, op: nv_tileas.Meet, item: Store) -> None:
+    """The CTAs of a cluster meet; all threads of this one have met too."""
+    d.loads_before(item)
+    d.stores_written(d.order.of_store(item), len(d.scopes) - 1)
+    d.builder.add(nv_tileas.Exchange, types=(), segments=(0, 0, 0), among=op.among)
+    d.scopes[-1].open &= d.staged - d.order.of_store(item)
+
+
+@lowers_effect(nv_tileas.CancelNextProgramId)
+def next_tile(d: Decoder, op: nv_tileas.CancelNextProgramId, item: Store) -> None:
+    """The tile block that this one takes over from the grid."""
+    d.builder.location = op.location
+    taken = d.builder.add(nv_tileas.CancelNextProgramId, types=[I1, I32, I32, I32])
+    depth = len(d.scopes) - 1
+    d.effects.update({(item.item, index): (depth, value) for index, value in enumerate(taken.results)})

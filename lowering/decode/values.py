@@ -1,16 +1,16 @@
-"""How each placed operation becomes nv_tileas ops: a function of the decoder, the builder of the block that it stands
-in, and the e-node, declared with `lowers` or `lowers_form`. `made` holds what the classes of its operands became.
+"""How each placed operation becomes nv_tileas ops: a function of the decoder, the e-node, and the builder of the block
+that it stands in. `made` holds what the classes of its operands became.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from collections.abc import Iterable, Sequence
+from typing import Any, cast
 
 from egraph import leaves, placed
-from egraph.forms import PlacedForm, placed_classes
+from egraph.forms import PlacedForm, placed_form
 from egraph.placed import Mechanism
-from egraph.term import ByClass, Node, Placed
+from egraph.term import Node, Placed
 from ir.core import Block, Builder, Op, Region, Type, Value
 from ir.dialects import arith, nv_tileas
 from ir.dialects import cuda_tile as ct
@@ -21,43 +21,13 @@ from lowering.atoms.pairs import pairs_atom
 from lowering.atoms.wgmma import WgmmaAtom
 from lowering.convert.elementwise import scalar_op
 from lowering.decode.combiners import combiner
+from lowering.decode.context import Decoder, Made, lowers
 from lowering.decode.types import element_type, uniform_type
 from lowering.layouts.layout import Layout
 
-if TYPE_CHECKING:
-    from lowering.decode.decoder import Decoder
-
-
-NodeT = TypeVar("NodeT", bound=Node)
-Made = Mapping[int, Any]
-"""What the classes of the operands became."""
-Maker = Callable[["Decoder", Builder, NodeT, Made], Any]
-"""A Value, a list of them (operand lists, several results), or None for a missing operand."""
-LOWERINGS: ByClass[Maker[Any]] = ByClass("lowering")
-
-
-def lowers(*kinds: type[NodeT]) -> Callable[[Maker[NodeT]], Maker[NodeT]]:
-    """Declare what placed operations, or all that have these bases, become."""
-
-    def declare(maker: Maker[NodeT]) -> Maker[NodeT]:
-        LOWERINGS.add(kinds, maker)
-        return maker
-
-    return declare
-
-
-def lowers_form(operation: type[Op]) -> Callable[[Maker[PlacedForm]], Maker[PlacedForm]]:
-    """Declare what the placed form of an operation of Tile IR becomes, where that is not arithmetic."""
-
-    def declare(maker: Maker[PlacedForm]) -> Maker[PlacedForm]:
-        LOWERINGS.add([operation], maker)
-        return maker
-
-    return declare
-
 
 @lowers(PlacedForm)
-def elementwise(d: Decoder, b: Builder, node: PlacedForm, made: Made) -> Value:
+def elementwise(d: Decoder, node: PlacedForm, b: Builder, made: Made) -> Value:
     """An elementwise op: the scalar op of the next level on placed tiles."""
     op, operands = node.operation, [made[c] for c in node.children]
     attributes = attributes_of(d, node)
@@ -110,25 +80,25 @@ def pointee_bytes(d: Decoder, cls: int) -> int:
 
 
 @lowers(placed.Own, placed.Assume, placed.Instead, leaves.Promised)
-def own(d: Decoder, b: Builder, node: placed.Own | placed.Assume | placed.Instead | leaves.Promised, made: Made) -> Any:
+def own(d: Decoder, node: placed.Own | placed.Assume | placed.Instead | leaves.Promised, b: Builder, made: Made) -> Any:
     """The value itself, or what stands for it."""
     return made[node.source]
 
 
 @lowers(placed.Convert)
-def convert(d: Decoder, b: Builder, node: placed.Convert, made: Made) -> Value:
+def convert(d: Decoder, node: placed.Convert, b: Builder, made: Made) -> Value:
     """A conversion between two layouts."""
     return b.value(nv_tileas.ConvertLayout, made[node.source], types=[d.type_at(node.type, node.layout)])
 
 
 @lowers(leaves.Argument)
-def argument(d: Decoder, b: Builder, node: leaves.Argument, made: Made) -> Value:
+def argument(d: Decoder, node: leaves.Argument, b: Builder, made: Made) -> Value:
     """A parameter."""
     return d.arguments[node.index]
 
 
 @lowers(leaves.Induction)
-def induction(d: Decoder, b: Builder, node: leaves.Induction, made: Made) -> Value:
+def induction(d: Decoder, node: leaves.Induction, b: Builder, made: Made) -> Value:
     """A loop's counter."""
     counter = d.loops[node.loop][1]
     assert counter is not None
@@ -136,30 +106,30 @@ def induction(d: Decoder, b: Builder, node: leaves.Induction, made: Made) -> Val
 
 
 @lowers(leaves.Carry)
-def carry(d: Decoder, b: Builder, node: leaves.Carry, made: Made) -> Value:
+def carry(d: Decoder, node: leaves.Carry, b: Builder, made: Made) -> Value:
     """A loop's carried value."""
     return d.loops[node.loop][2][node.index]
 
 
 @lowers(leaves.LoopResult)
-def result(d: Decoder, b: Builder, node: leaves.LoopResult, made: Made) -> Value:
+def result(d: Decoder, node: leaves.LoopResult, b: Builder, made: Made) -> Value:
     """A loop's result."""
     return d.results[node.loop, node.index]
 
 
 @lowers(leaves.ItemResult)
-def effect(d: Decoder, b: Builder, node: leaves.ItemResult, made: Made) -> Value:
+def effect(d: Decoder, node: leaves.ItemResult, b: Builder, made: Made) -> Value:
     """A result of a branch or of an access that stays in order."""
     return d.effects[node.item, node.index][1]
 
 
 @lowers(leaves.Missing)
-def missing(d: Decoder, b: Builder, node: leaves.Missing, made: Made) -> None:
+def missing(d: Decoder, node: leaves.Missing, b: Builder, made: Made) -> None:
     """An operand that is left out."""
 
 
 @lowers(placed.Constant)
-def constant(d: Decoder, b: Builder, node: placed.Constant, made: Made) -> Value:
+def constant(d: Decoder, node: placed.Constant, b: Builder, made: Made) -> Value:
     """A literal."""
     kind = d.type_at(node.type, node.layout)
     value: ct.DenseElements = d.interner.attributes[node.value]
@@ -168,8 +138,8 @@ def constant(d: Decoder, b: Builder, node: placed.Constant, made: Made) -> Value
     return b.value(nv_tileas.Constant, types=[kind], value=value)
 
 
-@lowers_form(ct.GetGlobal)
-def get_global(d: Decoder, b: Builder, node: PlacedForm, made: Made) -> Value:
+@lowers(placed_form(ct.GetGlobal))
+def get_global(d: Decoder, node: PlacedForm, b: Builder, made: Made) -> Value:
     """The base of a module's array."""
     name: str = d.interner.attributes[node.number(ct.GetGlobal.name_)]
     module = cast(Op, cast(Block, d.program.entry.parent).parent_op)
@@ -181,45 +151,45 @@ def get_global(d: Decoder, b: Builder, node: PlacedForm, made: Made) -> Value:
 
 
 @lowers(placed.PlacedSplat)
-def splat(d: Decoder, b: Builder, node: placed.PlacedSplat, made: Made) -> Value:
+def splat(d: Decoder, node: placed.PlacedSplat, b: Builder, made: Made) -> Value:
     """An integer in every element."""
     return literal(d, b, node.number, d.type_at(node.type, node.layout))
 
 
 @lowers(placed.Iota)
-def iota(d: Decoder, b: Builder, node: placed.Iota, made: Made) -> Value:
+def iota(d: Decoder, node: placed.Iota, b: Builder, made: Made) -> Value:
     """Element numbers."""
     return b.value(nv_tileas.Iota, types=[d.type_of(node.cls)])
 
 
 @lowers(placed.Reshape)
-def reshape(d: Decoder, b: Builder, node: placed.Reshape, made: Made) -> Value:
+def reshape(d: Decoder, node: placed.Reshape, b: Builder, made: Made) -> Value:
     """The same elements under another shape."""
     kind, source = d.type_of(node.cls), made[node.source]
     return source if source.type == kind else b.value(nv_tileas.Reshape, source, types=[kind])
 
 
 @lowers(placed.ReshapeShared)
-def reshape_shared(d: Decoder, b: Builder, node: placed.ReshapeShared, made: Made) -> Value:
+def reshape_shared(d: Decoder, node: placed.ReshapeShared, b: Builder, made: Made) -> Value:
     """A tile in shared memory under another shape."""
     return b.value(nv_tileas.Reshape, made[node.source], types=[d.type_of(node.cls)])
 
 
 @lowers(placed.Broadcast)
-def broadcast(d: Decoder, b: Builder, node: placed.Broadcast, made: Made) -> Value:
+def broadcast(d: Decoder, node: placed.Broadcast, b: Builder, made: Made) -> Value:
     """Dimensions of size 1 repeated."""
     return b.value(nv_tileas.Broadcast, made[node.source], types=[d.type_of(node.cls)])
 
 
 @lowers(placed.Permute, placed.PermuteShared)
-def permute(d: Decoder, b: Builder, node: placed.Permute | placed.PermuteShared, made: Made) -> Value:
+def permute(d: Decoder, node: placed.Permute | placed.PermuteShared, b: Builder, made: Made) -> Value:
     """Dimensions exchanged."""
     permutation = d.interner.attributes[node.permutation]
     return b.value(nv_tileas.Permute, made[node.source], types=[d.type_of(node.cls)], permutation=permutation)
 
 
 @lowers(placed.Part)
-def extract(d: Decoder, b: Builder, node: placed.Part, made: Made) -> Value:
+def extract(d: Decoder, node: placed.Part, b: Builder, made: Made) -> Value:
     """A part of a tile."""
     source, indices = made[node.source], made[node.indices]
     shared: dict[str, Any] = {"shared": True} if isinstance(node, placed.ExtractShared) else {}
@@ -228,14 +198,14 @@ def extract(d: Decoder, b: Builder, node: placed.Part, made: Made) -> Value:
 
 
 @lowers(placed.Cat)
-def cat(d: Decoder, b: Builder, node: placed.Cat, made: Made) -> Value:
+def cat(d: Decoder, node: placed.Cat, b: Builder, made: Made) -> Value:
     """Two tiles joined."""
     parts = made[node.first], made[node.second]
     return b.value(nv_tileas.Cat, *parts, types=[d.type_of(node.cls)], dim=node.dim)
 
 
 @lowers(placed.Insert)
-def insert(d: Decoder, b: Builder, node: placed.Insert, made: Made) -> Value:
+def insert(d: Decoder, node: placed.Insert, b: Builder, made: Made) -> Value:
     """A tile with a part replaced."""
     part, whole, indices = made[node.part], made[node.whole], made[node.indices]
     segments = (1, 1, len(indices))
@@ -246,59 +216,59 @@ def insert(d: Decoder, b: Builder, node: placed.Insert, made: Made) -> Value:
 
 
 @lowers(leaves.Nil)
-def nil(d: Decoder, b: Builder, node: leaves.Nil, made: Made) -> list[Value]:
+def nil(d: Decoder, node: leaves.Nil, b: Builder, made: Made) -> list[Value]:
     """The empty operand list."""
     return []
 
 
 @lowers(leaves.Cons, placed.TileList)
-def cons(d: Decoder, b: Builder, node: leaves.Cons | placed.TileList, made: Made) -> list[Value]:
+def cons(d: Decoder, node: leaves.Cons | placed.TileList, b: Builder, made: Made) -> list[Value]:
     """An operand list."""
     return [made[node.head], *made[node.tail]]
 
 
-@lowers_form(ct.MakeTensorView)
-def tensor_view(d: Decoder, b: Builder, node: PlacedForm, made: Made) -> Value:
+@lowers(placed_form(ct.MakeTensorView))
+def tensor_view(d: Decoder, node: PlacedForm, b: Builder, made: Made) -> Value:
     """A strided array."""
     base, sizes, strides = [made[c] for c in node.children]
     kind, segments = d.interner.type(node.result_type), (1, len(sizes), len(strides))
     return b.add(nv_tileas.MakeMemref, base, *sizes, *strides, types=[kind], segments=segments).result
 
 
-@lowers_form(ct.MakePartitionView)
-def partition(d: Decoder, b: Builder, node: PlacedForm, made: Made) -> Value:
+@lowers(placed_form(ct.MakePartitionView))
+def partition(d: Decoder, node: PlacedForm, b: Builder, made: Made) -> Value:
     """An array cut into tiles."""
     return b.value(nv_tileas.Partition, *made.values(), types=[d.interner.type(node.result_type)])
 
 
-@lowers_form(ct.GetIndexSpaceShape)
-def index_space(d: Decoder, b: Builder, node: PlacedForm, made: Made) -> list[Value]:
+@lowers(placed_form(ct.GetIndexSpaceShape))
+def index_space(d: Decoder, node: PlacedForm, b: Builder, made: Made) -> list[Value]:
     """Tiles along each dimension of a view."""
     types = [uniform_type(t) for t in d.interner.attributes[node.result_type]]
     return b.add(nv_tileas.IndexSpaceShape, *made.values(), types=types).results
 
 
-@lowers_form(ct.GetTensorShape)
-def tensor_shape(d: Decoder, b: Builder, node: PlacedForm, made: Made) -> list[Value]:
+@lowers(placed_form(ct.GetTensorShape))
+def tensor_shape(d: Decoder, node: PlacedForm, b: Builder, made: Made) -> list[Value]:
     """Sizes of an array."""
     types = [uniform_type(t) for t in d.interner.attributes[node.result_type]]
     return b.add(nv_tileas.TensorShape, *made.values(), types=types).results
 
 
-@lowers_form(ct.GetTileBlockId)
-def block_id(d: Decoder, b: Builder, node: PlacedForm, made: Made) -> list[Value]:
+@lowers(placed_form(ct.GetTileBlockId))
+def block_id(d: Decoder, node: PlacedForm, b: Builder, made: Made) -> list[Value]:
     """Coordinates of the tile block."""
     return [b.value(nv_tileas.ProgramId, types=[I32], axis=i) for i in range(3)]
 
 
-@lowers_form(ct.GetNumTileBlocks)
-def num_blocks(d: Decoder, b: Builder, node: PlacedForm, made: Made) -> list[Value]:
+@lowers(placed_form(ct.GetNumTileBlocks))
+def num_blocks(d: Decoder, node: PlacedForm, b: Builder, made: Made) -> list[Value]:
     """Extents of the grid."""
     return [b.value(nv_tileas.NumPrograms, types=[I32], axis=i) for i in range(3)]
 
 
 @lowers(leaves.Projection)
-def project(d: Decoder, b: Builder, node: leaves.Projection, made: Made) -> Value:
+def project(d: Decoder, node: leaves.Projection, b: Builder, made: Made) -> Value:
     """One of several results."""
     return made[node.source][node.index]
 
@@ -307,7 +277,7 @@ def project(d: Decoder, b: Builder, node: leaves.Projection, made: Made) -> Valu
 
 
 @lowers(placed.LoadView)
-def load_view(d: Decoder, b: Builder, node: placed.LoadView, made: Made) -> Value:
+def load_view(d: Decoder, node: placed.LoadView, b: Builder, made: Made) -> Value:
     """A tile straight into registers."""
     return b.value(
         nv_tileas.TiledLoad, made[node.view], *made[node.index], types=[d.type_at(node.type, node.layout)],
@@ -316,7 +286,7 @@ def load_view(d: Decoder, b: Builder, node: placed.LoadView, made: Made) -> Valu
 
 
 @lowers(placed.Copy)
-def copy(d: Decoder, b: Builder, node: placed.Copy, made: Made) -> Value:
+def copy(d: Decoder, node: placed.Copy, b: Builder, made: Made) -> Value:
     """A tile into shared memory."""
     return b.value(
         nv_tileas.TiledCopy, made[node.view], *made[node.index], types=[d.type_at(node.type, node.shared)],
@@ -328,14 +298,14 @@ def copy(d: Decoder, b: Builder, node: placed.Copy, made: Made) -> Value:
 
 
 @lowers(placed.SharedRead)
-def shared_read(d: Decoder, b: Builder, node: placed.SharedRead, made: Made) -> Value:
+def shared_read(d: Decoder, node: placed.SharedRead, b: Builder, made: Made) -> Value:
     """A tile out of shared memory."""
     kind, atom = d.type_at(node.type, node.layout), d.interner.attributes[node.atom]
     return b.value(nv_tileas.SharedLoad, made[node.source], types=[kind], atom=atom)
 
 
 @lowers(placed.GatherCopy)
-def gather_copy(d: Decoder, b: Builder, node: placed.GatherCopy, made: Made) -> Value:
+def gather_copy(d: Decoder, node: placed.GatherCopy, b: Builder, made: Made) -> Value:
     """A tile through pointers into shared memory."""
     pointer, mask = made[node.pointer], made[node.mask]
     present = [x for x in (pointer, mask) if x is not None]
@@ -347,14 +317,14 @@ def gather_copy(d: Decoder, b: Builder, node: placed.GatherCopy, made: Made) -> 
 
 
 @lowers(placed.Hold)
-def hold(d: Decoder, b: Builder, node: placed.Hold, made: Made) -> Value:
+def hold(d: Decoder, node: placed.Hold, b: Builder, made: Made) -> Value:
     """A tile out of registers into shared memory."""
     atom = d.interner.attributes[node.atom]
     return b.value(nv_tileas.Hold, made[node.source], types=[d.type_of(node.cls)], atom=atom)
 
 
 @lowers(placed.LoadPointer)
-def load_ptr(d: Decoder, b: Builder, node: placed.LoadPointer, made: Made) -> Value:
+def load_ptr(d: Decoder, node: placed.LoadPointer, b: Builder, made: Made) -> Value:
     """A tile through pointers."""
     pointer, mask = made[node.pointer], made[node.mask]
     other = None if mask is None else made[node.padding]
@@ -367,7 +337,7 @@ def load_ptr(d: Decoder, b: Builder, node: placed.LoadPointer, made: Made) -> Va
 
 
 @lowers(placed.Product)
-def product(d: Decoder, b: Builder, node: placed.Product, made: Made) -> Value:
+def product(d: Decoder, node: placed.Product, b: Builder, made: Made) -> Value:
     """A matrix product by its atom."""
     choice = d.selection.oracle.choice(node.choice)
     operands = [made[each] for each in (node.a, node.b, node.c)]
@@ -396,13 +366,13 @@ def product(d: Decoder, b: Builder, node: placed.Product, made: Made) -> Value:
 
 
 @lowers(placed.PlacedReduce)
-def reduce(d: Decoder, b: Builder, node: placed.PlacedReduce, made: Made) -> Value:
+def reduce(d: Decoder, node: placed.PlacedReduce, b: Builder, made: Made) -> Value:
     """One dimension folded."""
     return folded(d, b, node, [made[node.list]], [cast(TileType, d.interner.type(node.type))])[0]
 
 
 @lowers(placed.PlacedFold)
-def fold(d: Decoder, b: Builder, node: placed.PlacedFold, made: Made) -> list[Value]:
+def fold(d: Decoder, node: placed.PlacedFold, b: Builder, made: Made) -> list[Value]:
     """One dimension of several tiles folded together."""
     operands: list[Value] = made[node.list]
     return folded(d, b, node, operands, d.interner.attributes[node.types])
@@ -422,7 +392,7 @@ def folded(
 
 
 @lowers(placed.PlacedScan)
-def scan(d: Decoder, b: Builder, node: placed.PlacedScan, made: Made) -> list[Value]:
+def scan(d: Decoder, node: placed.PlacedScan, b: Builder, made: Made) -> list[Value]:
     """Prefixes of one or more tiles."""
     kinds = [d.placed_type(kind, node.layout) for kind in d.interner.attributes[node.types]]
     more = {"reverse": True} if node.reverse else {}
@@ -438,8 +408,8 @@ def combined(
 
 
 @lowers(placed.WriteShared)
-def write_shared(d: Decoder, b: Builder, node: placed.WriteShared, made: Made) -> None:
-    """Part of the store that copies the buffer to global memory: `Decoder.store_view`."""
+def write_shared(d: Decoder, node: placed.WriteShared, b: Builder, made: Made) -> None:
+    """Part of the store that copies the buffer to global memory: `accesses.store_staged`."""
 
 
 NEVER_ASKED = (ct.MakeToken, ct.JoinTokens)
@@ -450,7 +420,7 @@ def without_lowering(classes: Iterable[type[Node]]) -> list[str]:
     """Placed operations that nothing lowers: neither a function nor, where they are arithmetic, a scalar op."""
     missing: list[str] = []
     for cls in classes:
-        maker = LOWERINGS.find(cls)
+        maker = lowers.find(cls)
         if maker is elementwise and issubclass(cls, PlacedForm) and cls.operation not in NEVER_ASKED:
             op = cls.operation
             known = op in (ct.Offset, ct.NegI) or (issubclass(op, ct.TileOp) and bool(op.lowers_to))
@@ -458,7 +428,3 @@ def without_lowering(classes: Iterable[type[Node]]) -> list[str]:
         if maker is None and issubclass(cls, Placed):
             missing.append(cls.constructor)
     return sorted(missing)
-
-
-if without := without_lowering(placed_classes()):
-    raise LookupError(f"no lowering for {', '.join(without)}: add functions with @lowers, or name scalar operations")

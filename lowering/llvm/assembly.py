@@ -14,10 +14,8 @@ from ir.dialects import llvm
 from ir.instruction import Instruction
 from ir.types import GLOBAL_PTR
 from lowering.llvm.values import constraint
-from lowering.ptx.instructions import print_instruction
 from lowering.ptx.machine import DECLARED, MachineInstruction, prefix_of
-from lowering.ptx.select import Selector
-from lowering.ptx.templates import TEMPLATES
+from lowering.ptx.select import Selector, lowers
 
 LABEL = "again"
 """The label of a loop inside one operation; braces make it the operation's own."""
@@ -47,7 +45,7 @@ class Inline(Selector):
     """Selection of one operation at a time."""
 
     def __init__(self, func: llvm.Func):
-        super().__init__(func, TEMPLATES)
+        super().__init__(func)
         self.places: set[Value] = set()
         self.needed = {value for block in self.blocks for op in block.ops for value in op.operands}
 
@@ -80,10 +78,7 @@ class Inline(Selector):
     def assembly(self, op: Op) -> Assembly:
         """What an operation is as inline PTX."""
         self.code, self.places = [], set()
-        if isinstance(op, Instruction):
-            print_instruction(self, op)
-        else:
-            self.templates[type(op)](self, op)
+        lowers.of(op)(self, op)
         return _assembly(op, self.code[::-1], self.places)
 
 

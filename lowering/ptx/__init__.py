@@ -2,6 +2,8 @@
 (registers), printing (printer).
 """
 
+from lowering.ptx import instructions, templates
 from lowering.ptx.printer import emit
 
-__all__ = ["emit"]
+__all__ = ["emit", "instructions", "templates"]
+"""Importing them fills the table of templates."""

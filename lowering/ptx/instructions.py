@@ -10,15 +10,13 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cache
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 from ir.core import Attr, Operand, OperandGroup, OptionalOperand, Result, Value, VariadicResult
 from ir.dialects import llvm
 from ir.instruction import Instruction, register_bits
 from lowering.ptx.machine import Copy, bit_pattern, immediate, move_type
-
-if TYPE_CHECKING:
-    from lowering.ptx.select import Selector
+from lowering.ptx.select import Selector, lowers
 
 HOLE = re.compile(
     r"\[\{(?P<address>\w+)\}\]|(?<!\{)\{(?P<name>\w+)"
@@ -75,6 +73,7 @@ class Line:
         return "".join([piece if isinstance(piece, str) else piece(filled) for piece in self.pieces])
 
 
+@lowers(Instruction)
 def print_instruction(s: Selector, op: Instruction) -> None:
     """Emit the lines of an instruction."""
     cls = type(op)

@@ -12,7 +12,6 @@ from lowering.ptx.delayed import hand_over_early
 from lowering.ptx.machine import Edge, MachineBlock
 from lowering.ptx.registers import Liveness, Names, coalesce
 from lowering.ptx.select import Selector
-from lowering.ptx.templates import TEMPLATES
 
 
 @dataclass
@@ -26,7 +25,7 @@ class MachineProgram:
     @staticmethod
     def select(func: llvm.Func) -> MachineProgram:
         """The instructions of a kernel."""
-        return MachineProgram(func, Selector(func, TEMPLATES).run())
+        return MachineProgram(func, Selector(func).run())
 
     @cached_property
     def live(self) -> Liveness:

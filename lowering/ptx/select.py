@@ -6,14 +6,13 @@ another) is never asked for and prints nothing; dead code disappears the same wa
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from ir.core import PURE, Block, Op, Type, Value
 from ir.dialects import llvm
 from ir.instruction import Instruction
 from ir.types import I1, I8, TENSOR_MAP
-from lowering.ptx.instructions import print_instruction
+from lowering.dispatch import Lowerings
 from lowering.ptx.machine import Copy, Edge, MachineBlock, MachineInstruction, immediate, register_bits, takes_immediate
 from lowering.ptx.mixed import extensions
 from lowering.symbols import symbol
@@ -21,15 +20,13 @@ from lowering.targets import Feature, target
 
 CASTS = (llvm.Bitcast, llvm.Trunc, llvm.PtrToInt, llvm.IntToPtr)
 DISPLACEMENT = range(-(1 << 31), 1 << 31)  # PTX ISA, operands: [reg+imm] has a 32-bit signed offset
-Templates = dict[type[Op], Callable[[Any, Any], None]]
 
 
 class Selector:
-    """Selects for one function; the templates, one an op class, call use, address and emit."""
+    """Selects for one function; the templates, declared by `lowers`, call use, address and emit."""
 
-    def __init__(self, func: llvm.Func, templates: Templates):
+    def __init__(self, func: llvm.Func):
         self.func = func
-        self.templates = templates
         self.blocks = func.body.blocks
         self.roots: dict[Value, Value] = {}
         self.needed: set[Value] = set()
@@ -134,7 +131,7 @@ class Selector:
     def _block(self, block: Block) -> MachineBlock:
         made = MachineBlock(block)
         self.code = made.code
-        ops, needed, templates = block.ops, self.needed, self.templates
+        ops, needed = block.ops, self.needed
         self._branch(made, ops[-1])
         for op in ops[-2::-1]:
             if op.effect is PURE:
@@ -144,10 +141,7 @@ class Selector:
                 else:
                     continue
             self.origin = op
-            if isinstance(op, Instruction):
-                print_instruction(self, op)
-            else:
-                templates[type(op)](self, op)
+            lowers.of(op)(self, op)
         self.origin = None
         if block is self.blocks[0]:
             self._parameters(block)
@@ -237,3 +231,7 @@ def _collect(op: llvm.Br | llvm.CondBr, incoming: dict[Value, list[Value]], work
             incoming.setdefault(arg, []).append(value)
     if isinstance(op, llvm.CondBr):
         work.append(op.condition)
+
+
+lowers: Lowerings[Selector, [], None] = Lowerings("PTX template")
+"""What an operation is in PTX: a function (selector, op) that emits instructions."""

@@ -5,9 +5,6 @@ Opcode spellings: PTX ISA 8.8. Instructions of the hardware declare their own te
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
-
 from ir.core import Op, Value
 from ir.dialects import llvm
 from ir.instruction import ptx_type
@@ -15,27 +12,12 @@ from ir.types import F32, F64, I1, I32, I64, IntType
 from lowering.ptx.instructions import constant_of
 from lowering.ptx.machine import immediate, move_type, register_bits
 from lowering.ptx.mixed import narrowed, sources
+from lowering.ptx.select import Selector, lowers
 
-if TYPE_CHECKING:
-    from lowering.ptx.select import Selector
-
-Template = Callable[["Selector", Any], None]
-TEMPLATES: dict[type[Op], Template] = {}
 FLOAT_COMPARE = {
     "oeq": "eq", "one": "ne", "olt": "lt", "ole": "le", "ogt": "gt", "oge": "ge", "ueq": "equ",
     "une": "neu", "ult": "ltu", "ule": "leu", "ugt": "gtu", "uge": "geu", "ord": "num", "uno": "nan",
 }  # fmt: skip
-
-
-def template(*classes: type[Op]) -> Callable[[Template], Template]:
-    """Register the template of these ops."""
-
-    def register(function: Template) -> Template:
-        for cls in classes:
-            TEMPLATES[cls] = function
-        return function
-
-    return register
 
 
 def bits(value: Value) -> int:
@@ -65,7 +47,7 @@ INTEGER: dict[type[Op], str] = {
 }  # fmt: skip
 
 
-@template(llvm.SDiv, llvm.UDiv, llvm.SRem, llvm.URem, llvm.SMax, llvm.SMin, llvm.UMax, llvm.UMin)
+@lowers(llvm.SDiv, llvm.UDiv, llvm.SRem, llvm.URem, llvm.SMax, llvm.SMin, llvm.UMax, llvm.UMin)
 def integer_binary(s: Selector, op: Op) -> None:
     """Quotients, remainders and extrema; of a number and its negative the magnitude."""
     x, negative = op.operands[0], op.operands[1].op
@@ -80,13 +62,13 @@ def integer_binary(s: Selector, op: Op) -> None:
 WORD: dict[type[Op], str] = {llvm.CtPop: "popc", llvm.CtLz: "clz", llvm.BitReverse: "brev"}
 
 
-@template(llvm.CtPop, llvm.CtLz, llvm.BitReverse)
+@lowers(llvm.CtPop, llvm.CtLz, llvm.BitReverse)
 def word(s: Selector, op: Op) -> None:
     """popc, clz, brev."""
     simple(s, op, f"{WORD[type(op)]}.b32")
 
 
-@template(llvm.Shl, llvm.LShr, llvm.AShr)
+@lowers(llvm.Shl, llvm.LShr, llvm.AShr)
 def shift(s: Selector, op: Op) -> None:
     """Shifts; PTX counts in 32 bits whatever the width. What is shifted up, and back with its sign, is a field."""
     uses: list[Value] = []
@@ -111,7 +93,7 @@ def shift(s: Selector, op: Op) -> None:
     s.emit(f"{INTEGER[type(op)]}{width} %s, {first}, {second};", [op.results[0]], uses)
 
 
-@template(llvm.Add)
+@lowers(llvm.Add)
 def add(s: Selector, op: llvm.Add) -> None:
     """A sum; a product of the same block that nothing else uses makes it a multiply-add.
 
@@ -128,7 +110,7 @@ def add(s: Selector, op: llvm.Add) -> None:
     simple(s, op, f"add.s{bits(result)}")
 
 
-@template(llvm.Sub)
+@lowers(llvm.Sub)
 def subtract(s: Selector, op: llvm.Sub) -> None:
     """A difference."""
     known = op.operands[0].owner
@@ -166,7 +148,7 @@ def wide_product(s: Selector, op: Op, uses: list[Value]) -> str | None:
     return None
 
 
-@template(llvm.Mul)
+@lowers(llvm.Mul)
 def multiply(s: Selector, op: llvm.Mul) -> None:
     """A product: widening, a shift for a power of two, else mul.lo."""
     uses: list[Value] = []
@@ -181,7 +163,7 @@ def multiply(s: Selector, op: llvm.Mul) -> None:
         simple(s, op, f"mul.lo.s{bits(result)}")
 
 
-@template(llvm.And, llvm.Or)
+@lowers(llvm.And, llvm.Or)
 def logic(s: Selector, op: Op) -> None:
     """And, or; on predicates a comparison used once is done together with them (setp.and). Not where both are of masks,
     each of which is a LOP3 with a predicate in ptxas 13.5: of three predicates it makes one PLOP3. Rather the other one
@@ -206,7 +188,7 @@ def logic(s: Selector, op: Op) -> None:
     simple(s, op, f"{name}.pred")
 
 
-@template(llvm.Xor)
+@lowers(llvm.Xor)
 def exclusive_or(s: Selector, op: llvm.Xor) -> None:
     """Exclusive or; with all ones a not."""
     uses: list[Value] = []
@@ -236,7 +218,7 @@ def compared(s: Selector, op: Op, uses: list[Value]) -> tuple[str, str, str]:
     return f"{predicate[-2:]}.{letter}{bits(x)}", left, s.use(y, uses)
 
 
-@template(llvm.ICmp, llvm.FCmp)
+@lowers(llvm.ICmp, llvm.FCmp)
 def compare(s: Selector, op: Op) -> None:
     """setp."""
     uses: list[Value] = []
@@ -269,7 +251,7 @@ def mask_before(s: Selector, op: Op) -> None:
         simple(s, mask, f"and.b{bits(mask.results[0])}")
 
 
-@template(llvm.Select)
+@lowers(llvm.Select)
 def select(s: Selector, op: llvm.Select) -> None:
     """selp; of floats as such: ptxas 13.5 joins an f64 with a sum that is chosen (remainders of f16: 143 for 146), and
     an f32 with its sign.
@@ -296,20 +278,20 @@ def in_place(s: Selector, op: llvm.Select, flipped: Op) -> None:
     s.emit(text, [op.results[0]], uses, [uses[0], op.results[0], uses[1]], [(op.results[0], uses[1])])
 
 
-@template(llvm.InlineAsm)
+@lowers(llvm.InlineAsm)
 def directive(s: Selector, op: llvm.InlineAsm) -> None:
     """Its text."""
     s.emit(op.asm_string.replace("%", "%%"), [], [])
 
 
-@template(llvm.Constant)
+@lowers(llvm.Constant)
 def constant(s: Selector, op: llvm.Constant) -> None:
     """A constant that some instruction takes only in a register."""
     kind = op.results[0].type
     s.emit(f"mov.{move_type(kind)} %s, {immediate(kind, op.attributes['value'])};", [op.results[0]], [])
 
 
-@template(llvm.SExt, llvm.ZExt)
+@lowers(llvm.SExt, llvm.ZExt)
 def extend(s: Selector, op: Op) -> None:
     """cvt to a wider integer; bytes are read from the low half of a 16-bit register, half bytes (to i8) by a mask.
 
@@ -333,7 +315,7 @@ def is_masked(value: Value) -> bool:
     return isinstance(mask, int) and mask >= 0 and bits(value) >= 32
 
 
-@template(llvm.Trunc, llvm.PtrToInt, llvm.IntToPtr)
+@lowers(llvm.Trunc, llvm.PtrToInt, llvm.IntToPtr)
 def resize(s: Selector, op: Op) -> None:
     """cvt between register sizes; equal sizes share a register and never come here."""
     uses: list[Value] = []
@@ -344,7 +326,7 @@ def resize(s: Selector, op: Op) -> None:
 # Addresses
 
 
-@template(llvm.GetElementPtr)
+@lowers(llvm.GetElementPtr)
 def element_pointer(s: Selector, op: llvm.GetElementPtr) -> None:
     """base + index * scale, then the displacement; an i32 index is extended by the product, as `add` says."""
     result, base, index = op.results[0], op.operands[0], op.index
@@ -375,7 +357,7 @@ def element_pointer(s: Selector, op: llvm.GetElementPtr) -> None:
     s.emit(f"{opcode} %s, {s.use(index, inner)}, {factor};", [scaled], inner)
 
 
-@template(llvm.AddressOf)
+@lowers(llvm.AddressOf)
 def address_of(s: Selector, op: llvm.AddressOf) -> None:
     """The address of a shared array."""
     s.emit(f"mov.b{bits(op.results[0])} %s, {op.global_name};", [op.results[0]], [])
@@ -387,7 +369,7 @@ FLOAT_BINARY: dict[type[Op], str] = {llvm.FAdd: "add", llvm.FSub: "sub", llvm.FM
 EXTREMA: dict[type[Op], str] = {llvm.MaxNum: "max", llvm.MinNum: "min", llvm.Maximum: "max", llvm.Minimum: "min"}
 
 
-@template(llvm.FAdd, llvm.FSub, llvm.FMul, llvm.FDiv)
+@lowers(llvm.FAdd, llvm.FSub, llvm.FMul, llvm.FDiv)
 def float_binary(s: Selector, op: Op) -> None:
     """The rounding is always spelled: without it ptxas may contract a product and a sum (PTX ISA, fma contraction)."""
     if mixed(s, op):
@@ -395,7 +377,7 @@ def float_binary(s: Selector, op: Op) -> None:
     simple(s, op, f"{FLOAT_BINARY[type(op)]}{flags(op, 'rounding')}.{ptx_type(op.results[0].type)}")
 
 
-@template(llvm.Fma)
+@lowers(llvm.Fma)
 def fused(s: Selector, op: llvm.Fma) -> None:
     """fma."""
     if mixed(s, op):
@@ -422,14 +404,14 @@ def mixed(s: Selector, op: Op) -> bool:
     return True
 
 
-@template(llvm.MaxNum, llvm.MinNum, llvm.Maximum, llvm.Minimum)
+@lowers(llvm.MaxNum, llvm.MinNum, llvm.Maximum, llvm.Minimum)
 def extremum(s: Selector, op: Op) -> None:
     """min, max; .NaN propagates NaN."""
     nan = ".NaN" if isinstance(op, (llvm.Maximum, llvm.Minimum)) else ""
     simple(s, op, f"{EXTREMA[type(op)]}{flags(op)}{nan}.{ptx_type(op.results[0].type)}")
 
 
-@template(llvm.FNeg, llvm.FAbs)
+@lowers(llvm.FNeg, llvm.FAbs)
 def sign(s: Selector, op: Op) -> None:
     """neg, abs."""
     simple(s, op, f"{'neg' if isinstance(op, llvm.FNeg) else 'abs'}{flags(op)}.{ptx_type(op.results[0].type)}")
@@ -438,14 +420,14 @@ def sign(s: Selector, op: Op) -> None:
 INTEGRAL: dict[type[Op], str] = {llvm.Floor: "rmi", llvm.Ceil: "rpi", llvm.RoundToZero: "rzi"}
 
 
-@template(llvm.Floor, llvm.Ceil, llvm.RoundToZero)
+@lowers(llvm.Floor, llvm.Ceil, llvm.RoundToZero)
 def to_integral(s: Selector, op: Op) -> None:
     """cvt.rmi, cvt.rpi, cvt.rzi."""
     kind = ptx_type(op.results[0].type)
     simple(s, op, f"cvt.{INTEGRAL[type(op)]}{flags(op)}.{kind}.{kind}")
 
 
-@template(llvm.Sqrt)
+@lowers(llvm.Sqrt)
 def square_root(s: Selector, op: Op) -> None:
     """sqrt."""
     simple(s, op, f"sqrt{flags(op, 'rounding')}.{ptx_type(op.results[0].type)}")
@@ -454,7 +436,7 @@ def square_root(s: Selector, op: Op) -> None:
 # Conversions
 
 
-@template(llvm.FPExt, llvm.FPTrunc)
+@lowers(llvm.FPExt, llvm.FPTrunc)
 def convert_float(s: Selector, op: Op) -> None:
     """cvt between floats."""
     to, source = op.results[0].type, op.operands[0].type
@@ -465,7 +447,7 @@ def convert_float(s: Selector, op: Op) -> None:
     s.emit(f"cvt{rounding}{ftz}.{to}.{ptx_type(source)} %s, {operand};", [op.results[0]], uses)
 
 
-@template(llvm.SIToFP, llvm.UIToFP)
+@lowers(llvm.SIToFP, llvm.UIToFP)
 def integer_to_float(s: Selector, op: Op) -> None:
     """cvt.rn from an integer."""
     letter = "s" if isinstance(op, llvm.SIToFP) else "u"
@@ -475,7 +457,7 @@ def integer_to_float(s: Selector, op: Op) -> None:
     s.emit(f"cvt.{op.attributes.get('rounding', 'rn')}.{kind} %s, {operand};", [op.results[0]], uses)
 
 
-@template(llvm.FPToSI, llvm.FPToUI)
+@lowers(llvm.FPToSI, llvm.FPToUI)
 def float_to_integer(s: Selector, op: Op) -> None:
     """cvt.rzi to an integer."""
     letter, to = "s" if isinstance(op, llvm.FPToSI) else "u", op.results[0].type

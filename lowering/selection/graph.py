@@ -172,7 +172,7 @@ class Selector:
         for node in self.products:
             place, layout = self.owner[node.cls]
             site = Site(layout, self.oracle.layout(layout).n_warps, -1)
-            legal[place] = legal.get(place, False) or self.pricer.product(node, site) is not None
+            legal[place] = legal.get(place, False) or self.pricer.price(node, site) is not None
         for number, op in self.program.source.items():
             if isinstance(op, ct.MmaF | ct.MmaI) and not legal.get(self.frozen.class_of(number), False):
                 if self.saturated.report.ended:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from math import prod
-from typing import TYPE_CHECKING
 
 from ir.types import PartitionViewType
 from lowering.atoms.tma import PARTS
@@ -15,13 +14,11 @@ from lowering.layouts.layout import Layout
 from lowering.layouts.shared import SharedLayout
 from lowering.layouts.staged import by_parts, in_parts
 from lowering.placement.copied import contiguous_dim
+from lowering.selection.pricer import Price, Pricer
 from lowering.targets import Feature
 
-if TYPE_CHECKING:
-    from lowering.selection.pricing import Price, Pricer
-
 COUNTS = (2, 4)  # of parts that are offered
-Way = tuple[int, SharedLayout, "Price"]
+Way = tuple[int, SharedLayout, Price]
 """Parts, the layout of all of them, what the store costs."""
 
 

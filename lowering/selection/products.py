@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
 
 from egraph import placed
 from ir.types import TileType
 from lowering.atoms.mma import MmaAtom
 from lowering.atoms.pairs import adds
-from lowering.atoms.tcgen05 import BY_AGENT, LEFT, LEFT_BITS
+from lowering.atoms.tcgen05 import LEFT, LEFT_BITS
 from lowering.atoms.wgmma import WgmmaAtom
 from lowering.cost import FREE, Cost, Machine
 from lowering.layouts.elements import REGISTER_BITS
@@ -17,15 +16,13 @@ from lowering.layouts.layout import Layout
 from lowering.layouts.shared import SharedLayout
 from lowering.layouts.tensor import over_accumulator, scale_memory, tile_columns
 from lowering.selection.literals import zeros
+from lowering.selection.pricer import Pricer
 from lowering.targets import Target
 
 SELDOM = 0.1
 """Share of steps in which some row of a warp scales a sum below a level that lags. Computed with NumPy for 4,096 normal
 scores in steps of 64 and 128: 0.02 and 0.03 where they deviate by 1.4 to 3 (in powers of two), 0.22 and 0.27 by 6.
 """
-
-if TYPE_CHECKING:
-    from lowering.selection.pricing import Pricer
 
 
 def promoted(pricer: Pricer, node: placed.Product, k: int, c: Layout, machine: Machine) -> tuple[Cost, int]:
@@ -76,19 +73,6 @@ def by_threads(pricer: Pricer, node: placed.Product, c: Layout, machine: Machine
 def scales(pricer: Pricer, node: placed.TensorBlockScaledProduct) -> list[SharedLayout]:
     """How the scales of both factors lie in shared memory."""
     return [pricer.oracle.shared(pricer.owner[each][1]) for each in (node.a_scales, node.b_scales)]
-
-
-def agent_forbidden(pricer: Pricer, node: placed.Product) -> bool:
-    """Is a sum of a loop in other loops one that an agent would add up, where that is forbidden, or else one that all
-    threads read step by step, unless it is block-scaled: another product then, of a sum in another layout? Or one that
-    a pair of CTAs would begin, whose threads read it each by themselves?
-    """
-    if isinstance(node, placed.TensorReadProduct) and getattr(pricer.oracle.choice(node.choice).atom, "ctas", 1) > 1:
-        return True
-    scaled = pricer.by_agent.get(pricer.owner[node.cls][0])
-    if pricer.forbidden(BY_AGENT):
-        return scaled is not None and isinstance(node, placed.TensorProduct)
-    return scaled is False and isinstance(node, placed.TensorReadProduct)
 
 
 def of_pair_otherwise(shared: SharedLayout, node: placed.Copy, loop: int) -> bool:

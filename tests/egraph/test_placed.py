@@ -11,6 +11,7 @@ from types import ModuleType
 
 import pytest
 
+import lowering.decode
 import tilesat
 from egraph import leaves, placed
 from egraph.forms import Form, PlacedForm, node_class, placed_classes
@@ -183,7 +184,7 @@ def test_an_operation_without_cost_or_lowering_is_an_error_of_the_tables(monkeyp
     everything = [*placed_classes(), New]
     assert pricing.unpriced(everything) == ["p.new"]
     assert values.without_lowering(everything) == ["p.new"]
-    monkeypatch.delitem(values.LOWERINGS.declared, placed.Hold)
+    monkeypatch.delitem(values.lowers.declared, placed.Hold)
     assert values.without_lowering(placed_classes()) == ["p.hold"]
 
 
@@ -191,13 +192,13 @@ def test_an_arithmetic_operation_that_names_no_scalar_one_is_found(monkeypatch: 
     monkeypatch.setattr(ct.AddF, "lowers_to", "")
     assert values.without_lowering(placed_classes()) == ["p.addf"]
     with pytest.raises(LookupError, match=r"no lowering for p\.addf: add functions with @lowers"):
-        again(values, monkeypatch)
+        again(lowering.decode, monkeypatch)
 
 
 def test_every_entry_is_of_an_operation() -> None:
     """Of one in the table, a base of it, or an operation whose placed form is in the table."""
     known = {key for cls in placed_classes() for key in cls.known_as()}
-    for table in (pricing.PRICES, values.LOWERINGS):
+    for table in (pricing.prices, values.lowers):
         assert table.declared.keys() <= known | {Node}
 
 

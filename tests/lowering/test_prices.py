@@ -37,14 +37,14 @@ EXAMPLES = Path(__file__).parents[2] / "examples"
 def test_operation_without_a_row_is_an_error_where_the_tables_are_built(monkeypatch: pytest.MonkeyPatch) -> None:
     assert pricing.unpriced(placed_classes()) == []
     monkeypatch.delitem(counts.DECLARED, "get_global")
-    monkeypatch.delitem(pricing.PRICES.declared, placed.PlacedReduce)
+    monkeypatch.delitem(pricing.prices.declared, placed.PlacedReduce)
     assert pricing.unpriced(placed_classes()) == ["p.get_global", "p.reduce"]
     spec = importlib.util.spec_from_file_location("pricing_again", pricing.__file__)
     assert spec is not None
     assert spec.loader is not None
     again = importlib.util.module_from_spec(spec)
     monkeypatch.setitem(sys.modules, "pricing_again", again)
-    with pytest.raises(LookupError, match=r"no price for p\.get_global: run benchmarks\.calibrate"):
+    with pytest.raises(LookupError, match=r"no price for p\.get_global, p\.reduce: run benchmarks\.calibrate"):
         spec.loader.exec_module(again)
 
 

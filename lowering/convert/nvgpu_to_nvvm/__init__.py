@@ -6,102 +6,39 @@ integers, addresses), so that the producer may repeat itself.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Set
-from typing import Any
+from collections.abc import Set
 
-from ir.core import Block, Op, Region, UnsupportedError, Value
+from ir.core import Block, Region
 from ir.descriptors import TensorMapDescriptor
-from ir.dialects import arith, gpu, llvm, nvgpu, scf, ub, vector
-from ir.instruction import Instruction
+from ir.dialects import arith, gpu, llvm, ub
 from ir.types import TENSOR_MAP
-from lowering.convert.nvgpu_to_nvvm import control, counted_bits, functions, hopper, memory, pairs, powers
-from lowering.convert.nvgpu_to_nvvm.elementwise import ELEMENTWISE
-from lowering.convert.nvgpu_to_nvvm.emitter import Emitter
+from lowering.convert.nvgpu_to_nvvm import (
+    control,
+    counted_bits,
+    elementwise,
+    functions,
+    hopper,
+    memory,
+    pairs,
+    powers,
+)
+from lowering.convert.nvgpu_to_nvvm.context import Conversion, lowers
 from lowering.convert.nvgpu_to_nvvm.values import register_types
-from lowering.targets import target as target_named
 
-__all__ = ["convert", "counted_bits", "functions", "powers"]
-
-PATTERNS: dict[type[Op], Callable[[Any, Any], None]] = {
-    nvgpu.Load: memory.load,
-    nvgpu.Store: memory.store,
-    nvgpu.Atomic: memory.atomic,
-    gpu.Printf: memory.print_text,
-    nvgpu.DeviceAsyncCopy: memory.async_copy,
-    nvgpu.MmaSync: memory.mma_sync,
-    nvgpu.MmaBlockScale: memory.mma_block_scale,
-    nvgpu.LdMatrix: memory.ldmatrix,
-    nvgpu.Fragment: memory.fragment,
-    vector.Extract: memory.extract,
-    vector.FromElements: memory.from_elements,
-    gpu.Shuffle: memory.shuffle,
-    gpu.Barrier: memory.barrier,
-    gpu.ThreadId: memory.coordinate("tid"),
-    gpu.BlockId: memory.coordinate("ctaid"),
-    gpu.GridDim: memory.coordinate("nctaid"),
-    gpu.DynamicSharedMemory: memory.shared_memory,
-    gpu.GetGlobal: memory.get_global,
-    llvm.GetElementPtr: memory.pointer,
-    llvm.PtrToInt: memory.pointer_to_integer,
-    llvm.IntToPtr: memory.integer_to_pointer,
-    scf.For: control.loop,
-    scf.While: control.endless,
-    scf.If: control.branch,
-    **hopper.PATTERNS,
-    **pairs.PATTERNS,
-}
-"""Op class -> pattern (conversion, op). Elementwise ops stand in ELEMENTWISE."""
+__all__ = ["control", "convert", "counted_bits", "elementwise", "functions", "hopper", "memory", "pairs", "powers"]
+"""Importing them fills the table of patterns."""
 
 
-class Conversion:
-    """One function on its way: which registers hold each nvgpu value."""
+@lowers(arith.Constant)
+def constant(c: Conversion, op: arith.Constant) -> None:
+    """A constant in each register."""
+    c.define(op.result, [c.e.constant(t, op.value) for t in register_types(op.result.type)])
 
-    def __init__(self, entry: Block, target: str, threads: tuple[int, ...], forbid: Set[str]):
-        self.e = Emitter(entry, target_named(target), threads, forbid)
-        self.held: dict[Value, list[Value]] = {}
 
-    def registers(self, value: Value) -> list[Value]:
-        """Registers of an nvgpu value."""
-        return self.held[value]
-
-    def register(self, value: Value) -> Value:
-        """The register of an nvgpu value that takes one."""
-        return self.held[value][0]
-
-    def define(self, value: Value, registers: list[Value]) -> None:
-        """Say which registers hold an nvgpu value."""
-        self.held[value] = registers
-
-    def ops(self, ops: list[Op]) -> None:
-        """Convert a run of ops; the terminator of a region is its owner's business."""
-        e, held = self.e, self.held
-        for op in ops:
-            e.location = op.location
-            kind = type(op)
-            elementwise = ELEMENTWISE.get(kind)
-            if elementwise is not None:
-                operands = [held[v] for v in op.operands]
-                held[op.results[0]] = self._mapped(elementwise, op, operands)
-                continue
-            pattern = PATTERNS.get(kind)
-            if pattern is not None:
-                pattern(self, op)
-            elif isinstance(op, Instruction):
-                memory.instruction(self, op)
-            elif kind is arith.Constant:
-                types = register_types(op.results[0].type)
-                held[op.results[0]] = [e.constant(t, op.attributes["value"]) for t in types]
-            elif kind is ub.Poison:
-                held[op.results[0]] = [e.constant(t, 0) for t in register_types(op.results[0].type)]
-            elif kind not in (scf.Yield, scf.Condition) and kind is not gpu.Return:
-                raise UnsupportedError(f"no nvvm pattern for '{op.name}'", op.location, "lower it before this level")
-
-    def _mapped(self, pattern: Callable[..., Value], op: Op, operands: list[list[Value]]) -> list[Value]:
-        """The pattern on each register; an operand with one register serves all."""
-        count = max(map(len, operands))
-        if count == 1:
-            return [pattern(self.e, op, *(o[0] for o in operands))]
-        return [pattern(self.e, op, *(o[i] if len(o) > 1 else o[0] for o in operands)) for i in range(count)]
+@lowers(ub.Poison)
+def poison(c: Conversion, op: ub.Poison) -> None:
+    """What nobody reads: zeros."""
+    c.define(op.result, [c.e.constant(t, 0) for t in register_types(op.result.type)])
 
 
 def convert(func: gpu.GpuFunc, forbid: Set[str] = frozenset()) -> llvm.Func:

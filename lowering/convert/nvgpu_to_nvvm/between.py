@@ -6,16 +6,12 @@ have: a difference of a row's and a column's number within two bounds.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from ir.core import Op, Value
 from ir.dialects import llvm
 from lowering.convert.nvgpu_to_nvvm.comparisons import INVERSE
 from lowering.convert.nvgpu_to_nvvm.demands import number
 from lowering.convert.nvgpu_to_nvvm.emitter import width_of, wrap
-
-if TYPE_CHECKING:
-    from lowering.convert.nvgpu_to_nvvm.uses import Uses
+from lowering.convert.nvgpu_to_nvvm.readers import Uses
 
 LEAST = {"sge": 0, "sgt": 1}
 MOST = {"sle": 0, "slt": -1}

@@ -5,15 +5,11 @@ Source: LLVM, InstCombineAndOrXor.cpp, of which these are the parts that kernels
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from ir.core import Op, Value
 from ir.dialects import llvm
 from ir.types import I16, I32, I64
 from lowering.convert.nvgpu_to_nvvm.demands import number, ones
-
-if TYPE_CHECKING:
-    from lowering.convert.nvgpu_to_nvvm.uses import Uses
+from lowering.convert.nvgpu_to_nvvm.readers import Uses
 
 DEPTH = 4
 """Operations, one in another, in which an operand is looked for."""

@@ -6,15 +6,11 @@ comes from; an i64 is two of them. ptxas 13.5 finds some of these itself, but no
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from ir.core import Op, Value
 from ir.dialects import llvm, nvvm
 from ir.types import I16, I32, I64, IntType
 from lowering.convert.nvgpu_to_nvvm.demands import number
-
-if TYPE_CHECKING:
-    from lowering.convert.nvgpu_to_nvvm.uses import Uses
+from lowering.convert.nvgpu_to_nvvm.readers import Uses
 
 DEPTH = 12
 """Operations between a word and the register of one of its bytes."""

@@ -7,17 +7,12 @@ predicates, and has seven: what else is alive it moves to registers and back (P2
 from __future__ import annotations
 
 from functools import reduce
-from typing import TYPE_CHECKING
 
-from ir.core import Block, Op, Value
+from ir.core import Op, Value
 from ir.dialects import llvm
 from ir.types import I1
+from lowering.convert.nvgpu_to_nvvm.readers import Uses
 
-if TYPE_CHECKING:
-    from lowering.convert.nvgpu_to_nvvm.uses import Uses
-
-Shared = tuple[type[Op], Block | None, frozenset[Value]]
-"""What joins terms in a block."""
 LEAST = 4
 """Terms of a chain that is more than one PLOP3."""
 

@@ -8,15 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from math import copysign, inf
-from typing import TYPE_CHECKING
 
 from ir.core import PURE, Block, Op, Value
 from ir.dialects import llvm, nvvm
 from ir.types import I32, LLVMPointerType
 from lowering.convert.nvgpu_to_nvvm.demands import number
-
-if TYPE_CHECKING:
-    from lowering.convert.nvgpu_to_nvvm.uses import Uses
+from lowering.convert.nvgpu_to_nvvm.readers import Uses
 
 SYMMETRIC = (llvm.Add, llvm.Mul, llvm.And, llvm.Or, llvm.Xor)
 SHARED = (*SYMMETRIC, llvm.Sub, llvm.SExt, llvm.ZExt, llvm.FAdd, llvm.FMul, llvm.GetElementPtr)

@@ -2,24 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Protocol
-
 from ir.core import Block, Op, Value
-from ir.dialects import llvm, nvgpu, nvvm, scf
+from ir.dialects import gpu, llvm, nvgpu, nvvm, scf
 from ir.types import I32, IntType
-from lowering.convert.nvgpu_to_nvvm import comparisons, memory
+from lowering.convert.nvgpu_to_nvvm import comparisons
 from lowering.convert.nvgpu_to_nvvm import integers as ints
+from lowering.convert.nvgpu_to_nvvm.context import Conversion, lowers
 from lowering.convert.nvgpu_to_nvvm.emitter import Emitter, width_of
 from lowering.convert.nvgpu_to_nvvm.once import at_most_once
 from lowering.convert.nvgpu_to_nvvm.rows import Rows
-
-
-class Conversion(memory.Conversion, Protocol):
-    """What the control patterns need of the conversion in progress."""
-
-    def ops(self, ops: list[Op]) -> None:
-        """Convert a run of ops at the current place."""
-        ...
+from lowering.convert.nvgpu_to_nvvm.values import register_types
 
 
 def trip_count(c: Conversion, op: scf.For) -> int | None:
@@ -33,6 +25,7 @@ def trip_count(c: Conversion, op: scf.For) -> int | None:
     return max(0, -(-(upper - lower) // step)) if step > 0 else None
 
 
+@lowers(scf.For)
 def loop(c: Conversion, op: scf.For) -> None:
     """scf.for -> guard, body with the test at its end, exit."""
     e, source = c.e, op.body.block
@@ -154,6 +147,7 @@ def _below(e: Emitter, op: scf.For, counter: Value, upper: Value) -> Value:
     return ints.icmp(e, "ult" if op.unsigned else "slt", counter, upper)
 
 
+@lowers(scf.While)
 def endless(c: Conversion, op: scf.While) -> None:
     """scf.while -> body with the test at its end, exit."""
     e, source = c.e, op.body.block
@@ -194,11 +188,12 @@ def _bind(c: Conversion, values: list[Value], registers: list[Value]) -> None:
     """Hand out a flat list of registers to values; each takes as many as its type needs."""
     at = 0
     for value in values:
-        count = len(memory.register_types(value.type))
+        count = len(register_types(value.type))
         c.define(value, registers[at : at + count])
         at += count
 
 
+@lowers(scf.If)
 def branch(c: Conversion, op: scf.If) -> None:
     """scf.if -> cond_br; a known condition keeps one side only."""
     e = c.e
@@ -215,7 +210,7 @@ def branch(c: Conversion, op: scf.If) -> None:
         chosen = [ints.select(e, condition, *pair) for pair in zip(sides[0][2], sides[1][2], strict=True)]
         _bind(c, list(op.results), chosen)
         return
-    merge = Block([t for r in op.results for t in memory.register_types(r.type)])
+    merge = Block([t for r in op.results for t in register_types(r.type)])
     entries: list[tuple[Block, list[Value]]] = []
     for first, last, values in sides:
         if first is None:
@@ -252,3 +247,8 @@ def _side(c: Conversion, source: Block, condition: Value, holds: bool) -> Side:
         e.blocks.pop()
         return None, None, values
     return first, last, values
+
+
+@lowers(scf.Yield, scf.Condition, gpu.Return)
+def terminator(c: Conversion, op: Op) -> None:
+    """The end of a region is its owner's business."""

@@ -6,7 +6,7 @@ from ir.core import Op, Type, Value
 from ir.dialects import llvm, math
 from ir.types import I32, I64
 from lowering.convert.nvgpu_to_nvvm import integers as ints
-from lowering.convert.nvgpu_to_nvvm.elementwise import lowers
+from lowering.convert.nvgpu_to_nvvm.context import lowers_each
 from lowering.convert.nvgpu_to_nvvm.emitter import Emitter, width_of
 
 WORD = 32
@@ -32,7 +32,7 @@ def leading(e: Emitter, x: Value) -> Value:
     return e.value(llvm.CtLz, I32, x, is_zero_poison=False)
 
 
-@lowers(math.CtPop)
+@lowers_each(math.CtPop)
 def set_bits(e: Emitter, op: Op, x: Value) -> Value:
     """popc, of an i64 of both halves."""
     parts = halves(e, x) if x.type == I64 else (widened(e, x),)
@@ -40,7 +40,7 @@ def set_bits(e: Emitter, op: Op, x: Value) -> Value:
     return resized(e, counts[0] if len(counts) == 1 else ints.add(e, counts[0], counts[1]), x.type)
 
 
-@lowers(math.CtLz)
+@lowers_each(math.CtLz)
 def leading_zeros(e: Emitter, op: Op, x: Value) -> Value:
     """clz; of an i64 that of the half with the highest bit, of fewer bits less those that were put above."""
     if x.type != I64:
@@ -51,7 +51,7 @@ def leading_zeros(e: Emitter, op: Op, x: Value) -> Value:
     return resized(e, ints.select(e, ints.icmp(e, "eq", high, e.i32(0)), below, leading(e, high)), x.type)
 
 
-@lowers(math.CtTz)
+@lowers_each(math.CtTz)
 def trailing_zeros(e: Emitter, op: Op, x: Value) -> Value:
     """clz of the bits in reverse order; fewer than 32 have a bit above them, which zero is counted up to."""
 

@@ -17,25 +17,12 @@ from ir.types import BF16, F4E2M1FN, F8E8M0FNU, F16, F32, F64, I1, I8, I16, I32,
 from lowering.atoms.reciprocals import APPROXIMATE, reciprocal_of
 from lowering.convert.nvgpu_to_nvvm import division, half_bytes
 from lowering.convert.nvgpu_to_nvvm import integers as ints
+from lowering.convert.nvgpu_to_nvvm.context import lowers_each
 from lowering.convert.nvgpu_to_nvvm.emitter import Emitter, uncrossed, width_of, width_of_type
 from lowering.convert.nvgpu_to_nvvm.extrema import extremum
 from lowering.convert.nvgpu_to_nvvm.floats import compare, negative
 from lowering.convert.nvgpu_to_nvvm.values import BYTES, bitcast, narrowed, pack, unpack, widened_byte
 from lowering.targets import Feature
-
-Pattern = Callable[..., Value]
-ELEMENTWISE: dict[type[Op], Pattern] = {}
-"""Op class -> function (emitter, op, *operand registers) -> result register."""
-
-
-def lowers(cls: type[Op]) -> Callable[[Pattern], Pattern]:
-    """Register the pattern of an elementwise op."""
-
-    def register(pattern: Pattern) -> Pattern:
-        ELEMENTWISE[cls] = pattern
-        return pattern
-
-    return register
 
 
 def scalar_type(type: Type) -> Type:
@@ -61,12 +48,11 @@ def _integer(
 ) -> None:
     """Register a two-operand op; `signed` says how bytes are widened to `wide`, None that the low bits suffice."""
 
+    @lowers_each(cls)
     def pattern(e: Emitter, op: Op, x: Value, y: Value) -> Value:
         if signed is None or x.type != I8:
             return make(e, x, y)
         return ints.truncate(e, make(e, ints.extend(e, x, wide, signed), ints.extend(e, y, wide, signed)), I8)
-
-    ELEMENTWISE[cls] = pattern
 
 
 def _left(e: Emitter, x: Value, y: Value) -> Value:
@@ -106,12 +92,13 @@ _integer(arith.MulSIWide, lambda e, x, y: ints.wide_product(e, x, y, True))
 _integer(arith.MulUIWide, lambda e, x, y: ints.wide_product(e, x, y, False))
 
 
-@lowers(arith.OrI)
+@lowers_each(arith.OrI)
 def either(e: Emitter, op: Op, x: Value, y: Value) -> Value:
     """or; of two halves of a byte that are rounded floats, their conversion."""
     return half_bytes.joined(e, x, y) or ints.bit_or(e, x, y)
 
 
+@lowers_each(arith.MulHUI)
 def _high_product(e: Emitter, op: Op, x: Value, y: Value) -> Value:
     """mul.hi; narrow integers by a product that holds all their bits."""
     kind, width = x.type, width_of(x)
@@ -123,10 +110,7 @@ def _high_product(e: Emitter, op: Op, x: Value, y: Value) -> Value:
     return ints.truncate(e, ints.shift_right(e, llvm.LShr, product, e.i32(width)), kind)
 
 
-ELEMENTWISE[arith.MulHUI] = _high_product
-
-
-@lowers(math.AbsI)
+@lowers_each(math.AbsI)
 def magnitude(e: Emitter, op: Op, x: Value) -> Value:
     """max(x, -x); of a bit, itself."""
     if x.type == I1:
@@ -138,10 +122,9 @@ def magnitude(e: Emitter, op: Op, x: Value) -> Value:
 def _wrapping(cls: type[Op], make: Callable[[Emitter, Value, Value, bool], Value]) -> None:
     """Register a sum, difference or product with its no-wrap promise."""
 
+    @lowers_each(cls)
     def pattern(e: Emitter, op: Op, x: Value, y: Value) -> Value:
         return make(e, x, y, bool(op.attributes.get("nsw")))
-
-    ELEMENTWISE[cls] = pattern
 
 
 _wrapping(arith.AddI, ints.add)
@@ -149,39 +132,39 @@ _wrapping(arith.SubI, ints.sub)
 _wrapping(arith.MulI, ints.mul)
 
 
-@lowers(arith.CmpI)
+@lowers_each(arith.CmpI)
 def compare_integers(e: Emitter, op: arith.CmpI, x: Value, y: Value) -> Value:
     """icmp."""
     signed = op.predicate[0] == "s"
     return ints.icmp(e, op.predicate, ints.widened(e, x, signed), ints.widened(e, y, signed))
 
 
-@lowers(arith.Select)
+@lowers_each(arith.Select)
 def select(e: Emitter, op: Op, condition: Value, x: Value, y: Value) -> Value:
     """select; of a remainder that a select repairs, the remainder of the division rounded down."""
     rest = division.floor_remainder(e, condition, x, y)
     return ints.select(e, condition, x, y) if rest is None else rest
 
 
-@lowers(arith.ExtSI)
+@lowers_each(arith.ExtSI)
 def extend_signed(e: Emitter, op: Op, x: Value) -> Value:
     """sext."""
     return ints.extend(e, x, op.results[0].type, True)
 
 
-@lowers(arith.ExtUI)
+@lowers_each(arith.ExtUI)
 def extend_unsigned(e: Emitter, op: Op, x: Value) -> Value:
     """zext."""
     return ints.extend(e, x, op.results[0].type, False)
 
 
-@lowers(arith.TruncI)
+@lowers_each(arith.TruncI)
 def truncate(e: Emitter, op: Op, x: Value) -> Value:
     """trunc."""
     return ints.truncate(e, x, op.results[0].type)
 
 
-@lowers(arith.IndexCast)
+@lowers_each(arith.IndexCast)
 def index_cast(e: Emitter, op: Op, x: Value) -> Value:
     """sext or trunc."""
     to = op.results[0].type
@@ -311,6 +294,7 @@ def as_f32(e: Emitter, x: Value) -> Value:
 def _float_binary(cls: type[Op], to: type[Op], bf16: Callable[[Emitter, Value, Value], Value] | None) -> None:
     """Register a two-operand float op; `bf16` replaces it on bfloat16."""
 
+    @lowers_each(cls)
     def pattern(e: Emitter, op: Op, x: Value, y: Value) -> Value:
         if cls is not arith.SubF:
             x, y = uncrossed(x, y)
@@ -324,8 +308,6 @@ def _float_binary(cls: type[Op], to: type[Op], bf16: Callable[[Emitter, Value, V
         if to is llvm.FMul and x.type == F32 and not mode(op) and (chosen := _chosen_product(e, x, y)) is not None:
             return chosen
         return e.value(to, x.type, x, y, **mode(op))
-
-    ELEMENTWISE[cls] = pattern
 
 
 def _chosen_product(e: Emitter, x: Value, y: Value) -> Value | None:
@@ -358,6 +340,7 @@ _float_binary(arith.MinNumF, llvm.MinNum, None)
 def _nan_propagating(cls: type[Op], to: type[Op], quiet: type[Op]) -> None:
     """Register maximumf or minimumf; f64 has no .NaN form (ptxas: illegal modifier), a sum carries the NaN there."""
 
+    @lowers_each(cls)
     def pattern(e: Emitter, op: Op, x: Value, y: Value) -> Value:
         x, y = uncrossed(x, y)
         if x.type == F64:
@@ -366,8 +349,6 @@ def _nan_propagating(cls: type[Op], to: type[Op], quiet: type[Op]) -> None:
         x, y = as_f32(e, x), as_f32(e, y)
         made = e.value(to, x.type, x, y, **mode(op))
         return bitcast(e, made, TF32) if op.results[0].type == TF32 else made
-
-    ELEMENTWISE[cls] = pattern
 
 
 _nan_propagating(arith.MaximumF, llvm.Maximum, llvm.MaxNum)
@@ -396,7 +377,7 @@ REGULAR = 2.0**-125
 """Divisors from here to its inverse have a reciprocal in f32 that is not subnormal."""
 
 
-@lowers(arith.DivF)
+@lowers_each(arith.DivF)
 def divide_floats(e: Emitter, op: arith.DivF, x: Value, y: Value) -> Value:
     """fdiv; 16-bit quotients through f32, whose 24 bits make the second rounding harmless (24 >= 2 * 11 + 2)."""
     if scalar_type(x.type) in (F16, BF16):
@@ -409,7 +390,7 @@ def divide_floats(e: Emitter, op: arith.DivF, x: Value, y: Value) -> Value:
     return quotient(e, x, y, op.rounding, flags)
 
 
-@lowers(arith.NegF)
+@lowers_each(arith.NegF)
 def negate(e: Emitter, op: Op, x: Value) -> Value:
     """fneg."""
     if x.type == TF32:
@@ -419,7 +400,7 @@ def negate(e: Emitter, op: Op, x: Value) -> Value:
     return negative(e, x)
 
 
-@lowers(arith.CmpF)
+@lowers_each(arith.CmpF)
 def compare_floats(e: Emitter, op: arith.CmpF, x: Value, y: Value) -> Value:
     """fcmp; bf16 compares as f32."""
     x, y = as_f32(e, x), as_f32(e, y)
@@ -430,6 +411,7 @@ def compare_floats(e: Emitter, op: arith.CmpF, x: Value, y: Value) -> Value:
     return compare(e, op.predicate, x, y, op.ftz)
 
 
+@lowers_each(arith.ExtF, arith.TruncF)
 def _float_cast(e: Emitter, op: arith.FloatCast, x: Value) -> Value:
     to = op.results[0].type
     if isinstance(to, VectorType) and isinstance(x.type, VectorType):
@@ -437,11 +419,8 @@ def _float_cast(e: Emitter, op: arith.FloatCast, x: Value) -> Value:
     return convert(e, x, to, op.rounding, op.ftz)
 
 
-ELEMENTWISE[arith.ExtF] = _float_cast
-ELEMENTWISE[arith.TruncF] = _float_cast
-
-
-def _to_float(cls: type[Op], to: type[Op], signed: bool) -> None:
+def _to_float(cls: type[arith.FloatCast], to: type[Op], signed: bool) -> None:
+    @lowers_each(cls)
     def pattern(e: Emitter, op: arith.FloatCast, x: Value) -> Value:
         kind = op.results[0].type
         known = e.integer(x)
@@ -456,8 +435,6 @@ def _to_float(cls: type[Op], to: type[Op], signed: bool) -> None:
             return convert(e, e.value(to, F32, x) if exact else odd_float(e, to, x, signed), kind)
         return e.value(to, kind, x, **mode(op))
 
-    ELEMENTWISE[cls] = pattern
-
 
 def _chosen_numbers(e: Emitter, x: Value, signed: bool) -> Value | None:
     """One of two small numbers, as a truth value is when it is widened, as an f32."""
@@ -470,15 +447,14 @@ def _chosen_numbers(e: Emitter, x: Value, signed: bool) -> Value | None:
     return ints.select(e, chosen.operands[0], *(e.constant(F32, float(n or 0)) for n in numbers))
 
 
-def _to_integer(cls: type[Op], to: type[Op]) -> None:
+def _to_integer(cls: type[arith.FloatCast], to: type[Op]) -> None:
+    @lowers_each(cls)
     def pattern(e: Emitter, op: arith.FloatCast, x: Value) -> Value:
         x, wanted = as_f32(e, x), op.results[0].type
         x = convert(e, x, F32) if x.type in (BF16, F4E2M1FN, *BYTES) else x
         if wanted == I1:  # PTX converts to no predicate; a value out of range, which saturates, is not zero either
             return ints.icmp(e, "ne", e.value(llvm.FPToSI, I32, x), e.constant(I32, 0))
         return e.value(to, wanted, x)
-
-    ELEMENTWISE[cls] = pattern
 
 
 _to_float(arith.SIToFP, llvm.SIToFP, True)
@@ -487,7 +463,7 @@ _to_integer(arith.FPToSI, llvm.FPToSI)
 _to_integer(arith.FPToUI, llvm.FPToUI)
 
 
-@lowers(arith.Bitcast)
+@lowers_each(arith.Bitcast)
 def cast_bits(e: Emitter, op: Op, x: Value) -> Value:
     """bitcast."""
     return bitcast(e, x, op.results[0].type)

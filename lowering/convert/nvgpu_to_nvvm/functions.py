@@ -10,7 +10,8 @@ from ir.types import BF16, F16, F32, F64, I1, I32, TF32
 from lowering.convert.nvgpu_to_nvvm import accurate, double, trigonometry
 from lowering.convert.nvgpu_to_nvvm import integers as ints
 from lowering.convert.nvgpu_to_nvvm.accurate import LN_2, LOG2_E, f32, fma, mul, polynomial, with_sign
-from lowering.convert.nvgpu_to_nvvm.elementwise import ELEMENTWISE, directed, mode, scalar_type, through_f32
+from lowering.convert.nvgpu_to_nvvm.context import lowers_each
+from lowering.convert.nvgpu_to_nvvm.elementwise import directed, mode, scalar_type, through_f32
 from lowering.convert.nvgpu_to_nvvm.emitter import Emitter
 from lowering.convert.nvgpu_to_nvvm.floats import magnitude, negative
 from lowering.convert.nvgpu_to_nvvm.values import bitcast
@@ -22,7 +23,7 @@ SINH = (1 / 6, 1 / 120, 1 / 5040, 1 / 362880, 1 / 39916800)
 
 
 def _function(
-    cls: type[Op],
+    cls: type[math.FloatUnary],
     exact: Callable[[Emitter, Value], Value],
     approximate: Callable[[Emitter, Value], Value],
     flushing: Callable[[Emitter, Value], Value] | None = None,
@@ -36,6 +37,7 @@ def _function(
     """
     shortest = approximate if flushing is None else flushing
 
+    @lowers_each(cls)
     def pattern(e: Emitter, op: math.FloatUnary, x: Value) -> Value:
         kind = scalar_type(x.type)
         if kind in (F16, BF16):
@@ -49,8 +51,6 @@ def _function(
         if op.attributes.get("ftz", False):
             return shortest(e, x)
         return approximate(e, x) if op.rounding == "approx" else exact(e, x)
-
-    ELEMENTWISE[cls] = pattern
 
 
 def _instruction(cls: type[Op], **attributes: object) -> Callable[[Emitter, Value], Value]:
@@ -136,6 +136,7 @@ _function(math.Sinh, sinh, sinh, double=double.sinh)
 _function(math.Cosh, cosh, cosh, double=double.cosh)
 
 
+@lowers_each(math.Atan2)
 def _angle(e: Emitter, op: math.Atan2, y: Value, x: Value) -> Value:
     kind = scalar_type(y.type)
     if kind in (F16, BF16):
@@ -143,9 +144,7 @@ def _angle(e: Emitter, op: math.Atan2, y: Value, x: Value) -> Value:
     return double.atan2(e, y, x) if kind == F64 else accurate.atan2(e, y, x)
 
 
-ELEMENTWISE[math.Atan2] = _angle
-
-
+@lowers_each(math.Fma)
 def _fma(e: Emitter, op: math.Fma, a: Value, b: Value, c: Value) -> Value:
     found = directed(e, llvm.Fma, op, a, b, c)
     if found is not None:
@@ -155,27 +154,21 @@ def _fma(e: Emitter, op: math.Fma, a: Value, b: Value, c: Value) -> Value:
     return fma(e, a, b, c, **mode(op))
 
 
-ELEMENTWISE[math.Fma] = _fma
-
-
+@lowers_each(math.AbsF)
 def _abs(e: Emitter, op: Op, x: Value) -> Value:
     if x.type == TF32:
         return bitcast(e, magnitude(e, bitcast(e, x, F32)), TF32)
     return magnitude(e, x)
 
 
-ELEMENTWISE[math.AbsF] = _abs
-
-
 def _rounded(cls: type[Op], to: type[Op]) -> None:
     """Register floor, ceil or trunc: cvt.rmi, cvt.rpi, cvt.rzi on f16, f32, f64."""
 
+    @lowers_each(cls)
     def pattern(e: Emitter, op: Op, x: Value) -> Value:
         if x.type in (F32, F64, F16):
             return e.value(to, x.type, x)
         return through_f32(e, _instruction(to), x)
-
-    ELEMENTWISE[cls] = pattern
 
 
 _rounded(math.Floor, llvm.Floor)
@@ -183,6 +176,7 @@ _rounded(math.Ceil, llvm.Ceil)
 _rounded(math.Trunc, llvm.RoundToZero)
 
 
+@lowers_each(math.Sqrt)
 def _sqrt(e: Emitter, op: math.Sqrt, x: Value) -> Value:
     rounding = {"rounding": op.rounding} if op.rounding != "rn" else {}
     if x.type == F64:
@@ -195,15 +189,10 @@ def _sqrt(e: Emitter, op: math.Sqrt, x: Value) -> Value:
     return through_f32(e, _instruction(llvm.Sqrt, rounding="approx"), x)
 
 
-ELEMENTWISE[math.Sqrt] = _sqrt
-
-
+@lowers_each(math.Rsqrt)
 def _rsqrt(e: Emitter, op: math.Rsqrt, x: Value) -> Value:
     if x.type == F64:
         return e.value(nvvm.Rcp, F64, e.value(llvm.Sqrt, F64, x), rounding="rn")
     if x.type == F32:
         return e.value(nvvm.Rsqrt, F32, x, **({"ftz": True} if op.ftz else {}))
     return through_f32(e, _instruction(nvvm.Rsqrt), x)
-
-
-ELEMENTWISE[math.Rsqrt] = _rsqrt

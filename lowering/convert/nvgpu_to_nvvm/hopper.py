@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, NamedTuple, cast
+from typing import NamedTuple, cast
 
-from ir.core import Op, Value
+from ir.core import Value
 from ir.descriptors import BARRIER_BYTES
 from ir.dialects import llvm, nvgpu, nvvm
 from ir.tensor_descriptors import operand_bits
 from ir.types import I32, I64, SHARED_PTR
 from lowering.convert.nvgpu_to_nvvm import integers as ints
 from lowering.convert.nvgpu_to_nvvm.addresses import element_pointer
+from lowering.convert.nvgpu_to_nvvm.context import Conversion, lowers
 from lowering.convert.nvgpu_to_nvvm.emitter import Emitter
-from lowering.convert.nvgpu_to_nvvm.memory import Conversion
 
 ADDRESS_BITS = 18  # of a shared address that a matrix descriptor holds; PTX ISA, wgmma, matrix-descriptor-encode
 HOISTED = (
@@ -22,9 +21,9 @@ HOISTED = (
 # spills 436 bytes with all 32 (sm_90a), attention's loop grows by 2 % with none of 8
 UNIT_BITS = 4  # descriptors count in 16 bytes; same source
 LOW_WORD = (1 << 32) - 1
-Pattern = Callable[[Conversion, Any], None]
 
 
+@lowers(nvgpu.WarpgroupWait)
 def warpgroup_wait(c: Conversion, op: nvgpu.WarpgroupWait) -> None:
     """nvgpu.warpgroup.wait; what passes through gets new names for the same registers. Some are at a loop's end."""
     held = [c.registers(v) for v in op.values]
@@ -43,6 +42,7 @@ def _spread(c: Conversion, results: list[Value], held: list[list[Value]], flat: 
         at += len(registers)
 
 
+@lowers(nvgpu.WarpgroupMma)
 def warpgroup_mma(c: Conversion, op: nvgpu.WarpgroupMma) -> None:
     """nvgpu.warpgroup.mma; accumulators that are not read, or known to be zero, are not even operands."""
     e, a = c.e, c.registers(op.a)
@@ -62,6 +62,7 @@ def warpgroup_mma(c: Conversion, op: nvgpu.WarpgroupMma) -> None:
     _spread(c, op.results, held, made.results)
 
 
+@lowers(nvgpu.StMatrix)
 def stmatrix(c: Conversion, op: nvgpu.StMatrix) -> None:
     """nvgpu.stmatrix."""
     layout = "col" if op.transpose else "row"
@@ -71,6 +72,7 @@ def stmatrix(c: Conversion, op: nvgpu.StMatrix) -> None:
 # Matrix descriptors
 
 
+@lowers(nvgpu.MatrixDescriptor)
 def matrix_descriptor(c: Conversion, op: nvgpu.MatrixDescriptor) -> None:
     """nvgpu.matrix_descriptor: the low word varies with the address, the high word is constant."""
     bits = (operand_bits if op.tensor else nvgpu.descriptor_bits)(op.lbo, op.sbo, op.swizzle)
@@ -175,25 +177,16 @@ def _units(e: Emitter, term: Value) -> Value | None:
 # Barriers
 
 
+@lowers(nvgpu.MBarrierCreate)
 def barriers(c: Conversion, op: nvgpu.MBarrierCreate) -> None:
     """nvgpu.mbarrier.create: the address that they are counted from."""
     c.define(op.result, [c.register(op.base)])
 
 
+@lowers(nvgpu.MBarrierGet)
 def barrier(c: Conversion, op: nvgpu.MBarrierGet) -> None:
     """nvgpu.mbarrier.get: its address."""
     group = cast(nvgpu.MBarrierCreate, op.barriers.owner)
     index = None if op.index is None else c.register(op.index)
     offset = group.offset + BARRIER_BYTES * op.number
     c.define(op.result, [element_pointer(c.e, c.register(op.barriers), index, BARRIER_BYTES, offset, False)])
-
-
-PATTERNS: dict[type[Op], Pattern] = {
-    nvgpu.MBarrierCreate: barriers,
-    nvgpu.MBarrierGet: barrier,
-    nvgpu.WarpgroupWait: warpgroup_wait,
-    nvgpu.WarpgroupMma: warpgroup_mma,
-    nvgpu.MatrixDescriptor: matrix_descriptor,
-    nvgpu.StMatrix: stmatrix,
-}
-"""Op class -> pattern."""

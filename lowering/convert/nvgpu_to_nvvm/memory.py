@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from math import prod
-from typing import Protocol, cast
+from typing import cast
 
 from ir.core import Op, Type, UnsupportedError, Value, Variadic
 from ir.dialects import gpu, llvm, nvgpu, nvvm, vector
@@ -13,6 +12,7 @@ from ir.types import GLOBAL_PTR, I1, I8, I16, I32, I64, VectorType
 from lowering.convert.nvgpu_to_nvvm import integers as ints
 from lowering.convert.nvgpu_to_nvvm.addresses import element_pointer
 from lowering.convert.nvgpu_to_nvvm.comparisons import compared_again
+from lowering.convert.nvgpu_to_nvvm.context import Conversion, lowers
 from lowering.convert.nvgpu_to_nvvm.emitter import Emitter
 from lowering.convert.nvgpu_to_nvvm.values import bitcast, bits_of, lanes_of, pack, register_types, unpack
 from lowering.symbols import name_of
@@ -22,24 +22,7 @@ FULL_WARP_CLAMP = {"xor": 31, "down": 31, "idx": 31, "up": 0}  # PTX ISA, shfl.s
 SHUFFLE_KINDS = {"xor": "bfly", "down": "down", "idx": "idx", "up": "up"}
 
 
-class Conversion(Protocol):
-    """What the patterns need of the conversion in progress."""
-
-    e: Emitter
-
-    def registers(self, value: Value) -> list[Value]:
-        """Registers of an nvgpu value."""
-        ...
-
-    def register(self, value: Value) -> Value:
-        """The register of an nvgpu value that takes one."""
-        ...
-
-    def define(self, value: Value, registers: list[Value]) -> None:
-        """Say which registers hold an nvgpu value."""
-        ...
-
-
+@lowers(Instruction)
 def instruction(c: Conversion, op: Instruction) -> None:
     """An instruction is legal as it is: each value becomes its registers. Under a predicate that is known it stays
     without one, or goes.
@@ -76,6 +59,7 @@ def predicate_of(c: Conversion, pred: Value | None) -> Value | bool:
     return register if known is None else bool(known)
 
 
+@lowers(nvgpu.Load)
 def load(c: Conversion, op: nvgpu.Load) -> None:
     """nvgpu.load -> nvvm.ld."""
     e, wanted = c.e, register_types(op.results[0].type)
@@ -98,6 +82,7 @@ def load(c: Conversion, op: nvgpu.Load) -> None:
     c.define(op.results[0], as_bits(e, made.results) if wanted[0] == I1 else made.results)
 
 
+@lowers(nvgpu.Store)
 def store(c: Conversion, op: nvgpu.Store) -> None:
     """nvgpu.store -> nvvm.st."""
     e, pred = c.e, predicate_of(c, op.pred)
@@ -111,6 +96,7 @@ def store(c: Conversion, op: nvgpu.Store) -> None:
     )  # fmt: skip
 
 
+@lowers(nvgpu.Atomic)
 def atomic(c: Conversion, op: nvgpu.Atomic) -> None:
     """nvgpu.atomic -> nvvm.atom."""
     e, pred = c.e, predicate_of(c, op.pred)
@@ -138,6 +124,7 @@ def atomic_type(kind: str, type: Type) -> str:
     return f"{letter}{bits_of(type)}"
 
 
+@lowers(gpu.Printf)
 def print_text(c: Conversion, op: gpu.Printf) -> None:
     """gpu.printf -> nvvm.vprintf, its format an array of the module."""
     data = op.format.encode() + bytes(1)
@@ -169,6 +156,7 @@ def as_bits(e: Emitter, registers: list[Value]) -> list[Value]:
     return [ints.icmp(e, "ne", word, e.constant(I16, 0)) for word in words]
 
 
+@lowers(nvgpu.DeviceAsyncCopy)
 def async_copy(c: Conversion, op: nvgpu.DeviceAsyncCopy) -> None:
     """nvgpu.device_async_copy -> nvvm.cp.async.shared.global.
 
@@ -199,6 +187,7 @@ def _source_size(e: Emitter, pred: Value, size: Value) -> Value:
     return found.results[0]
 
 
+@lowers(nvgpu.MmaSync)
 def mma_sync(c: Conversion, op: nvgpu.MmaSync) -> None:
     """nvgpu.mma.sync -> nvvm.mma.sync."""
     a, b, acc = (c.registers(v) for v in op.operands)
@@ -212,6 +201,7 @@ def mma_sync(c: Conversion, op: nvgpu.MmaSync) -> None:
     c.define(op.results[0], made.results)
 
 
+@lowers(nvgpu.MmaBlockScale)
 def mma_block_scale(c: Conversion, op: nvgpu.MmaBlockScale) -> None:
     """nvgpu.mma.block_scale -> nvvm.mma.block_scale."""
     a, b, acc, *scales = (c.registers(v) for v in op.operands)
@@ -224,6 +214,7 @@ def mma_block_scale(c: Conversion, op: nvgpu.MmaBlockScale) -> None:
     c.define(op.results[0], made.results)
 
 
+@lowers(nvgpu.LdMatrix)
 def ldmatrix(c: Conversion, op: nvgpu.LdMatrix) -> None:
     """nvgpu.ldmatrix -> nvvm.ldmatrix."""
     kinds = register_types(op.results[0].type)
@@ -232,11 +223,13 @@ def ldmatrix(c: Conversion, op: nvgpu.LdMatrix) -> None:
     c.define(op.results[0], made.results)
 
 
+@lowers(nvgpu.Fragment)
 def fragment(c: Conversion, op: nvgpu.Fragment) -> None:
     """nvgpu.fragment: no instruction, its operands' registers side by side."""
     c.define(op.results[0], [r for v in op.operands for r in c.registers(v)])
 
 
+@lowers(vector.Extract)
 def extract(c: Conversion, op: vector.Extract) -> None:
     """vector.extract: the registers at the position, or an element of one of them."""
     source = op.operands[0]
@@ -254,6 +247,7 @@ def extract(c: Conversion, op: vector.Extract) -> None:
     c.define(op.results[0], _packed(c.e, parts, op.results[0].type))
 
 
+@lowers(vector.FromElements)
 def from_elements(c: Conversion, op: vector.FromElements) -> None:
     """vector.from_elements: 16-bit elements packed in pairs, bytes in fours."""
     parts = [c.register(v) for v in op.operands]
@@ -266,6 +260,7 @@ def _packed(e: Emitter, parts: list[Value], kind: Type) -> list[Value]:
     return [pack(e, parts[i * lanes : (i + 1) * lanes], t) for i, t in enumerate(kinds)]
 
 
+@lowers(gpu.Shuffle)
 def shuffle(c: Conversion, op: gpu.Shuffle) -> None:
     """gpu.shuffle -> nvvm.shfl.sync of each 32-bit piece."""
     offset = c.register(op.offset)
@@ -292,6 +287,7 @@ def _shuffled(e: Emitter, value: Value, offset: Value, mode: str, op: Op) -> Val
     return bitcast(e, pack(e, [_shuffled(e, h, offset, mode, op) for h in halves], pair), kind)
 
 
+@lowers(llvm.GetElementPtr)
 def pointer(c: Conversion, op: llvm.GetElementPtr) -> None:
     """llvm.getelementptr with its constants gathered."""
     index = op.index
@@ -302,36 +298,41 @@ def pointer(c: Conversion, op: llvm.GetElementPtr) -> None:
     c.define(op.results[0], [made])
 
 
+@lowers(llvm.PtrToInt)
 def pointer_to_integer(c: Conversion, op: llvm.PtrToInt) -> None:
     """llvm.ptrtoint."""
     c.define(op.results[0], [c.e.value(llvm.PtrToInt, op.results[0].type, c.register(op.pointer))])
 
 
+@lowers(llvm.IntToPtr)
 def integer_to_pointer(c: Conversion, op: llvm.IntToPtr) -> None:
     """llvm.inttoptr."""
     c.define(op.results[0], [c.e.value(llvm.IntToPtr, op.results[0].type, c.register(op.address))])
 
 
+@lowers(gpu.DynamicSharedMemory)
 def shared_memory(c: Conversion, op: gpu.DynamicSharedMemory) -> None:
     """gpu.dynamic_shared_memory -> address of the external shared array."""
     address = c.e.value(llvm.AddressOf, op.results[0].type, global_name=SHARED_SYMBOL)
     c.define(op.results[0], [address])
 
 
+@lowers(gpu.GetGlobal)
 def get_global(c: Conversion, op: gpu.GetGlobal) -> None:
     """gpu.get_global -> address of the array."""
     c.define(op.result, [c.e.value(llvm.AddressOf, op.result.type, global_name=op.symbol)])
 
 
-def coordinate(kind: str) -> Callable[[Conversion, gpu.Coordinate], None]:
-    """Pattern of a coordinate read -> nvvm.read.ptx.sreg."""
-
-    def pattern(c: Conversion, op: gpu.Coordinate) -> None:
-        c.define(op.results[0], [c.e.value(nvvm.SPECIAL_REGISTERS[kind, op.dimension], I32)])
-
-    return pattern
+COORDINATES = {gpu.ThreadId: "tid", gpu.BlockId: "ctaid", gpu.GridDim: "nctaid"}
 
 
+@lowers(gpu.ThreadId, gpu.BlockId, gpu.GridDim)
+def coordinate(c: Conversion, op: gpu.ThreadId | gpu.BlockId | gpu.GridDim) -> None:
+    """Coordinate reads -> nvvm.read.ptx.sreg."""
+    c.define(op.results[0], [c.e.value(nvvm.SPECIAL_REGISTERS[COORDINATES[type(op)], op.dimension], I32)])
+
+
+@lowers(gpu.Barrier)
 def barrier(c: Conversion, op: Op) -> None:
     """gpu.barrier -> nvvm.barrier0."""
     c.e.effect(nvvm.Barrier0, [], [])

@@ -4,17 +4,15 @@ instruction where both stand in an aligned pair of registers, or are equal.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
 from ir.bits import bit_pattern
-from ir.core import Op, Value
+from ir.core import Value
 from ir.dialects import nvvm
 from ir.types import F32, I64
+from lowering.convert.nvgpu_to_nvvm.context import Conversion, lowers
 from lowering.convert.nvgpu_to_nvvm.emitter import Emitter, wrap
-from lowering.convert.nvgpu_to_nvvm.memory import Conversion
 
 
+@lowers(nvvm.AddF32x2, nvvm.SubF32x2, nvvm.MulF32x2, nvvm.FmaF32x2)
 def arithmetic(c: Conversion, op: nvvm.Pairs) -> None:
     """f32x2: operands of a pair of registers are joined, or come in one."""
     held = [c.registers(value) for value in op.operands]
@@ -38,8 +36,3 @@ def joined(e: Emitter, registers: list[Value]) -> Value:
 def parted(e: Emitter, whole: Value) -> list[Value]:
     """The two f32 of a register."""
     return list(e.pure(nvvm.Unpack, [F32, F32], (whole,)).results)
-
-
-PATTERNS: dict[type[Op], Callable[[Any, Any], None]] = dict.fromkeys(
-    (nvvm.AddF32x2, nvvm.SubF32x2, nvvm.MulF32x2, nvvm.FmaF32x2), arithmetic
-)

@@ -15,8 +15,9 @@ from ir.types import BF16, F16, F32, F64, I1, I32, I64, FloatType
 from lowering.convert.nvgpu_to_nvvm import double
 from lowering.convert.nvgpu_to_nvvm import integers as ints
 from lowering.convert.nvgpu_to_nvvm.accurate import LEAST_NORMAL, SQRT_HALF_BITS, f32, fma, mul, polynomial, with_sign
+from lowering.convert.nvgpu_to_nvvm.context import lowers_each
 from lowering.convert.nvgpu_to_nvvm.double import add, f64, over, sub
-from lowering.convert.nvgpu_to_nvvm.elementwise import ELEMENTWISE, convert, scalar_type, through_f32
+from lowering.convert.nvgpu_to_nvvm.elementwise import convert, scalar_type, through_f32
 from lowering.convert.nvgpu_to_nvvm.emitter import Emitter, width_of_type
 from lowering.convert.nvgpu_to_nvvm.extrema import extremum
 from lowering.convert.nvgpu_to_nvvm.floats import compare, magnitude, negative
@@ -145,6 +146,7 @@ def _float_power(e: Emitter, x: Value, y: Value) -> Value:
     return signed_power(e, x, y, ints.bit_and(e, integral, ints.xor(e, even, e.boolean(True))), integral)
 
 
+@lowers_each(math.PowF)
 def _power(e: Emitter, op: math.PowF, x: Value, y: Value) -> Value:
     if x.type == F64:
         return _float_power(e, x, y)
@@ -153,6 +155,7 @@ def _power(e: Emitter, op: math.PowF, x: Value, y: Value) -> Value:
     return convert(e, _float_power(e, convert(e, x, F32), convert(e, y, F32)), x.type)
 
 
+@lowers_each(math.FPowI)
 def _integer_power(e: Emitter, op: math.FPowI, x: Value, n: Value) -> Value:
     """The exponent as a float, and what that lost where it may have lost anything; its parity is kept."""
     kind = x.type
@@ -213,6 +216,7 @@ def _exponent(e: Emitter, x: Value) -> Value:
     return ints.truncate(e, ints.shift_right(e, llvm.LShr, bitcast(e, x, I64), e.constant(I64, double.FRACTION)), I32)
 
 
+@lowers_each(arith.RemF)
 def _remainder(e: Emitter, op: arith.RemF, x: Value, y: Value) -> Value:
     """One element after the other; infinite dividends and zero divisors make NaN in the arithmetic itself."""
     kind = x.type
@@ -229,8 +233,3 @@ def _remainder(e: Emitter, op: arith.RemF, x: Value, y: Value) -> Value:
         return convert(e, with_sign(e, convert(e, rest, F32), single), element)
 
     return pack(e, [one(*pair) for pair in zip(unpack(e, x), unpack(e, y), strict=True)], kind)
-
-
-ELEMENTWISE[math.PowF] = _power
-ELEMENTWISE[math.FPowI] = _integer_power
-ELEMENTWISE[arith.RemF] = _remainder

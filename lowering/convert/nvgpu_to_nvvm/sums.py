@@ -7,40 +7,18 @@ from __future__ import annotations
 
 from collections import Counter
 from functools import reduce
-from typing import TYPE_CHECKING
 
-from ir.core import PURE, Block, Op, Value
+from ir.core import Op, Value
 from ir.dialects import llvm
 from ir.types import I1, I8, I16, I32, I64
 from lowering.convert.nvgpu_to_nvvm.demands import number
-
-if TYPE_CHECKING:
-    from lowering.convert.nvgpu_to_nvvm.uses import Uses
-
-Pair = tuple[Block | None, frozenset[Value]]
-"""Two terms in a block."""
+from lowering.convert.nvgpu_to_nvvm.readers import Pair, Uses
 
 
 def _free(value: Value) -> bool:
     """Is it a sum of an i32 whose terms may be added in another order without losing a promise?"""
     made = value.op
     return isinstance(made, llvm.Add) and value.type == I32 and not made.nsw and number(made.operands[1]) is None
-
-
-def ranks(ops: list[Op]) -> dict[Value, int]:
-    """Behind which operation with an effect each value is known: a load, which cannot be made earlier; -1 for none."""
-    found: dict[Value, int] = {}
-    for at, op in enumerate(ops):
-        rank = at
-        if op.effect is PURE:
-            rank = -1
-            for value in op.operands:
-                known = found.get(value, -1)
-                if known > rank:
-                    rank = known
-        for value in op.results:
-            found[value] = rank
-    return found
 
 
 def _split(u: Uses, op: Op) -> tuple[Value, Value, Value] | None:

@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ir.core import PURE, Block, Op, Type, Value
+from ir.core import Op, Value
 from ir.dialects import llvm, nvvm
-from ir.types import I1, I32, I64, SHARED_PTR, IntType
+from ir.types import I1, I32, I64, SHARED_PTR
 from lowering.convert.nvgpu_to_nvvm.between import between
 from lowering.convert.nvgpu_to_nvvm.bits import (
     absorbed,
@@ -23,7 +23,7 @@ from lowering.convert.nvgpu_to_nvvm.bits import (
     widened_back,
 )
 from lowering.convert.nvgpu_to_nvvm.bytes import extracted_byte, high_half, joined_bytes, stored_words
-from lowering.convert.nvgpu_to_nvvm.chains import Shared, shared_terms, together
+from lowering.convert.nvgpu_to_nvvm.chains import shared_terms, together
 from lowering.convert.nvgpu_to_nvvm.choices import (
     chosen_constant,
     chosen_load,
@@ -31,17 +31,14 @@ from lowering.convert.nvgpu_to_nvvm.choices import (
     chosen_result,
     chosen_twice,
 )
-from lowering.convert.nvgpu_to_nvvm.demands import MODULAR, demanded, number, ones, unseen
-from lowering.convert.nvgpu_to_nvvm.emitter import wrap
-from lowering.convert.nvgpu_to_nvvm.facts import Facts
+from lowering.convert.nvgpu_to_nvvm.demands import MODULAR, number, ones, unseen
+from lowering.convert.nvgpu_to_nvvm.readers import Uses
 from lowering.convert.nvgpu_to_nvvm.sums import (
-    Pair,
     chained,
     late_product,
     negated_term,
     one_difference,
     pairs,
-    ranks,
     shared_pair,
 )
 from lowering.convert.nvgpu_to_nvvm.zeros import byte_compared, parity_compared, shared_conjunction, zeros_together
@@ -56,58 +53,18 @@ def simplify_by_uses(func: llvm.Func) -> int:
     """Rewrite a function in place; says how many operations were changed."""
     count, changed = 0, 1
     while changed:  # a text of the level, read again, is left as it is
-        changed = Uses(func).rewrite()
+        changed = Rewriting(func).rewrite()
         count += changed
     return count
 
 
-class Uses:
-    """One walk over a function: who reads each value, and which bits."""
+class Rewriting(Uses):
+    """The walk that applies rules."""
 
     def __init__(self, func: llvm.Func):
-        self.blocks = func.body.blocks
-        self.facts = Facts(func.block)
+        super().__init__(func)
         ops = [op for block in self.blocks for op in block.ops]
-        self.bits = demanded(ops)
-        self.users: dict[Value, list[Op]] = {}
-        self.constants: dict[tuple[Type, int], Value] = {}
-        self.addresses: dict[tuple[Value, Value, int, int], Value] = {}  # so, with an index
-        self.shifted: dict[tuple[Block | None, Value, int], Value] = {}  # sums with a constant, of a block
-        self.products: dict[tuple[Value, int], Value] = {}  # that were walked past
-        self.parts: dict[Value, nvvm.Unpack] = {}  # the halves of an i64
-        self.both: dict[frozenset[Value], Value] = {}  # conjunctions of two that were walked past
-        dead = self._read(ops)
-        if dead:
-            for block in self.blocks:  # what no longer has a reader would name a load that is made otherwise
-                block.ops = [op for op in block.ops if op not in dead]
-        self.ranks = ranks(ops)
-        self.pairs = pairs(self, ops)
-        self.together = together(self, ops)
-        self.joined: dict[Shared, Value] = {}  # what chains share
-        self.sums: dict[Pair, Value] = {}
-        self.same: dict[Value, Value] = {}
-        self.loose: set[Value] = set()  # of which only the bits that are read are as before
-
-    def _read(self, ops: list[Op]) -> set[Op]:
-        """Notes who reads each value, and which constants there are; returns what nobody reads."""
-        users, dead = self.users, set[Op]()
-        for op in reversed(ops):  # uses follow: what nobody reads, by the time that it is come to, reads nothing
-            if op.effect is PURE:
-                for result in op.results:
-                    if result in users:
-                        break
-                else:
-                    dead.add(op)
-                    continue
-            for value in op.operands:
-                known = users.get(value)
-                if known is None:
-                    users[value] = [op]
-                else:
-                    known.append(op)
-            if type(op) is llvm.Constant and (bits := number(op.results[0])) is not None:
-                self.constants[op.results[0].type, bits] = op.results[0]
-        return dead
+        self.pairs, self.together = pairs(self, ops), together(self, ops)
 
     def rewrite(self) -> int:
         """Each op by the first rule that fits; says how many were changed."""
@@ -116,77 +73,15 @@ class Uses:
             ops, block.ops = block.ops, []
             for op in ops:
                 if self.same or self.loose:
-                    self._renew(op)
+                    self.renew(op)
                 if isinstance(op, nvvm.St):
                     changed = stored_words(self, op)
                 else:
                     changed = type(op) in REWRITTEN and self._simplified(op)
                 count += changed
                 if not changed or not op.results or op.results[0] not in self.same:
-                    self._keep(op, block)
+                    self.keep(op, block)
         return count
-
-    def append(self, op: Op, block: Block) -> Value:
-        """An op with a result at the end of what was walked past; returns the result."""
-        self._keep(op, block)
-        return op.results[0]
-
-    def _keep(self, op: Op, block: Block) -> None:
-        op.parent = block
-        block.ops.append(op)
-        if isinstance(op, llvm.Mul):
-            if (factor := number(op.operands[1])) is not None:
-                self.products[op.operands[0], factor] = op.results[0]
-        elif isinstance(op, llvm.And):
-            if op.results[0].type == I1:
-                self.both[frozenset(op.operands)] = op.results[0]
-        elif isinstance(op, llvm.GetElementPtr) and op.index is not None:
-            self.addresses[op.base, op.index, op.element_bytes, op.offset] = op.results[0]
-
-    def constant(self, kind: Type, bits: int) -> Value:
-        """A constant, at the head of the function."""
-        bits &= (1 << kind.width) - 1 if isinstance(kind, IntType) else -1
-        found = self.constants.get((kind, bits))
-        if found is None:
-            made = llvm.Constant((), [kind], {"value": wrap(bits, kind.width) if isinstance(kind, IntType) else bits})
-            made.parent = self.blocks[0]
-            self.blocks[0].ops.insert(0, made)
-            found = self.constants[kind, bits] = made.results[0]
-        return found
-
-    def computed(self, cls: type[Op], op: Op, *operands: Value, type: Type | None = None, **attributes: Any) -> Value:
-        """What a new op makes of operands, of the first one's type by default, in place of `op`."""
-        assert op.parent is not None
-        made = cls(operands, [type or operands[0].type], attributes, (), op.location)
-        for value in operands:
-            self.users.setdefault(value, []).append(made)
-        return self.append(made, op.parent)
-
-    def only(self, value: Value, op: Op, *kinds: type[Op]) -> Op | None:
-        """The op of a kind that makes a value, in the block of `op`, which alone reads it."""
-        made = value.op
-        fits = isinstance(made, kinds) and made.parent is op.parent and len(self.users[value]) == 1
-        return made if fits else None
-
-    def replace(self, op: Op, value: Value) -> None:
-        """Let the users of an op's result read another value."""
-        self.same[op.results[0]] = value
-        for operand in op.operands:
-            self.users[operand].remove(op)
-        self.users.setdefault(value, []).extend(self.users.get(op.results[0], ()))
-
-    def _renew(self, op: Op) -> None:
-        """Its operands as they are now; what no longer has all of its bits promises nothing."""
-        same, loose = self.same, self.loose
-        changed = False
-        for at, value in enumerate(op.operands):
-            if value in same:
-                op.operands[at], changed = same[value], True
-            changed = changed or value in loose
-        if changed and len(op.results) == 1 and self.bits.get(op.results[0]) != ones(op.results[0]):
-            self.loose.add(op.results[0])
-            if isinstance(op, MODULAR):
-                op.attributes.pop("nsw", None)
 
     def _simplified(self, op: Op) -> bool:
         """Was a rule applied?"""

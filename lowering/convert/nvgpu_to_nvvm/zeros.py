@@ -6,7 +6,7 @@ ptxas 13.5 makes one LOP3 of a mask, or of an or, and the comparison of its resu
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeGuard
+from typing import TypeGuard
 
 from ir.core import Op, Value
 from ir.dialects import llvm
@@ -14,9 +14,7 @@ from ir.types import I1, I32
 from lowering.convert.nvgpu_to_nvvm.bytes import BYTE, bytes_of, register
 from lowering.convert.nvgpu_to_nvvm.comparisons import INVERSE
 from lowering.convert.nvgpu_to_nvvm.demands import number, ones
-
-if TYPE_CHECKING:
-    from lowering.convert.nvgpu_to_nvvm.uses import Uses
+from lowering.convert.nvgpu_to_nvvm.readers import Uses
 
 
 def byte_compared(u: Uses, op: llvm.ICmp) -> bool:

@@ -4,38 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence, Set
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, cast
+from typing import cast
 
-from ir.core import Block, Op, Region, Value
+from ir.core import Block, Region, Value
 from ir.descriptors import MatrixDescriptorType, Tile
 from ir.dialects import arith, llvm, nv_tileas, nvgpu, nvvm, scf
 from ir.dialects.nv_tileas import BARRIER_BYTES
 from ir.types import F32, I1, I16, I32, SHARED_PTR
 from lowering.atoms.tma import prefetches
 from lowering.atoms.wgmma import WARPGROUP, WgmmaAtom
+from lowering.convert.tileas_to_nvgpu.context import Expander, SharedTile, lowers
 from lowering.convert.tileas_to_nvgpu.emitter import Emitter
 from lowering.convert.tileas_to_nvgpu.registers import Computed, Grouped, Registers
 from lowering.layouts.f2 import log2
 from lowering.layouts.shapes import Shape
-from lowering.layouts.shared import SharedLayout
 from lowering.layouts.wgmma import MatrixOperand, WgmmaStep, matrix_operand, wgmma_tile
 from lowering.schedule.flight import replaced
 from lowering.targets.target import WARP
 
-if TYPE_CHECKING:
-    from lowering.convert.tileas_to_nvgpu.expand import Expander
-
 LANE_BITS = WARP.bit_length() - 1
 GROUP_BITS = log2(WARPGROUP)
 GROUP = (2, 2)  # rows x columns of an accumulator group of four registers; PTX ISA, wgmma, Accumulator D
-
-
-class SharedTile:
-    """A tile in shared memory: its address and layout."""
-
-    def __init__(self, pointer: Value, layout: SharedLayout):
-        self.pointer = pointer
-        self.layout = layout
 
 
 @dataclass
@@ -102,6 +91,7 @@ def initialise(x: Expander) -> None:
     branch(x, x.emitter.compare("eq", x.emitter.thread, x.emitter.constant(0)), begin)
 
 
+@lowers(nv_tileas.CreatePipeline)
 def create_pipeline(x: Expander, op: nv_tileas.CreatePipeline) -> None:
     """Remember the ring's barriers; they are initialised before the agents part."""
     kind = cast(nv_tileas.PipelineType, op.result.type)
@@ -136,35 +126,39 @@ def branch(x: Expander, condition: Value, fill: Callable[[], None]) -> None:
     x.emitter.builder.add(scf.If, condition, types=(), regions=sides)
 
 
+@lowers(nv_tileas.BarrierWait)
 def wait(x: Expander, op: nv_tileas.BarrierWait) -> None:
     """Wait for the full or the empty barrier."""
     emitter = x.emitter
-    barrier = x.barriers(op.pipeline).at(emitter, x.scalar(op.stage), op.empty)
-    cluster = op.empty and x.barriers(op.pipeline).op.peers > 1
+    barrier = x.held(op.pipeline, Barriers).at(emitter, x.scalar(op.stage), op.empty)
+    cluster = op.empty and x.held(op.pipeline, Barriers).op.peers > 1
     emitter.effect(nvvm.MBarrierTryWaitParity, barrier, x.scalar(op.phase), cluster=cluster)
-    if x.barriers(op.pipeline).op.accumulators:
+    if x.held(op.pipeline, Barriers).op.accumulators:
         emitter.effect(nvvm.TensorFence, when="after")
 
 
+@lowers(nv_tileas.BarrierExpectTx)
 def expect_tx(x: Expander, op: nv_tileas.BarrierExpectTx) -> None:
     """Arrive at the full barrier with the bytes to come; of a pair one does, with those of both."""
-    emitter, barriers = x.emitter, x.barriers(op.pipeline)
+    emitter, barriers = x.emitter, x.held(op.pipeline, Barriers)
     full = barriers.at(emitter, x.scalar(op.stage), False)
     when = emitter.both(x.elected, leads(emitter) if barriers.op.paired else None)
     operands = [full, *([] if when is None else [when])]
     emitter.effect(nvvm.MBarrierArriveExpectTx, *operands, segments=(1, len(operands) - 1), txcount=op.bytes)
 
 
+@lowers(nv_tileas.BarrierArriveCopies)
 def arrive_copies(x: Expander, op: nv_tileas.BarrierArriveCopies) -> None:
     """cp.async.mbarrier.arrive.noinc on the full barrier."""
     emitter = x.emitter
-    full = x.barriers(op.pipeline).at(emitter, x.scalar(op.stage), False)
+    full = x.held(op.pipeline, Barriers).at(emitter, x.scalar(op.stage), False)
     emitter.effect(nvvm.CpAsyncMBarrierArrive, full)
 
 
+@lowers(nv_tileas.BarrierArriveProducts)
 def arrive_products(x: Expander, op: nv_tileas.BarrierArriveProducts) -> None:
     """tcgen05.commit at the full barrier, of a pair at those of both."""
-    barriers = x.barriers(op.pipeline)
+    barriers = x.held(op.pipeline, Barriers)
     commit(x, barriers.at(x.emitter, x.scalar(op.stage), False), barriers.op.paired)
 
 
@@ -183,11 +177,12 @@ def leads(emitter: Emitter) -> Value:
     return build(arith.CmpI, own, emitter.constant(0), types=[I1], predicate="eq")
 
 
+@lowers(nv_tileas.TiledTmaLoad)
 def tma_load(x: Expander, op: nv_tileas.TiledTmaLoad) -> None:
     """One box after the other; of what is alike in several CTAs this one's part, to all of them; of what lies in a pair
     this one's half. The bytes of a pair arrive at the barrier of one of both.
     """
-    emitter, barriers = x.emitter, x.barriers(op.pipeline)
+    emitter, barriers = x.emitter, x.held(op.pipeline, Barriers)
     paired, stage = barriers.op.paired, x.scalar(op.stage)
     full = barriers.of_leader(emitter, stage, False) if paired else barriers.at(emitter, stage, False)
     target = x.stage(op.buffer, op.stage).pointer
@@ -261,11 +256,12 @@ def boxes(
         yield place, [emitter.add_constant(c, o) for c, o in zip(corner, offsets, strict=True)]
 
 
+@lowers(nv_tileas.BarrierArrive)
 def arrive(x: Expander, op: nv_tileas.BarrierArrive) -> None:
     """Arrive at the empty barrier, one lane for its warp where the reads were warp-wide: ldmatrix reads for each lane
     by itself (PTX ISA 8.8, memory consistency model), so the lanes meet first.
     """
-    emitter, barriers = x.emitter, x.barriers(op.pipeline)
+    emitter, barriers = x.emitter, x.held(op.pipeline, Barriers)
     emitter.settle(shared_only=True)
     if barriers.op.each == nv_tileas.COMMIT and not op.full:
         chosen = [] if x.multiplies else [emitter.compare("eq", emitter.thread, emitter.constant(0))]
@@ -315,6 +311,7 @@ def arrive_at_peers(x: Expander, op: nv_tileas.BarrierArrive, barriers: Barriers
         emitter.effect(nvvm.MBarrierArriveCluster, place, *when, segments=(1, 0, len(when)))
 
 
+@lowers(nv_tileas.AsyncFence)
 def fence(x: Expander, op: nv_tileas.AsyncFence) -> None:
     """fence.proxy.async."""
     x.emitter.fence(op.everywhere)
@@ -425,6 +422,7 @@ class Operand:
         )  # fmt: skip
 
 
+@lowers(nv_tileas.DotWait)
 def dot_wait(x: Expander, op: nv_tileas.DotWait) -> None:
     """The accumulators behind a wait."""
     emitter, source = x.emitter, x.tile(op.source)
@@ -433,6 +431,7 @@ def dot_wait(x: Expander, op: nv_tileas.DotWait) -> None:
     x.values[op.result] = Grouped(emitter, source.layout, source.element, waited.results, GROUP)
 
 
+@lowers(nv_tileas.TakeTurn)
 def take_turn(x: Expander, op: nv_tileas.TakeTurn) -> None:
     """bar.sync at the warpgroup's own barrier: its threads and those of the one before."""
     number, _, _ = turn(x, op.of)
@@ -441,6 +440,7 @@ def take_turn(x: Expander, op: nv_tileas.TakeTurn) -> None:
         x.emitter.scratch_read, x.emitter.scratch_stored = range(0), False
 
 
+@lowers(nv_tileas.PassTurn)
 def pass_turn(x: Expander, op: nv_tileas.PassTurn) -> None:
     """bar.arrive behind what this thread reads, and its tensor stores."""
     x.emitter.settle()
@@ -448,6 +448,7 @@ def pass_turn(x: Expander, op: nv_tileas.PassTurn) -> None:
     arrive_at_next(x, op.of)
 
 
+@lowers(nv_tileas.BeginTurns)
 def begin_turns(x: Expander, op: nv_tileas.BeginTurns) -> None:
     """bar.arrive of the last warpgroup."""
     *_, last = turn(x, op.of)
@@ -473,25 +474,9 @@ def turn(x: Expander, of: int) -> tuple[Value, Value, Value]:
     return emitter.add_constant(own, first), emitter.add_constant(following, first), last
 
 
+@lowers(nv_tileas.IsMine)
 def is_mine(x: Expander, op: nv_tileas.IsMine) -> None:
     """The group's number compared."""
     emitter = x.emitter
     group = emitter.constant(0) if emitter.group is None else emitter.group
     x.values[op.result] = emitter.compare("eq", x.scalar(op.number), group)
-
-
-HANDLERS: dict[type[Op], Callable[[Any, Any], None]] = {
-    nv_tileas.CreatePipeline: create_pipeline,
-    nv_tileas.BarrierWait: wait,
-    nv_tileas.BarrierExpectTx: expect_tx,
-    nv_tileas.BarrierArriveCopies: arrive_copies,
-    nv_tileas.BarrierArriveProducts: arrive_products,
-    nv_tileas.BarrierArrive: arrive,
-    nv_tileas.TiledTmaLoad: tma_load,
-    nv_tileas.AsyncFence: fence,
-    nv_tileas.DotWait: dot_wait,
-    nv_tileas.TakeTurn: take_turn,
-    nv_tileas.PassTurn: pass_turn,
-    nv_tileas.IsMine: is_mine,
-    nv_tileas.BeginTurns: begin_turns,
-}

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import reduce
-from typing import TYPE_CHECKING, Any
 
-from ir.core import Op, Value
+from ir.core import Value
 from ir.dialects import arith, gpu, nv_tileas, nvvm
 from lowering.convert.tileas_to_nvgpu.agents import branch
+from lowering.convert.tileas_to_nvgpu.context import Expander, lowers
+from lowering.convert.tileas_to_nvgpu.emitter import Emitter
 from lowering.convert.tileas_to_nvgpu.literals import address
 from lowering.symbols import name_of
 
-if TYPE_CHECKING:
-    from lowering.convert.tileas_to_nvgpu.emitter import Emitter
-    from lowering.convert.tileas_to_nvgpu.expand import Expander
 
-
+@lowers(nv_tileas.Assert)
 def check(x: Expander, op: nv_tileas.Assert) -> None:
     """All elements of a thread at once."""
     emitter, tile = x.emitter, x.tile(op.condition)
@@ -32,6 +29,3 @@ def text(emitter: Emitter, value: str) -> Value:
     data = value.encode() + bytes(1)
     known = {array.data: array for array in emitter.arrays.values()}
     return address(emitter, known.get(data) or gpu.GlobalArray(name_of("text", data), 1, data))
-
-
-HANDLERS: dict[type[Op], Callable[[Any, Any], None]] = {nv_tileas.Assert: check}

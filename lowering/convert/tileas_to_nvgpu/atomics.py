@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, cast
+from collections.abc import Sequence
+from typing import Any, cast
 
-from ir.core import Op, Type, Value
+from ir.core import Type, Value
 from ir.dialects import nv_tileas, nvgpu, nvvm
 from ir.types import IntType, TensorType, VectorType
 from lowering.convert.tileas_to_nvgpu.compute import through_shared
+from lowering.convert.tileas_to_nvgpu.context import Expander, lowers
+from lowering.convert.tileas_to_nvgpu.emitter import Emitter
 from lowering.convert.tileas_to_nvgpu.registers import Held, Registers
 from lowering.convert.tileas_to_nvgpu.views import access_type, owner, place_in, vector_of
 from lowering.layouts.access import global_access
@@ -16,11 +18,8 @@ from lowering.layouts.elements import element_bytes
 from lowering.layouts.layout import Layout
 from lowering.layouts.shared import SharedLayout
 
-if TYPE_CHECKING:
-    from lowering.convert.tileas_to_nvgpu.emitter import Emitter
-    from lowering.convert.tileas_to_nvgpu.expand import Expander
 
-
+@lowers(nv_tileas.Atomic)
 def atomic(x: Expander, op: nv_tileas.Atomic) -> None:
     """One update an access; the old values, where they are wanted, in every thread."""
     emitter, pointers, values = x.emitter, x.tile(op.ptr), [x.tile(v) for v in op.values]
@@ -95,6 +94,3 @@ def on_multicast(
 def replicated(layout: Layout, element: Type) -> SharedLayout:
     """Scratch memory that holds a tile in the order of its elements."""
     return SharedLayout(tuple(1 << i for i in range(layout.bits)), layout.bits, element_bytes(element))
-
-
-HANDLERS: dict[type[Op], Callable[[Any, Any], None]] = {nv_tileas.Atomic: atomic}

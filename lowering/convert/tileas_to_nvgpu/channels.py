@@ -8,19 +8,15 @@ mbarrier.arrive (.release by default) and mbarrier.try_wait (.acquire by default
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
 
-from ir.core import Op, Type, Value
+from ir.core import Type, Value
 from ir.dialects import arith, llvm, nv_tileas, nvgpu, nvvm
 from ir.dialects.nv_tileas import SCALAR_BYTES
 from ir.types import GLOBAL_PTR, I1, I32, I64
 from lowering.convert.tileas_to_nvgpu.agents import branch, leads
+from lowering.convert.tileas_to_nvgpu.context import Expander, lowers
 from lowering.convert.tileas_to_nvgpu.emitter import Emitter
-
-if TYPE_CHECKING:
-    from lowering.convert.tileas_to_nvgpu.expand import Expander
 
 
 @dataclass
@@ -40,6 +36,7 @@ class Channel:
         return emitter.mbarrier(self.barriers, None, int(empty))
 
 
+@lowers(nv_tileas.CreateChannel)
 def create(x: Expander, op: nv_tileas.CreateChannel) -> None:
     """Remember the barriers; they are initialised before the agents part."""
     barriers = x.emitter.mbarriers(2, op.offset + SCALAR_BYTES)
@@ -47,9 +44,10 @@ def create(x: Expander, op: nv_tileas.CreateChannel) -> None:
     x.mbarriers += [(barriers, 0, 1), (barriers, 1, op.receivers)]
 
 
+@lowers(nv_tileas.Send)
 def send(x: Expander, op: nv_tileas.Send) -> None:
     """The agent's first thread waits, stores and arrives."""
-    emitter, channel = x.emitter, x.channel(op.channel)
+    emitter, channel = x.emitter, x.held(op.channel, Channel)
     value, phase = x.scalar(op.value), x.scalar(op.phase)
 
     def hand_over() -> None:
@@ -64,9 +62,10 @@ def send(x: Expander, op: nv_tileas.Send) -> None:
     branch(x, sends, hand_over)
 
 
+@lowers(nv_tileas.Receive)
 def receive(x: Expander, op: nv_tileas.Receive) -> None:
     """All threads that run this wait, load and arrive."""
-    emitter, channel = x.emitter, x.channel(op.channel)
+    emitter, channel = x.emitter, x.held(op.channel, Channel)
     emitter.effect(nvvm.MBarrierTryWaitParity, channel.barrier(emitter, False), x.scalar(op.phase))
     x.values[op.result] = loaded(emitter, channel.value(emitter), op.result.type)
     emitter.effect(nvvm.MBarrierArrive, channel.barrier(emitter, True), segments=(1, 0))
@@ -95,10 +94,3 @@ def from_memory(emitter: Emitter, value: Value, kind: Type) -> Value:
     if kind == I1:
         return emitter.compare("ne", value, emitter.constant(0))
     return emitter.emit(llvm.IntToPtr, value, types=[GLOBAL_PTR]) if kind == GLOBAL_PTR else value
-
-
-HANDLERS: dict[type[Op], Callable[[Any, Any], None]] = {
-    nv_tileas.CreateChannel: create,
-    nv_tileas.Send: send,
-    nv_tileas.Receive: receive,
-}

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
 
-from ir.core import Op, Value
+from ir.core import Value
 from ir.dialects import nv_tileas, nvgpu, nvvm
 from ir.dialects.nv_tileas import BARRIER_BYTES
 from ir.dialects.nv_tileas_effects import ANSWER_BYTES, WORD_BYTES
@@ -13,32 +12,34 @@ from ir.types import GLOBAL_PTR, I1, I32, I64
 from lowering.convert.tileas_to_nvgpu.agents import branch
 from lowering.convert.tileas_to_nvgpu.assertions import text
 from lowering.convert.tileas_to_nvgpu.channels import loaded, to_memory
+from lowering.convert.tileas_to_nvgpu.context import Expander, lowers
+from lowering.convert.tileas_to_nvgpu.emitter import Emitter
 from lowering.layouts.layout import Layout
 from lowering.targets import Feature
 
-if TYPE_CHECKING:
-    from lowering.convert.tileas_to_nvgpu.emitter import Emitter
-    from lowering.convert.tileas_to_nvgpu.expand import Expander
 
-
+@lowers(nv_tileas.WaitOnDependency)
 def wait(x: Expander, op: nv_tileas.WaitOnDependency) -> None:
     """Nothing on a target whose grids begin when those before have ended."""
     if x.target.has(Feature.GRID_DEPENDENCY):
         x.emitter.effect(nvvm.GridDependencyWait)
 
 
+@lowers(nv_tileas.LaunchDependents)
 def launch(x: Expander, op: nv_tileas.LaunchDependents) -> None:
     """Nothing where dependent grids cannot begin before this one has ended."""
     if x.target.has(Feature.GRID_DEPENDENCY):
         x.emitter.effect(nvvm.GridLaunchDependents)
 
 
+@lowers(nv_tileas.FenceAlias)
 def fence(x: Expander, op: nv_tileas.FenceAlias) -> None:
     """Behind what was to be loaded before it."""
     x.emitter.settle()
     x.emitter.effect(nvvm.FenceProxy, kind="alias")
 
 
+@lowers(nv_tileas.Alloca)
 def allocate(x: Expander, op: nv_tileas.Alloca) -> None:
     """One thread calls the heap and leaves the address in scratch memory, where all read it."""
     emitter = x.emitter
@@ -57,6 +58,7 @@ def allocate(x: Expander, op: nv_tileas.Alloca) -> None:
     x.values[op.result] = loaded(emitter, place, GLOBAL_PTR)
 
 
+@lowers(nv_tileas.Free)
 def free(x: Expander, op: nv_tileas.Free) -> None:
     """The thread that asked gives it back."""
     address = to_memory(x.emitter, x.scalar(op.ptr))
@@ -74,11 +76,13 @@ def ask(emitter: Emitter, place: Value) -> None:
     emitter.effect(nvvm.ClusterLaunchTryCancel, place, barrier)
 
 
+@lowers(nv_tileas.RequestProgramId)
 def request(x: Expander, op: nv_tileas.RequestProgramId) -> None:
     """By the thread that has read the answer before, and will wait for this one."""
     once(x, lambda: ask(x.emitter, x.emitter.pointer(x.emitter.shared_base, None, 1, op.slot)))
 
 
+@lowers(nv_tileas.CancelNextProgramId)
 def take_next(x: Expander, op: nv_tileas.CancelNextProgramId) -> None:
     """One thread asks, if no request has done so, waits for the answer and leaves what it says in scratch memory."""
     emitter = x.emitter
@@ -112,14 +116,3 @@ def once(x: Expander, fill: Callable[[], None]) -> None:
         fill()
     else:
         branch(x, first, fill)
-
-
-HANDLERS: dict[type[Op], Callable[[Any, Any], None]] = {
-    nv_tileas.WaitOnDependency: wait,
-    nv_tileas.LaunchDependents: launch,
-    nv_tileas.FenceAlias: fence,
-    nv_tileas.Alloca: allocate,
-    nv_tileas.Free: free,
-    nv_tileas.CancelNextProgramId: take_next,
-    nv_tileas.RequestProgramId: request,
-}

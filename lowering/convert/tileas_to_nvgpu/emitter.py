@@ -6,17 +6,13 @@ from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from math import prod
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from ir.core import UNKNOWN, Block, Builder, Location, Op, Type, Value
 from ir.descriptors import BARRIER_TYPE, BarrierGroupType
 from ir.dialects import arith, gpu, llvm, nvgpu, nvvm, vector
 from ir.types import GLOBAL_PTR, I1, I32, I64, SHARED_PTR, FloatType, IntType, VectorType
 from lowering.targets.target import WARP
-
-if TYPE_CHECKING:
-    from lowering.convert.tileas_to_nvgpu.registers import Registers
-
 
 DEEPEST = 100
 """Registers under way of which each is asked for by the last: a chain of operations is emitted in pieces of so many, so
@@ -25,6 +21,18 @@ that its length is not limited by Python's stack (some 1000 calls, four for each
 
 EVERYWHERE = range(1 << 31)
 """All of shared memory, in bytes."""
+
+
+class Pending(Protocol):
+    """Registers that wait to be asked for; which memory they come from says when they must be there."""
+
+    reads_shared: bool
+    reads_scratch: bool
+    reads_apart: bool
+
+    def force(self) -> None:
+        """Emit what is left of them."""
+        ...
 
 
 class _TooDeep(Exception):
@@ -63,7 +71,7 @@ class Emitter:
         self.scratch_apart = False
         self.scratch_read = range(0)  # since the last barrier: another use of it needs one first
         self.scratch_stored = False  # tensor stores may still read scratch: then another use waits for them
-        self.pending: list[Registers] = []
+        self.pending: list[Pending] = []
         self._policies: dict[str, Value] = {}
         self.consumers = 0  # threads of a consumer agent while its code is put, 0 where there are no agents
         self.named = 0  # the barrier at which they meet

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
-
-from ir.core import Block, Op, Region
+from ir.core import Block, Region
 from ir.dialects import scf
 from lowering.convert.tileas_to_nvgpu import stores
+from lowering.convert.tileas_to_nvgpu.context import Expander, lowers
 from lowering.convert.tileas_to_nvgpu.emitter import EVERYWHERE
 from lowering.convert.tileas_to_nvgpu.registers import Registers
 from lowering.convert.tileas_to_nvgpu.uses import outer_values
 
-if TYPE_CHECKING:
-    from lowering.convert.tileas_to_nvgpu.expand import Expander
 
-
+@lowers(scf.While)
 def loop(x: Expander, op: scf.While) -> None:
     """A loop until its condition fails: values in registers one by one."""
     emitter = x.emitter
@@ -55,6 +51,3 @@ def loop(x: Expander, op: scf.While) -> None:
         emitter.depth_of.update(dict.fromkeys(made.results, emitter.depth))
     x.bind(op.results, forms, inits, made.results)
     emitter.scratch_read, emitter.scratch_stored = EVERYWHERE, stored
-
-
-HANDLERS: dict[type[Op], Callable[[Any, Any], None]] = {scf.While: loop}

@@ -17,25 +17,22 @@ seeds' DSMEM handshake.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
 
-from ir.core import Op, Value
+from ir.core import Value
 from ir.dialects import arith, llvm, nv_tileas, nvvm
 from ir.dialects.nv_tileas import BARRIER_BYTES
 from ir.types import SHARED_PTR, TensorType
 from lowering.convert.tileas_to_nvgpu.agents import LANE_BITS, initialise, part_number
 from lowering.convert.tileas_to_nvgpu.atomics import replicated
+from lowering.convert.tileas_to_nvgpu.context import Expander, lowers
 from lowering.convert.tileas_to_nvgpu.emitter import Emitter
 from lowering.convert.tileas_to_nvgpu.registers import Registers
 from lowering.convert.tileas_to_nvgpu.views import SharedVectors, SharedWindow, store, vector_of
 from lowering.layouts.access import access_plan
 from lowering.layouts.shared import SharedLayout
 from lowering.schedule.exchanges import places
-
-if TYPE_CHECKING:
-    from lowering.convert.tileas_to_nvgpu.expand import Expander
 
 
 @dataclass
@@ -55,6 +52,7 @@ class Place:
         return build(nvvm.Mapa, own, build(arith.XOrI, emitter.rank, distance), types=[SHARED_PTR])
 
 
+@lowers(nv_tileas.CreateExchange)
 def create(x: Expander, op: nv_tileas.CreateExchange) -> None:
     """Remember the barriers; they are initialised before the agents part, or here where all threads `meet`."""
     barriers = x.emitter.mbarriers(op.rounds, op.offset)
@@ -66,6 +64,7 @@ def create(x: Expander, op: nv_tileas.CreateExchange) -> None:
         x.emitter.cluster_barrier()
 
 
+@lowers(nv_tileas.Exchange)
 def exchange(x: Expander, op: nv_tileas.Exchange) -> None:
     """Store to all, arrive at all, wait for all, read."""
     emitter, place = x.emitter, x.values[op.place] if op.place is not None else None
@@ -163,9 +162,3 @@ def arrive(emitter: Emitter, place: Place, bits: Sequence[int], stage: Value) ->
     barrier = emitter.pointer(place.remote(emitter, place.op.offset, near), stage, BARRIER_BYTES)
     when = [] if chosen is None else [chosen]
     emitter.effect(nvvm.MBarrierArriveCluster, barrier, *when, segments=(1, 0, len(when)))
-
-
-HANDLERS: dict[type[Op], Callable[[Any, Any], None]] = {
-    nv_tileas.CreateExchange: create,
-    nv_tileas.Exchange: exchange,
-}

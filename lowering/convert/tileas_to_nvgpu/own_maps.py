@@ -15,21 +15,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import reduce
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ir.core import Block, Region, Value
-from ir.dialects import arith, gpu, llvm, nvgpu, nvvm, scf
+from ir.dialects import arith, gpu, llvm, nv_tileas, nvgpu, nvvm, scf
 from ir.dialects.nv_tileas import TiledTmaStore
 from ir.types import GLOBAL_PTR, I32, I64, IntType, LLVMPointerType
 from lowering.convert.tileas_to_nvgpu.agents import branch
+from lowering.convert.tileas_to_nvgpu.context import Expander
 from lowering.convert.tileas_to_nvgpu.literals import address
 from lowering.targets import target as target_named
 from lowering.targets.occupancy import occupancy
 from lowering.targets.target import MAP_WORDS, WARP
-
-if TYPE_CHECKING:
-    from ir.dialects import nv_tileas
-    from lowering.convert.tileas_to_nvgpu.expand import Expander
 
 MAP_BYTES = 128
 """PTX ISA, tensor-map object."""
@@ -51,15 +48,10 @@ BINARY = {"mul": arith.MulI, "add": arith.AddI, "ceildiv": arith.CeilDivSI}
 def make(x: Expander, func: nv_tileas.Func) -> None:
     """The maps of a kernel that makes them itself, in place of its parameters."""
     if func.tensormaps and x.target.asked_maps:
-        x.own = OwnMaps(x, func)
-        x.own.make()
-        x.records, x.shared_bytes = (), x.own.shared_bytes
-
-
-def end(x: Expander) -> None:
-    """The end of a kernel: its slot is another one's."""
-    if x.own is not None:
-        x.own.give_back()
+        own = OwnMaps(x, func)
+        own.make()
+        x.records, x.shared_bytes = (), own.shared_bytes
+        x.at_end.append(own.give_back)
 
 
 class OwnMaps:

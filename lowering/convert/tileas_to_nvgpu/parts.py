@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
 
 from ir.core import Op, Value
 from ir.dialects import arith, nv_tileas
 from ir.types import I32, TensorType
 from lowering.convert.tileas_to_nvgpu.compute import layout_of
+from lowering.convert.tileas_to_nvgpu.context import Expander, lowers
+from lowering.convert.tileas_to_nvgpu.emitter import Emitter
 from lowering.convert.tileas_to_nvgpu.registers import Computed, Registers, Renamed
 from lowering.convert.tileas_to_nvgpu.views import SharedVectors, store_shared
 from lowering.layouts.elements import element_bytes
 from lowering.layouts.layout import Layout
 from lowering.layouts.shapes import Shape, block_bits, part_registers
 from lowering.layouts.shared import SharedLayout
-
-if TYPE_CHECKING:
-    from lowering.convert.tileas_to_nvgpu.emitter import Emitter
-    from lowering.convert.tileas_to_nvgpu.expand import Expander
 
 
 def placed(x: Expander, value: Value) -> tuple[Shape, Layout]:
@@ -54,6 +51,7 @@ def narrowed(emitter: Emitter, index: Value) -> Value:
     return emitter.emit(arith.TruncI if width > I32.width else arith.ExtUI, index, types=[I32])
 
 
+@lowers(nv_tileas.Extract)
 def extract(x: Expander, op: nv_tileas.Extract) -> None:
     """The registers of one part."""
     source, (whole, _), (part, layout) = x.tile(op.source), placed(x, op.source), placed(x, op.result)
@@ -115,6 +113,7 @@ def from_scratch(
     return read
 
 
+@lowers(nv_tileas.Cat)
 def cat(x: Expander, op: nv_tileas.Cat) -> None:
     """The registers of both."""
     parts = [x.tile(v) for v in op.operands]
@@ -130,6 +129,7 @@ def cat(x: Expander, op: nv_tileas.Cat) -> None:
     define(x, op, Computed(x.emitter, layout, parts[0].element, scalar))
 
 
+@lowers(nv_tileas.Insert)
 def insert(x: Expander, op: nv_tileas.Insert) -> None:
     """The destination's registers, those of one part replaced."""
     emitter, source, destination = x.emitter, x.tile(op.source), x.tile(op.destination)
@@ -149,8 +149,3 @@ def insert(x: Expander, op: nv_tileas.Insert) -> None:
         return emitter.emit(arith.Select, here[block], source.scalar(i), destination.scalar(r))
 
     define(x, op, Computed(emitter, layout, source.element, scalar))
-
-
-HANDLERS: dict[type[Op], Callable[[Any, Any], None]] = {
-    nv_tileas.Extract: extract, nv_tileas.Cat: cat, nv_tileas.Insert: insert,
-}  # fmt: skip

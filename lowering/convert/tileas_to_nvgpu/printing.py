@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
-
-from ir.core import Op, Value
+from ir.core import Value
 from ir.dialects import gpu, nv_tileas
 from lowering.convert.tileas_to_nvgpu.agents import branch
-
-if TYPE_CHECKING:
-    from lowering.convert.tileas_to_nvgpu.expand import Expander
+from lowering.convert.tileas_to_nvgpu.context import Expander, lowers
 from lowering.layouts.layout import Layout
 
 
+@lowers(nv_tileas.Print)
 def print_text(x: Expander, op: nv_tileas.Print) -> None:
     """A text, its numbers in order: register i of a tile holds element i."""
     emitter, numbers = x.emitter, list[Value]()
@@ -29,6 +25,3 @@ def print_text(x: Expander, op: nv_tileas.Print) -> None:
         call()
     else:
         branch(x, first, call)
-
-
-HANDLERS: dict[type[Op], Callable[[Any, Any], None]] = {nv_tileas.Print: print_text}

@@ -9,15 +9,12 @@ f32 where f32x2 instructions ask for them.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
 
 from ir.core import Type, Value
 from ir.dialects import nvgpu, vector
 from ir.types import F32, TF32, FloatType, IntType, VectorType
-
-if TYPE_CHECKING:
-    from lowering.convert.tileas_to_nvgpu.emitter import Emitter
-    from lowering.layouts.layout import Layout
+from lowering.convert.tileas_to_nvgpu.emitter import Emitter
+from lowering.layouts.layout import Layout
 
 Scalar = IntType | FloatType
 

@@ -7,27 +7,34 @@ products before copies CUTLASS's block-scaled main loop for sm_100, which copies
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from ir.core import Value
 from ir.dialects import nv_tileas, nvgpu, nvvm
 from ir.types import I64
 from lowering.atoms.tcgen05 import TensorAtom
-from lowering.convert.tileas_to_nvgpu.agents import SharedTile
 from lowering.convert.tileas_to_nvgpu.compute import tensor_of
+from lowering.convert.tileas_to_nvgpu.context import Expander, SharedTile
 from lowering.layouts.shared import CHUNK_BYTES
 from lowering.layouts.tensor import SCALE_BYTES, scale_columns, scale_copies, scale_place
 from lowering.layouts.wgmma import CORE_ROWS
 
-if TYPE_CHECKING:
-    from lowering.convert.tileas_to_nvgpu.expand import Expander
-    from lowering.convert.tileas_to_nvgpu.tensor import TensorMemory
+
+class Allocation(Protocol):
+    """Tensor memory of an accumulator: its first column, and its address once the CTA has met."""
+
+    column: int
+
+    @property
+    def address(self) -> Value:
+        """The address of the CTA's allocation."""
+        ...
 
 
 class Scales:
     """The scales of both factors of a product, those of B behind those of A."""
 
-    def __init__(self, x: Expander, op: nv_tileas.TensorScaledDot, atom: TensorAtom, memory: TensorMemory):
+    def __init__(self, x: Expander, op: nv_tileas.TensorScaledDot, atom: TensorAtom, memory: Allocation):
         assert atom.scales is not None
         self.emitter, self.memory, self.atom, self.kind = x.emitter, memory, atom, atom.scales
         self.tiles = [x.values[each] for each in (op.a_scales, op.b_scales)]

@@ -5,10 +5,9 @@ Values travel in tuples, one of each operand. A scan's steps are those of loweri
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Sequence
 
-from ir.core import Op, Region, Value
+from ir.core import Region, Value
 from ir.dialects import arith, gpu, nv_tileas
 from ir.types import TensorType
 from lowering.atoms.folds import MINMAX3
@@ -16,6 +15,8 @@ from lowering.atoms.lanes import REDUX, commutes, redux_of
 from lowering.atoms.pairs import F32X2
 from lowering.convert.tileas_to_nvgpu import folds
 from lowering.convert.tileas_to_nvgpu.compute import tensor_of, through_shared
+from lowering.convert.tileas_to_nvgpu.context import Expander, lowers
+from lowering.convert.tileas_to_nvgpu.emitter import Emitter
 from lowering.convert.tileas_to_nvgpu.folds import Combine, Tuple, balanced
 from lowering.convert.tileas_to_nvgpu.registers import Held, Registers, Renamed
 from lowering.convert.tileas_to_nvgpu.views import load, store
@@ -25,10 +26,6 @@ from lowering.layouts.scans import Part, Step, scan_dim
 from lowering.layouts.shapes import reduce_dim
 from lowering.layouts.shared import side_by_side
 from lowering.targets.target import WARP
-
-if TYPE_CHECKING:
-    from lowering.convert.tileas_to_nvgpu.emitter import Emitter
-    from lowering.convert.tileas_to_nvgpu.expand import Expander
 
 
 def combiner(emitter: Emitter, region: Region, fixed: dict[int, Value]) -> Combine:
@@ -73,6 +70,7 @@ def one_number(tile: Value) -> bool:
 # --- reductions
 
 
+@lowers(nv_tileas.Reduce)
 def reduce(x: Expander, op: nv_tileas.Reduce) -> None:
     """One dimension folded."""
     emitter, fixed = x.emitter, fixed_operands(x, op)
@@ -160,6 +158,7 @@ def across_warps(
 # --- scans
 
 
+@lowers(nv_tileas.Scan)
 def scan(x: Expander, op: nv_tileas.Scan) -> None:
     """Inclusive prefixes along a dimension, from the far end where it is reversed."""
     fixed = fixed_operands(x, op)
@@ -271,6 +270,3 @@ class Prefixes:
         """Byte offset of thread number ^ other in a row of values."""
         part = self.emitter.linear([size << i for i in range(len(self.layout.thread))])
         return self.emitter.prelude.value(arith.XOrI, part, self.emitter.constant(size * other)) if other else part
-
-
-HANDLERS: dict[type[Op], Callable[[Any, Any], None]] = {nv_tileas.Reduce: reduce, nv_tileas.Scan: scan}

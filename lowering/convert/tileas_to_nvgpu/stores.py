@@ -10,22 +10,20 @@ proxy; CUTLASS's sm_90 epilogue waits in the same places (tma_store_wait, which 
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any, cast
+from typing import cast
 
 from ir.core import Op, Value
 from ir.dialects import nv_tileas, nvvm
 from lowering.convert.tileas_to_nvgpu.agents import boxes, branch
+from lowering.convert.tileas_to_nvgpu.context import Expander, lowers
 from lowering.convert.tileas_to_nvgpu.registers import Computed, Registers
 from lowering.convert.tileas_to_nvgpu.views import store_matrices, store_shared
 from lowering.layouts.shared import SharedLayout
 from lowering.layouts.staged import StoreParts, in_parts
 
-if TYPE_CHECKING:
-    from lowering.convert.tileas_to_nvgpu.expand import Expander
 
-
+@lowers(nv_tileas.TiledTmaStore)
 def tensor_store(x: Expander, op: nv_tileas.TiledTmaStore) -> None:
     """Registers to scratch memory, scratch memory to the array."""
     emitter, source, shared = x.emitter, x.tile(op.value), cast(SharedLayout, op.shared)
@@ -70,6 +68,7 @@ def start(x: Expander, op: nv_tileas.TiledTmaStore, scratch: Value, first: int, 
     emitter.effect(nvvm.BulkCommitGroup)
 
 
+@lowers(nv_tileas.StoreWait)
 def wait(x: Expander, op: nv_tileas.StoreWait) -> None:
     """cp.async.bulk.wait_group: a no-op in threads that started no store."""
     x.emitter.effect(nvvm.BulkWaitGroup, group=0)
@@ -79,9 +78,3 @@ def wait(x: Expander, op: nv_tileas.StoreWait) -> None:
 def started_in(op: Op) -> bool:
     """Does a loop or branch start tensor stores?"""
     return any(isinstance(each, nv_tileas.TiledTmaStore) for each in op.walk())
-
-
-HANDLERS: dict[type[Op], Callable[[Any, Any], None]] = {
-    nv_tileas.TiledTmaStore: tensor_store,
-    nv_tileas.StoreWait: wait,
-}

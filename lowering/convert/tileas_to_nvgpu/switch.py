@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
 
-from ir.core import Op
 from ir.dialects import nv_tileas, nvvm, scf
 from lowering.atoms.barrier import PRODUCER_REGISTERS, Shares, moves_registers, register_shares
 from lowering.convert.tileas_to_nvgpu import tensor
 from lowering.convert.tileas_to_nvgpu.agents import branch, initialise, nested
+from lowering.convert.tileas_to_nvgpu.context import Expander, lowers
 from lowering.schedule.units import GROUP
 from lowering.targets.target import WARP
-
-if TYPE_CHECKING:
-    from lowering.convert.tileas_to_nvgpu.expand import Expander
 
 CONSUMER_BARRIER = 1  # named barrier of the first consuming agent; 0 is that of the whole block
 
@@ -34,6 +30,7 @@ def sides(op: nv_tileas.AgentSwitch) -> list[Side]:
     return found
 
 
+@lowers(nv_tileas.AgentSwitch)
 def agent_switch(x: Expander, op: nv_tileas.AgentSwitch) -> None:
     """What the agents share is complete; barriers are initialised; then each warp takes its agent's side."""
     emitter = x.emitter
@@ -125,6 +122,3 @@ class Parting:
                 x.ops(block)
                 emitter.settle()
         x.elected, emitter.consumers = None, 0
-
-
-HANDLERS: dict[type[Op], Callable[[Any, Any], None]] = {nv_tileas.AgentSwitch: agent_switch}

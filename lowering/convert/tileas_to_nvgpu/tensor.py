@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial, reduce
 from math import prod
-from typing import TYPE_CHECKING, Any
 
 from ir.core import Op, Type, Value
 from ir.dialects import arith, nv_tileas, nvgpu, nvvm, scf, vector
@@ -13,10 +12,12 @@ from ir.tensor_descriptors import LANE_SHIFT
 from ir.types import F32, I1, I32, I64, TensorType, VectorType
 from lowering.atoms.pairs import PAIRED
 from lowering.atoms.tcgen05 import LANES_OF_WARP, TensorAtom, tensor_named
-from lowering.convert.tileas_to_nvgpu.agents import SharedTile, branch, initialise, leads, nested
+from lowering.convert.tileas_to_nvgpu.agents import branch, initialise, leads, nested
 from lowering.convert.tileas_to_nvgpu.agents import commit as commit_at
 from lowering.convert.tileas_to_nvgpu.channels import loaded
 from lowering.convert.tileas_to_nvgpu.compute import layout_of, tensor_of
+from lowering.convert.tileas_to_nvgpu.context import Expander, SharedTile, lowers
+from lowering.convert.tileas_to_nvgpu.control import loop as counted
 from lowering.convert.tileas_to_nvgpu.emitter import Emitter
 from lowering.convert.tileas_to_nvgpu.registers import Held, Registers
 from lowering.convert.tileas_to_nvgpu.scales import Scales
@@ -38,9 +39,6 @@ from lowering.layouts.wgmma import MatrixOperand, matrix_operand
 from lowering.schedule.states import enclosing
 from lowering.schedule.tensor import multiplies
 from lowering.targets.target import WARP
-
-if TYPE_CHECKING:
-    from lowering.convert.tileas_to_nvgpu.expand import Expander
 
 CHUNK = TENSOR_LOAD  # columns of one load: its registers follow one another
 MANY = 128  # registers of a base beside which half as many are loaded: ptxas 13.5 starts three loads before it adds
@@ -176,6 +174,7 @@ def memory(x: Expander, value: Value) -> TensorMemory:
     return found
 
 
+@lowers(nv_tileas.AllocTensorMemory)
 def allocate(x: Expander, op: nv_tileas.AllocTensorMemory) -> None:
     """nv_tileas.alloc_tensor_memory: the first one allocates for all."""
     first = allocated(x)
@@ -189,16 +188,18 @@ def allocate(x: Expander, op: nv_tileas.AllocTensorMemory) -> None:
         made.first.meet()
 
 
+@lowers(scf.For)
 def loop(x: Expander, op: scf.For) -> None:
     """A loop; one that multiplies in tensor memory is run by one warp, and by no other, or by an agent for that; of a
     pair by that of one CTA.
     """
     if multiplies(op) and not x.multiplies:
-        by_leader(x, lambda: branch(x, first_warp(x), lambda: x.loop(op)))
+        by_leader(x, lambda: branch(x, first_warp(x), lambda: counted(x, op)))
     else:
-        x.loop(op)
+        counted(x, op)
 
 
+@lowers(nv_tileas.TensorDot, nv_tileas.TensorScaledDot)
 def dot(x: Expander, op: nv_tileas.TensorDot) -> None:
     """nv_tileas.tensor_dot: instructions with k outermost, so that no two that follow one another add to one block; the
     first of each block adds only where the op says so. What threads have read in its place they have read before.
@@ -322,6 +323,7 @@ class LeftFactor:
         return {"columnA": self.memory.column + block * self.memory.pitch + step * self.steps}
 
 
+@lowers(nv_tileas.TensorCommit)
 def commit(x: Expander, op: nv_tileas.TensorCommit) -> None:
     """nv_tileas.tensor_commit: the last arrival at the accumulator's own barriers; done where it is right behind."""
     d = memory(x, op.d)
@@ -336,13 +338,14 @@ def arrive(x: Expander, d: TensorMemory, group: int) -> None:
     commit_at(x, x.emitter.mbarrier(d.done, None, group), d.paired)
 
 
+@lowers(nv_tileas.TensorLoad)
 def load(x: Expander, op: nv_tileas.TensorLoad) -> None:
     """nv_tileas.tensor_load: each warp from its lanes. All at once, since warps load together and what asks for a
     register later may stand where threads have parted; what is added to a base, in parts, which take fewer registers.
     """
     emitter, d, layout = x.emitter, memory(x, op.d), layout_of(op.result)
     if not op.waited and op.stage is None:
-        wait(x, op)
+        finished(x, op)
     address = own(x, d, layout, op.stage)
     if op.written is not None:
         clear(x, x.scalar(op.written), address, d.column, layout.n_regs)
@@ -364,8 +367,14 @@ def load(x: Expander, op: nv_tileas.TensorLoad) -> None:
     x.values[op.result] = Held(emitter, layout, kind.element, [values[places.index(i)] for i in range(len(places))])
 
 
-def wait(x: Expander, op: nv_tileas.TensorLoad | nv_tileas.TensorWait) -> None:
-    """nv_tileas.tensor_wait: what each thread reads of an accumulator comes behind the products that add to it."""
+@lowers(nv_tileas.TensorWait)
+def wait(x: Expander, op: nv_tileas.TensorWait) -> None:
+    """nv_tileas.tensor_wait."""
+    finished(x, op)
+
+
+def finished(x: Expander, op: nv_tileas.TensorLoad | nv_tileas.TensorWait) -> None:
+    """What each thread reads of an accumulator comes behind the products that add to it."""
     emitter = x.emitter
     phase = emitter.constant(0) if op.phase is None else x.scalar(op.phase)
     d = memory(x, op.d)
@@ -375,6 +384,7 @@ def wait(x: Expander, op: nv_tileas.TensorLoad | nv_tileas.TensorWait) -> None:
     emitter.effect(nvvm.TensorFence, when="after")
 
 
+@lowers(nv_tileas.TensorMeet)
 def meet(x: Expander, op: nv_tileas.TensorMeet) -> None:
     """nv_tileas.tensor_meet: bar.sync of a warpgroup, at a barrier of its own."""
     emitter = x.emitter
@@ -390,6 +400,7 @@ def own(x: Expander, d: TensorMemory, layout: Layout, stage: Value | None = None
     return x.emitter.add(d.at(stage), x.emitter.linear([0] * log2(WARP) + lanes + columns))
 
 
+@lowers(nv_tileas.TensorStore)
 def store(x: Expander, op: nv_tileas.TensorStore) -> None:
     """nv_tileas.tensor_store: each warp writes its lanes."""
     emitter, d, tile = x.emitter, memory(x, op.d), x.tile(op.value)
@@ -411,6 +422,7 @@ def stored(x: Expander, address: Value, column: int, values: list[Value]) -> Non
     x.emitter.effect(nvvm.TensorSt, address, *values, segments=(1, num), num=num, column=column)
 
 
+@lowers(nv_tileas.TensorScale)
 def scale(x: Expander, op: nv_tileas.TensorScale) -> None:
     """nv_tileas.tensor_scale. A warp whose factors are all 1 passes over it: nothing would change. NaN is not 1."""
     emitter, factor = x.emitter, x.tile(op.factor)
@@ -482,17 +494,3 @@ def clear(x: Expander, written: Value, address: Value, column: int, count: int) 
 
     sides = [nested(x, lambda: None), nested(x, store)]
     emitter.builder.add(scf.If, written, types=(), regions=sides)
-
-
-HANDLERS: dict[type[Op], Callable[[Any, Any], None]] = {
-    nv_tileas.AllocTensorMemory: allocate,
-    nv_tileas.TensorDot: dot,
-    nv_tileas.TensorScaledDot: dot,
-    nv_tileas.TensorCommit: commit,
-    nv_tileas.TensorLoad: load,
-    nv_tileas.TensorStore: store,
-    nv_tileas.TensorScale: scale,
-    nv_tileas.TensorWait: wait,
-    nv_tileas.TensorMeet: meet,
-    scf.For: loop,
-}

@@ -1,0 +1,167 @@
+"""What values in registers cost: arithmetic, conversions, reductions, scans, parts of tiles."""
+
+from __future__ import annotations
+
+from typing import cast
+
+from egraph import leaves, placed
+from egraph.forms import PlacedForm
+from egraph.term import Node, Term
+from ir.dialects.cuda_tile import DenseElements
+from ir.types import F32, I32, TileType
+from lowering.atoms.folds import thread_share
+from lowering.atoms.lanes import REDUX
+from lowering.atoms.pairs import F32X2, pairs_atom
+from lowering.cost import FREE, Cost
+from lowering.counts import Form
+from lowering.layouts.access import MAX_BYTES, global_access
+from lowering.layouts.conversions import estimate
+from lowering.layouts.elements import element_bytes, moved_bits
+from lowering.layouts.layout import Layout
+from lowering.layouts.scans import Part, scan_dim
+from lowering.selection.pricer import Price, Pricer, Site, prices
+
+
+@prices(Node)
+def unknown(pricer: Pricer, node: Node, site: Site) -> Price | None:
+    """A term that only a rule file of the user's declares. Raises TileError."""
+    return Price(pricer.machines[site.warps].elementwise(Form(node.op, (), (str(I32),)), 1))
+
+
+@prices(
+    placed.Own, placed.Assume, placed.Instead, placed.Reshape, placed.Broadcast, placed.Permute,
+    placed.PermuteShared, placed.ReshapeShared, placed.Cat, placed.TileList, placed.PlacedSplat, leaves.Projection,
+    leaves.Missing, leaves.Nil, leaves.Cons, leaves.Argument, leaves.LoopLeaf, leaves.ItemResult, leaves.Promised,
+)  # fmt: skip
+def free(pricer: Pricer, node: Term, site: Site) -> Price | None:
+    """Nothing: registers under other names, and what is there already."""
+    return Price(FREE)
+
+
+@prices(PlacedForm)
+def arithmetic(pricer: Pricer, node: PlacedForm, site: Site) -> Price | None:
+    """By the cost tables."""
+    if any(pricer.stays(child) for child in node.children):
+        return None
+    form = pricer.form(node)
+    tile = pricer.oracle.layouts[site.layout]
+    registers = tile.n_regs if isinstance(tile, Layout) else 1  # shared operands are renamed, not computed
+    if form.types[-1] == str(F32) and pairs_atom(pricer.target, pricer.forbid, node.title(), F32, registers):
+        form = form._replace(modifiers=(*form.modifiers, F32X2))
+    return Price(pricer.machines[site.warps].elementwise(form, registers))
+
+
+@prices(placed.Convert)
+def convert(pricer: Pricer, node: placed.Convert, site: Site) -> Price | None:
+    """Scratch is what a round trip through shared memory takes."""
+    if node.layout in pricer.oracle.kept or pricer.stays(node.source):
+        return None
+    key = (node.type, node.source_layout, node.layout)
+    if key not in pricer.conversions:
+        here, there = pricer.oracle.layout(node.source_layout), pricer.oracle.layout(node.layout)
+        kind = pricer.oracle.tile(node.type)
+        bits = moved_bits(kind.element)
+        cost = estimate(here, there, bits, pricer.target)
+        scratch = kind.size * bits // 8 if cost else 0
+        parts = (("shared", cost),) if cost else ()
+        fits = scratch <= pricer.target.smem_bytes
+        pricer.conversions[key] = Price(Cost(latency=cost, parts=parts), scratch=scratch) if fits else None
+    return pricer.conversions[key]
+
+
+@prices(placed.PlacedReduce, placed.PlacedFold)
+def reduce(pricer: Pricer, node: placed.PlacedReduce | placed.PlacedFold, site: Site) -> Price | None:
+    """Registers, then lanes by shuffles or redux, then warps through scratch."""
+    kinds, each = pricer.operands(node), pricer.combining(node)
+    layout = pricer.oracle.layout(node.source_layout)
+    folding = pricer.folds.of(node, kinds[0].shape, len(kinds))
+    plan, machine = folding.plan, pricer.machines[site.warps]
+    results = len(plan.groups)
+    registers = layout.n_regs * thread_share(pricer.target, folding.thread)
+    redux = results if folding.lanes == REDUX else 0
+    steps = 0 if redux else len(plan.lane_bits) * results
+    cost = machine.busy("fma_f32", each * (registers + steps))
+    cost += machine.busy("shuffle", len(kinds) * steps) + machine.busy("redux", redux)
+    latency = (1 if redux else len(plan.lane_bits)) * pricer.target.latency.exchange
+    scratch = 0
+    if plan.warp_bits:
+        latency += 2 * len(kinds) * float(pricer.target.latency.barrier + pricer.target.latency.shared)
+        cost += machine.busy("fma_f32", each * (results << len(plan.warp_bits)))
+        scratch = (1 << plan.layout.bits + len(plan.warp_bits)) * max(element_bytes(k.element) for k in kinds)
+    return Price(cost + Cost(latency=latency), scratch=scratch)
+
+
+@prices(placed.PlacedScan)
+def scan(pricer: Pricer, node: placed.PlacedScan, site: Site) -> Price | None:
+    """A step for each bit of the coordinate: values and totals combined, totals exchanged."""
+    layout = pricer.oracle.layout(node.layout)
+    kinds, each = pricer.operands(node), pricer.combining(node)
+    plan = scan_dim(kinds[0].shape, node.dim, layout)
+    if plan is None:
+        return None
+    machine, totals = pricer.machines[site.warps], layout.n_regs
+    cost, latency = FREE, 0.0
+    for step in plan.steps:
+        if step.part is Part.REGISTER:
+            totals //= 2
+        elif step.part is Part.LANE:
+            cost += machine.busy("shuffle", len(kinds) * totals)
+            latency += pricer.target.latency.exchange
+        else:
+            latency += 2 * float(pricer.target.latency.barrier + pricer.target.latency.shared)
+        chosen = 0 if step.part is Part.REGISTER else len(kinds)
+        cost += machine.busy("fma_f32", (each + chosen) * layout.n_regs + (each + 2 * chosen) * totals)
+    threads = 1 << len(layout.thread)
+    scratch = plan.slots * threads * sum(element_bytes(k.element) for k in kinds)
+    return Price(cost + Cost(latency=latency), scratch=scratch)
+
+
+@prices(placed.Constant)
+def constant(pricer: Pricer, node: placed.Constant, site: Site) -> Price | None:
+    """Nothing where all elements are equal, else a load of an array of the module."""
+    literal: DenseElements = pricer.interner.attributes[node.value]
+    layout = pricer.oracle.layouts[site.layout]
+    if literal.splat or not isinstance(layout, Layout):
+        return Price(FREE)
+    size = element_bytes(pricer.oracle.tile(node.type).element)
+    plan = global_access(layout, (1 << layout.bits,), 0, max(1, MAX_BYTES // size))
+    return Price(pricer.machines[site.warps].global_access(plan.thread, 0, len(plan.accesses), size))
+
+
+@prices(placed.Extract)
+def extract(pricer: Pricer, node: placed.Extract, site: Site) -> Price | None:
+    """Registers chosen."""
+    return select_part(pricer, node.indices, node.source, site)
+
+
+@prices(placed.Insert)
+def insert(pricer: Pricer, node: placed.Insert, site: Site) -> Price | None:
+    """Registers chosen."""
+    return select_part(pricer, node.indices, node.whole, site)
+
+
+def select_part(pricer: Pricer, indices: int, tile: int, site: Site) -> Price | None:
+    """Nothing where the indices are known, else a select for every register of the whole."""
+    known = pricer.known_list(pricer.owner[indices][0])
+    whole = pricer.oracle.layout(pricer.owner[tile][1])
+    machine = pricer.machines[site.warps]
+    return Price(FREE if known else machine.busy("int_add", whole.n_regs))
+
+
+@prices(placed.ExtractShared)
+def extract_shared(pricer: Pricer, node: placed.ExtractShared, site: Site) -> Price | None:
+    """A round trip of the whole through scratch memory."""
+    value, source = pricer.owner[node.source]
+    kind, layout = cast(TileType, pricer.value_type(value)), pricer.oracle.layout(source)
+    size = element_bytes(kind.element)
+    machine, latency = pricer.machines[site.warps], pricer.target.latency
+    words = max(1, layout.n_regs * size // 4) + max(1, pricer.oracle.layout(site.layout).n_regs * size // 4)
+    cost = machine.shared_access(words, words) + Cost(latency=float(2 * latency.barrier + 2 * latency.shared))
+    return Price(cost, scratch=kind.size * size)
+
+
+@prices(placed.Iota)
+def iota(pricer: Pricer, node: placed.Iota, site: Site) -> Price | None:
+    """One integer instruction an element."""
+    registers = pricer.oracle.layout(site.layout).n_regs
+    return Price(pricer.machines[site.warps].busy("int_add", registers))
