@@ -74,7 +74,7 @@ def _refuse_records(value: Any, name: str) -> None:
     package says no: a build with development features would).
     """
     kind: Any = cast(Any, type)(value)
-    named = issubclass(kind, tuple) and kind is not tuple
+    named = kind is not tuple and tuple in kind.__mro__
     if named or (hasattr(kind, "__dataclass_fields__") and not is_array(value)):
         hint = f"give a tuple of its {'items' if named else 'fields'}"
         raise TileError(f"parameter '{name}': cuTile takes no {kind.__name__}, only plain tuples", hint=hint)
