@@ -8,7 +8,7 @@ Memory tokens are spent here: an access whose token says that it comes after ano
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, cast
 
 from egraph.facts import limits
@@ -20,6 +20,7 @@ from ir.core import Block, Builder, Op, Type, Value
 from ir.core import Region as OpRegion
 from ir.dialects import cuda_tile as ct
 from ir.dialects import nv_tileas, scf
+from ir.records import dataclass
 from ir.types import IntType, TensorType, TileType, TokenType
 from lowering import launch
 from lowering.atoms.evictions import streamed_classes

@@ -8,7 +8,7 @@ which is predicted to take the least time is kept (`lowering/modulo/predict.py`)
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -17,6 +17,7 @@ from egraph.skeleton import For
 from ir.core import TileError
 from ir.dialects import cuda_tile as ct
 from ir.dialects import nv_tileas
+from ir.records import dataclass
 from lowering.atoms.names import STREAM
 from lowering.atoms.tcgen05 import BY_AGENT, BY_SCALES, PAIR
 from lowering.clusters import Division, Refusal

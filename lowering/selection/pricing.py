@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from math import prod
 from typing import Any, TypeVar, cast
 
@@ -15,6 +14,7 @@ from egraph.skeleton import For
 from egraph.term import ByClass, Node, Term
 from ir.core import Type
 from ir.dialects.cuda_tile import DenseElements, DivI, RemI
+from ir.records import dataclass
 from ir.types import F32, I32, FloatType, PartitionViewType, TileType
 from lowering.atoms.copy import WIDE_LOAD, widest
 from lowering.atoms.folds import thread_share

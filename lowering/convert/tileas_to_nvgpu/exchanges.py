@@ -18,12 +18,12 @@ seeds' DSMEM handshake.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ir.core import Op, Value
 from ir.dialects import arith, llvm, nv_tileas, nvvm
 from ir.dialects.nv_tileas import BARRIER_BYTES
+from ir.records import dataclass
 from ir.types import SHARED_PTR, TensorType
 from lowering.convert.tileas_to_nvgpu.agents import LANE_BITS, initialise, part_number
 from lowering.convert.tileas_to_nvgpu.atomics import replicated
