@@ -165,10 +165,14 @@ def test_an_interrupt_between_scopes_breaks_the_engine(command, monkeypatch):
 
 
 def test_an_interrupt_within_a_program_leaves_the_engine_whole():
+    def interrupted():
+        with e.program():
+            e.load({"r": [(5, 40)]})
+            raise KeyboardInterrupt
+
     e = engine()
-    with pytest.raises(KeyboardInterrupt), e.program():
-        e.load({"r": [(5, 40)]})
-        raise KeyboardInterrupt
+    with pytest.raises(KeyboardInterrupt):
+        interrupted()
     assert not e.broken
     with e.program():
         assert not e.run("grow").matches
