@@ -1,9 +1,10 @@
 """A fresh process from bytecode to cubin, ours and tileiras', in turns: CPU seconds.
 
-    python -m benchmarks.fresh FILE.bc [FILE.bc ...] [--target sm_80,sm_90a] [--repeat 7]
+    python -m benchmarks.fresh FILE.bc [FILE.bc ...] [--target sm_80,sm_90a] [--repeat 7] [--peers peers/bin/python]
 
-FILE: Tile IR bytecode, or text, which is written as bytecode first. Both run ptxas; the cache is off. The least of the
-repeated runs is what the machine disturbed least; the median beside it.
+FILE: Tile IR bytecode, or text, which is written as bytecode first. `--peers`: the interpreter of the environment that
+has tileiras (docs/benchmarks.md), by default this one. Both run ptxas; the cache is off. The least of the repeated runs
+is what the machine disturbed least; the median beside it.
 """
 
 from __future__ import annotations
@@ -35,10 +36,11 @@ def main() -> int:
     parser.add_argument("files", nargs="+", type=Path)
     parser.add_argument("--target", default="sm_80,sm_90a")
     parser.add_argument("--repeat", type=int, default=7)
+    parser.add_argument("--peers", default=sys.executable, help="the interpreter of an environment with tileiras")
     given = parser.parse_args()
-    peer = find()
+    peer = find(given.peers)
     if peer is None:
-        print("tileiras is not in this environment: pip install nvidia-cuda-tileiras nvidia-nvvm", file=sys.stderr)
+        print("tileiras is not in that environment: pip install nvidia-cuda-tileiras nvidia-nvvm", file=sys.stderr)
         return 1
     with tempfile.TemporaryDirectory() as folder:
         home = cuda_home(Path(folder), peer)

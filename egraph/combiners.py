@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
 from typing import cast
 
 from egraph.accesses import splatted
@@ -12,6 +11,7 @@ from ir.core import Block, Builder, Op, Region, UnsupportedError, Value
 from ir.dialects import cuda_tile as ct
 from ir.dialects.cuda_tile.attributes import ELEMENTWISE
 from ir.dialects.cuda_tile.constraints import TileOp
+from ir.records import dataclass
 from ir.types import FloatType, IntType, TileType
 
 

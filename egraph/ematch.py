@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from egraph.firings import Tables
@@ -11,6 +10,7 @@ from egraph.proofs import Terms
 from egraph.rule import text
 from egraph.sexpr import Atom, List, Sexpr
 from egraph.term import INTEGER
+from ir.records import dataclass
 
 Bound = Mapping[str, int]
 

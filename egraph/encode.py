@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, cast
 
 import numpy as np
@@ -27,6 +27,7 @@ from ir.core import READ, WRITE, Block, Op, OptionalOperand, Region, Type, Unsup
 from ir.core import Operand as OneOperand
 from ir.dialects import cuda_tile as ct
 from ir.dialects.nv_tileas_cluster import Exchange
+from ir.records import dataclass
 from ir.types import I1, TOKEN, FloatType, IntType, TileType
 
 MAX_SCOPES = 62

@@ -19,13 +19,13 @@ import time
 import weakref
 from collections.abc import Container, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any
 
 from egraph import bindings
 from egraph.frozen import SORTS, Frozen
 from egraph.rulefile import Command
 from ir.core import Location, TileError
+from ir.records import dataclass
 
 Row = tuple[int, ...]
 Facts = Mapping[str, Sequence[Row]]
@@ -176,10 +176,11 @@ class Engine:
     @contextmanager
     def program(self) -> Generator[Engine]:
         """A scope in which rows can be loaded and rules run. The next one begins without them; the rules stay."""
+        whole, self.broken = not self.broken, True  # until the scope is entered: Ctrl-C may come in between
         if self._filled:  # not at the end of the scope: most processes compile one program
             self._run("(pop)")
         self._run("(push)")
-        self._filled = True
+        self._filled, self.broken = True, not whole
         self.rows = self.size()
         yield self
 

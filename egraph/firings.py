@@ -7,13 +7,13 @@ for each number that the right side computes. So the e-graph is the same with an
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 
 from egraph.engine import WATCHING as TABLE
 from egraph.rule import Rule, text
 from egraph.rulefile import Command
 from egraph.sexpr import Atom, List, Sexpr
 from egraph.term import INTEGER, LOGICAL, PLACED
+from ir.records import dataclass
 
 COLUMNS = (LOGICAL, PLACED, INTEGER)
 """Sorts that a noted variable may have."""

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from egraph.forms import node_class
 from egraph.leaves import Cons
 from egraph.term import LOGICAL, PLACED, Node
+from ir.records import dataclass
 
 SORTS = (LOGICAL, PLACED)
 """The sorts that have e-classes; every other column of ours is an i64."""

@@ -6,8 +6,10 @@ Source: Nieuwenhuis and Oliveras, Proof-Producing Congruence Closure (RTA 2005),
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Generic, NamedTuple, TypeVar
+
+from ir.records import dataclass
 
 ReasonT = TypeVar("ReasonT")
 

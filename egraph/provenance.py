@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import NamedTuple
 
 from egraph.ematch import Matcher
@@ -21,6 +21,7 @@ from egraph.rulefile import Command
 from egraph.schedulers import Turns
 from egraph.sexpr import Atom, List, Sexpr
 from egraph.term import INTEGER
+from ir.records import dataclass
 
 LOADING = "load"
 """The ruleset whose rules make the terms of the source, and the phase in which it runs."""

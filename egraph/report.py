@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
+
+from ir.records import dataclass
 
 RESOLUTION = 0.001
 """Seconds by which egglog's clock ticks (measured on egglog 13.2.0): a rule of less in an iteration reads as 0."""

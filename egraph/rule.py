@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from egraph.rulefile import Command
 from egraph.sexpr import Atom, List, Sexpr
+from ir.records import dataclass
 
 
 @dataclass(frozen=True)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
 from egraph.permissions import granted
 from egraph.sexpr import List, read, spans
 from ir.core import Location, TileError
+from ir.records import dataclass
 
 RULES_DIRECTORY = Path(__file__).parent / "rules"
 

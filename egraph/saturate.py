@@ -10,7 +10,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -25,6 +25,7 @@ from egraph.schedulers import TURNS, Rules, Turns, apart, scheduler
 from egraph.terms import declarations, packed
 from egraph.userrules import user_rules
 from ir.core import TileError
+from ir.records import dataclass
 
 if TYPE_CHECKING:
     from egraph.provenance import Recorder

@@ -12,10 +12,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from egraph.engine import Engine, IterationReport
 from egraph.rulefile import Command
+from ir.records import dataclass
 
 TURNS, ALONE, BACK_OFF = "turns", "alone", "back-off"
 SCHEDULERS = (TURNS, ALONE, BACK_OFF)

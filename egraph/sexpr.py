@@ -8,10 +8,10 @@ generated from the text of the rules.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from ir.core import Location, TileError
+from ir.records import dataclass
 
 _MAX_DEPTH = 12
 """Lists inside one another that `_LIST` finds; deeper ones are read token by token. Our rules nest up to 10."""

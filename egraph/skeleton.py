@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from ir.core import Op, Type
 from ir.dialects import cuda_tile as ct
 from ir.dialects.nv_tileas_cluster import Meet
 from ir.dialects.nv_tileas_effects import CancelNextProgramId
+from ir.records import dataclass
 from ir.types import TokenType
 
 

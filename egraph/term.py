@@ -10,8 +10,9 @@ from __future__ import annotations
 import enum
 from collections.abc import Callable, Iterable
 from copy import copy
-from dataclasses import dataclass
 from typing import Any, ClassVar, Generic, TypeVar, cast, overload
+
+from ir.records import dataclass
 
 T = TypeVar("T")
 EnumT = TypeVar("EnumT", bound=enum.IntEnum)

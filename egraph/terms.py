@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
@@ -21,6 +20,7 @@ from egraph.rulefile import Command
 from egraph.term import LOGICAL, PLACED, PREFIX, Operand, TypeId, TypesId
 from ir.core import OPS, PURE, READ, Attr, OpInfo
 from ir.dialects.cuda_tile import TileOp
+from ir.records import dataclass
 
 RULESETS = ("load", "analysis", "canon", "algebra", "demand", "place", "isel")
 ELEMENTWISE, UNIFORM, SHAPE, ANCHOR = "elementwise", "uniform", "shape", "anchor"

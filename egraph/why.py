@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from egraph.engine import Engine
 from egraph.firings import Observed
@@ -13,6 +13,7 @@ from egraph.provenance import LOADING, Origin, Reason, Recorder, Step
 from egraph.rulefile import Command
 from egraph.sexpr import Atom, List, Sexpr
 from egraph.term import INTEGER, Node
+from ir.records import dataclass
 
 DEPTH = 3
 """Terms inside one another that are written out; what is deeper is named."""

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from math import prod
 from typing import Any, cast
 
 from ir.core import Attribute, Type, spelled
+from ir.records import dataclass
 from ir.types import SCALARS, FloatType, IntType, dims_text, read_dims
 
 SPANS = {"none": 0, "32B": 32, "64B": 64, "128B": 128}

@@ -17,12 +17,12 @@ PTX is a text with holes, a line an instruction:
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from functools import cache
 from typing import Any, ClassVar, TypeVar
 
 from ir.core import Op, Type, Value, op
 from ir.descriptors import BARRIER_TYPE, MatrixDescriptorType, TensorMapDescriptor
+from ir.records import dataclass
 from ir.types import (
     BF16,
     F8E4M3FN,

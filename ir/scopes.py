@@ -6,9 +6,9 @@ Source: the public cuda_tile dialect's verifier of debug information, and tileir
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable
-from dataclasses import dataclass
 
 from ir.core import Location, VerifyError
+from ir.records import dataclass
 
 WHAT_TO_DO = "leave the scopes out, or export the kernel again"
 

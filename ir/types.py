@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from math import prod
 
 from ir.core import Attribute, Type, spelled
+from ir.records import dataclass
 
 _DIM = re.compile(r"\s*(\d{1,18})\s*x\s*")
 

@@ -7,11 +7,11 @@ any other prints as `tilesat.` and its name, so that MLIR refuses it, or takes i
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from ir.core import Attribute, Op, Type
 from ir.levels import OURS
+from ir.records import dataclass
 from ir.types import BF16, F16, F32, F64, IntType, LLVMPointerType, VectorType
 
 UPSTREAM = ("arith", "gpu", "llvm", "math", "nvgpu", "nvvm", "scf", "ub", "vector")

@@ -13,7 +13,6 @@ it was says (`runs_of`). Source: FlashAttention-3 (hopper/softmax.h), which carr
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import groupby
 from math import prod
 from typing import TYPE_CHECKING, cast
@@ -21,6 +20,7 @@ from typing import TYPE_CHECKING, cast
 from egraph.placed import PlacedReduce
 from ir.core import Block, Builder, Op, Region, Value
 from ir.dialects import cuda_tile as ct
+from ir.records import dataclass
 from ir.types import TileType, Type
 from lowering.layouts.f2 import log2
 from lowering.layouts.layout import Layout

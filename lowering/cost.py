@@ -6,11 +6,12 @@ hides (a load straight into registers inside a loop, a conversion through shared
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import cache
 
 from ir.core import OPS, TileError
 from ir.dialects.cuda_tile.constraints import TileOp
+from ir.records import dataclass
 from lowering.atoms.pairs import F32X2, share
 from lowering.counts import DECLARED, ISSUE, Form, counts, measured
 from lowering.layouts.access import GlobalPlan, ThreadPart

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -22,6 +21,7 @@ from ir.core import Block, Location, Op, Value
 from ir.dialects import llvm
 from ir.dialects.cuda_tile import AtomicCAS, AtomicRMW, Entry, LoadPtr, StoreView
 from ir.dialects.nv_tileas import Func
+from ir.records import dataclass
 from ir.text.names import Names
 from ir.types import TileType
 from lowering.atoms.evictions import NAME as EVICTION

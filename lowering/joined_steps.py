@@ -11,7 +11,7 @@ dimension of its tile; or the fold of both. Source: steps of 128 keys where D is
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import prod
 from typing import Any, cast
 
@@ -20,6 +20,7 @@ from ir.core import Block, Builder, Op, Region, Value
 from ir.dialects import cuda_tile as ct
 from ir.dialects.cuda_tile import TileOp
 from ir.dialects.cuda_tile.attributes import ELEMENTWISE
+from ir.records import dataclass
 from ir.types import I1, IntType, PartitionViewType, TileType, Type
 from lowering.cost import UNKNOWN_TRIPS
 from lowering.rewriting import Rewriter, constant, without_promises

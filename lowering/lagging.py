@@ -11,13 +11,13 @@ Source: FlashAttention-4 (flash_attn/cute, rescale threshold 8.0 in powers of tw
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from itertools import chain
 from typing import cast
 
 from ir.core import Builder, Op, Value
 from ir.dialects import cuda_tile as ct
 from ir.dialects.cuda_tile.constraints import element_type, shape_of
+from ir.records import dataclass
 from ir.types import F8E8M0FNU, F32, I1, FloatType, TileType
 from lowering.moments import closure
 from lowering.online_sums import SHAPING, shaped_from

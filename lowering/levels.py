@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Any, cast
 
 from ir.core import Op
 from ir.dialects.llvm import Func
+from ir.records import dataclass
 from lowering.launch import manifest_of
 from lowering.passes import code as code  # declares what a text of the levels may hold: operations, types, layouts
 from lowering.passes.levels import level_of

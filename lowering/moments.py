@@ -15,12 +15,12 @@ and LeVeque, The American Statistician 37 (1983), with its error bound.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 
 from ir.core import PURE, Block, Builder, Op, Region, Value
 from ir.dialects import cuda_tile as ct
 from ir.dialects.cuda_tile.constraints import element_type, shape_of
+from ir.records import dataclass
 from ir.types import F32, I1, PartitionViewType, TensorViewType, TileType
 from lowering.online_sums import SHAPING, addend, alike, alone, blocks, same_bounds, shaped_from
 from lowering.rewriting import Rewriter, constant, without_promises

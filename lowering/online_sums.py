@@ -12,13 +12,13 @@ Source: Milakov and Gimelshein, Online normalizer calculation for softmax, arXiv
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
 
 from ir.core import PURE, READ, Block, Builder, Op, Region, Value
 from ir.dialects import cuda_tile as ct
+from ir.records import dataclass
 from ir.types import I1, TileType
 from lowering.rewriting import Rewriter, constant
 from lowering.scaled_products import Uses, zero

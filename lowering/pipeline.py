@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any, cast
 
 from egraph.permissions import of_entry
@@ -12,6 +12,7 @@ from extract import CostFunction, Extractor
 from ir.core import Op, TileError
 from ir.dialects import cuda_tile as ct
 from ir.dialects import nv_tileas
+from ir.records import dataclass
 from lowering.atoms.names import BELOW, STREAM, check_forbidden
 from lowering.clusters.price import Way, clustered
 from lowering.launch import manifest_of

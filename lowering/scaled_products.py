@@ -9,13 +9,13 @@ loop no longer converts and multiplies what it loads, so that the product can re
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from egraph.facts import WIDENING
 from ir.core import Block, Builder, Op, Value
 from ir.dialects import cuda_tile as ct
 from ir.dialects.cuda_tile.constraints import element_type, shape_of
 from ir.dialects.nv_tileas_tokens import within
+from ir.records import dataclass
 from ir.types import BF16, F16, F32, FloatType, IntType, TileType, Type
 from lowering.rewriting import Rewriter
 

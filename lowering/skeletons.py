@@ -5,13 +5,13 @@ not exact. Each is tried as a whole kernel, and cost decides (lowering/passes/ca
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
 from egraph import placed
 from egraph.permissions import AFN, NINF, REASSOC, granted
 from ir.dialects import cuda_tile as ct
+from ir.records import dataclass
 from lowering.atoms.forbidden import forbidden
 from lowering.atoms.names import LAGGING, LANES, MOMENTS, ONLINE, PAIRS, SCALING, SWAPPED
 from lowering.by_lane import exact_by_lane, runs_of, sums_by_lane

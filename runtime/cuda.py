@@ -86,6 +86,7 @@ class Device:
         count = self._call("cuDeviceGetCount")
         if not 0 <= ordinal < count:
             raise NoDeviceError(f"no CUDA device {ordinal}: this machine has {count}")
+        self.ordinal = ordinal
         self._device = self._call("cuDeviceGet", ordinal)
         self.name = _text(self._call("cuDeviceGetName", 256, self._device))
         self.capability = (self._attribute("COMPUTE_CAPABILITY_MAJOR"), self._attribute("COMPUTE_CAPABILITY_MINOR"))

@@ -1,29 +1,33 @@
 """Arrays of any library as the compiler sees them: type, sizes, strides, address, and memory that NumPy can reach.
 
 NumPy and PyTorch arrays are taken as they are, all others by the protocols that they share: `__cuda_array_interface__`
-(version 3) on a card, `__dlpack__` (DLPack, Python specification) and `__array_interface__` (version 3) on the host.
+(version 3) on a card, `__dlpack__` on both (`tilesat.dlpack`), `__array_interface__` (version 3) on the host.
 None of these libraries is imported here: an object comes with its own.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+import ctypes
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
 import ml_dtypes
 import numpy as np
 
 from ir.core import TileError
+from tilesat import dlpack
 from tilesat.shown import shown
-from tilesat.spec import NUMPY_NAMES, Array
+from tilesat.spec import NUMPY_NAMES, Array, numpy_type
 
+SIGNLESS = {"u8": "i8", "u16": "i16", "u32": "i32", "u64": "i64"}
 UNSIGNED = {f"uint{bits}": f"u{bits}" for bits in (8, 16, 32, 64)}
 NAMES: dict[str, str] = {**{name: kind for kind, name in NUMPY_NAMES.items() if kind != "tf32"}, **UNSIGNED}
 """Element types of signatures by NumPy's names; Tile IR's integers have no sign, cuTile's have."""
 PROTOCOLS = CUDA, DLPACK, HOST = "__cuda_array_interface__", "__dlpack__", "__array_interface__"
-ON_HOST = 1
-"""kDLCPU of DLPack's device types."""
+DEVICE = "__dlpack_device__"
+NONE = ctypes.c_char()
+"""Memory for arrays without elements."""
 
 
 @dataclass(frozen=True)
@@ -31,7 +35,8 @@ class View:
     """An array: element type as signatures name it, sizes, strides in elements, address of its first element.
 
     `memory`: the elements from the first to the last in one dimension, where the host can reach them, else None, and
-    `owner` keeps them alive. `changeable`: may a kernel write it?
+    `owner` keeps them alive. `changeable`: may a kernel write it? `name`: the parameter, for messages; `card`: the
+    number of the card that it is on.
     """
 
     dtype: str
@@ -41,6 +46,8 @@ class View:
     memory: Array | None = None
     changeable: bool = True
     owner: Any = field(default=None, repr=False)
+    name: str = ""
+    card: int = 0
 
     @property
     def on_host(self) -> bool:
@@ -72,9 +79,27 @@ def _has(given: object, protocol: str) -> bool:
 
 def on_card(given: Any) -> bool:
     """Is this an array in the memory of a card?"""
+    if isinstance(given, View):
+        return not given.on_host
     if _is_torch(given):
         return bool(given.is_cuda)
-    return not isinstance(given, np.ndarray) and _has(given, CUDA)
+    if isinstance(given, np.ndarray):
+        return False
+    if _has(given, DEVICE):  # JAX's arrays have all attributes, wherever they are
+        return dlpack.device_of(given)[0] in dlpack.ON_CARD
+    return _has(given, CUDA)
+
+
+def on_stream(given: Any, stream: int) -> Any:
+    """An argument with those of its arrays that only DLPack describes on a card, exported for a stream: it waits for
+    what still writes them, as their makers see to.
+    """
+    if cast(Any, type)(given) in (tuple, list):
+        made = [on_stream(each, stream) for each in given]
+        return made if isinstance(given, list) else tuple(made)
+    if not isinstance(given, View) and not _is_torch(given) and _has(given, DLPACK) and on_card(given):
+        return given if _interface(given) else view_of(given, "", stream)
+    return given
 
 
 def is_fake(given: Any) -> bool:
@@ -85,30 +110,69 @@ def is_fake(given: Any) -> bool:
     return fake or given.device.type == "meta"
 
 
-def view_of(given: object, name: str) -> View:
-    """The view of an array, without a copy; `name` is the parameter that messages speak of.
+def view_of(given: object, name: str, stream: int = 0) -> View:
+    """The view of an array, without a copy; `name` is the parameter that messages speak of, `stream` the one of a card
+    that reads it.
 
     Raises TileError for element types that Tile IR has not, negative strides, and memory that nobody can reach.
     """
     if isinstance(given, View):
-        return given
+        return replace(given, name=name)
     if isinstance(given, np.ndarray):
         return _numpy(cast(Array, given), name)
     array = cast(Any, given)
     if _is_torch(array):
         return _torch(array, name)
-    if _has(array, CUDA):
-        return _on_card(array.__cuda_array_interface__, name, array)
-    if _has(array, DLPACK):
-        kind, _ = array.__dlpack_device__()
-        if int(kind) != ON_HOST:
-            raise TileError(f"parameter '{name}': the array is on a device of DLPack's type {int(kind)}")
-        try:
-            return _numpy(np.from_dlpack(array), name)
-        except (BufferError, RuntimeError, TypeError) as error:  # types that NumPy has not: by the next protocol
-            if not _has(array, "__array__"):
-                raise TileError(f"parameter '{name}': NumPy cannot take the array: {error}") from error
-    return _numpy(np.asarray(array), name)
+    interface = _interface(array)
+    if interface:
+        return _on_card(interface, name, array)
+    if not _has(array, DLPACK):
+        return _numpy(np.asarray(array), name)
+    kind, ordinal = dlpack.device_of(array)
+    if kind not in (*dlpack.ON_HOST, *dlpack.ON_CARD):
+        got = f"one on a device of {dlpack.DEVICES.get(kind, f'type {kind} of DLPack')}"
+        raise TileError(f"parameter '{name}': expected an array on the host or a CUDA card, got {got}")
+    try:
+        said = dlpack.read(array, (stream or dlpack.LEGACY_STREAM) if kind in dlpack.ON_CARD else None)
+    except (BufferError, RuntimeError, TypeError) as error:
+        raise TileError(f"parameter '{name}': the array is not given away by DLPack: {error}") from error
+    return _described(said, kind in dlpack.ON_HOST, ordinal, name)
+
+
+def _described(said: dlpack.Described, on_host: bool, ordinal: int, name: str) -> View:
+    """An array that DLPack describes."""
+    if said.dtype is None:
+        raise TileError(f"parameter '{name}': Tile IR has no element type {said.kind} of DLPack")
+    if any(stride < 0 and extent > 1 for stride, extent in zip(said.strides, said.shape, strict=True)):
+        message = f"parameter '{name}': strides of {said.strides} elements are not positive"
+        raise TileError(message, hint="give a contiguous copy")
+    card = 0 if on_host else ordinal
+    strides = tuple(max(0, stride) for stride in said.strides)
+    plain = View(said.dtype, said.shape, strides, said.address, None, said.changeable, said.capsule, name, card)
+    if not on_host:
+        return plain
+    kind = memory_type(said.dtype)
+    address = said.address if plain.span else ctypes.addressof(NONE)
+    held: Any = (ctypes.c_char * (plain.span * kind.itemsize)).from_address(address)
+    held.capsule = said.capsule  # which lives as long as the memory is looked at
+    memory = cast(Array, np.frombuffer(held, np.uint8).view(kind))
+    memory.flags.writeable = said.changeable
+    return replace(plain, memory=memory)
+
+
+def memory_type(dtype: str) -> np.dtype[Any]:
+    """NumPy's type for an element type of signatures; Tile IR's integers have no sign."""
+    return numpy_type(SIGNLESS.get(dtype, dtype))
+
+
+def _interface(array: Any) -> Mapping[str, Any] | None:
+    """What an array says by `__cuda_array_interface__`, where Tile IR has its type; JAX's raise AttributeError on the
+    host, and have no name for bfloat16.
+    """
+    said: Mapping[str, Any] | None = getattr(array, CUDA, None)
+    if said is None or (_has(array, DLPACK) and np.dtype(said["typestr"]).name not in NAMES):
+        return None
+    return said
 
 
 def _numpy(array: Array, name: str) -> View:
@@ -122,7 +186,7 @@ def _numpy(array: Array, name: str) -> View:
     plain = View(dtype, array.shape, strides, array.ctypes.data)
     bits = array.view(f"u{size}")  # NumPy cannot stride over all types of ml_dtypes
     flat = np.lib.stride_tricks.as_strided(bits, (plain.span,), (size,), writeable=writeable).view(array.dtype)
-    return View(dtype, plain.shape, strides, plain.address, flat, writeable)
+    return View(dtype, plain.shape, strides, plain.address, flat, writeable, None, name)
 
 
 def _refuse_strides(strides: Sequence[int], shape: Sequence[int], size: int, name: str) -> None:
@@ -144,7 +208,8 @@ def _torch(tensor: Any, name: str) -> View:
     if kind not in NAMES:
         raise TileError(f"parameter '{name}': Tile IR has no element type {tensor.dtype}")
     if tensor.is_cuda:
-        return View(NAMES[kind], tuple(tensor.shape), tuple(tensor.stride()), tensor.data_ptr(), owner=tensor)
+        shape, strides, card = tuple(tensor.shape), tuple(tensor.stride()), tensor.get_device()
+        return View(NAMES[kind], shape, strides, tensor.data_ptr(), None, True, tensor, name, card)
     if str(tensor.layout) != "torch.strided" or tensor.device.type != "cpu":
         got = f"a tensor of layout {tensor.layout} on '{tensor.device}'"
         raise TileError(f"parameter '{name}': expected a strided tensor on cpu or cuda, got {got}")
@@ -157,7 +222,7 @@ def _torch(tensor: Any, name: str) -> View:
     return _numpy(plain.view(bits).numpy().view(wanted), name)
 
 
-def _on_card(interface: dict[str, Any], name: str, owner: object) -> View:
+def _on_card(interface: Mapping[str, Any], name: str, owner: object) -> View:
     """An array in the memory of a card."""
     kind = np.dtype(interface["typestr"])
     if kind.name not in NAMES:
@@ -167,7 +232,7 @@ def _on_card(interface: dict[str, Any], name: str, owner: object) -> View:
     strides = interface.get("strides") or _contiguous(shape, kind.itemsize)
     _refuse_strides(strides, shape, kind.itemsize, name)
     steps = tuple(stride // kind.itemsize for stride in strides)
-    return View(NAMES[kind.name], shape, steps, int(address or 0), None, not read_only, owner)
+    return View(NAMES[kind.name], shape, steps, int(address or 0), None, not read_only, owner, name)
 
 
 def _contiguous(shape: Sequence[int], size: int) -> tuple[int, ...]:

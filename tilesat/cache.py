@@ -154,12 +154,22 @@ def _in_order(value: Any) -> Any:
 @cache
 def compiler() -> str:
     """The compiler: sizes and times of its files, of the packages that it uses, and Python's version."""
-    paths = [
-        path for package in OURS for path in (ROOT / package).rglob("*.*") if path.suffix in (".py", ".egg", ".json")
-    ]
+    stamps = [stamp for package in OURS for stamp in _stamps(str(ROOT / package))]
     for package in OTHERS:
         with suppress(ImportError):
             found = find_spec(package)
-            paths += [Path(found.origin)] if found is not None and found.origin else []
-    stamps = [(str(path), path.stat().st_mtime_ns, path.stat().st_size) for path in sorted(paths)]
-    return repr((FORMAT, sys.version_info[:3], stamps))
+            if found is not None and found.origin:
+                status = os.stat(found.origin)
+                stamps.append((found.origin, status.st_mtime_ns, status.st_size))
+    return repr((FORMAT, sys.version_info[:3], sorted(stamps)))
+
+
+def _stamps(folder: str) -> Iterator[tuple[str, int, int]]:
+    """Path, time and size of each file of a package that decides; `Path.rglob` takes four times as long."""
+    with os.scandir(folder) as found:
+        for each in found:
+            if each.name.endswith((".py", ".egg", ".json")):
+                status = each.stat()
+                yield each.path, status.st_mtime_ns, status.st_size
+            elif "." not in each.name and each.name != "__pycache__" and each.is_dir():
+                yield from _stamps(each.path)

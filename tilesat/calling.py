@@ -16,11 +16,9 @@ from typing import Any, NoReturn, TypeAlias, cast
 import numpy as np
 
 from ir.core import UNKNOWN, Location, TileError
-from tilesat.arrays import View, described, is_array, view_of
+from tilesat.arrays import SIGNLESS, View, described, is_array, memory_type, view_of
 from tilesat.shown import shown
 from tilesat.spec import numpy_type
-
-SIGNLESS = {"u8": "i8", "u16": "i16", "u32": "i32", "u64": "i64"}
 
 
 @dataclass(frozen=True)
@@ -97,7 +95,7 @@ class ScalarParameter:
 
     def given(self, argument: Any, name: str) -> Iterator[Any]:
         """The number in its type. Raises TileError for one that it does not hold."""
-        kind = numpy_type(SIGNLESS.get(self.dtype, self.dtype))
+        kind = memory_type(self.dtype)
         whole = kind.kind in "ib"
         plain: Any = cast(Any, argument).item() if isinstance(argument, np.generic) else argument
         if isinstance(plain, bool | int) if whole else isinstance(plain, int | float):
@@ -176,7 +174,7 @@ class TupleParameter:
 
     def given(self, argument: Any, name: str) -> Iterator[Any]:
         """What its items are given. Raises TileError for a tuple of another length."""
-        if not isinstance(argument, tuple):
+        if type(argument) is not tuple:
             _wrong(name, f"a tuple of {len(self.items)}", described(argument))
         items = cast("tuple[Any, ...]", argument)
         if len(items) != len(self.items):

@@ -96,7 +96,7 @@ def _refusals(kernel: Any) -> Generator[None]:
     name = name_of(kernel)
     try:
         yield
-    except (cutile_module("cuda.tile").TileError, TypeError, ValueError) as error:
+    except (cutile_module("cuda.tile").TileError, TypeError, ValueError, OSError) as error:  # OSError: no source
         raise TileError(f"cuTile refuses @{name}: {_first_line(error)}", _place(error, name)) from error
 
 

@@ -99,7 +99,7 @@ class Jit:
             return None
         blocks, on = as_grid(grid), self.on or place_of(args, named)
         kernel = self.kernel(*args, **named)
-        launch = prepared(kernel.entry, kernel.calling, args, named, on, whole=True)
+        launch = prepared(kernel.entry, kernel.calling, args, named, on, whole=True, stream=handle)
         card = partial(self._launches.first, key, handle)
         return kernel.launched(blocks, launch, on, self.hazards, self.check, output=output, card=card)
 

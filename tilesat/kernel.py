@@ -267,7 +267,7 @@ class Kernel:
         if only_traced(args, named):
             return None
         blocks, on = as_grid(grid), place_of(args, named)
-        launch = prepared(self.entry, self.calling, args, named, on, whole=True)
+        launch = prepared(self.entry, self.calling, args, named, on, whole=True, stream=stream)
         return self.launched(blocks, launch, on, card=partial(launches.first, key, stream))
 
     def launched(

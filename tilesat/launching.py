@@ -10,7 +10,7 @@ import numpy as np
 
 from ir.core import TileError
 from ir.dialects.cuda_tile import Entry
-from tilesat.arrays import View, is_array, is_fake, on_card, view_of
+from tilesat.arrays import View, is_array, is_fake, memory_type, on_card, on_stream, view_of
 from tilesat.spec import Array
 
 if TYPE_CHECKING:
@@ -19,18 +19,18 @@ if TYPE_CHECKING:
 
 @dataclass
 class Launch:
-    """What the entry takes: `values` in order. `kept`: arrays that a kernel may not write, and copies that it was given
-    instead.
+    """What the entry takes: `values` in order. `kept`: arrays that a kernel may not write, their memory before, and
+    copies that it was given instead.
     """
 
     values: list[Any]
-    kept: list[tuple[Array, Array]] = field(default_factory=list[tuple[Array, Array]])
+    kept: list[tuple[View, Array, Array]] = field(default_factory=list[tuple[View, Array, Array]])
 
     def check_kept(self, entry: Entry) -> None:
         """Raise TileError where the kernel wrote what it may not."""
-        for before, after in self.kept:
+        for view, before, after in self.kept:
             if before.tobytes() != after.tobytes():
-                message = f"entry '{entry.sym_name}' writes an array that is read-only: {before.dtype}[{before.size}]"
+                message = f"parameter '{view.name}': entry '{entry.sym_name}' writes {view}, which is read-only"
                 raise TileError(message, entry.location, "give a copy that may be written")
 
 
@@ -53,13 +53,16 @@ def _flat(given: Sequence[Any]) -> list[Any]:
 
 
 def prepared(
-    entry: Entry, calling: Calling | None, given: Sequence[Any], named: Mapping[str, Any], on: str, whole: bool
-) -> Launch:
+    entry: Entry, calling: Calling | None, given: Sequence[Any], named: Mapping[str, Any], on: str, whole: bool,
+    stream: int = 0,
+) -> Launch:  # fmt: skip
     """The launch of `entry` with these arguments: those of the kernel's Python function, or, where there are as many as
-    the entry has parameters and they are not said to be the `whole`, those of the entry itself.
+    the entry has parameters and they are not said to be the `whole`, those of the entry itself. `stream`: of a card.
 
     Raises TileError that names the parameter.
     """
+    given = [on_stream(each, stream) for each in given]
+    named = {name: on_stream(each, stream) for name, each in named.items()}
     itself = not whole and not named and calling is not None and len(given) == calling.count
     if calling is None or itself:
         if named:
@@ -92,18 +95,24 @@ def _own_view(given: object, name: str) -> Any:
 def _placed(view: View, on: str, launch: Launch, entry: Entry) -> Any:
     """An array where the kernel runs: flat memory of the host, or an address of the card."""
     if view.memory is None:
-        if on != "cuda":
-            message = f"entry '{entry.sym_name}': the array {view} is on the card, '{on}' runs on the host"
-            raise TileError(message, entry.location, "run it on 'cuda', or give an array of the host")
-        from runtime.cuda import DeviceArray
-        from tilesat.calling import SIGNLESS
-        from tilesat.spec import numpy_type
-
-        kind = numpy_type(SIGNLESS.get(view.dtype, view.dtype))
-        return DeviceArray(view.address, (view.span,), kind, owned=False)
+        return _on_this_card(view, on, entry)
     if not view.span:
         return np.zeros(1, view.memory.dtype)  # an address that nothing is read from
     if view.changeable:
         return view.memory
-    launch.kept.append((view.memory, view.memory.copy()))
-    return launch.kept[-1][1]
+    launch.kept.append((view, view.memory, view.memory.copy()))
+    return launch.kept[-1][2]
+
+
+def _on_this_card(view: View, on: str, entry: Entry) -> Any:
+    """The address of an array on the card. Raises TileError where the kernel does not run there."""
+    if on != "cuda":
+        message = f"parameter '{view.name}': the array {view} is on the card, '{on}' runs on the host"
+        raise TileError(message, entry.location, "run it on 'cuda', or give an array of the host")
+    from runtime.cuda import DeviceArray, shared
+
+    own = shared().ordinal
+    if view.card != own:
+        message = f"parameter '{view.name}': the array {view} is on card {view.card}, kernels run on card {own}"
+        raise TileError(message, entry.location, f"give a copy on card {own}")
+    return DeviceArray(view.address, (view.span,), memory_type(view.dtype), owned=False)

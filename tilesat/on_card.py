@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from tilesat.grid import Grid
     from tilesat.kernel import Kernel
 
+CUDA = "__cuda_array_interface__"
 MOST = 1024
 """Prepared launches that are kept; then all are dropped. Each holds some hundred bytes, and tables on the card."""
 
@@ -116,8 +117,10 @@ def _part(given: Any, parts: list[Hashable]) -> bool:
         if not _is_torchs(given):
             return False
         parts.append((given.data_ptr(), given.dtype, given.shape, given.stride()))
-    elif hasattr(kind, "__cuda_array_interface__"):
-        said = given.__cuda_array_interface__
+    elif hasattr(kind, CUDA):
+        said = getattr(given, CUDA, None)
+        if said is None:  # an array of JAX on the host
+            return False
         parts.append((said["data"], said["typestr"], tuple(said["shape"]), said.get("strides")))
     elif kind in (tuple, list):
         items: Iterable[Any] = given
@@ -136,11 +139,14 @@ def _is_torchs(given: Any) -> bool:
 
 
 def stream_of(args: Iterable[Any]) -> int:
-    """The stream that PyTorch launches on now, where an argument is a tensor of it on a card; else the default one."""
+    """The stream that arrays on a card are written on now: PyTorch's current one for its tensors, else the first that
+    `__cuda_array_interface__` names, else the default one.
+    """
     torch: Any = sys.modules.get("torch")
-    if torch is None or not any(map(_is_torchs, args)):
-        return 0
-    return int(torch.cuda.current_stream().cuda_stream)
+    if torch is not None and any(map(_is_torchs, args)):
+        return int(torch.cuda.current_stream().cuda_stream)
+    said: Iterable[dict[str, Any]] = (getattr(each, CUDA, None) or {} for each in args)
+    return next((int(each["stream"]) for each in said if each.get("stream")), 0)
 
 
 def handle_of(stream: Any) -> int:

@@ -50,6 +50,7 @@ def written_at(kernel: Any) -> Location:
 
 
 def _parameter(value: Any, note: Any, name: str) -> Parameter:
+    _refuse_records(value, name)
     if isinstance(value, tuple):
         return TupleParameter(tuple(_items(cast("tuple[Any, ...]", value), note, name)))
     if is_array(value):
@@ -66,6 +67,17 @@ def _parameter(value: Any, note: Any, name: str) -> Parameter:
     if kind is not None:
         return ScalarParameter(view_of(value.reshape(1), name).dtype)
     return ScalarParameter("i1" if isinstance(value, bool) else "i32" if isinstance(value, int) else "f32")
+
+
+def _refuse_records(value: Any, name: str) -> None:
+    """Raise TileError for what cuTile 1.7.0 does not take: named tuples, and dataclasses (`cconv_v3_enabled` of its
+    package says no: a build with development features would).
+    """
+    kind: Any = cast(Any, type)(value)
+    named = kind is not tuple and tuple in kind.__mro__
+    if named or (hasattr(kind, "__dataclass_fields__") and not is_array(value)):
+        hint = f"give a tuple of its {'items' if named else 'fields'}"
+        raise TileError(f"parameter '{name}': cuTile takes no {kind.__name__}, only plain tuples", hint=hint)
 
 
 def _items(values: tuple[Any, ...], note: Any, name: str) -> Iterator[Parameter]:

@@ -10,7 +10,7 @@ placed values and relations of the user's own cannot be evaluated and are report
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import product
 
 import numpy as np
@@ -23,6 +23,7 @@ from egraph.sexpr import Atom, List, Sexpr
 from egraph.soundness import loops, meaning, permissions, rounding
 from egraph.soundness.instances import EQUALITIES
 from egraph.soundness.world import NO_HINTS, Datum, Hints, NotCovered, Reject, Unbound, Unsound, World
+from ir.records import dataclass
 
 CHECKED_RULESETS = ("analysis", "canon", "algebra")
 """The rulesets about logical values; demand, place and isel are about layouts, which have their own model."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass
 from functools import cache
 from math import prod
 from typing import Any
@@ -15,6 +14,7 @@ from egraph.facts import largest, limits, pointee_bytes, smallest_normal
 from egraph.soundness import patterns
 from ir.core import Attr, OperandGroup, Type
 from ir.dialects.cuda_tile import Bounded, DenseElements, DivBy, MmaF, Rounding, SameElements, dtype_of
+from ir.records import dataclass
 from ir.types import (
     BF16,
     F4E2M1FN,

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from functools import cache
 
 from egraph.rulefile import Command
 from egraph.soundness.check import Verdict, check
 from ir.core import Location, TileError
+from ir.records import dataclass
 
 SEEDS = 12
 """Draws from so many seeds are searched for the counterexample that is read soonest."""

@@ -7,7 +7,7 @@ a loop without a trip) must not contradict itself, since facts are global (egrap
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from egraph.sexpr import Atom, List, Sexpr
 from egraph.soundness.model import Carried, Datum, NotCovered
 from egraph.soundness.world import World
 from ir.dialects.cuda_tile import dtype_of
+from ir.records import dataclass
 from ir.types import I8, I16, I32, I64, IntType, TileType
 
 TRIPS = (0, 1, 2, 5)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -11,6 +10,7 @@ from egraph import facts
 from egraph.soundness import meaning
 from ir.core import Op, Type
 from ir.dialects.cuda_tile import Bounded, DivBy, NegF, SameElements, TileOp, dtype_of
+from ir.records import dataclass
 from ir.types import I32, TOKEN, IntType, PointerType, TileType
 
 

@@ -9,7 +9,6 @@ attributes.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 
 from egraph.rule import Rule, text
 from egraph.rulefile import Command
@@ -19,6 +18,7 @@ from egraph.soundness.draw import ELEMENTS
 from egraph.terms import Signature, by_name
 from ir.core import OPS
 from ir.dialects.cuda_tile import TileOp
+from ir.records import dataclass
 from ir.types import TileType
 
 COMMUTATIVE = frozenset(

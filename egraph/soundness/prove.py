@@ -8,7 +8,7 @@ terms must be, equalities and claims must hold. Rules of shapes, groups, floats,
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cache
 from importlib import import_module
 from typing import Any, cast
@@ -18,6 +18,7 @@ from egraph.rule import Rule, text
 from egraph.sexpr import Atom, List, Sexpr
 from egraph.soundness.model import NotCovered, Reject, Unbound
 from egraph.terms import signatures
+from ir.records import dataclass
 
 WIDTHS = (1, 4, 8, 16, 32, 64)
 """Tile IR's integer widths (CUDA Tile IR 13.4, element types)."""

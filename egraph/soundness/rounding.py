@@ -11,7 +11,6 @@ results on the left does so on the right, and nothing else does.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -22,6 +21,7 @@ from egraph.sexpr import Atom, List, Sexpr
 from egraph.soundness.model import APPROXIMATIONS, Datum, NotCovered
 from egraph.soundness.world import World
 from egraph.terms import Signature, by_name
+from ir.records import dataclass
 from ir.types import FloatType, TileType
 
 Real = npt.NDArray[Any]  # long doubles

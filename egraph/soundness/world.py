@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache
 from itertools import product
 from typing import Any, ClassVar, cast
@@ -36,6 +35,7 @@ from egraph.terms import Signature, by_name, integer_of, is_hint
 from ir.core import OPS, Block, Op, OperandGroup, OptionalOperand, TileError, Type, Value, verify
 from ir.core import Operand as OneOperand
 from ir.dialects.cuda_tile import DenseElements, TileOp, dtype_of
+from ir.records import dataclass
 from ir.types import F16, F32, I1, I32, I64, TOKEN, FloatType, IntType, PointerType, TileType
 
 _TRIES = 30

@@ -8,11 +8,11 @@ against the writer of the PyPI package cuda-tile 1.7.0.
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass
 from itertools import pairwise
 
 from ir.bytecode.cursor import Cursor
 from ir.core import Location, UnsupportedError, Version
+from ir.records import dataclass
 
 MAGIC = b"\x7fTileIR\x00"
 OLDEST, NEWEST = (13, 1), (13, 5)

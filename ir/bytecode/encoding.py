@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cache
 from typing import Any
 
@@ -19,6 +19,7 @@ from ir.bytecode.attributes import Attributes
 from ir.bytecode.cursor import Cursor
 from ir.core import OPS, Attr, Op, Operand, OperandGroup, OpInfo, OptionalOperand, Type, Variadic, Version
 from ir.dialects.cuda_tile.attributes import DenseElements, OptimizationHints
+from ir.records import dataclass
 from ir.types import TileType
 
 AttributeReader = Callable[[Attributes, Cursor, list[Type]], Any]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, cast
 
 from ir.bytecode.attributes import Attributes
@@ -13,6 +12,7 @@ from ir.bytecode.locations import Locations
 from ir.bytecode.types import Types
 from ir.core import Block, Location, Op, Region, Type, UnsupportedError, Value, Version
 from ir.dialects.cuda_tile import Dictionary, Entry, Global, Module, Visibility
+from ir.records import dataclass
 from ir.types import TOKEN, FunctionType, TileType
 
 PRIVATE, KERNEL, HAS_HINTS = 1, 2, 4

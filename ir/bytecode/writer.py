@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from ir.bytecode.container import (
@@ -23,6 +22,7 @@ from ir.bytecode.write_locations import LocationWriter
 from ir.bytecode.write_types import TypeWriter
 from ir.core import UNKNOWN, Attr, Location, Op, Region, UnsupportedError, Value, Version
 from ir.dialects.cuda_tile import Entry, Global, Module, OptimizationHints, Visibility
+from ir.records import dataclass
 from ir.types import FunctionType
 
 

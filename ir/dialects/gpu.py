@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from math import prod
 from typing import Any, cast
 
@@ -25,6 +24,7 @@ from ir.descriptors import BarrierGroupType, MatrixDescriptorType, TensorMapDesc
 from ir.dialects.scf import verify_ends
 from ir.instruction import verify_floors
 from ir.printf import conversions
+from ir.records import dataclass
 from ir.types import F64, GLOBAL_PTR, I32, I64, SCALARS, SHARED_PTR, TENSOR_MAP, LLVMPointerType, TensorType, Type
 from ir.upstream import SAME
 

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any
 
 from ir.core import Attr, Type, spelled
 from ir.dialects.cuda_tile.attributes import OptimizationHints, TextEnum
 from ir.quoting import escape, key_text
+from ir.records import dataclass
 from ir.types import I1, SCALARS, Constraint, FloatType, IntType, TensorType
 from ir.upstream import Form
 

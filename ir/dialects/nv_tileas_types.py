@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 from ir.core import Attribute, Type, spelled
+from ir.records import dataclass
 from ir.types import (
     I1,
     I32,

@@ -17,13 +17,14 @@ from __future__ import annotations
 import sys
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TypeVar
 
 from ir.core import Block, Op, Value
 from ir.descriptors import BARRIER_BYTES, BarrierGroupType
 from ir.dialects import arith, llvm, nvgpu, nvvm, scf, vector
 from ir.instruction import DESCRIPTOR
+from ir.records import dataclass
 from ir.types import SHARED_PTR
 
 PRODUCTS = (nvgpu.WarpgroupMma, nvvm.WgmmaMmaAsync)

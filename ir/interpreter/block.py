@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, cast
 
 import ir.dialects.cuda_tile as ct
@@ -11,6 +11,7 @@ from ir.core import UNKNOWN, Block, Op, Region, TileError, UnsupportedError, Val
 from ir.dialects.cuda_tile.attributes import Array
 from ir.dialects.cuda_tile.constraints import TileOp
 from ir.interpreter.memory import InterpreterError, Memory
+from ir.records import dataclass
 
 Grid = tuple[int, int, int]
 Environment = dict[Value, object]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from math import prod
 
 import numpy as np
@@ -12,6 +11,7 @@ from ir.core import Location, Value
 from ir.dialects.cuda_tile.attributes import Array, dtype_of
 from ir.dialects.cuda_tile.numerics import read_unsigned
 from ir.interpreter.memory import NIBBLE, InterpreterError, memory_dtype
+from ir.records import dataclass
 from ir.types import FloatType, IntType, PartitionViewType, StridedViewType, TensorViewType, TileViewType
 
 

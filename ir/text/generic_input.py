@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 from ir.core import OPS, Attr, Attribute, Block, Op, Region, Type
@@ -11,6 +10,7 @@ from ir.dialects.cuda_tile import DenseElements, Dictionary, Module, Optimizatio
 from ir.dialects.cuda_tile.attributes import TextEnum
 from ir.dialects.cuda_tile.well_formed import why_not
 from ir.quoting import unescape
+from ir.records import dataclass
 from ir.text.generic_names import FUNCTIONS, KEPT, mlir_name
 from ir.text.generic_parts import integer_array, operand_segments
 from ir.text.literals import parse_dense, parse_scalar

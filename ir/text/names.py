@@ -6,10 +6,11 @@ SSANameState; checked against disassembled kernels).
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from ir.core import Block, Op, Region, Value
 from ir.dialects.cuda_tile import Assume, Constant, Entry, For, Reduce, TestingFunc, TileOp, tile_type
+from ir.records import dataclass
 from ir.text.literals import constant_name
 
 

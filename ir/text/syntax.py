@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import enum
 import re
-from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
 from ir.core import OPS, Op, OperandGroup, OpInfo, Variadic
 from ir.dialects.cuda_tile import TileOp
 from ir.dialects.cuda_tile.attributes import TextEnum
+from ir.records import dataclass
 
 DIALECT = "cuda_tile."
 SPELLINGS = {"pow": "fpowf", "preview_call": "preview$call"}

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from ir.records import dataclass
 from lowering.targets.target import Feature, Target
 
 REGISTER_STEP = 8  # PTX ISA, setmaxnreg: counts are multiples of 8

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Set
-from dataclasses import dataclass
 
+from ir.records import dataclass
 from lowering.atoms.forbidden import forbidden
 from lowering.targets.target import WARP, Feature, Target
 

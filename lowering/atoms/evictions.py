@@ -8,12 +8,13 @@ something to protect: another array of which several tile blocks read the same t
 from __future__ import annotations
 
 from collections.abc import Mapping, Set
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from egraph.encode import Program
 from egraph.saturate import Saturated
 from ir.core import Block, Op, Value
 from ir.dialects import cuda_tile as ct
+from ir.records import dataclass
 from lowering.atoms.forbidden import forbidden
 
 EVICT_FIRST = "evict_first"

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from ir.records import dataclass
 from ir.types import BF16, F8E4M3FN, F8E5M2, F8E8M0FNU, F16, F32, F64, I8, I32, TF32, FloatType, IntType, Type
 from lowering.targets.target import WARP, Feature, Target
 

@@ -5,11 +5,11 @@ pair of CTAs with 128 rows each, both factors in shared memory.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cache
 from typing import NamedTuple
 
 from ir.dialects.nvvm import SCALED_KINDS
+from ir.records import dataclass
 from ir.types import BF16, F8E4M3FN, F8E5M2, F8E8M0FNU, F16, F32, I8, I32, TF32, FloatType, Type
 from lowering.atoms.wgmma import BOTH_SIGNED, K_BYTES, Numeric, ptx_name
 from lowering.targets.target import Feature, Target

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Set
-from dataclasses import dataclass
 
 from ir.core import Op
 from ir.dialects.cuda_tile import AtomicMode, AtomicRMW
+from ir.records import dataclass
 from ir.types import BF16, F16, F32, I32, TileType, Type
 from lowering.atoms.copy import Space
 from lowering.atoms.forbidden import forbidden

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from functools import cache
 from itertools import product
 from typing import NamedTuple
 
+from ir.records import dataclass
 from ir.types import BF16, F8E4M3FN, F8E5M2, F16, F32, I8, I32, TF32, FloatType, Type
 from lowering.atoms.mma import MMA_M16N8K8_TF32, MMA_M16N8K16_F16, MMA_M16N8K32_E4M3, Fragment, Numeric, Pairs
 from lowering.targets.target import Feature, Target

@@ -12,10 +12,10 @@ layout, so that layouts below need to know the register, lane and warp bits of o
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from ir.core import WRITE, Op, UnsupportedError, Value
 from ir.dialects import cuda_tile as ct
+from ir.records import dataclass
 from ir.types import TileType
 from lowering.clusters.converted import converted, estimate
 from lowering.clusters.exchanged import may_be_exchanged

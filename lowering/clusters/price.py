@@ -7,7 +7,6 @@ known number of tile blocks the rounds in which their CTAs go over the device do
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from math import ceil
 from typing import cast
 
@@ -16,6 +15,7 @@ from egraph.skeleton import For
 from ir.core import Location
 from ir.dialects import cuda_tile as ct
 from ir.dialects import nv_tileas
+from ir.records import dataclass
 from lowering.clusters.plan import by
 from lowering.selection import Selection
 from lowering.selection.choices import Clustered

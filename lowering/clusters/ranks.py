@@ -9,10 +9,10 @@ give may differ in all CTAs; what these tell each other in an exchange is alike 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from ir.core import READ, WRITE, Op, Value
 from ir.dialects import arith, nv_tileas, scf
+from ir.records import dataclass
 from ir.types import IntType
 
 WIDTH = 32  # bits of a tile block's number

@@ -15,12 +15,12 @@ PersistentTileSchedulerSm90StreamK.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from math import ceil
 from typing import cast
 
 from ir.core import PURE, Block, Builder, Op, Region, Value
 from ir.dialects import cuda_tile as ct
+from ir.records import dataclass
 from ir.types import I32, I64, TOKEN, FloatType, IntType, PointerType, TileType
 from lowering.clusters.grid import ALIGNED, divisible, rows
 from lowering.clusters.order import equal

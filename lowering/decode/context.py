@@ -5,7 +5,7 @@ accesses are open; and the tables of what placed operations, items of the skelet
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from egraph.leaves import Carry, Induction, ItemResult, LoopResult, Promised
@@ -15,6 +15,7 @@ from egraph.term import Node
 from ir.core import Builder, Op, Type, Value
 from ir.dialects import cuda_tile as ct
 from ir.dialects import nv_tileas
+from ir.records import dataclass
 from ir.types import TensorType, TileType
 from lowering.atoms.evictions import streamed_classes
 from lowering.decode.needs import Needs

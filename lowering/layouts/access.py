@@ -9,10 +9,10 @@ only bits that none does, so `add` can be an immediate offset of the instruction
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cache
 from typing import Literal, NamedTuple
 
+from ir.records import dataclass
 from lowering.layouts.banks import linear_wavefronts
 from lowering.layouts.f2 import Bases, apply, complete, compose, images, log2
 from lowering.layouts.layout import LANE_BITS, Free, Layout, LayoutError, vector_bits

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cache
 
 from ir.dialects.nvgpu import SWIZZLE_NAMES
+from ir.records import dataclass
 from lowering.layouts.layout import LayoutError
 from lowering.layouts.shapes import Shape
 from lowering.layouts.shared import SharedLayout

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cache
 
+from ir.records import dataclass
 from lowering.layouts.access import MAX_BYTES, AccessPlan, LdMatrix, access_plan, ldmatrix
 from lowering.layouts.banks import WORD, linear_wavefronts
 from lowering.layouts.elements import REGISTER_BITS

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cache
 
 from ir.core import Attribute, TileError, spelled
+from ir.records import dataclass
 from lowering.layouts.f2 import Bases, Echelon, IndexArray, apply, image_array, images, log2, rank
 
 LANE_BITS = 5  # 32 threads a warp on every target; source: PTX ISA, WARP_SZ

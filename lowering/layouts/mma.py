@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cache
 from typing import NamedTuple
 
+from ir.records import dataclass
 from lowering.atoms.mma import Fragment, MmaAtom
 from lowering.layouts.f2 import log2
 from lowering.layouts.layout import LANE_BITS, Layout, LayoutError

@@ -7,10 +7,10 @@ takes the total of the sibling block from another register, lane or warp: the on
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass
 from functools import cache
 from typing import NamedTuple
 
+from ir.records import dataclass
 from lowering.layouts.layout import Layout
 from lowering.layouts.shapes import Shape, dim_bits
 

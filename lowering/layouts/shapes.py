@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cache
 from typing import NamedTuple
 
+from ir.records import dataclass
 from lowering.layouts.f2 import Bases, Echelon, apply, log2
 from lowering.layouts.layout import LANE_BITS, Layout, LayoutError
 

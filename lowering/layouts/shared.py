@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cache
 
 from ir.core import Attribute, spelled
+from ir.records import dataclass
 from lowering.layouts.f2 import Bases, IndexArray, apply, image_array, invert, log2
 from lowering.layouts.layout import Layout, LayoutError, read_bases
 from lowering.layouts.shapes import Shape, dim_bits

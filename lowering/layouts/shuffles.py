@@ -14,9 +14,9 @@ Source of the idea: Linear Layouts, arXiv 2505.23819, section on warp shuffles; 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
+from ir.records import dataclass
 from lowering.layouts.f2 import Bases, Echelon, apply, images, invert, kernel
 from lowering.layouts.layout import LANE_BITS, Layout
 from lowering.layouts.shapes import without_replicas

@@ -4,9 +4,9 @@ lies. A part is boxes of the accelerator that differ in registers only, so that 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cache
 
+from ir.records import dataclass
 from lowering.layouts.f2 import log2
 from lowering.layouts.layout import Layout
 from lowering.layouts.shared import SharedLayout

@@ -5,9 +5,9 @@ Source: PTX ISA 8.8, tcgen05, Data Path Layout D (one CTA, M = 128) and tcgen05.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cache
 
+from ir.records import dataclass
 from ir.tensor_descriptors import TENSOR_COLUMNS
 from lowering.atoms.tcgen05 import LANES_OF_WARP, TensorAtom
 from lowering.atoms.tcgen05 import M as LANES

@@ -6,10 +6,10 @@ ptx.md section 3, TMA and Shared swizzle.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cache
 from typing import NamedTuple
 
+from ir.records import dataclass
 from lowering.atoms.tma import DST_ALIGNMENT, GRAIN, MAX_BOX, MAX_RANK, SWIZZLES
 from lowering.layouts.f2 import images
 from lowering.layouts.layout import LayoutError

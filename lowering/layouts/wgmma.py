@@ -7,11 +7,11 @@ section 3, Canonical operand layouts.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cache
 from typing import NamedTuple
 
 from ir.dialects.nvgpu import SWIZZLE_NAMES, descriptor_bits
+from ir.records import dataclass
 from lowering.atoms.wgmma import GROUP_COLUMNS, K_BYTES, ROWS_OF_WARPS, WarpgroupFragment, WgmmaAtom
 from lowering.layouts.f2 import apply, log2
 from lowering.layouts.layout import Layout, LayoutError

@@ -6,12 +6,12 @@ predicates.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import cast
 
 from ir.core import PURE, Op, Value
 from ir.dialects import llvm
 from ir.instruction import Instruction
+from ir.records import dataclass
 from ir.types import GLOBAL_PTR
 from lowering.llvm.values import constraint
 from lowering.ptx.machine import DECLARED, MachineInstruction, prefix_of

@@ -7,11 +7,11 @@ loop carries and keeps, and the sums of two iterations: no such product may make
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from egraph.skeleton import For
 from ir.core import Op, Value
 from ir.dialects import nv_tileas, scf
+from ir.records import dataclass
 from ir.types import TensorType
 from lowering.atoms.barrier import LEAST_REGISTERS
 from lowering.layouts.elements import tile_registers

@@ -12,10 +12,11 @@ producer, which takes instructions from those who compute and gives them none.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from ir.core import Block, Builder
 from ir.dialects import nv_tileas, scf
+from ir.records import dataclass
 from lowering.atoms.barrier import LEAST_REGISTERS, PRODUCER_REGISTERS, moves_registers, register_shares
 from lowering.atoms.wgmma import WARPGROUP
 from lowering.cost import ASYNCHRONOUS, Machine

@@ -5,9 +5,9 @@ Source: B. R. Rau, Iterative Modulo Scheduling, MICRO-27 (1994), sections 2.2 an
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from math import ceil
 
+from ir.records import dataclass
 from lowering.modulo.graph import EPSILON, Dependence, Graph
 
 

@@ -8,13 +8,13 @@ E. S. Davidson, Efficient Formulation for Optimal Modulo Schedulers, PLDI 1997 (
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from math import ceil, inf, isfinite
 from typing import Any
 
 import numpy as np
 
 from extract.budget import LOOK, PRESOLVE, Budget
+from ir.records import dataclass
 from lowering.modulo.graph import Dependence, Graph, Schedule
 
 

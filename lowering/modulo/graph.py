@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import cached_property
 from math import ceil
+
+from ir.records import dataclass
 
 EPSILON = 1e-9
 """What sums of uses exceed a unit by from rounding alone."""

@@ -8,13 +8,13 @@ products, reductions and conversions wait for whole tiles, and are waited for wh
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass
 from functools import cached_property
 
 from egraph import leaves, placed
 from egraph.skeleton import For, If, Store
 from egraph.term import Node, Term
 from ir.dialects.nv_tileas_cluster import Exchange, Meet
+from ir.records import dataclass
 from lowering.cost import Cost, units_of
 from lowering.decode.needs import Needs
 from lowering.loops import paths

@@ -7,10 +7,9 @@ predicted from the tables of the target.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
+from ir.records import dataclass
 from lowering.loops import paths
 from lowering.modulo.bounds import bounds
 from lowering.modulo.graph import Graph

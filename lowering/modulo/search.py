@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
 
 from extract.budget import Budget
+from ir.records import dataclass
 from lowering.modulo.bounds import Bounds, bounds, one_at_a_time
 from lowering.modulo.exact import feasible, fewest_registers
 from lowering.modulo.graph import Graph, Schedule

@@ -9,9 +9,9 @@ The main loop is predicted as any (predict.py), all else is at its cost in the t
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass
 
 from egraph.skeleton import For
+from ir.records import dataclass
 from lowering.cost import units_of
 from lowering.loops import paths
 from lowering.modulo.ahead import TURN

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -18,6 +18,7 @@ from egraph.skeleton import For
 from ir.core import TileError, VerifyError
 from ir.dialects import cuda_tile as ct
 from ir.dialects import nv_tileas
+from ir.records import dataclass
 from lowering.atoms.names import STREAM
 from lowering.atoms.tcgen05 import BY_AGENT, BY_SCALES, PAIR
 from lowering.clusters import Division, Refusal

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
 from ir.core import Op, VerifyError
 from ir.dialects.cuda_tile import Entry
 from ir.levels import LEVEL_OF
+from ir.records import dataclass
 from lowering.passes.registry import loaded
 
 if TYPE_CHECKING:

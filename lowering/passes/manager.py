@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from ir.core import Op, verify
 from ir.dialects import cuda_tile as ct
 from ir.dialects import nv_tileaa
+from ir.records import dataclass
 from lowering.passes.levels import LEVELS, level_of
 from lowering.passes.registry import Step
 from lowering.passes.syntax import check_levels, names

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, cast
+
+from ir.records import dataclass
 
 if TYPE_CHECKING:
     from lowering.passes.manager import Context

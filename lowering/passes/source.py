@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from egraph.encode import Program
@@ -18,6 +18,7 @@ from ir.dialects import cuda_tile as ct
 from ir.dialects import nv_tileas
 from ir.dialects.nv_tileas import PartialSum
 from ir.dialects.nv_tileas_tokens import verify_pipelines
+from ir.records import dataclass
 from lowering.clusters import Division, Refusal, divisions, promising, refuse_cluster
 from lowering.decode import decode as decode_choice
 from lowering.induction import from_counters, growing

@@ -14,7 +14,7 @@ that cancel_next_program_id gives; CUTLASS's persistent tile schedulers.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final
 
 import numpy as np
@@ -22,6 +22,7 @@ import numpy as np
 from ir.core import PURE, Block, Builder, Op, Region, UnsupportedError, Value
 from ir.dialects import cuda_tile as ct
 from ir.dialects.nv_tileas import CancelNextProgramId
+from ir.records import dataclass
 from ir.types import I32, TOKEN, PointerType, TileType
 from lowering.launch import COUNTER, GRID
 from lowering.numbers import FLAG, NUMBER, added, product, promised

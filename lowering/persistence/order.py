@@ -16,11 +16,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import cast
 
 from ir.core import Builder, Op, Value
 from ir.dialects import cuda_tile as ct
+from ir.records import dataclass
 from ir.types import TileType
 from lowering.atoms.evictions import Indices, Reach, sum_of
 from lowering.cost import UNKNOWN_TRIPS

@@ -17,11 +17,11 @@ longest each time, as it does where the grid's extent is a multiple of the numbe
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from math import ceil
 
 from ir.core import Op, Value
 from ir.dialects import cuda_tile as ct
+from ir.records import dataclass
 from lowering.persistence.order import Order
 from lowering.targets import Target
 from lowering.targets.devices import multiprocessors

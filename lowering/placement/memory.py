@@ -8,7 +8,6 @@ is an error, and so is an instruction that cannot move a tile between two layout
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -16,6 +15,7 @@ import numpy as np
 from egraph.placed import Mechanism
 from egraph.sexpr import Atom, Sexpr
 from egraph.soundness.model import Datum, NotCovered, Unsound
+from ir.records import dataclass
 from ir.types import F16, F32, I8, I32, FloatType, IntType, PartitionViewType, TensorViewType, TileType
 from lowering.atoms.copy import CP_ASYNC
 from lowering.atoms.tma import GRAIN

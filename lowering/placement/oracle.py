@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from itertools import product
 from math import prod
 
@@ -16,6 +15,7 @@ from egraph.encode import Program
 from egraph.interner import Interner, Table
 from egraph.saturate import Query
 from ir.dialects import cuda_tile as ct
+from ir.records import dataclass
 from ir.types import I1, PartitionViewType, TensorViewType, TileType
 from lowering.atoms.mma import SCALAR_ATOMS, MmaAtom, longest, scaled_atoms
 from lowering.atoms.tcgen05 import ALONE, PAIR, TensorAtom

@@ -9,7 +9,6 @@ place together. They stand for any combiner.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -19,6 +18,7 @@ from egraph.soundness import meaning
 from egraph.soundness.draw import Array
 from egraph.soundness.model import Datum, Unsound
 from egraph.terms import by_name
+from ir.records import dataclass
 from ir.types import I32, TileType
 from lowering.layouts.layout import Layout
 from lowering.layouts.shapes import reduce_dim

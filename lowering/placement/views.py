@@ -9,7 +9,6 @@ both are drawn.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from math import gcd
 from typing import TYPE_CHECKING, Any, cast
 
@@ -18,6 +17,7 @@ import numpy as np
 from egraph.sexpr import Atom, List, Sexpr
 from egraph.soundness import meaning
 from egraph.soundness.model import Datum, Unsound
+from ir.records import dataclass
 from ir.types import F16, F32, I8, I32, PointerType, TensorViewType, TileType
 from lowering.layouts.elements import element_bytes
 from lowering.placement.values import known

@@ -8,11 +8,11 @@ grid of PTX counts CTAs, as `.reqnctapercluster` alone leaves it.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from math import prod
 
 from ir.core import TileError
 from ir.dialects import llvm
+from ir.records import dataclass
 from lowering.atoms.barrier import LEAST_REGISTERS
 from lowering.ptx.grant import MARGIN
 from lowering.symbols import symbol

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cache
 from typing import Any, cast
 
 from ir.core import Attr, Operand, OperandGroup, OptionalOperand, Result, Value, VariadicResult
 from ir.dialects import llvm
 from ir.instruction import Instruction, register_bits
+from ir.records import dataclass
 from lowering.ptx.machine import Copy, bit_pattern, immediate, move_type
 from lowering.ptx.select import Selector, lowers
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from ir.bits import bit_pattern
 from ir.core import Block, Op, Type, Value
 from ir.instruction import register_bits
+from ir.records import dataclass
 from ir.types import F32, F64, I1, TF32, FloatType, IntType
 
 PREFIX = {1: "%p", 16: "%rs", 32: "%r", 64: "%rd"}

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 
 from ir.core import Block, Value
 from ir.dialects import llvm
+from ir.records import dataclass
 from lowering.ptx.delayed import hand_over_early
 from lowering.ptx.machine import Edge, MachineBlock
 from lowering.ptx.registers import Liveness, Names, coalesce

@@ -12,13 +12,14 @@ Source: the seeds' MaterializeSchedule and agents; CUTLASS's warp-specialised ma
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from ir.core import Block, Builder, Op, Region, Type, Value
 from ir.dialects import arith, nv_tileas, scf
 from ir.dialects.nv_tileas import BARRIER_BYTES, SCALAR_BYTES
+from ir.records import dataclass
 from ir.tensor_descriptors import TENSOR_COLUMNS
 from ir.types import I32
 from lowering.clusters.ranks import Ranks

@@ -18,13 +18,14 @@ Source of the roles: FlashAttention-4's MMA warp; CUTLASS's sm_100 fmha.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import partial
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, cast
 
 from ir.core import Block, Builder, Op, Value
 from ir.dialects import nv_tileas, scf
+from ir.records import dataclass
 from ir.types import TensorType
 from lowering.atoms.tcgen05 import BY_AGENT_READ, M
 from lowering.layouts.shared import SharedLayout

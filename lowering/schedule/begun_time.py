@@ -7,10 +7,10 @@ longer of both. Both are counted in instructions (size.py); a warp by itself iss
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from ir.core import Block, Op
 from ir.dialects import nv_tileas
+from ir.records import dataclass
 from lowering.schedule.size import STAGE, WAITS, product, size
 from lowering.targets import Target
 

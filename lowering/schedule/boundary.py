@@ -14,10 +14,10 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Iterable, Sequence, Set
-from dataclasses import dataclass
 
 from ir.core import WRITE, Block, Op, Type, Value
 from ir.dialects import arith, nv_tileas, scf
+from ir.records import dataclass
 from ir.types import GLOBAL_PTR, FloatType, IntType, TensorType
 from lowering.layouts.layout import Layout
 from lowering.schedule.fills import Boxed, Fill

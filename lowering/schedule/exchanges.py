@@ -6,12 +6,13 @@ Other CTAs write there whenever they get there, so neither scratch nor rings may
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from math import prod
 from typing import TYPE_CHECKING
 
 from ir.core import Builder, Op, Value
 from ir.dialects import arith, nv_tileas
+from ir.records import dataclass
 from ir.types import I32, TensorType, TileType
 from lowering.layouts.elements import element_bytes
 from lowering.schedule.rings import align

@@ -8,11 +8,11 @@ CUTLASS's mainloop MainloopSm90CpAsyncGmmaWarpSpecialized has the same shape.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from ir.core import Value
 from ir.dialects import nv_tileas
+from ir.records import dataclass
 from ir.types import PartitionViewType
 from lowering.atoms.wgmma import WARPGROUP
 from lowering.layouts.access import async_copy

@@ -12,10 +12,10 @@ Source: PTX ISA 8.8, wgmma.wait_group; FlashAttention-3 (arXiv 2407.08608, secti
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from ir.core import Block, Value
 from ir.dialects import nv_tileas
+from ir.records import dataclass
 from lowering.schedule.rings import Copy
 
 

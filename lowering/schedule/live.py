@@ -13,11 +13,12 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, cast
 
 from ir.core import Block, Op, TileError, Value
 from ir.dialects import arith, nv_tileas, scf
+from ir.records import dataclass
 from lowering.schedule.states import LOOPS
 
 AROUND = 2  # runs of a loop around others: what one leaves the next begins with

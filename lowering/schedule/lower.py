@@ -13,12 +13,12 @@ memory comes after starts no such copies, and has nothing to wait for. Nothing i
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, cast
 
 from ir.core import Block, Builder, Op, Value
 from ir.dialects import arith, nv_tileas, scf
+from ir.records import dataclass
 from ir.types import I1, I32
 from lowering.schedule.first_fills import begin_before_wait
 from lowering.schedule.live import refuse_deadlock

@@ -8,12 +8,12 @@ instructions, what is saved of these saves no time.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from math import inf
 from typing import Final
 
 from ir.core import Location, Op, Value
 from ir.dialects import arith, nv_tileas, scf
+from ir.records import dataclass
 from ir.types import TensorType
 from lowering.atoms.forbidden import forbidden
 from lowering.atoms.names import PEELING

@@ -9,12 +9,12 @@ numbers that may not be negative; each is linear in the counter, so it holds up 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from ir.core import Op, Value
 from ir.dialects import arith, nv_tileas, scf
 from ir.dialects.arith import element_of
+from ir.records import dataclass
 from ir.types import I1, IntType, PartitionViewType, TensorType
 from lowering.placement.copied import contiguous_dim
 

@@ -11,13 +11,14 @@ Source: index-set splitting; the masked and unmasked steps of FlashAttention-3 (
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
 from ir.core import PURE, Block, Builder, Op, Type, Value
 from ir.dialects import arith, nv_tileas, scf
 from ir.dialects.cuda_tile import DenseElements
+from ir.records import dataclass
 from ir.types import I1, I64
 from lowering.schedule.masks import SHAPES, Known, Linear, Masks, Range, constant
 from lowering.schedule.rotation import copied

@@ -13,11 +13,11 @@ Source: CUTLASS's sm90 ping-pong kernel, whose OrderedSequenceBarrier has the sa
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import NoReturn
 
 from ir.core import WRITE, Block, Builder, Op, Region, UnsupportedError, Value
 from ir.dialects import arith, nv_tileas, scf
+from ir.records import dataclass
 from ir.types import I1, I32
 from lowering.schedule.agents import AgentRing, Agents
 from lowering.schedule.boundary import Boundary, Way, computes, is_strong, loads_scalar

@@ -10,12 +10,12 @@ assignment, for one agent; CUTLASS's sm_80 mainloop has the same shape.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from math import prod
 from typing import cast
 
 from ir.core import PURE, Block, Builder, Op, Region, TileError, Value
 from ir.dialects import nv_tileas, scf
+from ir.records import dataclass
 from ir.types import PartitionViewType
 from lowering.atoms.barrier import moves_registers
 from lowering.clusters.ranks import Ranks

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from ir.core import Block, Builder, Op, Region, Value
 from ir.dialects import nv_tileas, scf
+from ir.records import dataclass
 from ir.types import I32
 from lowering.layouts.layout import Layout
 from lowering.schedule.boundary import Placed, Plan, Slice, Way, source_operands

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import cast
 
 from ir.core import Block, Op, Value
 from ir.dialects import arith, nv_tileas, scf
+from ir.records import dataclass
 from ir.types import TensorType
 from lowering.layouts.shared import PERIOD, SharedLayout
 

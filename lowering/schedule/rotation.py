@@ -10,10 +10,10 @@ Source: FlashAttention-3 (arXiv 2407.08608, section 3.2); modulo scheduling with
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from ir.core import PURE, Block, Builder, Op, Region, Value
 from ir.dialects import arith, nv_tileas, scf
+from ir.records import dataclass
 from lowering.schedule.readers import readers_first
 from lowering.schedule.rings import COPIES, Copy, slice_of
 from lowering.targets import Target

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 from ir.core import Block, Op, Value
 from ir.dialects import nv_tileas, scf
+from ir.records import dataclass
 
 LOOPS = (scf.For, scf.While)
 

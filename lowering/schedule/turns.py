@@ -12,13 +12,13 @@ one is live where every cycle holds a token, and an edge never holds more tokens
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from graphlib import CycleError, TopologicalSorter
 from itertools import pairwise
 
 from ir.core import Block, Value
 from ir.dialects import nv_tileas
 from ir.dialects.nvvm.barriers import MAX_BARRIERS
+from ir.records import dataclass
 from lowering.schedule.scratch import scratch_of
 from lowering.targets import Target
 

@@ -10,11 +10,11 @@ number in the agent. Source: the seeds' OptimizeExecutionUnitMapping and Propaga
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 
 from ir.core import Block, Location, Op, TileError
 from ir.dialects import nv_tileas
+from ir.records import dataclass
 from ir.types import TensorType
 from lowering.atoms.wgmma import WARPGROUP
 from lowering.layouts.layout import Layout

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING
 
 from egraph.frozen import Frozen
@@ -14,6 +14,7 @@ from egraph.term import Node
 from extract import Answer, Graph
 from ir.core import TileError, UnsupportedError
 from ir.dialects import cuda_tile as ct
+from ir.records import dataclass
 from ir.types import TokenType
 from lowering.atoms.tma import TMA_REDUCE
 from lowering.cost import FREE, Cost

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence, Set
-from dataclasses import dataclass
 
 from egraph.combiners import Body
 from egraph.placed import PlacedFold, PlacedReduce
 from ir.core import Region
+from ir.records import dataclass
 from lowering.atoms.folds import thread_atom
 from lowering.atoms.lanes import SHUFFLES, lanes_atom
 from lowering.decode.combiners import combiner

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
+from ir.records import dataclass
 from lowering.cost import FREE, Cost
 from lowering.selection.choices import Selection
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from math import prod
 from typing import cast
 
@@ -14,6 +13,7 @@ from egraph.skeleton import For
 from egraph.term import Node
 from ir.core import Type
 from ir.dialects.cuda_tile import DivI, RemI
+from ir.records import dataclass
 from ir.types import PartitionViewType, TileType
 from lowering.atoms.forbidden import forbidden
 from lowering.atoms.tcgen05 import BY_AGENT

@@ -10,11 +10,12 @@ chain of classes of which each takes what the one below it leaves missing.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import chain, product
 from math import prod
 
 from extract import GraphBuilder
+from ir.records import dataclass
 from lowering.atoms.barrier import LEAST_REGISTERS, PRODUCER_REGISTERS, REGISTER_STEP, moves_registers, register_shares
 from lowering.atoms.wgmma import WARPGROUP
 from lowering.layouts.shared import PERIOD

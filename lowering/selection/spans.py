@@ -10,12 +10,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from egraph.saturate import Saturated
 from egraph.skeleton import For
 from ir.core import Block, Effect, Op, Value
 from ir.dialects import cuda_tile as ct
+from ir.records import dataclass
 from ir.types import FloatType, TileType
 from lowering.selection.trips import PRODUCTS
 from lowering.supported import registers_of

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import cast
 
 from egraph.saturate import Saturated
@@ -13,6 +12,7 @@ from ir.core import Op
 from ir.dialects import cuda_tile as ct
 from ir.dialects.cuda_tile import TileOp
 from ir.dialects.cuda_tile.attributes import ELEMENTWISE
+from ir.records import dataclass
 from ir.types import IntType, TileType
 from lowering.affine import difference
 from lowering.cost import UNKNOWN_TRIPS

@@ -11,7 +11,6 @@ shares them.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +18,7 @@ from numpy.typing import NDArray
 from egraph.skeleton import For
 from extract import auto
 from extract.graph import Graph
+from ir.records import dataclass
 from lowering.cost import units_of
 from lowering.loops import paths
 from lowering.selection.choices import Selection

@@ -8,12 +8,13 @@ of a product from rows of its left operand and all of the right one, a row's max
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from math import prod
 
 from ir.core import WRITE, Op, Value
 from ir.dialects import cuda_tile as ct
 from ir.dialects.nv_tileas_cluster import Exchange, PartialSum
+from ir.records import dataclass
 from ir.types import PartitionViewType, TileType
 
 Dim = int | None  # the dimension that is cut; None where a value stays whole

@@ -5,8 +5,7 @@ Source: the rules of NVIDIA's occupancy calculator (CUDA Toolkit, cuda_occupancy
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from ir.records import dataclass
 from lowering.targets.target import RESERVED, WARP, Target
 
 REGISTERS_AT_ONCE = 256  # that a warp is given, on every target since 3.0; cuda_occupancy.h, register allocation

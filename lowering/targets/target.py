@@ -5,9 +5,10 @@ architecture by name."""
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import cache
 
+from ir.records import dataclass
 from lowering.targets.features import Feature, features_of
 
 KIB = 1024

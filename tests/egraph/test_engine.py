@@ -143,3 +143,36 @@ def test_a_program_begins_without_the_rows_of_the_last_one():
             e.load({"r": [(first, 40)]})
             e.run("grow")
             assert sorted(e.freeze().relations["r"]) == [(first, 40), (first + 1, 40)]
+
+
+@pytest.mark.parametrize("command", ["(push)", "(pop)"])
+def test_an_interrupt_between_scopes_breaks_the_engine(command, monkeypatch):
+    """Nobody knows then which scope it is in: the next program gets another engine."""
+    e = engine()
+    with e.program():
+        pass
+    run = e._run
+
+    def interrupted(text):
+        run(text)
+        if text == command:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(e, "_run", interrupted)
+    with pytest.raises(KeyboardInterrupt), e.program():
+        pass
+    assert e.broken
+
+
+def test_an_interrupt_within_a_program_leaves_the_engine_whole():
+    def interrupted():
+        with e.program():
+            e.load({"r": [(5, 40)]})
+            raise KeyboardInterrupt
+
+    e = engine()
+    with pytest.raises(KeyboardInterrupt):
+        interrupted()
+    assert not e.broken
+    with e.program():
+        assert not e.run("grow").matches

@@ -17,9 +17,13 @@ from runtime.simulator import GlobalMemory, TensorMap, launch
 from runtime.simulator.errors import LaunchError, SimulatorError
 from runtime.simulator.parser import parse
 
-SUCCESS, INVALID_VALUE, NO_DEVICE, INVALID_PTX, ILLEGAL_ADDRESS = 0, 1, 100, 218, 700
+SUCCESS, INVALID_VALUE, NO_DEVICE, INVALID_PTX, ILLEGAL_ADDRESS, CAPTURE_UNSUPPORTED = 0, 1, 100, 218, 700, 900
+UNSAFE = ("cuMemAlloc", "cuMemFree", "cuMemcpyHtoD", "cuMemcpyDtoH", "cuCtxSynchronize")
+"""What a thread may not call while a stream is captured. Source: CUDA C++ Programming Guide, prohibited and unhandled
+operations; cuStreamBeginCapture, CU_STREAM_CAPTURE_MODE_GLOBAL.
+"""
 NAMES = {1: "CUDA_ERROR_INVALID_VALUE", 100: "CUDA_ERROR_NO_DEVICE", 218: "CUDA_ERROR_INVALID_PTX",
-         700: "CUDA_ERROR_ILLEGAL_ADDRESS"}  # fmt: skip
+         700: "CUDA_ERROR_ILLEGAL_ADDRESS", 900: "CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED"}  # fmt: skip
 
 
 class Names:
@@ -47,7 +51,9 @@ class JitOption(IntEnum):
 
 
 class FakeDriver:
-    """Every function returns (status, results...) as cuda-bindings does. `calls` lists the names in order."""
+    """Every function returns (status, results...) as cuda-bindings does. `calls` lists the names in order. While it is
+    `capturing` it refuses what breaks the capture of a graph.
+    """
 
     CUdevice_attribute = Names("CU_DEVICE_ATTRIBUTE_")
     CUfunction_attribute = Names("CU_FUNC_ATTRIBUTE_")
@@ -67,7 +73,7 @@ class FakeDriver:
             "COMPUTE_CAPABILITY_MAJOR": capability[0], "COMPUTE_CAPABILITY_MINOR": capability[1],
             "MAX_SHARED_MEMORY_PER_BLOCK_OPTIN": shared_bytes, "MULTIPROCESSOR_COUNT": 132,
         }  # fmt: skip
-        self.devices = devices
+        self.devices, self.capturing = devices, False
         self.memory = GlobalMemory()
         self.live: set[int] = set()
         self.modules: dict[int, str] = {}
@@ -79,6 +85,8 @@ class FakeDriver:
     def __getattribute__(self, name: str) -> Any:
         if name.startswith("cu") and not name.startswith("cuuint"):
             self.calls.append(name)
+            if name in UNSAFE and self.capturing:
+                return lambda *_: (CAPTURE_UNSUPPORTED, None)
         return super().__getattribute__(name)
 
     def cuInit(self, flags: int) -> tuple[int]:

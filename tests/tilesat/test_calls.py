@@ -154,7 +154,7 @@ def test_an_array_that_may_not_be_written_is_read(kernel: Kernel, x: Any) -> Non
     kernel[4](x, y, 2.0)
     np.testing.assert_array_equal(y, x * 2)
     before = x.copy()
-    with pytest.raises(TileError, match=r"entry 'scale' writes an array that is read-only: float32\[256\]"):
+    with pytest.raises(TileError, match=r"parameter 'y': entry 'scale' writes f32\[256\], which is read-only"):
         kernel[4](y, x, 2.0)
     np.testing.assert_array_equal(x, before)
 
@@ -362,7 +362,7 @@ def test_a_card_of_no_target_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_device_that_nobody_reaches_is_named(x: Any, kernel: Kernel) -> None:
     far = WithDlpack(x)
     far.device = (10, 0)
-    with pytest.raises(TileError, match="parameter 'x': the array is on a device of DLPack's type 10"):
+    with pytest.raises(TileError, match="parameter 'x': expected an array on the host or a CUDA card, got one on a"):
         kernel[4](far, x, 2.0)
 
 

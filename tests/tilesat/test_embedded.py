@@ -4,16 +4,22 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import subprocess
+import sys
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
+from types import FrameType
+from typing import Any
 
 import pytest
 
 import tilesat
 from tests.programs import test_programs
 from tests.programs.program import PROGRAMS
+from tests.tilesat.example_cases import EXAMPLES
 
-THREADS, PROCESSES = 8, 2
+THREADS, PROCESSES, POINTS = 8, 2, 12
 KERNELS = sorted(PROGRAMS)[:: max(1, len(PROGRAMS) // 50)][:50]
 FEW = KERNELS[::8]
 MANY = [pytest.param(FEW, id="few"), pytest.param(KERNELS, id="many", marks=pytest.mark.slow)]
@@ -62,3 +68,60 @@ def test_processes_of_a_thread() -> None:
     with ThreadPoolExecutor(2) as pool:
         first, second = pool.submit(forked), pool.submit(lambda: [ptx(name) for name in FEW[:3]])
         assert first.result() == second.result() == wanted
+
+
+INTERRUPTED = EXAMPLES / "softmax.mlir"
+
+
+def interrupted_at(number: int, work: Callable[[], object]) -> int:
+    """Raise KeyboardInterrupt at a call of a Python function, as Ctrl-C does; how many calls there were."""
+    calls = 0
+
+    def count(_: FrameType, event: str, __: Any) -> None:
+        nonlocal calls
+        calls += event == "call"
+        if calls == number and event == "call":
+            raise KeyboardInterrupt
+
+    sys.setprofile(count)
+    try:
+        work()
+    finally:
+        sys.setprofile(None)
+    return calls
+
+
+@pytest.mark.parametrize("target", ["sm_90a"])
+def test_ctrl_c_ends_a_compilation_and_the_next_one_is_whole(target: str) -> None:
+    """Wherever it comes; what was begun is neither kept nor in the way."""
+    wanted = tilesat.compile(INTERRUPTED, target).ptx
+    calls = interrupted_at(-1, lambda: tilesat.compile(INTERRUPTED, target))
+    assert calls > POINTS
+    for point in range(POINTS):
+        at = 1 + calls * point // POINTS
+        with pytest.raises(KeyboardInterrupt):
+            interrupted_at(at, lambda: tilesat.compile(INTERRUPTED, target))
+        assert tilesat.compile(INTERRUPTED, target).ptx == wanted, f"after an interrupt at call {at} of {calls}"
+
+
+STATE = """
+import gc, locale, os, signal, sys, threading, warnings
+def state():
+    return (dict(os.environ), [str(signal.getsignal(n)) for n in signal.valid_signals()], list(warnings.filters),
+            list(sys.path), sys.getrecursionlimit(), sys.getswitchinterval(), gc.isenabled(), gc.get_threshold(),
+            threading.active_count(), locale.setlocale(locale.LC_ALL), os.getcwd(), sys.excepthook, sys.stdout)
+before = state()
+import tilesat
+assert not {"numpy", "egglog", "highspy", "lowering", "cuda"} & set(sys.modules), sorted(sys.modules)
+assert state() == before
+import numpy  # which filters warnings of its own
+before = state()
+for name in tilesat.__all__:
+    getattr(tilesat, name)
+assert state() == before
+"""
+
+
+def test_an_import_changes_nothing_of_the_process() -> None:
+    """Neither that of the package, which loads no NumPy, nor those of all public names."""
+    subprocess.run([sys.executable, "-c", STATE], check=True)

@@ -13,7 +13,7 @@ import pytest
 
 import tilesat
 from ir.core import TileError
-from runtime.cuda import Device, shared
+from runtime.cuda import CudaError, Device, shared
 from tests.runtime.fake_driver import FakeDriver
 from tilesat import cutile
 from tilesat.on_card import MOST, Launches, handle_of, key_of
@@ -79,6 +79,26 @@ def test_a_repeated_launch_is_one_call(compiled: bool, driver: FakeDriver) -> No
     assert set(calls_of(driver, lambda: call(other, y, 3.0, N))) == {"cuLaunchKernelEx"}
     np.testing.assert_array_equal(y.get(), np.full(256, 3.0))
     assert driver.calls.count("cuModuleLoadDataEx") == 1
+
+
+@pytest.mark.parametrize("persistent", ["off", "atomic"])
+def test_repeated_launches_can_be_captured(persistent: str, driver: FakeDriver) -> None:
+    """Into a graph, whose capture ends where memory is taken or the device is waited for; the counter of a persistent
+    kernel is zeroed on the stream, and so in the graph.
+    """
+    x, y = There(np.arange(256, dtype=np.float32)), There(np.zeros(256, np.float32))
+    jit = tilesat.jit(scale, persistent=persistent)
+    jit[4](x, y, 2.0, N)
+    driver.capturing = True
+    with pytest.raises(CudaError, match="cuCtxSynchronize failed: CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED"):
+        shared().synchronize()
+    zeroed = ["cuMemsetD8Async"] if persistent == "atomic" else []
+    for _ in range(2):
+        assert calls_of(driver, lambda: jit[4](x, y, 2.0, N)) == [*zeroed, "cuLaunchKernelEx"]
+    if not zeroed:
+        jit[4](x, y, 3.0, N)  # other numbers are packed anew, which takes no memory of the card
+    driver.capturing = False
+    np.testing.assert_array_equal(y.get(), x.array * (2 if zeroed else 3))
 
 
 def test_tensor_maps_are_encoded_once_for_an_array(driver: FakeDriver) -> None:

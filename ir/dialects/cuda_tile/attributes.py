@@ -8,7 +8,6 @@ from __future__ import annotations
 import enum
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -17,6 +16,7 @@ import numpy.typing as npt
 from ir.core import Attribute, Type, spelled
 from ir.nan_bits import widened
 from ir.quoting import escape, key_text
+from ir.records import dataclass
 from ir.types import (
     BF16,
     F4E2M1FN,

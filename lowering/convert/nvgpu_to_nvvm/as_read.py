@@ -14,11 +14,12 @@ Strength", 1981); reassociation by loop depth (Briggs and Cooper, "Effective Par
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import cast
 
 from ir.core import PURE, Block, Op, Value
 from ir.dialects import llvm, nvvm
+from ir.records import dataclass
 from ir.types import I32, SHARED_PTR
 from lowering.convert.nvgpu_to_nvvm.branches import Edge, edges_into, given, lead, substitute
 from lowering.convert.nvgpu_to_nvvm.emitter import wrap

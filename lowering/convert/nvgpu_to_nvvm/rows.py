@@ -9,10 +9,10 @@ Algorithm for Reduction of Operator Strength", 1977).
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass
 
 from ir.core import Block, Value
 from ir.dialects import llvm, nvvm
+from ir.records import dataclass
 from ir.types import GLOBAL_PTR, I64
 from lowering.convert.nvgpu_to_nvvm import integers as ints
 from lowering.convert.nvgpu_to_nvvm.emitter import Emitter, width_of

@@ -11,10 +11,11 @@ Strength", 1981).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from ir.core import Block, Op, Value
 from ir.dialects import llvm
+from ir.records import dataclass
 from ir.types import I32, SHARED_PTR
 from lowering.convert.nvgpu_to_nvvm.branches import Edge, edges_into, given, lead, substitute
 from lowering.convert.nvgpu_to_nvvm.rematerialize import find_loops

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence, Set
-from dataclasses import dataclass
 from typing import cast
 
 from ir.core import Block, Region, Value
 from ir.descriptors import MatrixDescriptorType, Tile
 from ir.dialects import arith, llvm, nv_tileas, nvgpu, nvvm, scf
 from ir.dialects.nv_tileas import BARRIER_BYTES
+from ir.records import dataclass
 from ir.types import F32, I1, I16, I32, SHARED_PTR
 from lowering.atoms.tma import prefetches
 from lowering.atoms.wgmma import WARPGROUP, WgmmaAtom

@@ -8,11 +8,10 @@ mbarrier.arrive (.release by default) and mbarrier.try_wait (.acquire by default
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from ir.core import Type, Value
 from ir.dialects import arith, llvm, nv_tileas, nvgpu, nvvm
 from ir.dialects.nv_tileas import SCALAR_BYTES
+from ir.records import dataclass
 from ir.types import GLOBAL_PTR, I1, I32, I64
 from lowering.convert.tileas_to_nvgpu.agents import branch, leads
 from lowering.convert.tileas_to_nvgpu.context import Expander, lowers

@@ -18,11 +18,11 @@ seeds' DSMEM handshake.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from ir.core import Value
 from ir.dialects import arith, llvm, nv_tileas, nvvm
 from ir.dialects.nv_tileas import BARRIER_BYTES
+from ir.records import dataclass
 from ir.types import SHARED_PTR, TensorType
 from lowering.convert.tileas_to_nvgpu.agents import LANE_BITS, initialise, part_number
 from lowering.convert.tileas_to_nvgpu.atomics import replicated

@@ -7,10 +7,10 @@ once, plus a constant or stride multiple for each access; bounds predicates spli
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from ir.core import Value
 from ir.dialects import arith
+from ir.records import dataclass
 from ir.types import I32, I64, PartitionViewType
 from lowering.convert.tileas_to_nvgpu.emitter import Emitter
 from lowering.layouts.access import GlobalAccess, ThreadPart
