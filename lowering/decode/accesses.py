@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from egraph.accesses import MultimemAccess
-from egraph.skeleton import Store
+from egraph.skeleton import SkeletonEffect
 from ir.core import Type, Value
 from ir.dialects import cuda_tile as ct
 from ir.dialects import nv_tileas
@@ -30,7 +30,7 @@ def ordering(order: ct.MemoryOrder, scope: ct.Scope | None) -> dict[str, Any]:
 
 
 @lowers_effect(ct.LoadPtr)
-def load(d: Decoder, op: ct.LoadPtr, item: Store) -> None:
+def load(d: Decoder, op: ct.LoadPtr, item: SkeletonEffect) -> None:
     """A strong load through pointers."""
     choice, operands, kinds = result_of(d, op, item)
     segments = (1, int(op.mask is not None), int(op.padding_value is not None))
@@ -43,7 +43,7 @@ def load(d: Decoder, op: ct.LoadPtr, item: Store) -> None:
 
 
 @lowers_effect(ct.AtomicRMW, ct.AtomicCAS)
-def update(d: Decoder, op: ct.AtomicRMW | ct.AtomicCAS, item: Store) -> None:
+def update(d: Decoder, op: ct.AtomicRMW | ct.AtomicCAS, item: SkeletonEffect) -> None:
     """An atomic update, and its result where it is used."""
     choice, operands, kinds = result_of(d, op, item)
     order = ordering(op.order, op.scope)
@@ -61,7 +61,7 @@ def update(d: Decoder, op: ct.AtomicRMW | ct.AtomicCAS, item: Store) -> None:
 
 
 def result_of(
-    d: Decoder, op: ct.LoadPtr | ct.AtomicRMW | ct.AtomicCAS, item: Store
+    d: Decoder, op: ct.LoadPtr | ct.AtomicRMW | ct.AtomicCAS, item: SkeletonEffect
 ) -> tuple[StoreChoice, list[Value], list[Type]]:
     """How an access is done, its operands, the type of its result; what follows stands at its place in the source."""
     choice = d.selection.stores[item.item]
@@ -70,13 +70,13 @@ def result_of(
     return choice, operands, [d.placed_type(op.result.type, choice.layout)]
 
 
-def opened(d: Decoder, item: Store) -> None:
+def opened(d: Decoder, item: SkeletonEffect) -> None:
     """The access of an item was put at the end of the innermost scope."""
     d.opened(d.order.store_id(item), len(d.scopes) - 1)
 
 
 @lowers_effect(ct.StorePtr)
-def store(d: Decoder, op: ct.StorePtr, item: Store) -> None:
+def store(d: Decoder, op: ct.StorePtr, item: SkeletonEffect) -> None:
     """A store through pointers."""
     choice = d.selection.stores[item.item]
     operands = [d.value_at(k, choice.layout) for k in item.operands[: 2 + (op.mask is not None)]]
@@ -87,7 +87,7 @@ def store(d: Decoder, op: ct.StorePtr, item: Store) -> None:
 
 
 @lowers_effect(ct.StoreView)
-def store_view(d: Decoder, op: ct.StoreView, item: Store) -> None:
+def store_view(d: Decoder, op: ct.StoreView, item: SkeletonEffect) -> None:
     """A tile of a view from registers."""
     choice = d.selection.stores[item.item]
     value = d.value_at(item.operands[0], choice.layout)
@@ -97,11 +97,11 @@ def store_view(d: Decoder, op: ct.StoreView, item: Store) -> None:
     opened(d, item)
 
 
-def store_staged(d: Decoder, item: Store) -> None:
+def store_staged(d: Decoder, item: SkeletonEffect) -> None:
     """Through shared memory: a store, or an update of a tile."""
     choice = d.selection.stores[item.item]
     value, place = staged(item)
-    held = d.placed(d.frozen.nat[d.frozen.class_of(value), choice.layout])
+    held = d.placed(d.frozen.native[d.frozen.class_of(value), choice.layout])
     rest = [d.uniform(k) for k in place]
     more: dict[str, Any] = {"reduction": kind} if (kind := reduction(item.op)) else {}
     d.builder.location = item.op.location
@@ -114,7 +114,7 @@ def store_staged(d: Decoder, item: Store) -> None:
 
 
 @lowers_effect(nv_tileas.Exchange)
-def exchange(d: Decoder, op: nv_tileas.Exchange, item: Store) -> None:
+def exchange(d: Decoder, op: nv_tileas.Exchange, item: SkeletonEffect) -> None:
     """What the CTAs of a cluster tell each other, and where it is known."""
     choice = d.selection.stores[item.item]
     operands = [d.value_at(k, choice.layout) for k in item.operands]
@@ -126,7 +126,7 @@ def exchange(d: Decoder, op: nv_tileas.Exchange, item: Store) -> None:
 
 
 @lowers_effect(ct.Assert)
-def check(d: Decoder, op: ct.Assert, item: Store) -> None:
+def check(d: Decoder, op: ct.Assert, item: SkeletonEffect) -> None:
     """An assertion."""
     condition = d.value_at(item.operands[0], d.selection.stores[item.item].layout)
     at = d.builder.location = op.location
@@ -135,7 +135,7 @@ def check(d: Decoder, op: ct.Assert, item: Store) -> None:
 
 
 @lowers_effect(ct.Print)
-def print_text(d: Decoder, op: ct.Print, item: Store) -> None:
+def print_text(d: Decoder, op: ct.Print, item: SkeletonEffect) -> None:
     """A text with the elements of tiles."""
     args = [d.value_at(*place) for place in copies(item, d.selection.oracle, d.selection.stores[item.item].width)]
     d.builder.location = op.location

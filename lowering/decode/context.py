@@ -10,7 +10,7 @@ from typing import Any
 
 from egraph.leaves import Carry, Induction, ItemResult, LoopResult, Promised
 from egraph.placed import Load, SharedCopy
-from egraph.skeleton import Region, Store
+from egraph.skeleton import SkeletonEffect, SkeletonRegion
 from egraph.term import Node
 from ir.core import Builder, Op, Type, Value
 from ir.dialects import cuda_tile as ct
@@ -86,9 +86,9 @@ class Decoder:
 
     def uniform(self, number: int) -> Value:
         """A source value that every thread holds."""
-        return self.placed(self.frozen.at[self.frozen.class_of(number), 0])
+        return self.placed(self.frozen.held_in[self.frozen.class_of(number), 0])
 
-    def region(self, region: Region) -> None:
+    def region(self, region: SkeletonRegion) -> None:
         """Every item of a region in order."""
         for item in region.items:
             lowers_item[type(item)](self, item)
@@ -103,14 +103,14 @@ class Decoder:
 
     def value_at(self, number: int, layout: int) -> Value:
         """A source value in a layout."""
-        return self.placed(self.frozen.at[self.frozen.class_of(number), layout])
+        return self.placed(self.frozen.held_in[self.frozen.class_of(number), layout])
 
-    def before(self, item: Store) -> None:
+    def before(self, item: SkeletonEffect) -> None:
         """Make what must precede a store precede it: its loads placed, then a barrier if threads may race."""
         self.loads_before(item)
         self.barrier_behind(self.order.of_store(item), len(self.scopes) - 1)
 
-    def loads_before(self, item: Store) -> None:
+    def loads_before(self, item: SkeletonEffect) -> None:
         """Place the loads that an item comes after."""
         for load in sorted(self.order.loads_before(item)):
             for placed in self.order.loads[load]:
@@ -289,7 +289,7 @@ lowers: Lowerings[Decoder, [Builder, Made], Any] = Lowerings("lowering")
 results), or None for a missing operand."""
 lowers_item: Lowerings[Decoder, [], None] = Lowerings("decoding")
 """What an item of the skeleton becomes."""
-lowers_effect: Lowerings[Decoder, [Store], None] = Lowerings("lowering")
+lowers_effect: Lowerings[Decoder, [SkeletonEffect], None] = Lowerings("lowering")
 """What the operation of an item becomes."""
 
 

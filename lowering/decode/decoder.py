@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from typing import cast
 
 from egraph.facts import limits
-from egraph.skeleton import For, If, Return, Store
+from egraph.skeleton import Return, SkeletonBranch, SkeletonEffect, SkeletonLoop
 from ir.core import Block, Builder, Type, Value
 from ir.core import Region as OpRegion
 from ir.dialects import cuda_tile as ct
@@ -58,8 +58,8 @@ def ranges(d: Decoder, parameters: Sequence[Value]) -> Iterator[tuple[int, int, 
                 yield number, low, high, divisor
 
 
-@lowers_item(Store)
-def store(d: Decoder, item: Store) -> None:
+@lowers_item(SkeletonEffect)
+def store(d: Decoder, item: SkeletonEffect) -> None:
     """An operation with an effect, in the layout that was chosen for it."""
     if not item.alone:
         d.before(item)
@@ -69,8 +69,8 @@ def store(d: Decoder, item: Store) -> None:
         lowers_effect.of(item.op)(d, item.op, item)
 
 
-@lowers_item(For)
-def loop(d: Decoder, item: For) -> None:
+@lowers_item(SkeletonLoop)
+def loop(d: Decoder, item: SkeletonLoop) -> None:
     """A loop: counted, or endless until its body says that it is over."""
     op, builder = item.op, d.builder
     bounds = [] if item.again else [d.uniform(k) for k in (item.lower, item.upper, item.step)]
@@ -109,7 +109,7 @@ def carried_on(d: Decoder, values: Sequence[tuple[int, int]]) -> list[Value]:
     takes the tile that is an operand of the next product too, and leaves a column of it. Not where tiles do not fit
     anyhow (swa_attention of TileGym on sm_120a: 260 registers of 201, 60 bytes are spilled so and 4 otherwise).
     """
-    classes = [d.frozen.at[d.frozen.class_of(number), layout] for number, layout in values]
+    classes = [d.frozen.held_in[d.frozen.class_of(number), layout] for number, layout in values]
     needed = d.needs.products(classes, d.values)
     once = several = 0
     for cls in dict.fromkeys(classes):
@@ -121,8 +121,8 @@ def carried_on(d: Decoder, values: Sequence[tuple[int, int]]) -> list[Value]:
     return [d.values[cls] for cls in classes]
 
 
-@lowers_item(If)
-def branch(d: Decoder, item: If) -> None:
+@lowers_item(SkeletonBranch)
+def branch(d: Decoder, item: SkeletonBranch) -> None:
     """A branch, both sides in scopes of their own."""
     op = item.op
     condition = d.uniform(item.condition)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import cast
 
-from egraph.skeleton import Store
+from egraph.skeleton import SkeletonEffect
 from ir.dialects import cuda_tile as ct
 from ir.dialects import nv_tileas
 from ir.dialects.cuda_tile.constraints import element_type
@@ -22,21 +22,21 @@ LEAST_ALIGNMENT = 16
 
 
 @lowers_effect(ct.GdcLaunchDependents)
-def launch_dependents(d: Decoder, op: ct.GdcLaunchDependents, item: Store) -> None:
+def launch_dependents(d: Decoder, op: ct.GdcLaunchDependents, item: SkeletonEffect) -> None:
     """The grids that depend on this one may begin."""
     d.before(item)
     d.builder.add(nv_tileas.LaunchDependents, types=())
 
 
 @lowers_effect(ct.GdcWait)
-def wait(d: Decoder, op: ct.GdcWait, item: Store) -> None:
+def wait(d: Decoder, op: ct.GdcWait, item: SkeletonEffect) -> None:
     """The grids that this one depends on have ended."""
     d.loads_before(item)
     d.builder.add(nv_tileas.WaitOnDependency, types=())
 
 
 @lowers_effect(ct.MemoryFenceAlias)
-def fence(d: Decoder, op: ct.MemoryFenceAlias, item: Store) -> None:
+def fence(d: Decoder, op: ct.MemoryFenceAlias, item: SkeletonEffect) -> None:
     """Accesses under one address come before those under another one."""
     d.loads_before(item)
     d.stores_written(d.order.of_store(item), len(d.scopes) - 1)
@@ -45,7 +45,7 @@ def fence(d: Decoder, op: ct.MemoryFenceAlias, item: Store) -> None:
 
 
 @lowers_effect(ct.Alloca)
-def allocate(d: Decoder, op: ct.Alloca, item: Store) -> None:
+def allocate(d: Decoder, op: ct.Alloca, item: SkeletonEffect) -> None:
     """Memory until the end of the region that the operation is in."""
     d.builder.location = op.location
     pointer = cast(PointerType, element_type(op.result))
@@ -58,7 +58,7 @@ def allocate(d: Decoder, op: ct.Alloca, item: Store) -> None:
 
 
 @lowers_effect(nv_tileas.Meet)
-def meet(d: Decoder, op: nv_tileas.Meet, item: Store) -> None:
+def meet(d: Decoder, op: nv_tileas.Meet, item: SkeletonEffect) -> None:
     """The CTAs of a cluster meet; all threads of this one have met too."""
     d.loads_before(item)
     d.stores_written(d.order.of_store(item), len(d.scopes) - 1)
@@ -67,7 +67,7 @@ def meet(d: Decoder, op: nv_tileas.Meet, item: Store) -> None:
 
 
 @lowers_effect(nv_tileas.CancelNextProgramId)
-def next_tile(d: Decoder, op: nv_tileas.CancelNextProgramId, item: Store) -> None:
+def next_tile(d: Decoder, op: nv_tileas.CancelNextProgramId, item: SkeletonEffect) -> None:
     """The tile block that this one takes over from the grid."""
     d.builder.location = op.location
     taken = d.builder.add(nv_tileas.CancelNextProgramId, types=[I1, I32, I32, I32])

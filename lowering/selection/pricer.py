@@ -9,7 +9,7 @@ from egraph import leaves, placed
 from egraph.forms import PlacedForm
 from egraph.frozen import Frozen
 from egraph.saturate import Saturated
-from egraph.skeleton import For
+from egraph.skeleton import SkeletonLoop
 from egraph.term import Node
 from ir.core import Type
 from ir.dialects.cuda_tile import DivI, RemI
@@ -29,7 +29,7 @@ from lowering.layouts.shared import SharedLayout
 from lowering.placement import LayoutOracle, MmaChoice
 from lowering.placement.accumulated import by_agent, over_scores, seldom_scaled
 from lowering.placement.copied import contiguous_dim
-from lowering.selection.choices import Held, Place
+from lowering.selection.choices import Held, ValueLayout
 from lowering.selection.early import Early
 from lowering.selection.folding import Folds
 from lowering.selection.hints import loads_without_tma
@@ -43,7 +43,7 @@ WHOLE = (placed.Product, placed.PlacedReduce, leaves.Around, leaves.Branch, plac
 
 
 @dataclass(frozen=True, slots=True)
-class Price:
+class NodeCost:
     """Cycles, and what is taken: bytes of a buffer (one stage), of scratch; registers beside those carried in loops and
     what stays in registers all through the loop; columns of tensor memory. shares: the buffer with other loops.
     """
@@ -58,7 +58,7 @@ class Price:
 
 
 @dataclass(frozen=True, slots=True)
-class Site:
+class NodeContext:
     """Where a node stands: layout of its class, warps of the CTA, the innermost loop or -1."""
 
     layout: int
@@ -80,7 +80,7 @@ class Pricer:
         oracle: LayoutOracle,
         target: Target,
         forbid: frozenset[str],
-        owner: dict[int, Place],
+        owner: dict[int, ValueLayout],
     ):
         self.frozen: Frozen = saturated.frozen
         self.interner = saturated.program.interner
@@ -89,10 +89,10 @@ class Pricer:
         self.target = target
         self.forbid = forbid
         self.owner = owner
-        loops = [item for item in saturated.program.skeleton.walk() if isinstance(item, For)]
+        loops = [item for item in saturated.program.skeleton.walk() if isinstance(item, SkeletonLoop)]
         self.yields = {self.frozen.class_of(number) for item in loops for number in item.yields}
         self._streams: dict[int, bool] = {}
-        self.conversions: dict[tuple[int, int, int], Price | None] = {}  # two nodes of three are conversions
+        self.conversions: dict[tuple[int, int, int], NodeCost | None] = {}  # two nodes of three are conversions
         self.folds = Folds(self.bodies, oracle, target, forbid)
         self.machines = {warps: Machine(target, warps) for warps in oracle.warps}
         self.ahead = Early(saturated, target)
@@ -106,7 +106,7 @@ class Pricer:
         self.over_scores = {self.frozen.class_of(number) for number in over_scores(saturated.program)}
         self.tensor_products: frozenset[int] = frozenset()  # value classes that scalar instructions may not compute
 
-    def price(self, node: Node, site: Site) -> Price | None:
+    def price(self, node: Node, site: NodeContext) -> NodeCost | None:
         """The price of a node."""
         return prices[type(node)](self, node, site)
 
@@ -182,7 +182,7 @@ class Pricer:
         plain = access_plan(layout, shared, "store")
         return machine.shared_access(plain.wavefronts, len(plain.accesses))
 
-    def staged_store(self, view: PartitionViewType, layout: Layout, shared: SharedLayout, atom: str) -> Price | None:
+    def staged_store(self, view: PartitionViewType, layout: Layout, shared: SharedLayout, atom: str) -> NodeCost | None:
         """Registers to scratch memory, by tensor copies from there to the array.
 
         Waiting is that of a round trip through shared memory: what was written must be seen, what is read must have
@@ -200,7 +200,7 @@ class Pricer:
         row = plan.box[0] * shared.element_bytes
         moved = prod(plan.box) * shared.element_bytes * max(1, SECTOR // row)
         copied = len(plan.places) * TMA_STORES[len(plan.dims)].cycles(self.target, moved)
-        return Price(
+        return NodeCost(
             written + Cost(memory=copied, latency=waits, parts=(("global", copied),)), scratch=shared.size_bytes
         )
 
@@ -243,5 +243,5 @@ class Pricer:
         return scaled is False and isinstance(node, placed.TensorReadProduct)
 
 
-prices: Lowerings[Pricer, [Site], Price | None] = Lowerings("price")
+prices: Lowerings[Pricer, [NodeContext], NodeCost | None] = Lowerings("price")
 """What a node costs where it stands, and what it takes; None where that is not legal."""

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from egraph.forms import placed_classes
 from egraph.term import Node, Term
 from lowering.cost import priced, priced_as
-from lowering.selection.pricer import FROM_GLOBAL, WHOLE, Price, Pricer, Site, prices
+from lowering.selection.pricer import FROM_GLOBAL, WHOLE, NodeContext, NodeCost, Pricer, prices
 from lowering.selection.prices.values import arithmetic, unknown
 
 __all__ = ["FROM_GLOBAL", "WHOLE", "Price", "Pricer", "Site", "prices", "unpriced"]

@@ -21,7 +21,7 @@ def loop(x: Expander, op: scf.For) -> None:
         found = x.values.get(value)
         if isinstance(found, Registers):
             found.force()
-    emitter.settle()  # the body may store, or use shared memory again
+    emitter.flush_pending_loads()  # the body may store, or use shared memory again
     bounds = x.scalars([op.lower, op.upper, op.step])
     body = op.body.block
     forms = [carried_form(argument, op) for argument in body.args[1:]]
@@ -58,7 +58,7 @@ def _body(x: Expander, body: Block, forms: Sequence[tuple[int, ...] | None]) -> 
     x.run(body.ops[:-1])
     ends = body.terminator.operands
     flat = [v for value, form in zip(ends, forms, strict=True) for v in x.carried(value, form)]
-    x.emitter.settle()
+    x.emitter.flush_pending_loads()
     x.emitter.builder.add(scf.Yield, *flat, types=())
 
 
@@ -86,7 +86,7 @@ def branch(x: Expander, op: scf.If) -> None:
         found = x.values.get(value)
         if isinstance(found, Registers):
             found.force()
-    emitter.settle()  # either side may store, or use shared memory again
+    emitter.flush_pending_loads()  # either side may store, or use shared memory again
     condition = x.scalar(op.condition)
     outside, regions, kinds, groups = emitter.builder.block, list[Region](), list[Type](), list[list[Value]]()
     emitter.depth += 1
@@ -99,7 +99,7 @@ def branch(x: Expander, op: scf.If) -> None:
         emitter.scratch_read = EVERYWHERE
         x.run(region.block.ops[:-1])
         groups = [x.carried(v, None) for v in region.block.terminator.operands]
-        emitter.settle()
+        emitter.flush_pending_loads()
         emitter.builder.add(scf.Yield, *[v for g in groups for v in g], types=())
         emitter.pending = pending
         emitter.open.discard(inner)

@@ -11,12 +11,12 @@ from lowering.layouts.boxes import boxes
 from lowering.layouts.elements import element_bytes
 from lowering.layouts.shared import PERIOD, SharedLayout
 from lowering.placement.copied import contiguous_dim, copy_threads
-from lowering.selection.pricer import Price, Pricer, Site, prices
+from lowering.selection.pricer import NodeContext, NodeCost, Pricer, prices
 from lowering.targets import Feature
 
 
 @prices(placed.LoadView)
-def load(pricer: Pricer, node: placed.LoadView, site: Site) -> Price | None:
+def load(pricer: Pricer, node: placed.LoadView, site: NodeContext) -> NodeCost | None:
     """Straight from global memory."""
     view: PartitionViewType = pricer.interner.types[node.view_type]
     size = element_bytes(view.view.element)
@@ -24,11 +24,11 @@ def load(pricer: Pricer, node: placed.LoadView, site: Site) -> Price | None:
         return None
     contiguous = contiguous_dim(view) or 0
     plan = global_access(pricer.oracle.layout(node.layout), view.tile, contiguous, max(1, node.bytes // size))
-    return Price(pricer.machines[site.warps].load(plan, contiguous, size, node.bytes, site.looped))
+    return NodeCost(pricer.machines[site.warps].load(plan, contiguous, size, node.bytes, site.looped))
 
 
 @prices(placed.LoadPointer)
-def gather(pricer: Pricer, node: placed.LoadPointer, site: Site) -> Price | None:
+def gather(pricer: Pricer, node: placed.LoadPointer, site: NodeContext) -> NodeCost | None:
     """Through pointers."""
     kind = pricer.oracle.tile(node.type)
     dim = max(0, len(kind.shape) - 1)
@@ -36,11 +36,11 @@ def gather(pricer: Pricer, node: placed.LoadPointer, site: Site) -> Price | None
     size = element_bytes(kind.element)
     if node.width * size > widest(pricer.target, pricer.forbid, WIDE_LOAD):
         return None
-    return Price(pricer.machines[site.warps].load(plan, dim, size, node.width * size, site.looped))
+    return NodeCost(pricer.machines[site.warps].load(plan, dim, size, node.width * size, site.looped))
 
 
 @prices(placed.Copy)
-def copy(pricer: Pricer, node: placed.Copy, site: Site) -> Price | None:
+def copy(pricer: Pricer, node: placed.Copy, site: NodeContext) -> NodeCost | None:
     """One tile into one stage, which begins at a multiple of PERIOD."""
     view: PartitionViewType = pricer.interner.types[node.view_type]
     shared = pricer.oracle.shared(node.shared)
@@ -61,10 +61,12 @@ def copy(pricer: Pricer, node: placed.Copy, site: Site) -> Price | None:
         cost = copied_by_threads(pricer, view, shared, node.bytes, node.inside, site.warps)
         if cost is not None and not pricer.ahead.copied(pricer.owner[node.cls][0], boxed=False):
             cost += pricer.exposed(site.looped)
-    return None if cost is None else Price(cost, buffer=-(-shared.size_bytes // PERIOD) * PERIOD)
+    return None if cost is None else NodeCost(cost, buffer=-(-shared.size_bytes // PERIOD) * PERIOD)
 
 
-def register_copy(pricer: Pricer, view: PartitionViewType, shared: SharedLayout, nbytes: int, site: Site) -> Cost:
+def register_copy(
+    pricer: Pricer, view: PartitionViewType, shared: SharedLayout, nbytes: int, site: NodeContext
+) -> Cost:
     """Load and store again; in a loop a thread waits for as many registers as are in flight at once."""
     machine = pricer.machines[site.warps]
     threads = copy_threads(view, site.warps, nbytes)
@@ -97,7 +99,7 @@ def copied_by_threads(
 
 
 @prices(placed.GatherCopy)
-def gather_copy(pricer: Pricer, node: placed.GatherCopy, site: Site) -> Price | None:
+def gather_copy(pricer: Pricer, node: placed.GatherCopy, site: NodeContext) -> NodeCost | None:
     """cp.async of the runs of a gathered tile by all threads; a mask chooses how many bytes each reads."""
     kind, run = pricer.oracle.tile(node.type), node.width
     shared, layout = pricer.oracle.shared(node.shared), pricer.oracle.layout(node.layout)
@@ -114,7 +116,7 @@ def gather_copy(pricer: Pricer, node: placed.GatherCopy, site: Site) -> Price | 
     cost += machine.busy("int_add", copies)
     if pricer.owner[node.cls][0] not in pricer.ahead:
         cost += pricer.exposed(site.looped)
-    return Price(cost, buffer=shared.size_bytes)
+    return NodeCost(cost, buffer=shared.size_bytes)
 
 
 def box_copy(pricer: Pricer, view: PartitionViewType, shared: SharedLayout) -> Cost | None:
@@ -128,7 +130,7 @@ def box_copy(pricer: Pricer, view: PartitionViewType, shared: SharedLayout) -> C
 
 
 @prices(placed.SharedRead)
-def shared_read(pricer: Pricer, node: placed.SharedRead, site: Site) -> Price | None:
+def shared_read(pricer: Pricer, node: placed.SharedRead, site: NodeContext) -> NodeCost | None:
     """A fragment, by ldmatrix or plain loads."""
     name: str = pricer.interner.attributes[node.atom]
     machine = pricer.machines[site.warps]
@@ -137,15 +139,15 @@ def shared_read(pricer: Pricer, node: placed.SharedRead, site: Site) -> Price | 
         plan = ldmatrix(layout, shared)
         if plan is None or not pricer.target.has(Feature.LDMATRIX) or pricer.forbidden("ldmatrix"):
             return None
-        return Price(machine.shared_access(plan.wavefronts, len(plan.instructions)))
+        return NodeCost(machine.shared_access(plan.wavefronts, len(plan.instructions)))
     plain = access_plan(layout, shared)
     cost = machine.shared_access(plain.wavefronts, len(plain.accesses))
     packing = layout.n_regs if plain.vector * shared.element_bytes < 4 else 0
-    return Price(cost + machine.busy("int_add", packing))
+    return NodeCost(cost + machine.busy("int_add", packing))
 
 
 @prices(placed.Hold)
-def hold(pricer: Pricer, node: placed.Hold, site: Site) -> Price | None:
+def hold(pricer: Pricer, node: placed.Hold, site: NodeContext) -> NodeCost | None:
     """Registers to a buffer that a product reads: one of two in a loop, but that all wait for tensor memory's."""
     shared, layout = pricer.oracle.shared(site.layout), pricer.oracle.layout(pricer.owner[node.source][1])
     atom: str = pricer.interner.attributes[node.atom]
@@ -155,10 +157,10 @@ def hold(pricer: Pricer, node: placed.Hold, site: Site) -> Price | None:
     waits = float(pricer.target.latency.shared + pricer.target.latency.barrier)
     waited = pricer.target.has(Feature.TCGEN05)
     size = (1 + (site.looped and not waited)) * shared.size_bytes
-    return Price(written + Cost(latency=waits), buffer=size, shares=waited)
+    return NodeCost(written + Cost(latency=waits), buffer=size, shares=waited)
 
 
 @prices(placed.WriteShared)
-def write(pricer: Pricer, node: placed.WriteShared, site: Site) -> Price | None:
+def write(pricer: Pricer, node: placed.WriteShared, site: NodeContext) -> NodeCost | None:
     """The store that copies the buffer to global memory has the price of both: `staged_store`."""
     return None

@@ -12,14 +12,14 @@ from lowering.atoms.wgmma import IMM_SCALE
 from lowering.cost import Cost
 from lowering.layouts.layout import Layout
 from lowering.selection.choices import Held
-from lowering.selection.pricer import Price, Pricer, Site, prices
+from lowering.selection.pricer import NodeContext, NodeCost, Pricer, prices
 from lowering.selection.products import by_threads, columns, emulated, outdone, promoted
 from lowering.targets import Feature
 from lowering.targets.target import WARP
 
 
 @prices(placed.Product)
-def product(pricer: Pricer, node: placed.Product, site: Site) -> Price | None:
+def product(pricer: Pricer, node: placed.Product, site: NodeContext) -> NodeCost | None:
     """Tensor cores at the atom's rate; scalar multiply-adds only where no tensor core computes the product."""
     choice = pricer.oracle.choice(node.choice)
     scalar = choice.atom.threads == 1 and pricer.owner[node.cls][0] in pricer.tensor_products
@@ -37,7 +37,7 @@ def product(pricer: Pricer, node: placed.Product, site: Site) -> Price | None:
         operands = a.n_regs + b.n_regs
         fma, convert = work / atom.scalar_rate(pricer.target), machine.busy("convert", operands)
         cost = Cost(alu=fma, parts=(("fma_f32", fma),)) + convert
-        return Price(cost, registers=registers, held=held)
+        return NodeCost(cost, registers=registers, held=held)
     copies = site.warps / prod(choice.grid) if isinstance(atom, MmaAtom) else 1  # by warps, where the tile is small
     count = work / (m * n * k) * copies
     cost = emulated(pricer.target, atom, count / site.warps, (a, b), machine)
@@ -45,10 +45,10 @@ def product(pricer: Pricer, node: placed.Product, site: Site) -> Price | None:
     cost += Cost(tensor=count * atom.cycles(pricer.target), alu=issued, parts=(("issue", issued),))
     sums, more = promoted(pricer, node, int(work / (1 << c.bits)), c, machine)
     cost += by_threads(pricer, node, c, machine)
-    return Price(cost + sums, registers=registers + more, held=held, columns=columns(pricer, node, c))
+    return NodeCost(cost + sums, registers=registers + more, held=held, columns=columns(pricer, node, c))
 
 
-def live(pricer: Pricer, node: placed.Product, site: Site) -> tuple[int, tuple[Held, ...]]:
+def live(pricer: Pricer, node: placed.Product, site: NodeContext) -> tuple[int, tuple[Held, ...]]:
     """Registers of a product beside what loops carry, and the operands that stay in registers all through its loop.
 
     The result takes the place of what its loop carries where it is carried on. An operand read from shared memory

@@ -19,27 +19,27 @@ from lowering.layouts.conversions import estimate
 from lowering.layouts.elements import element_bytes, moved_bits
 from lowering.layouts.layout import Layout
 from lowering.layouts.scans import Part, scan_dim
-from lowering.selection.pricer import Price, Pricer, Site, prices
+from lowering.selection.pricer import NodeContext, NodeCost, Pricer, prices
 
 
 @prices(Node)
-def unknown(pricer: Pricer, node: Node, site: Site) -> Price | None:
+def unknown(pricer: Pricer, node: Node, site: NodeContext) -> NodeCost | None:
     """A term that only a rule file of the user's declares. Raises TileError."""
-    return Price(pricer.machines[site.warps].elementwise(Form(node.op, (), (str(I32),)), 1))
+    return NodeCost(pricer.machines[site.warps].elementwise(Form(node.op, (), (str(I32),)), 1))
 
 
 @prices(
-    placed.Own, placed.Assume, placed.Instead, placed.Reshape, placed.Broadcast, placed.Permute,
+    placed.Identity, placed.Assume, placed.Instead, placed.Reshape, placed.Broadcast, placed.Permute,
     placed.PermuteShared, placed.ReshapeShared, placed.Cat, placed.TileList, placed.PlacedSplat, leaves.Projection,
     leaves.Missing, leaves.Nil, leaves.Cons, leaves.Argument, leaves.LoopLeaf, leaves.ItemResult, leaves.Promised,
 )  # fmt: skip
-def free(pricer: Pricer, node: Term, site: Site) -> Price | None:
+def free(pricer: Pricer, node: Term, site: NodeContext) -> NodeCost | None:
     """Nothing: registers under other names, and what is there already."""
-    return Price(FREE)
+    return NodeCost(FREE)
 
 
 @prices(PlacedForm)
-def arithmetic(pricer: Pricer, node: PlacedForm, site: Site) -> Price | None:
+def arithmetic(pricer: Pricer, node: PlacedForm, site: NodeContext) -> NodeCost | None:
     """By the cost tables."""
     if any(pricer.stays(child) for child in node.children):
         return None
@@ -48,11 +48,11 @@ def arithmetic(pricer: Pricer, node: PlacedForm, site: Site) -> Price | None:
     registers = tile.n_regs if isinstance(tile, Layout) else 1  # shared operands are renamed, not computed
     if form.types[-1] == str(F32) and pairs_atom(pricer.target, pricer.forbid, node.title(), F32, registers):
         form = form._replace(modifiers=(*form.modifiers, F32X2))
-    return Price(pricer.machines[site.warps].elementwise(form, registers))
+    return NodeCost(pricer.machines[site.warps].elementwise(form, registers))
 
 
 @prices(placed.Convert)
-def convert(pricer: Pricer, node: placed.Convert, site: Site) -> Price | None:
+def convert(pricer: Pricer, node: placed.Convert, site: NodeContext) -> NodeCost | None:
     """Scratch is what a round trip through shared memory takes."""
     if node.layout in pricer.oracle.kept or pricer.stays(node.source):
         return None
@@ -65,12 +65,12 @@ def convert(pricer: Pricer, node: placed.Convert, site: Site) -> Price | None:
         scratch = kind.size * bits // 8 if cost else 0
         parts = (("shared", cost),) if cost else ()
         fits = scratch <= pricer.target.smem_bytes
-        pricer.conversions[key] = Price(Cost(latency=cost, parts=parts), scratch=scratch) if fits else None
+        pricer.conversions[key] = NodeCost(Cost(latency=cost, parts=parts), scratch=scratch) if fits else None
     return pricer.conversions[key]
 
 
 @prices(placed.PlacedReduce, placed.PlacedFold)
-def reduce(pricer: Pricer, node: placed.PlacedReduce | placed.PlacedFold, site: Site) -> Price | None:
+def reduce(pricer: Pricer, node: placed.PlacedReduce | placed.PlacedFold, site: NodeContext) -> NodeCost | None:
     """Registers, then lanes by shuffles or redux, then warps through scratch."""
     kinds, each = pricer.operands(node), pricer.combining(node)
     layout = pricer.oracle.layout(node.source_layout)
@@ -88,11 +88,11 @@ def reduce(pricer: Pricer, node: placed.PlacedReduce | placed.PlacedFold, site: 
         latency += 2 * len(kinds) * float(pricer.target.latency.barrier + pricer.target.latency.shared)
         cost += machine.busy("fma_f32", each * (results << len(plan.warp_bits)))
         scratch = (1 << plan.layout.bits + len(plan.warp_bits)) * max(element_bytes(k.element) for k in kinds)
-    return Price(cost + Cost(latency=latency), scratch=scratch)
+    return NodeCost(cost + Cost(latency=latency), scratch=scratch)
 
 
 @prices(placed.PlacedScan)
-def scan(pricer: Pricer, node: placed.PlacedScan, site: Site) -> Price | None:
+def scan(pricer: Pricer, node: placed.PlacedScan, site: NodeContext) -> NodeCost | None:
     """A step for each bit of the coordinate: values and totals combined, totals exchanged."""
     layout = pricer.oracle.layout(node.layout)
     kinds, each = pricer.operands(node), pricer.combining(node)
@@ -113,43 +113,43 @@ def scan(pricer: Pricer, node: placed.PlacedScan, site: Site) -> Price | None:
         cost += machine.busy("fma_f32", (each + chosen) * layout.n_regs + (each + 2 * chosen) * totals)
     threads = 1 << len(layout.thread)
     scratch = plan.slots * threads * sum(element_bytes(k.element) for k in kinds)
-    return Price(cost + Cost(latency=latency), scratch=scratch)
+    return NodeCost(cost + Cost(latency=latency), scratch=scratch)
 
 
 @prices(placed.Constant)
-def constant(pricer: Pricer, node: placed.Constant, site: Site) -> Price | None:
+def constant(pricer: Pricer, node: placed.Constant, site: NodeContext) -> NodeCost | None:
     """Nothing where all elements are equal, else a load of an array of the module."""
     literal: DenseElements = pricer.interner.attributes[node.value]
     layout = pricer.oracle.layouts[site.layout]
     if literal.splat or not isinstance(layout, Layout):
-        return Price(FREE)
+        return NodeCost(FREE)
     size = element_bytes(pricer.oracle.tile(node.type).element)
     plan = global_access(layout, (1 << layout.bits,), 0, max(1, MAX_BYTES // size))
-    return Price(pricer.machines[site.warps].global_access(plan.thread, 0, len(plan.accesses), size))
+    return NodeCost(pricer.machines[site.warps].global_access(plan.thread, 0, len(plan.accesses), size))
 
 
 @prices(placed.Extract)
-def extract(pricer: Pricer, node: placed.Extract, site: Site) -> Price | None:
+def extract(pricer: Pricer, node: placed.Extract, site: NodeContext) -> NodeCost | None:
     """Registers chosen."""
     return select_part(pricer, node.indices, node.source, site)
 
 
 @prices(placed.Insert)
-def insert(pricer: Pricer, node: placed.Insert, site: Site) -> Price | None:
+def insert(pricer: Pricer, node: placed.Insert, site: NodeContext) -> NodeCost | None:
     """Registers chosen."""
     return select_part(pricer, node.indices, node.whole, site)
 
 
-def select_part(pricer: Pricer, indices: int, tile: int, site: Site) -> Price | None:
+def select_part(pricer: Pricer, indices: int, tile: int, site: NodeContext) -> NodeCost | None:
     """Nothing where the indices are known, else a select for every register of the whole."""
     known = pricer.known_list(pricer.owner[indices][0])
     whole = pricer.oracle.layout(pricer.owner[tile][1])
     machine = pricer.machines[site.warps]
-    return Price(FREE if known else machine.busy("int_add", whole.n_regs))
+    return NodeCost(FREE if known else machine.busy("int_add", whole.n_regs))
 
 
 @prices(placed.ExtractShared)
-def extract_shared(pricer: Pricer, node: placed.ExtractShared, site: Site) -> Price | None:
+def extract_shared(pricer: Pricer, node: placed.ExtractShared, site: NodeContext) -> NodeCost | None:
     """A round trip of the whole through scratch memory."""
     value, source = pricer.owner[node.source]
     kind, layout = cast(TileType, pricer.value_type(value)), pricer.oracle.layout(source)
@@ -157,11 +157,11 @@ def extract_shared(pricer: Pricer, node: placed.ExtractShared, site: Site) -> Pr
     machine, latency = pricer.machines[site.warps], pricer.target.latency
     words = max(1, layout.n_regs * size // 4) + max(1, pricer.oracle.layout(site.layout).n_regs * size // 4)
     cost = machine.shared_access(words, words) + Cost(latency=float(2 * latency.barrier + 2 * latency.shared))
-    return Price(cost, scratch=kind.size * size)
+    return NodeCost(cost, scratch=kind.size * size)
 
 
 @prices(placed.Iota)
-def iota(pricer: Pricer, node: placed.Iota, site: Site) -> Price | None:
+def iota(pricer: Pricer, node: placed.Iota, site: NodeContext) -> NodeCost | None:
     """One integer instruction an element."""
     registers = pricer.oracle.layout(site.layout).n_regs
-    return Price(pricer.machines[site.warps].busy("int_add", registers))
+    return NodeCost(pricer.machines[site.warps].busy("int_add", registers))
