@@ -31,7 +31,7 @@ class Launch:
         for before, after in self.kept:
             if before.tobytes() != after.tobytes():
                 message = f"entry '{entry.sym_name}' writes an array that is read-only: {before.dtype}[{before.size}]"
-                raise TileError(message, entry.location, "give a copy that may be written")
+                raise TileError(message, entry.location, "pass a copy that may be written")
 
 
 def place_of(given: Sequence[Any], named: Mapping[str, Any]) -> str:
@@ -63,7 +63,7 @@ def prepared(
     itself = not whole and not named and calling is not None and len(given) == calling.count
     if calling is None or itself:
         if named:
-            raise TileError(f"entry '{entry.sym_name}' has no names: give its arguments in order", entry.location)
+            raise TileError(f"entry '{entry.sym_name}' has no names: pass its arguments in order", entry.location)
         values = [_own_view(each, str(position)) for position, each in enumerate(given)]
     else:
         values = calling.arguments(given, named)
@@ -94,7 +94,7 @@ def _placed(view: View, on: str, launch: Launch, entry: Entry) -> Any:
     if view.memory is None:
         if on != "cuda":
             message = f"entry '{entry.sym_name}': the array {view} is on the card, '{on}' runs on the host"
-            raise TileError(message, entry.location, "run it on 'cuda', or give an array of the host")
+            raise TileError(message, entry.location, "run it on 'cuda', or pass an array of the host")
         from runtime.cuda import DeviceArray
         from tilesat.calling import SIGNLESS
         from tilesat.spec import numpy_type

@@ -51,7 +51,7 @@ def test_a_list_deeper_than_the_expression() -> None:
     ("text", "message"),
     [
         ("(a)\n(b", "'(' is never closed"),
-        ("(a))", "')' closes nothing"),
+        ("(a))", "')' without a matching '('"),
         ("(a)\nstray (b)", "'stray' stands outside"),
         ('(a)\n(b "open)', "a string is not closed"),
         ("(a) stray", "'stray' stands outside"),

@@ -145,7 +145,7 @@ def test_lanes_outside_their_own_member_mask(name: str) -> None:
         (branch.format(MEMBERS[name].format(mask="0x0fff")), outside.format(12, "0fff", 12)),
         (halves + MEMBERS[name].format(mask="-1").replace("-1", "%r5") + "setp.eq.u32 %p2, %r0, 3; "
          "selp.u32 %r5, 0xff, 0xffff, %p2; @%p0 " + MEMBERS[name].format(mask="%r5"),
-         r"names the members 0x0000ffff, one of which names others"),
+         r"names the members 0x0000ffff, one of which names other members"),
     ):  # fmt: skip
         with pytest.raises(HazardError, match=message):
             _run(body, threads=32)

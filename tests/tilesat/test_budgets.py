@@ -102,7 +102,7 @@ def test_facts_without_end_are_refused_with_the_rules_that_make_them(tmp_path: P
 def test_wrong_budgets_are_refused(option: str, value: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         main(["compile", str(GEMM), f"{option}={value}"])
-    assert f"{value!r} is not a whole number above 0" in capsys.readouterr().err
+    assert f"{value!r} is not a positive integer" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("name", ["extract_budget", "saturate_budget"])

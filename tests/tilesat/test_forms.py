@@ -111,7 +111,7 @@ def test_several_programs_are_checked_one_by_one(tmp_path, capfdbinary):
     assert said.decode().splitlines() == [
         f"{file}: program 1: ok, @a, 3 operations",
         f"{file}: program 3: ok, @c, 3 operations",
-        f"{file}: 2 of 3 programs are right",
+        f"{file}: 2 of 3 programs are correct",
     ]
     assert error.decode().startswith(f"{file}:4:8: error: 'cuda_tile.addf': operand 'lhs' must be")
     code, (_, error) = run(capfdbinary, "cat", file)

@@ -73,7 +73,7 @@ def test_run_of_a_level(level: str, files: dict[str, Path], tmp_path: Path, caps
         ("nvgpu", ["compile", "--target", "sm_90a"], "the kernel is one for sm_80, not for sm_90a"),
         ("nvvm", ["run", "--grid", "1", "--check"], "--check has no meaning for a kernel of nvvm"),
         ("nvvm", ["run", "--grid", "1", "--on", "ref"], "a kernel of nvvm cannot run on ref"),
-        ("nvvm", ["run", "--grid", "1"], "entry 'vecadd_view' has 4 parameters, 0 arguments are given"),
+        ("nvvm", ["run", "--grid", "1"], "entry 'vecadd_view' expects 4 arguments, got 0"),
     ],
 )
 def test_messages(
