@@ -64,7 +64,7 @@ def test_explicit_clusters() -> None:
 
 def test_cluster_launches_are_checked() -> None:
     for options, message in (
-        ({"grid": (5,)}, "grid .5, 1, 1. cannot be cut in clusters"),
+        ({"grid": (5,)}, "grid .5, 1, 1. cannot be divided into clusters"),
         ({"grid": (32,), "cluster": (32, 1, 1)}, "has 32 CTAs; 16 is the limit"),
         ({"directives": ".reqnctapercluster 4, 1, 1"}, "requires clusters of"),
         ({"cluster": (4, 1, 1), "directives": ".maxclusterrank 2"}, "more CTAs than .maxclusterrank 2"),
@@ -137,7 +137,7 @@ def test_threads_that_left_count_as_arrived() -> None:
 @pytest.mark.parametrize(
     ("body", "error", "message"),
     [
-        ("barrier.cluster.wait;", HazardError, "waits at the cluster barrier without barrier.cluster.arrive"),
+        ("barrier.cluster.wait;", HazardError, "cluster barrier without a preceding barrier.cluster.arrive"),
         ("barrier.cluster.arrive; barrier.cluster.arrive;", HazardError, "arrives again at the cluster barrier"),
         ("setp.eq.u32 %p0, %r0, 0; @%p0 bra OUT; barrier.cluster.arrive; barrier.cluster.wait; OUT: bar.sync 0;"
          "setp.ne.u32 %p1, %r0, 9; @%p0 bar.sync 1, 64;", DeadlockError,

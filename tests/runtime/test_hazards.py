@@ -138,7 +138,7 @@ def test_lanes_outside_their_own_member_mask(name: str) -> None:
     halves = low + "selp.u32 %r5, 0xffff, 0xffff0000, %p0; "
     _run(branch.format(MEMBERS[name].format(mask="0xffff")), threads=32)
     _run(low + "@%p0 " + MEMBERS[name].format(mask="0xffff"), threads=32)
-    outside = r"thread \({},0,0\) .* names the members 0x0000{}, of which it is not one; it is lane {}"
+    outside = r"thread \({},0,0\) .* names the members 0x0000{}, but is not one of them; it is lane {}"
     for body, message in (
         (low + MEMBERS[name].format(mask="0xffff"), outside.format(16, "ffff", 16)),
         (low + "@%p0 " + MEMBERS[name].format(mask="0xff00"), outside.format(0, "ff00", 0)),

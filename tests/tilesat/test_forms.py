@@ -128,4 +128,4 @@ def test_what_a_version_cannot_hold_is_refused(tmp_path, capfdbinary):
     file.write_text("entry @k() {\n  %t = gdc_wait_tko -> token\n}\n")
     code, (_, error) = run(capfdbinary, "cat", file, "--as", "bytecode", "--bytecode-version", "13.3")
     assert code == 1
-    assert error.decode().startswith(f"{file}:2:8: error: 'cuda_tile.gdc_wait_tko' exists since 13.4")
+    assert error.decode().startswith(f"{file}:2:8: error: 'cuda_tile.gdc_wait_tko' was added in 13.4")

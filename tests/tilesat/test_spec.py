@@ -55,7 +55,7 @@ def test_file(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("512", "write f16"),
+        ("512", "cannot parse argument"),
         ("f17[4]=zeros", "unknown element type 'f17'"),
         ("f32[4]=gauss", "unknown contents 'gauss'; known: zeros"),
         ("f32[4,x]=zeros", "whole numbers"),
