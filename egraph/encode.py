@@ -38,11 +38,11 @@ Row = tuple[int, ...]
 
 
 @dataclass
-class Program:
+class EncodedProgram:
     """An encoded kernel: `values[k]` is the source value of number k (None where the encoder made the number)."""
 
     entry: ct.Entry
-    skeleton: skeleton.Region
+    skeleton: skeleton.SkeletonRegion
     facts: dict[str, list[Row]]
     interner: Interner
     values: list[Value | None]
@@ -75,7 +75,7 @@ def expanded(op: Op) -> tuple[list[Op], list[Value]] | None:
     return accesses.by_pointers(op) if accesses.needs_pointers(op) else None
 
 
-def encode(module_or_entry: Op) -> Program:
+def encode(module_or_entry: Op) -> EncodedProgram:
     """Encode an entry, or the only entry of a module.
 
     Raises UnsupportedError, located, for operations that have no e-graph form yet.
@@ -93,16 +93,16 @@ def encode(module_or_entry: Op) -> Program:
 
 
 @dataclass(frozen=True)
-class After:
+class BranchContinuation:
     """What follows a branch in its block, and what follows that block where it falls through."""
 
     branch: ct.If
     rest: Sequence[Op]
-    after: After | None
+    after: BranchContinuation | None
 
 
 @dataclass(frozen=True)
-class Endless:
+class WhileLoop:
     """The slots of an endless loop: carried values, results where they are not `shared` with those, and, where the
     kernel may end in the loop, whether it does.
     """
@@ -124,14 +124,14 @@ class _Encoder:
         self.bodies = combiners.Bodies()
         self.scope: int = 0
         self.scopes = 0
-        self.frame: Endless | None = None  # of the innermost loop, None where it is counted
+        self.frame: WhileLoop | None = None  # of the innermost loop, None where it is counted
         self.ends: tuple[Type, ...] = ()  # types of what the paths through its body end with
         self.side: int | None = None  # the token that stands for being on this side of the innermost branch
         self.uncertain = 0  # scope of the innermost region that an execution may not get to
         self.asserted = False
         self.sided: dict[tuple[int, int], int] = {}
         self.items = 0
-        self.program = Program(entry, skeleton.Region(), self.rows, self.interner, self.values)
+        self.program = EncodedProgram(entry, skeleton.SkeletonRegion(), self.rows, self.interner, self.values)
         self.program.bodies = self.bodies.entries
         self.numbers = self.program.numbers
         self.rows["r.none"].append((NONE_VALUE,))
@@ -170,11 +170,13 @@ class _Encoder:
         self.scopes += 1
         return self.scopes - 1
 
-    def region(self, block: Block, into: skeleton.Region) -> tuple[int, ...]:
+    def region(self, block: Block, into: skeleton.SkeletonRegion) -> tuple[int, ...]:
         """Encode the operations of a block; returns the numbers its terminator carries."""
         return self.run(block.ops, into)
 
-    def run(self, ops: Sequence[Op], into: skeleton.Region, after: After | None = None) -> tuple[int, ...]:
+    def run(
+        self, ops: Sequence[Op], into: skeleton.SkeletonRegion, after: BranchContinuation | None = None
+    ) -> tuple[int, ...]:
         """Encode operations up to the end of their block; returns the numbers that its terminator carries.
 
         `after`: what follows the block where it falls through, and then the numbers are those of the block around it.
@@ -193,7 +195,7 @@ class _Encoder:
                 into.items.append(loop)
                 return self.run([self.end_if(ended, op), *ops[at + 1 :]], into, after)
             if isinstance(op, ct.If) and leaves(op):
-                made = self.branch(op, After(op, ops[at + 1 :], after))
+                made = self.branch(op, BranchContinuation(op, ops[at + 1 :], after))
                 into.items.append(made)
                 if isinstance(ops[-1], ct.Return) and self.side is None and self.frame is None:
                     into.items.append(skeleton.Return(ops[-1]))
@@ -201,7 +203,9 @@ class _Encoder:
             self.operation(op, into)
         return ()
 
-    def resume(self, after: After | None, yields: list[int], into: skeleton.Region) -> tuple[int, ...]:
+    def resume(
+        self, after: BranchContinuation | None, yields: list[int], into: skeleton.SkeletonRegion
+    ) -> tuple[int, ...]:
         """What follows a branch that has fallen through with these results."""
         if after is None:
             return tuple(yields)
@@ -235,7 +239,7 @@ class _Encoder:
         self.rows["r.splat"].append((number, int(value), self.type_id(FLAG)))
         return number
 
-    def operation(self, op: Op, into: skeleton.Region) -> None:
+    def operation(self, op: Op, into: skeleton.SkeletonRegion) -> None:
         if isinstance(op, ct.For):
             into.items.append(self.loop(op))
         elif isinstance(op, ct.Loop):
@@ -265,7 +269,7 @@ class _Encoder:
         else:
             self.term(op)
 
-    def scaled(self, op: ct.MmaFScaled, into: skeleton.Region) -> None:
+    def scaled(self, op: ct.MmaFScaled, into: skeleton.SkeletonRegion) -> None:
         """The factors of a block-scaled product beside their scales."""
         ops, factors = of_bytes(op) or ((), (op.lhs, op.rhs))
         for each in ops:
@@ -422,7 +426,7 @@ class _Encoder:
                 self.rows["r.proj"].append((self.number(result), number, index))
         self.program.source[number] = op
 
-    def store(self, op: Op) -> skeleton.Store:
+    def store(self, op: Op) -> skeleton.SkeletonEffect:
         """An operation that stays in order; its results depend on all loops around it."""
         item = self.items
         self.items += 1
@@ -431,15 +435,15 @@ class _Encoder:
         if isinstance(op, Exchange) and leaf_of(op.results[0].type) == "branch":  # in a layout of what is told
             self.rows["r.branch_yield"] += [(item, i, operands[i // op.parts]) for i in range(len(results))]
         at = [self.numbers[v] for v in accesses.place_of(op)]
-        return skeleton.Store(op, item, operands, tuple(results), tuple(at))
+        return skeleton.SkeletonEffect(op, item, operands, tuple(results), tuple(at))
 
-    def aligned(self, op: ct.Alloca, into: skeleton.Region) -> None:
+    def aligned(self, op: ct.Alloca, into: skeleton.SkeletonRegion) -> None:
         """The address of memory that is asked for, with what is known of it."""
         promise = ct.Assume((op.result,), [op.result.type], {"predicate": ct.DivBy(op.alignment)})
         self.operation(promise, into)
         self.numbers[op.result] = self.numbers[promise.result]
 
-    def loop(self, op: ct.For) -> skeleton.For:
+    def loop(self, op: ct.For) -> skeleton.SkeletonLoop:
         loop = self.new_scope(op)
         lower, upper, step = (self.numbers[v] for v in (op.lower_bound, op.upper_bound, op.step))
         inits = tuple([self.numbers[v] for v in op.init_values])
@@ -448,7 +452,7 @@ class _Encoder:
         self.scope |= 1 << loop
         iv = self.leaf("iv", induction, loop, deps=self.scope)
         carries = tuple([self.leaf("carry", v, loop, i, deps=self.scope) for i, v in enumerate(carried)])
-        body = skeleton.Region()
+        body = skeleton.SkeletonRegion()
         types = tuple([r.type for r in op.results])
         with self.inside(None, types), self.only_if(self.runs(op)):
             yields = self.region(op.body.block, body)
@@ -458,17 +462,17 @@ class _Encoder:
         self.rows["r.loop_init"] += [(loop, i, k) for i, k in enumerate(inits)]
         self.rows["r.loop_yield"] += [(loop, i, k) for i, k in enumerate(yields)]
         results = tuple([self.leaf("res", r, loop, i, deps=outside) for i, r in enumerate(op.results)])
-        return skeleton.For(op, loop, lower, upper, step, inits, iv, carries, body, yields, results, types)
+        return skeleton.SkeletonLoop(op, loop, lower, upper, step, inits, iv, carries, body, yields, results, types)
 
     @contextmanager
-    def inside(self, frame: Endless | None, ends: tuple[Type, ...]) -> Generator[None]:
+    def inside(self, frame: WhileLoop | None, ends: tuple[Type, ...]) -> Generator[None]:
         """In a loop's body: `ends` are the types of what its paths end with."""
         outside = self.frame, self.ends
         self.frame, self.ends = frame, ends
         yield
         self.frame, self.ends = outside
 
-    def endless(self, op: ct.Loop) -> tuple[skeleton.For, int]:
+    def endless(self, op: ct.Loop) -> tuple[skeleton.SkeletonLoop, int]:
         """A loop that is left by break: results go round in slots of their own, or in those of the carried values where
         they have the same types. Also the number of whether the kernel ends here, where it may, as the last result.
         """
@@ -484,8 +488,8 @@ class _Encoder:
         self.scope |= 1 << loop
         slots = [self.slot("carry", loop, i, kind, self.scope) for i, kind in enumerate(types)]
         self.numbers.update(zip(op.body.block.args, slots, strict=False))
-        body = skeleton.Region()
-        frame = Endless(shared, tuple(slots[: len(carried)]), tuple(slots[len(carried) : last]), ends)
+        body = skeleton.SkeletonRegion()
+        frame = WhileLoop(shared, tuple(slots[: len(carried)]), tuple(slots[len(carried) : last]), ends)
         with self.inside(frame, (FLAG, *types)):
             again, *yields = self.region(op.body.block, body)
         self.scope = outside
@@ -493,7 +497,7 @@ class _Encoder:
         self.rows["r.loop_yield"] += [(loop, i, k) for i, k in enumerate(yields)]
         left = tuple([self.slot("res", loop, i, kind, outside) for i, kind in enumerate(types)])
         self.numbers.update(zip(op.results, left[0 if shared else len(carried) : last], strict=True))
-        made = skeleton.For(op, loop, 0, 0, 0, inits, 0, tuple(slots), body, tuple(yields), left, types, again)
+        made = skeleton.SkeletonLoop(op, loop, 0, 0, 0, inits, 0, tuple(slots), body, tuple(yields), left, types, again)
         return made, left[-1] if ends else NONE_VALUE
 
     def slot(self, relation: str, loop: int, index: int, kind: Type, deps: int) -> int:
@@ -521,7 +525,7 @@ class _Encoder:
             )  # fmt: skip
         return number
 
-    def branch(self, op: ct.If, after: After | None = None) -> skeleton.If:
+    def branch(self, op: ct.If, after: BranchContinuation | None = None) -> skeleton.SkeletonBranch:
         """Both sides; of the values computed there only those behind a load or a loop depend on their side.
 
         `after`: what follows a branch of which a side leaves the block. It goes into the sides that fall through, into
@@ -531,7 +535,7 @@ class _Encoder:
         item = self.items
         self.items += 1
         condition = self.numbers[op.condition]
-        sides: list[tuple[int, skeleton.Region, tuple[int, ...]]] = []
+        sides: list[tuple[int, skeleton.SkeletonRegion, tuple[int, ...]]] = []
         outside, side_outside = self.scope, self.side
         for index, region in enumerate((op.then_, op.else_)):
             scope = self.new_scope(op)
@@ -539,7 +543,7 @@ class _Encoder:
             self.side = self.number()
             self.rows["r.effect"].append((self.side, item, len(types) + index, self.type_id(TOKEN)))
             self.rows["r.deps"].append((self.side, self.scope))
-            into = skeleton.Region()
+            into = skeleton.SkeletonRegion()
             with self.only_if(False):
                 yields = self.run(region.block.ops, into, after) if region.blocks else self.resume(after, [], into)
             sides.append((scope, into, yields))
@@ -554,7 +558,7 @@ class _Encoder:
             results.append(number)
             if leaf == "branch":
                 self.rows["r.branch_yield"] += [(item, index, y[index]) for y in (then_yields, other_yields)]
-        return skeleton.If(
+        return skeleton.SkeletonBranch(
             op,
             item,
             condition,
@@ -567,7 +571,7 @@ class _Encoder:
             types,
         )
 
-    def finish(self) -> Program:
+    def finish(self) -> EncodedProgram:
         """Add what rules may ask about types, attributes and combiners."""
         operations = {name.removeprefix("r.") for name in self.rows}
         for relation, rows in facts.about(self.interner, self.bodies.entries, operations).items():

@@ -19,15 +19,15 @@ _DECODERS = {"String": "value_to_string", "f64": "value_to_f64", "bool": "value_
 _UNIT = ("Unit", "@")
 """What the output sorts of relations start with: `Unit`, or egglog's own sort `@<relation>Sort`."""
 
-_MAPS = ("at", "nat", "out")
+_MAPS = ("held_in", "native", "out")
 _NUMBERS = "N"
 
 
 @dataclass
 class Frozen:
     """Nodes without subsumed rows and bookkeeping; `analysis[f]` maps a class (or a tuple, for functions of several
-    columns) to its fact, `relations[r]` lists rows, `at`, `nat` and `out` map (value class, layout) to a placed class.
-    Numbers stand for strings, floats and booleans: their places in `values`.
+    columns) to its fact, `relations[r]` lists rows, `held_in`, `native` and `out` map (value class, layout) to a placed
+    class. Numbers stand for strings, floats and booleans: their places in `values`.
     """
 
     nodes: list[Node] = field(default_factory=list[Node])
@@ -35,8 +35,8 @@ class Frozen:
     numbers: dict[int, int] = field(default_factory=dict[int, int])
     analysis: dict[str, dict[Any, int]] = field(default_factory=dict[str, dict[Any, int]])
     relations: dict[str, list[tuple[int, ...]]] = field(default_factory=dict[str, list[tuple[int, ...]]])
-    at: dict[tuple[int, int], int] = field(default_factory=dict[tuple[int, int], int])
-    nat: dict[tuple[int, int], int] = field(default_factory=dict[tuple[int, int], int])
+    held_in: dict[tuple[int, int], int] = field(default_factory=dict[tuple[int, int], int])
+    native: dict[tuple[int, int], int] = field(default_factory=dict[tuple[int, int], int])
     out: dict[tuple[int, int], int] = field(default_factory=dict[tuple[int, int], int])
     values: list[str | float | bool] = field(default_factory=list[str | float | bool])
     _by_class: dict[int, list[Node]] = field(default_factory=dict[int, list[Node]], repr=False)

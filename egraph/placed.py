@@ -36,8 +36,8 @@ class Mechanism(TextEnum):
 # --- what every kernel has
 
 
-@term("own")
-class Own(Placed):
+@term("identity")
+class Identity(Placed):
     """A value in a layout because it is computed there."""
 
     __slots__ = ()

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from egraph import facts, vocabulary
-from egraph.encode import Program
+from egraph.encode import EncodedProgram
 from egraph.engine import Engine
 from egraph.frozen import Frozen
 from egraph.permissions import allowed
@@ -71,7 +71,7 @@ class Limits:
 
     @staticmethod
     def of(
-        program: Program, budget: int | None = None, rows: int | None = None, iterations: int | None = None
+        program: EncodedProgram, budget: int | None = None, rows: int | None = None, iterations: int | None = None
     ) -> Limits:
         """The limits for a program, of a budget of matches, of rows or of iterations of a phase where one is given."""
         values = len(program.values)
@@ -118,7 +118,7 @@ class Saturated:
 
     frozen: Frozen
     report: Report
-    program: Program
+    program: EncodedProgram
     source: Source = field(default_factory=lambda: Source((), (), ()))
     recorder: Recorder | None = None
     """What was noted for provenance, where that was asked for."""
@@ -212,7 +212,13 @@ class _Run:
                 return iteration, StopReason.SATURATED
 
     def attempt(
-        self, program: Program, fast: Iterable[str], rulesets: Sequence[str], oracle: Oracle | None, *, last: bool
+        self,
+        program: EncodedProgram,
+        fast: Iterable[str],
+        rulesets: Sequence[str],
+        oracle: Oracle | None,
+        *,
+        last: bool,
     ) -> Frozen | None:
         """Both phases on a fresh e-graph; None where rewrites grew so far that the rest did not end. The last attempt
         takes what placement found until its limit.
@@ -360,7 +366,7 @@ def _loaded(
 
 
 def saturate(
-    program: Program,
+    program: EncodedProgram,
     oracle: Oracle | None = None,
     rules: Sequence[Path | str] = (),
     without: Iterable[str] = (),

@@ -13,7 +13,7 @@ from ir.types import TokenType
 
 
 @dataclass
-class Region:
+class SkeletonRegion:
     """Items in program order."""
 
     items: list[Item] = field(default_factory=list["Item"])
@@ -22,15 +22,15 @@ class Region:
         """Every item below, outer before inner, in program order."""
         for item in self.items:
             yield item
-            if isinstance(item, For):
+            if isinstance(item, SkeletonLoop):
                 yield from item.body.walk()
-            elif isinstance(item, If):
+            elif isinstance(item, SkeletonBranch):
                 yield from item.then.walk()
                 yield from item.otherwise.walk()
 
 
 @dataclass
-class Store:
+class SkeletonEffect:
     """An operation with a memory effect: `operands` are value numbers in the op's own flat order, `results` those of
     its results (the tokens), `item` its id, unique in the program, which `(effect item index type)` names. `at`: of an
     update by pointers, the view and the index of the tile that it updates, where these say it too.
@@ -58,7 +58,7 @@ class Store:
 
 
 @dataclass
-class For:
+class SkeletonLoop:
     """A loop; `loop` is its id and its bit in `deps`, `types` are those of its results. Other numbers are of values.
 
     A counted loop has bounds and an induction variable. Of an endless one they are 0, the missing operand: it goes on
@@ -73,7 +73,7 @@ class For:
     inits: tuple[int, ...]
     induction: int
     carried: tuple[int, ...]
-    body: Region
+    body: SkeletonRegion
     yields: tuple[int, ...]
     results: tuple[int, ...]
     types: tuple[Type, ...]
@@ -81,7 +81,7 @@ class For:
 
 
 @dataclass
-class If:
+class SkeletonBranch:
     """A branch on a scalar; `scopes` are the ids (bits in `deps`) of the two sides, `types` those of its results.
 
     Where a side leaves the iteration or the kernel, what follows the source's branch stands in the other side, and the
@@ -92,9 +92,9 @@ class If:
     item: int
     condition: int
     scopes: tuple[int, int]
-    then: Region
+    then: SkeletonRegion
     then_yields: tuple[int, ...]
-    otherwise: Region
+    otherwise: SkeletonRegion
     otherwise_yields: tuple[int, ...]
     results: tuple[int, ...]
     types: tuple[Type, ...]
@@ -107,4 +107,4 @@ class Return:
     op: Op
 
 
-Item = Store | For | If | Return
+Item = SkeletonEffect | SkeletonLoop | SkeletonBranch | Return

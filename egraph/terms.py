@@ -141,9 +141,9 @@ PRELUDE = f"""
 {leaves.Projection.declaration()}
 (function type (V) i64 :no-merge)
 (function deps (V) i64 :merge (& old new))
-(constructor at (V i64) P :unextractable)
-(constructor nat (V i64) P :unextractable)
-{placed.Own.declaration()}
+(constructor held_in (V i64) P :unextractable)
+(constructor native (V i64) P :unextractable)
+{placed.Identity.declaration()}
 {placed.Convert.declaration()}
 {placed.PlacedProjection.declaration()}
 (relation want (V i64))
@@ -224,16 +224,16 @@ def _placed(s: Signature) -> Iterator[str]:
     yield f"(constructor {PREFIX}{s.name} ({s.sorts('P')}) P)"
     layout = "l" if s.placement == ELEMENTWISE else "0"
     wants = " ".join(f"(want {o}_v {layout})" for o in s.operands)
-    placed = s.term(PREFIX, "(at {} " + layout + ")")
+    placed = s.term(PREFIX, "(held_in {} " + layout + ")")
     yield (
         f"(rule ((= v {s.term()}) (want v {layout})) "
-        f"({wants} (union (nat v {layout}) {placed}) (has v {layout})) "
+        f"({wants} (union (native v {layout}) {placed}) (has v {layout})) "
         f':ruleset place :name "place/{s.mnemonic}")'
     )
     if s.results != 1:
         yield (
             f"(rule ((= t {s.term()}) (= v (proj t i)) (want v 0)) "
-            "((want t 0) (union (nat v 0) (p.proj (at t 0) i)) (has v 0)) "
+            "((want t 0) (union (native v 0) (p.proj (held_in t 0) i)) (has v 0)) "
             f':ruleset place :name "place/{s.mnemonic}-result")'
         )
 

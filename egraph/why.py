@@ -42,14 +42,14 @@ class Provenance:
                 self._classes[cls] = term
                 if number in self.names:
                     self._named.setdefault(self.recorder.terms.find(term), self.names[number])
-        for op in ("at", "nat", "out"):
+        for op in ("held_in", "native", "out"):
             self._places(op)
         waiting = self.frozen.nodes
         while waiting:
             left = [node for node in waiting if not self._learn(node)]
             if len(left) == len(waiting):
                 break
-            for op in ("at", "nat", "out"):
+            for op in ("held_in", "native", "out"):
                 self._places(op)
             waiting = left
 

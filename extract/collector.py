@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 
 @contextmanager
-def collector_paused() -> Generator[None]:
+def gc_disabled() -> Generator[None]:
     """Hold off collections while tens of thousands of lists and tuples are made that live on.
 
     They would find nothing; on a graph of 10,000 nodes they take as long as the rest of a pass.

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from extract.program import Program
+from extract.program import IntegerProgram
 
 MAX_TWO_CYCLES = 2000
 """Two-cycles forbidden up front; a graph with more gets only those that its solutions contain."""
 
 
-def find_cycles(program: Program, selected: list[int]) -> list[list[int]]:
+def find_cycles(program: IntegerProgram, selected: list[int]) -> list[list[int]]:
     """Disjoint class cycles among the selected nodes that a solution would have to give up."""
     topology = program.graph.topology
     choice = {topology.node_class[node]: node for node in selected}
@@ -38,7 +38,7 @@ def find_cycles(program: Program, selected: list[int]) -> list[list[int]]:
     return cycles
 
 
-def two_cycles(program: Program) -> list[list[int]]:
+def two_cycles(program: IntegerProgram) -> list[list[int]]:
     """Pairs of classes that need each other through some of their nodes, or none when there are too many."""
     children = program.graph.topology.children
     steps = {

@@ -8,7 +8,7 @@ from extract.answer import slack
 from extract.budget import PASS, PRESOLVE, Budget
 from extract.cycles import find_cycles, two_cycles
 from extract.errors import InfeasibleError
-from extract.program import Program, make_program
+from extract.program import IntegerProgram, make_program
 from extract.session import SOLVER_TOLERANCE, Session
 from extract.settle import INFINITY
 from extract.solver import Solver
@@ -27,7 +27,7 @@ def solve_exactly(session: Session, method: str, budget: Budget, keep: bytearray
     graph = session.graph
     if graph is None or session.optimal:
         return True
-    session.beat()
+    session.notify()
     budget.spend(PASS * graph.n_nodes)
     base = session.simplified.base
     limit = session.cost + session.slack if keep is None else session.reach + slack(session.reach)
@@ -46,7 +46,7 @@ def solve_exactly(session: Session, method: str, budget: Budget, keep: bytearray
         solver.add_cut(cut)
     for cover in session.covers:
         solver.add_cover(cover)
-    solver.waiting = session.beat
+    solver.waiting = session.notify
     whole = keep is None
     while budget.left > 0:
         outcome = solver.run(budget, _point(session, program))
@@ -63,7 +63,7 @@ def solve_exactly(session: Session, method: str, budget: Budget, keep: bytearray
                 raise KeyboardInterrupt
             return False
         cycles = find_cycles(program, outcome.selected)
-        session.offer_near(outcome.selected, method, exact=not cycles)
+        session.repair_from(outcome.selected, method, exact=not cycles)
         if outcome.interrupted:
             raise KeyboardInterrupt
         if session.optimal:
@@ -79,7 +79,7 @@ def solve_exactly(session: Session, method: str, budget: Budget, keep: bytearray
     return False
 
 
-def _relaxes(session: Session, program: Program, method: str, budget: Budget, *, whole: bool) -> bool:
+def _relaxes(session: Session, program: IntegerProgram, method: str, budget: Budget, *, whole: bool) -> bool:
     """Whether the relaxation of a large program ends within the budget, and leaves something to look for.
 
     HiGHS does not let itself be stopped in the first relaxation of a 0-1 program; this one counts its iterations.
@@ -97,7 +97,7 @@ def _conclude(session: Session, method: str) -> None:
     session.prove(method)
 
 
-def _point(session: Session, program: Program) -> dict[int, float] | None:
+def _point(session: Session, program: IntegerProgram) -> dict[int, float] | None:
     """The best answer as a start for the solver, where the program can hold it."""
     nodes = session.nodes()
     if nodes is None:

@@ -8,7 +8,7 @@ from typing import Protocol, TypeVar
 
 import numpy as np
 
-from extract.collector import collector_paused
+from extract.collector import gc_disabled
 from extract.graph import Graph
 
 
@@ -36,7 +36,7 @@ AnyNode = TypeVar("AnyNode", bound=ENode)
 
 def from_nodes(nodes: Sequence[AnyNode], roots: Sequence[int], cost: Callable[[AnyNode], float]) -> Graph:
     """The graph of these e-nodes; node ids are places in `nodes`. cost: inf forbids a node. Raises GraphError."""
-    with collector_paused():
+    with gc_disabled():
         return _from_nodes(nodes, roots, cost)
 
 

@@ -7,7 +7,7 @@ from typing import Final
 
 from extract.answer import Answer, make_answer
 from extract.bounds import forced_bound
-from extract.collector import collector_paused
+from extract.collector import gc_disabled
 from extract.constrained import ConstrainedSearch
 from extract.graph import Graph
 from extract.heuristics import run_bounds, run_greedy
@@ -37,7 +37,7 @@ def greedy(graph: Graph, *, start: Answer | None = None, polish: bool | None = N
     if polish is None:
         polish = len(graph.topology.nodes) <= LARGE
     if not polish:
-        with collector_paused():
+        with gc_disabled():
             found = _one_pass(graph)
         if found is not None:
             return found

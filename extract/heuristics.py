@@ -19,7 +19,7 @@ node."""
 ROUNDS: Final = 5
 """Rounds of bounding, dropping and simplifying; on extraction-gym three were enough."""
 
-WORTH: Final = 0.05
+MIN_GAIN: Final = 0.05
 """Part of the nodes that must go for another round to pay."""
 
 
@@ -41,7 +41,7 @@ def run_again(session: Session) -> None:
         run_greedy(session, quick=True)
     elif nodes is not None:
         session.budget.spend(PASS * len(session.search.topology.nodes))
-        session.offer_near(nodes, "greedy")
+        session.repair_from(nodes, "greedy")
 
 
 def run_narrow(session: Session) -> None:
@@ -61,7 +61,7 @@ def run_narrow(session: Session) -> None:
         session.prove("treewidth")
         return
     session.raise_bound(session.simplified.base + cost, "treewidth")
-    session.offer_near(nodes, "treewidth", exact=True)
+    session.repair_from(nodes, "treewidth", exact=True)
 
 
 def run_bounds(session: Session, *, thorough: bool) -> None:
@@ -71,7 +71,7 @@ def run_bounds(session: Session, *, thorough: bool) -> None:
         if graph is None or session.done:
             return
         gone = _ascents(session, graph, thorough=thorough)
-        if session.optimal or len(gone) < WORTH * graph.n_nodes or not thorough:
+        if session.optimal or len(gone) < MIN_GAIN * graph.n_nodes or not thorough:
             return
         session.shrink(gone)
         run_again(session)
@@ -86,7 +86,7 @@ def _ascents(session: Session, graph: Graph, *, thorough: bool) -> list[int]:
     cuts: dict[frozenset[int], list[int]] = {}
     session.budget.spend(2 * PASS * graph.n_nodes)
     for prefer in preferences(graph, weight)[: 3 if thorough else 2]:
-        session.beat()
+        session.notify()
         found = ascend(topology, weight, prefer)
         session.budget.spend(ASCENT * found.steps)
         if found.bound == INFINITY:

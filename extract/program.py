@@ -23,7 +23,7 @@ from extract.settle import INFINITY, weights
 
 
 @dataclass(eq=False)
-class Program:
+class IntegerProgram:
     """Rows over columns: node variables first, in the order of `nodes`, then group alternatives."""
 
     graph: Graph
@@ -92,7 +92,7 @@ class Program:
         return values
 
 
-def make_program(graph: Graph, cutoff: float, keep: bytearray | None = None) -> Program | None:
+def make_program(graph: Graph, cutoff: float, keep: bytearray | None = None) -> IntegerProgram | None:
     """Drop nodes that no acyclic answer cheaper than cutoff can hold, then write the rows; None: a root has no node.
 
     keep: [n] the nodes that may have a variable, all by default.
@@ -104,7 +104,7 @@ def make_program(graph: Graph, cutoff: float, keep: bytearray | None = None) -> 
     column = {node: place for place, node in enumerate(nodes)}
     tags = {(int(graph.group[node]), int(graph.alternative[node])) for node in nodes if graph.group[node] >= 0}
     alternative_column = {tag: len(nodes) + place for place, tag in enumerate(sorted(tags))}
-    program = Program(graph, nodes, column, alternative_column, class_nodes)
+    program = IntegerProgram(graph, nodes, column, alternative_column, class_nodes)
     always = set(graph.topology.roots)
     _class_rows(program, always)
     _child_rows(program, always)
@@ -153,14 +153,14 @@ def _usable(graph: Graph, cutoff: float, keep: bytearray | None) -> dict[int, li
     return kept
 
 
-def _class_rows(program: Program, always: set[int]) -> None:
+def _class_rows(program: IntegerProgram, always: set[int]) -> None:
     for cls, members in program.class_nodes.items():
         lower = 1.0 if cls in always else 0.0
         if members or lower:
             program.add_difference(lower, [program.column[node] for node in members], [], 1.0)
 
 
-def _child_rows(program: Program, always: set[int]) -> None:
+def _child_rows(program: IntegerProgram, always: set[int]) -> None:
     children, column = program.graph.topology.children, program.column
     own = {cls: [column[node] for node in members] for cls, members in program.class_nodes.items()}
     users: dict[int, list[int]] | None = {} if bool((program.graph.cost < 0).any()) else None
@@ -184,7 +184,7 @@ def _child_rows(program: Program, always: set[int]) -> None:
             program.add_difference(0.0, users.get(cls, []), members, INFINITY)
 
 
-def _group_rows(program: Program) -> None:
+def _group_rows(program: IntegerProgram) -> None:
     graph = program.graph
     by_group: dict[int, list[int]] = {}
     for (group, _), column in program.alternative_column.items():

@@ -15,7 +15,7 @@ from typing import Final
 from extract.budget import PASS, Budget
 from extract.exact import solve_exactly
 from extract.graph import Graph
-from extract.heuristics import WORTH, run_again, run_bounds
+from extract.heuristics import MIN_GAIN, run_again, run_bounds
 from extract.program import make_program
 from extract.separation import Relaxation, tolerance
 from extract.session import Session
@@ -80,7 +80,7 @@ def run_relaxation(session: Session, *, tight: bool = False) -> None:
             if not solve_exactly(session, "relaxation", budget.part(SLICE), near) or session.optimal:
                 break
         gone = _ruled_out(session, relaxed)
-        if session.optimal or len(gone) < WORTH * graph.n_nodes:
+        if session.optimal or len(gone) < MIN_GAIN * graph.n_nodes:
             return
         session.shrink(gone)
         run_again(session)

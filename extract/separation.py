@@ -12,7 +12,7 @@ from extract.budget import ASCENT, Budget
 from extract.cycles import find_cycles, two_cycles
 from extract.knapsack import Knapsack
 from extract.min_cut import VIOLATION, MinCuts
-from extract.program import Program
+from extract.program import IntegerProgram
 from extract.session import SOLVER_TOLERANCE, Session
 from extract.solver import Relaxed, Solver
 
@@ -26,12 +26,12 @@ BATCH: Final = 3
 class Relaxation:
     """The relaxation of what is left of a session's graph, with the rows that its solutions violated so far."""
 
-    def __init__(self, session: Session, program: Program) -> None:
+    def __init__(self, session: Session, program: IntegerProgram) -> None:
         graph = program.graph
         self.session = session
         self.program = program
         self.solver = Solver(program, relaxed=True)
-        self.solver.waiting = session.beat
+        self.solver.waiting = session.notify
         self.solver.cut(two_cycles(program))
         for cut in session.cuts:
             self.solver.add_cut(cut)
@@ -64,7 +64,7 @@ class Relaxation:
             cover = row.violated(relaxed.value, relaxed.carried, budget)
             if cover is not None:
                 self.solver.add_cover(cover)
-        self.session.beat()
+        self.session.notify()
         return self.solver.n_rows > before
 
     def ascend(self, relaxed: Relaxed, budget: Budget) -> bool:
@@ -82,7 +82,7 @@ class Relaxation:
                     found[frozenset(cut)] = cut
         for cut in found.values():
             self.solver.add_cut(cut)
-        self.session.beat()
+        self.session.notify()
         return self.solver.n_rows > before
 
     def open(self, relaxed: Relaxed, *, groups: bool = True) -> dict[int, float]:
@@ -115,7 +115,7 @@ class Relaxation:
         """Hand in a solution in whole numbers; False where it has a cycle, which is forbidden from now on."""
         selected = [node for node, part in value.items() if part > 0.5]
         cycles = find_cycles(self.program, selected)
-        self.session.offer_near(selected, "relaxation", exact=not cycles)
+        self.session.repair_from(selected, "relaxation", exact=not cycles)
         self.solver.cut(cycles)
         return not cycles
 

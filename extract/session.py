@@ -178,7 +178,7 @@ class Session:
         self._take(nodes, cost, method)
         return True
 
-    def offer_near(self, selected: Iterable[int], method: str, *, exact: bool = False) -> bool:
+    def repair_from(self, selected: Iterable[int], method: str, *, exact: bool = False) -> bool:
         """Take the cheapest answer at or near selected nodes: they come free, others at their cost.
 
         exact: nothing but the selected nodes may be used, the best of many; then only the switch moves of the local
@@ -270,7 +270,7 @@ class Session:
         """Why there is no answer."""
         return why_none(self.original, self.below)
 
-    def beat(self) -> None:
+    def notify(self) -> None:
         """Tell the listener that the search is alive."""
         if self.listener is not None:
             self.listener(self._moment(self.trace[-1].method if self.trace else ""))
@@ -316,11 +316,11 @@ class Session:
         if self.search is not None:
             given = set(start.chosen.values())
             origin = self.simplified.origin
-            self.offer_near((node for node, parts in enumerate(origin) if given.issuperset(parts)), "start")
+            self.repair_from((node for node, parts in enumerate(origin) if given.issuperset(parts)), "start")
 
     def _note(self, method: str) -> None:
         self.trace.append(self._moment(method))
-        self.beat()
+        self.notify()
 
     def _moment(self, method: str) -> Moment:
         return Moment(perf_counter() - self.began, self.cost, self.bound, method)

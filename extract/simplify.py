@@ -15,7 +15,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from extract.answer import Answer, make_answer
-from extract.collector import collector_paused
+from extract.collector import gc_disabled
 from extract.graph import Graph, Ints
 from extract.reduction import Reduction
 from extract.settle import INFINITY
@@ -132,7 +132,7 @@ def structure(graph: Graph) -> Simplified:
 
 
 def _reduce(graph: Graph, *, costed: bool) -> Simplified:
-    with collector_paused():
+    with gc_disabled():
         reduction = Reduction(graph, costed=costed)
         reduction.run()
         return _export(graph, reduction)

@@ -17,7 +17,7 @@ from weakref import WeakMethod
 import numpy as np
 
 from extract.budget import LOOK, PIVOT, PRESOLVE, Budget
-from extract.program import Program
+from extract.program import IntegerProgram
 from extract.settle import INFINITY
 
 RELATIVE_GAP: Final = 1e-9
@@ -138,7 +138,7 @@ class Rows:
 class Solver:
     """One program, solved again and again while rows are added. relaxed: without demanding whole numbers."""
 
-    def __init__(self, program: Program, *, relaxed: bool = False) -> None:
+    def __init__(self, program: IntegerProgram, *, relaxed: bool = False) -> None:
         import highspy  # loads a shared library; tree and greedy do without
 
         self.program = program

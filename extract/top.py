@@ -18,7 +18,7 @@ from extract.settle import INFINITY, settle_dag, weights
 from extract.simplify import Simplified, structure
 
 if TYPE_CHECKING:
-    from extract.program import Program
+    from extract.program import IntegerProgram
 
 
 def top(
@@ -62,7 +62,9 @@ def nth(graph: Graph, number: int, *, budget: Budget | float | None = None, time
     return found[-1]
 
 
-def _enumerate(program: Program, simplified: Simplified, count: int, began: float, budget: Budget) -> list[Answer]:
+def _enumerate(
+    program: IntegerProgram, simplified: Simplified, count: int, began: float, budget: Budget
+) -> list[Answer]:
     from extract.cycles import find_cycles, two_cycles
     from extract.solver import Solver
 
@@ -90,7 +92,7 @@ def _enumerate(program: Program, simplified: Simplified, count: int, began: floa
     return sorted(found, key=lambda answer: answer.cost)
 
 
-def _needed(program: Program, selected: list[int]) -> list[int]:
+def _needed(program: IntegerProgram, selected: list[int]) -> list[int]:
     """The selected nodes that the roots need."""
     topology = program.graph.topology
     weight = [INFINITY] * topology.n_nodes

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from extract.collector import collector_paused
+from extract.collector import gc_disabled
 
 
 class Topology(NamedTuple):
@@ -45,7 +45,7 @@ class Topology(NamedTuple):
         n_classes: int,
     ) -> Topology:
         """Build from flat arrays that `Graph` has validated."""
-        with collector_paused():
+        with gc_disabled():
             n = len(node_class)
             slot_node = np.repeat(np.arange(n), np.diff(child_offset))
             usable = np.ones(n, bool)

@@ -18,7 +18,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator
 from typing import Any
 
-from egraph.encode import Program
+from egraph.encode import EncodedProgram
 from egraph.forms import Form
 from egraph.interner import Interner
 from egraph.saturate import Saturated
@@ -52,7 +52,7 @@ def egraph_text(saturated: Saturated, oracle: LayoutOracle) -> str:
     return "\n\n".join(_Text(saturated, oracle).paragraphs()) + "\n"
 
 
-def value_names(program: Program) -> dict[int, str]:
+def value_names(program: EncodedProgram) -> dict[int, str]:
     """What the source calls its values, by number; those without a name are called as the disassembler would."""
     texts = Names(program.entry).texts
     return {
@@ -111,7 +111,9 @@ class _Text:
         self.columns = Columns(self.program.interner, oracle)
         self.names = self._names()
         self.provenance = self._provenance(saturated)
-        self.places = {cls: place for kind in ("nat", "out", "at") for place, cls in getattr(self.frozen, kind).items()}
+        self.places = {
+            cls: place for kind in ("native", "out", "held_in") for place, cls in getattr(self.frozen, kind).items()
+        }
 
     def _names(self) -> dict[int, list[str]]:
         """The source's names of each value class."""

@@ -15,7 +15,7 @@ import numpy as np
 
 from egraph import placed
 from egraph.placed import Mechanism
-from egraph.skeleton import Store
+from egraph.skeleton import SkeletonEffect
 from egraph.term import Node, Term
 from extract import Answer, Budget, ExtractionError, extract
 from ir.core import Block, Location, Op, Value
@@ -103,7 +103,7 @@ class Explanation:
         self.candidates: dict[int, list[int]] = {}  # value class -> graph nodes that compute it, in any layout
         for node, enode in selection.enodes.items():
             place = selection.owner.get(enode.cls)
-            if place is not None and not isinstance(enode, placed.Own | placed.Convert):
+            if place is not None and not isinstance(enode, placed.Identity | placed.Convert):
                 self.candidates.setdefault(place[0], []).append(node)
 
     # --- saturation and totals
@@ -223,7 +223,7 @@ class Explanation:
         """All forms in which a value is computed or converted, and its candidates that are not legal."""
         for made, node in self.selection.node.items():
             place = self.selection.owner.get(made)
-            if place is not None and place[0] == cls and not isinstance(node, placed.Own):
+            if place is not None and place[0] == cls and not isinstance(node, placed.Identity):
                 graph_node = self.chosen[made]
                 yield f"    {self.how(node)}, {self.cost(graph_node)}{self.permitted(node)}"
                 if not isinstance(node, placed.Convert) and self.graph.cost[graph_node] > 0:
@@ -241,7 +241,7 @@ class Explanation:
     def stores(self) -> Iterator[str]:
         """The layout and width of each store."""
         yield "stores"
-        ops = {item.item: item.op for item in self.program.skeleton.walk() if isinstance(item, Store)}
+        ops = {item.item: item.op for item in self.program.skeleton.walk() if isinstance(item, SkeletonEffect)}
         for node in self.answer.chosen.values():
             choice = self.selection.choices.get(node)
             if isinstance(choice, StoreChoice):

@@ -12,7 +12,7 @@ from egraph.frozen import Frozen
 from egraph.leaves import Around, Carry, Induction, LoopLeaf, Promised
 from egraph.placed import Instead
 from egraph.saturate import Saturated
-from egraph.skeleton import For, If, Region
+from egraph.skeleton import SkeletonBranch, SkeletonLoop, SkeletonRegion
 from egraph.term import Node
 from lowering.steering import steering
 
@@ -26,7 +26,7 @@ class Loops:
         self.saturated = saturated
         self.frozen: Frozen = saturated.frozen
         self.owner = owner
-        self.loops = {item.loop: item for item in saturated.program.skeleton.walk() if isinstance(item, For)}
+        self.loops = {item.loop: item for item in saturated.program.skeleton.walk() if isinstance(item, SkeletonLoop)}
         self._without: dict[int, set[int]] = {}
 
     def stands(self, node: Node) -> bool:
@@ -134,13 +134,13 @@ def buildable(frozen: Frozen, legal: Callable[[Node], bool]) -> set[int]:
     )
 
 
-def paths(region: Region, around: tuple[int, ...] = ()) -> dict[int, tuple[int, ...]]:
+def paths(region: SkeletonRegion, around: tuple[int, ...] = ()) -> dict[int, tuple[int, ...]]:
     """Every loop of a region with the loops around it, outermost first, itself last."""
     found: dict[int, tuple[int, ...]] = {}
     for item in region.items:
-        if isinstance(item, For):
+        if isinstance(item, SkeletonLoop):
             found[item.loop] = (*around, item.loop)
             found |= paths(item.body, found[item.loop])
-        elif isinstance(item, If):
+        elif isinstance(item, SkeletonBranch):
             found |= paths(item.then, around) | paths(item.otherwise, around)
     return found

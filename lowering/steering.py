@@ -10,15 +10,15 @@ from collections.abc import Iterator
 
 from egraph.leaves import Around, Branch, ItemResult
 from egraph.saturate import Saturated
-from egraph.skeleton import For, If
+from egraph.skeleton import SkeletonBranch, SkeletonLoop
 from egraph.term import Node
 
 
 def steering(saturated: Saturated) -> set[int]:
     """The value classes that control depends on, with all that they are made of."""
     frozen, items = saturated.frozen, list(saturated.program.skeleton.walk())
-    loops = {item.loop: item for item in items if isinstance(item, For)}
-    branches = {item.item: item for item in items if isinstance(item, If)}
+    loops = {item.loop: item for item in items if isinstance(item, SkeletonLoop)}
+    branches = {item.item: item for item in items if isinstance(item, SkeletonBranch)}
 
     def made_of(node: Node) -> Iterator[int]:
         yield from node.children
@@ -41,6 +41,6 @@ def steering(saturated: Saturated) -> set[int]:
 
 def _decide(item: object) -> tuple[int, ...]:
     """The numbers of the values that an item of the skeleton asks what to do."""
-    if isinstance(item, For):
+    if isinstance(item, SkeletonLoop):
         return (item.again,) if item.again else (item.lower, item.upper, item.step)
-    return (item.condition,) if isinstance(item, If) else ()
+    return (item.condition,) if isinstance(item, SkeletonBranch) else ()

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from egraph import leaves
 from egraph.forms import Form
 from egraph.placed import Load
-from egraph.skeleton import For, If, Store
+from egraph.skeleton import SkeletonBranch, SkeletonEffect, SkeletonLoop
 from egraph.term import Node
 from ir.dialects import cuda_tile as ct
 from lowering.selection import Selection
@@ -26,12 +26,12 @@ class Order:
     def __init__(self, selection: Selection):
         self.frozen = selection.saturated.frozen
         self.owner = selection.owner
-        self.items: dict[int, Store | If] = {}
-        self.loops: dict[int, For] = {}
+        self.items: dict[int, SkeletonEffect | SkeletonBranch] = {}
+        self.loops: dict[int, SkeletonLoop] = {}
         for item in selection.saturated.program.skeleton.walk():
-            if isinstance(item, Store | If):
+            if isinstance(item, SkeletonEffect | SkeletonBranch):
                 self.items[item.item] = item
-            elif isinstance(item, For):
+            elif isinstance(item, SkeletonLoop):
                 self.loops[item.loop] = item
         self.loads: dict[int, list[int]] = {}
         for placed, node in selection.node.items():
@@ -41,10 +41,10 @@ class Order:
         self._values = {n.source: n.cls for n in self.frozen.nodes if isinstance(n, leaves.Projection) and n.index == 0}
         self._after = self._solve(around=True)
         self._within = self._solve(around=False)
-        stores = (self.of_store(item) for item in self.items.values() if isinstance(item, Store))
+        stores = (self.of_store(item) for item in self.items.values() if isinstance(item, SkeletonEffect))
         self._overwritten = self.load_ids.intersection(frozenset[int]().union(*stores))
         everyone = selection.saturated.program.skeleton.items
-        waits = (each for each in everyone if isinstance(each, Store) and isinstance(each.op, ct.GdcWait))
+        waits = (each for each in everyone if isinstance(each, SkeletonEffect) and isinstance(each.op, ct.GdcWait))
         self._waits = frozenset(map(self.store_id, waits))
 
     def load_id(self, placed: int) -> int:
@@ -52,7 +52,7 @@ class Order:
         return self.owner[placed][0]
 
     @staticmethod
-    def store_id(item: Store) -> int:
+    def store_id(item: SkeletonEffect) -> int:
         """The id of a store."""
         return STORE + item.item
 
@@ -74,22 +74,22 @@ class Order:
         """No store of the kernel comes before or after this load: it may be made by anyone and at any time."""
         return not self.stores_before(node) and self.load_id(node.cls) not in self._overwritten
 
-    def of_store(self, item: Store) -> Accesses:
+    def of_store(self, item: SkeletonEffect) -> Accesses:
         """What a store comes after."""
         return self._after.get(self._token_of_store(item), frozenset())
 
-    def loads_before(self, item: Store) -> Accesses:
+    def loads_before(self, item: SkeletonEffect) -> Accesses:
         """The loads that a store comes after and that are not those of an earlier iteration."""
         return self._within.get(self._token_of_store(item), frozenset()) & self.load_ids
 
-    def inside(self, loop: For) -> Accesses:
+    def inside(self, loop: SkeletonLoop) -> Accesses:
         """Accesses made in a loop's body."""
         deps = self.frozen.analysis.get("deps", {})
-        items = (item for item in loop.body.walk() if isinstance(item, Store))
+        items = (item for item in loop.body.walk() if isinstance(item, SkeletonEffect))
         stores = (self.store_id(item) for item in items if not isinstance(item.op, ct.GdcWait | ct.GdcLaunchDependents))
         return frozenset((*stores, *(v for v in self.load_ids if deps.get(v, 0) >> loop.loop & 1)))
 
-    def _token_of_store(self, item: Store) -> int:
+    def _token_of_store(self, item: SkeletonEffect) -> int:
         return -1 if getattr(item.op, "token", None) is None else self.frozen.class_of(item.operands[-1])
 
     def _solve(self, around: bool) -> dict[int, Accesses]:
@@ -97,7 +97,7 @@ class Order:
         after: dict[int, Accesses] = {}
         needs: dict[int, set[int]] = {}
         waiting = [n.token for n in self.frozen.nodes if isinstance(n, Load)]
-        waiting += [self._token_of_store(item) for item in self.items.values() if isinstance(item, Store)]
+        waiting += [self._token_of_store(item) for item in self.items.values() if isinstance(item, SkeletonEffect)]
         while waiting:
             token = waiting.pop()
             if token in after:
@@ -129,9 +129,9 @@ class Order:
                         yield self._values.get(load.cls, -1), load.operand(ct.LoadPtr.token)
             case leaves.Effect():
                 item = self.items[node.item]
-                if isinstance(item, Store) and isinstance(item.op, ct.GdcLaunchDependents):
+                if isinstance(item, SkeletonEffect) and isinstance(item.op, ct.GdcLaunchDependents):
                     yield -1, self._token_of_store(item)  # it changes no memory
-                elif isinstance(item, Store):
+                elif isinstance(item, SkeletonEffect):
                     yield self.store_id(item), self._token_of_store(item)
                 elif node.index < len(item.results):
                     yield from ((-1, class_of(y[node.index])) for y in (item.then_yields, item.otherwise_yields))

@@ -71,12 +71,12 @@ class Work:
 
 def work(kernel: Kernel) -> Work:
     """That of a kernel which was compiled for exactly these sizes."""
-    from egraph.skeleton import For
+    from egraph.skeleton import SkeletonLoop
     from lowering.cost import UNKNOWN_TRIPS
     from lowering.selection.trips import trip_counts
 
     saturated = kernel.compiled.selection.saturated
-    items = {item.loop: item for item in saturated.program.skeleton.walk() if isinstance(item, For)}
+    items = {item.loop: item for item in saturated.program.skeleton.walk() if isinstance(item, SkeletonLoop)}
     counts = {_place(items[loop].op): count for loop, count in trip_counts(saturated).items()}
     tiles = 1 if kernel.compiled.persistent == "off" else UNKNOWN_TRIPS  # its own loop over tiles is in what it does
     busy = max((cycles for unit, cycles in kernel.busy.items() if unit != "latency"), default=0.0) / tiles

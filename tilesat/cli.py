@@ -16,7 +16,7 @@ from pathlib import Path
 
 from tilesat.failures import describe, is_usage, user_errors
 from tilesat.grid import PARTS, Grid, as_grid
-from tilesat.short_lived import short_lived
+from tilesat.one_shot_process import one_shot_process
 
 OK, FAILED, USAGE = 0, 1, 2
 INTERRUPTED = 130
@@ -50,7 +50,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _run_command(arguments: argparse.Namespace, ending: bool) -> int:
-    with short_lived(ending) if arguments.command in TRANSLATING else nullcontext():
+    with one_shot_process(ending) if arguments.command in TRANSLATING else nullcontext():
         command: Callable[[argparse.Namespace], int] = import_module(f"tilesat.commands.{arguments.command}").run
         try:
             code = command(arguments)

@@ -214,10 +214,10 @@ def compile_module(
     """Compile one entry of a verified module; `seconds` are those already spent on reading it. `counting`: passes keep
     statistics. `shared`: with what earlier compilations of this very entry have made.
     """
-    from extract.collector import collector_paused
+    from extract.collector import gc_disabled
     from lowering.pipeline import compile_entry
 
-    with collector_paused():  # a tenth of the time: nothing that a compilation makes goes before its end
+    with gc_disabled():  # a tenth of the time: nothing that a compilation makes goes before its end
         compiled = compile_entry(module, entry, targets, options, watchers, counting, shared)
     return [
         Kernel(module, entry, target, each, {**seconds, **each.timings})

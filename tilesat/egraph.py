@@ -43,7 +43,7 @@ class EGraph:
     @property
     def layouts(self) -> dict[int, Layout | SharedLayout]:
         """The layouts of placed classes, by the numbers that `text` and `--explain` call them."""
-        places = (*self.frozen.at, *self.frozen.nat, *self.frozen.out)
+        places = (*self.frozen.held_in, *self.frozen.native, *self.frozen.out)
         used = sorted({layout for _, layout in places if layout})
         return {layout: self.selection.oracle.layouts[layout] for layout in used}
 

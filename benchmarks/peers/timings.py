@@ -119,10 +119,10 @@ def run_ours(target: str, bytecode: Path, output: Path) -> Seconds:
 
 def ours_in_this_process(target: str, bytecode: str, output: str) -> dict[str, dict[str, float]]:
     """What the worker prints: wall, CPU and ptxas seconds of the first and the second compile."""
-    from tilesat.short_lived import short_lived
+    from tilesat.one_shot_process import one_shot_process
 
     found: dict[str, dict[str, float]] = {}
-    with short_lived(ending=False):  # as the command line does
+    with one_shot_process(ending=False):  # as the command line does
         import tilesat
         from runtime.ptxas import assemble
 

@@ -22,7 +22,7 @@ from egraph.rulefile import Command
 from egraph.sexpr import Atom, List, Sexpr
 from egraph.soundness import loops, meaning, permissions, rounding
 from egraph.soundness.instances import EQUALITIES
-from egraph.soundness.world import NO_HINTS, Datum, Hints, NotCovered, Reject, Unbound, Unsound, World
+from egraph.soundness.sample import NO_HINTS, Datum, Hints, NotCovered, Reject, Sample, Unbound, Unsound
 
 CHECKED_RULESETS = ("analysis", "canon", "algebra")
 """The rulesets about logical values; demand, place and isel are about layouts, which have their own model."""
@@ -68,16 +68,16 @@ def check(command: Command, seed: int = 0, wanted: int = SAMPLES, tries: int = _
 
 
 def check_rule(
-    rule: Rule, seed: int = 0, wanted: int = SAMPLES, tries: int = _TRIES, world_of: type[World] = World
+    rule: Rule, seed: int = 0, wanted: int = SAMPLES, tries: int = _TRIES, sample_of: type[Sample] = Sample
 ) -> Verdict:
-    """Check one rule until `wanted` samples satisfied its guards, at most `tries` draws; `world_of` makes a sample.
+    """Check one rule until `wanted` samples satisfied its guards, at most `tries` draws; `sample_of` makes a sample.
     Then try some that satisfy one of its comparisons with nothing to spare.
     """
     rule = rule.replaced_by_themselves()
     satisfied, tried, hints = 0, 0, _hints(rule)
     wanted *= GROUPED if hints.grouped > NO_HINTS.grouped or hints.short == _ROUNDING else 1
     while tried < tries and satisfied < wanted:
-        found = _sample(rule, world_of(np.random.default_rng((seed, tried)), hints))
+        found = _sample(rule, sample_of(np.random.default_rng((seed, tried)), hints))
         tried += 1
         if isinstance(found, Verdict):
             return replace(found, satisfied=satisfied, tries=tried)
@@ -85,25 +85,25 @@ def check_rule(
     near = hints if hints.grouped > NO_HINTS.grouped else replace(hints, edged=_NEAR)
     compared = [f for f in rule.body if isinstance(f, List) and f.head in _SPARE]
     for more in range(tries // _TIGHT if compared and satisfied else 0):
-        world = world_of(np.random.default_rng((seed, tries + more)), near)
-        world.tight = compared[more % len(compared)]
-        found = _sample(rule, world)
+        sample = sample_of(np.random.default_rng((seed, tries + more)), near)
+        sample.tight = compared[more % len(compared)]
+        found = _sample(rule, sample)
         if isinstance(found, Verdict):
             return replace(found, satisfied=satisfied, tries=tried + more + 1)
     return Verdict(rule.name, satisfied, tried)
 
 
-def _sample(rule: Rule, world: World) -> bool | Verdict:
+def _sample(rule: Rule, sample: Sample) -> bool | Verdict:
     """Whether a sample satisfies the guards; the verdict where the rule is wrong of it, or cannot be evaluated."""
     try:
-        _match(loops.run(rule.body, world) if world.runs_loops else rule.body, world)
-        _act(rule, world)
+        _match(loops.run(rule.body, sample) if sample.runs_loops else rule.body, sample)
+        _act(rule, sample)
     except Reject:
         return False
     except NotCovered as missing:
         return Verdict(rule.name, 0, 0, reason=str(missing))
     except Unsound as wrong:
-        return Verdict(rule.name, 0, 0, failure=f"{wrong}; {world.describe()}")
+        return Verdict(rule.name, 0, 0, failure=f"{wrong}; {sample.describe()}")
     return True
 
 
@@ -151,49 +151,49 @@ def _permissions(rule: Rule) -> set[int]:
 # --- the left side
 
 
-def _match(body: Sequence[Sexpr], world: World) -> None:
+def _match(body: Sequence[Sexpr], sample: Sample) -> None:
     """Make the body true: draw its terms, then evaluate the rest, binding what it computes."""
-    terms = [f for f in body if _defined_term(f, world) is not None]
-    rest = [f for f in body if _defined_term(f, world) is None]
-    for fact in _definitions_first(terms, world):
-        name, term = _defined_term(fact, world) or ("", fact)
-        value = world.draw(term)
-        if name in world.env:
-            world.require(world.same(world.env[name], value))
+    terms = [f for f in body if _defined_term(f, sample) is not None]
+    rest = [f for f in body if _defined_term(f, sample) is None]
+    for fact in _definitions_first(terms, sample):
+        name, term = _defined_term(fact, sample) or ("", fact)
+        value = sample.draw(term)
+        if name in sample.env:
+            sample.require(sample.same(sample.env[name], value))
         elif name:
-            world.env[name] = value
+            sample.env[name] = value
     while rest:
         waiting: list[Sexpr] = []
         for fact in rest:
             try:
-                _fact(fact, world)
+                _fact(fact, sample)
             except Unbound:
                 waiting.append(fact)
-        if len(waiting) == len(rest) and not any(_draw_free(f, world) for f in waiting):
+        if len(waiting) == len(rest) and not any(_draw_free(f, sample) for f in waiting):
             raise NotCovered(f"nothing binds the variables of {_text(waiting[0])}")
         rest = waiting
 
 
-def _defined_term(fact: Sexpr, world: World) -> tuple[str, List] | None:
+def _defined_term(fact: Sexpr, sample: Sample) -> tuple[str, List] | None:
     """(variable, term) of a fact that matches a term; the variable is empty for a bare term."""
     if not isinstance(fact, List):
         return None
-    if world.is_term(fact):
+    if sample.is_term(fact):
         return "", fact
     if fact.head == "=" and len(fact.items) == 3:
         left, right = fact.items[1], fact.items[2]
-        if isinstance(left, Atom) and isinstance(right, List) and world.is_term(right):
+        if isinstance(left, Atom) and isinstance(right, List) and sample.is_term(right):
             return left.text, right
     return None
 
 
-def _definitions_first(terms: list[Sexpr], world: World) -> list[Sexpr]:
+def _definitions_first(terms: list[Sexpr], sample: Sample) -> list[Sexpr]:
     """Terms in an order that makes a variable's own term come before the terms that use it."""
     ordered: list[Sexpr] = []
     waiting = list(terms)
     while waiting:
-        names = {d[0] for f in waiting if (d := _defined_term(f, world))}
-        ready = [f for f in waiting if not (_variables((_defined_term(f, world) or ("", f))[1]) & names)]
+        names = {d[0] for f in waiting if (d := _defined_term(f, sample))}
+        ready = [f for f in waiting if not (_variables((_defined_term(f, sample) or ("", f))[1]) & names)]
         ready = ready or waiting[:1]
         ordered += ready
         waiting = [f for f in waiting if f not in ready]
@@ -206,53 +206,53 @@ def _variables(form: Sexpr) -> set[str]:
     return set[str]().union(*[_variables(item) for item in form.items[1:]])
 
 
-def _fact(fact: Sexpr, world: World) -> None:
+def _fact(fact: Sexpr, sample: Sample) -> None:
     """Evaluate one fact; Reject where it does not hold, Unbound where it cannot be evaluated yet."""
     if not isinstance(fact, List):
         raise NotCovered(f"fact {_text(fact)}")
     head, arguments = fact.head, fact.items[1:]
     if head == "=":
-        _equation(arguments, world)
-    elif head == "!=" and any(isinstance(world.evaluate(a), Datum) for a in arguments):
+        _equation(arguments, sample)
+    elif head == "!=" and any(isinstance(sample.evaluate(a), Datum) for a in arguments):
         return  # two classes not joined yet: says nothing about their values
     elif head in ("<", "<=", ">", ">=", "!="):
-        left, right = (world.integer(a) for a in arguments)
+        left, right = (sample.integer(a) for a in arguments)
         holds = {"<": left < right, "<=": left <= right, ">": left > right, ">=": left >= right, "!=": left != right}
-        world.require(holds[head] and (fact is not world.tight or abs(left - right) == _SPARE[head]))
+        sample.require(holds[head] and (fact is not sample.tight or abs(left - right) == _SPARE[head]))
     else:
-        world.relation(head, arguments)
+        sample.relation(head, arguments)
 
 
-def _equation(sides: Sequence[Sexpr], world: World) -> None:
+def _equation(sides: Sequence[Sexpr], sample: Sample) -> None:
     left, right = sides
     for free, other in ((left, right), (right, left)):
-        if isinstance(free, Atom) and world.is_free(free):
-            world.env[free.text] = world.evaluate(other)
+        if isinstance(free, Atom) and sample.is_free(free):
+            sample.env[free.text] = sample.evaluate(other)
             return
-    world.require(world.same(world.evaluate(left), world.evaluate(right)))
+    sample.require(sample.same(sample.evaluate(left), sample.evaluate(right)))
 
 
-def _draw_free(fact: Sexpr, world: World) -> bool:
+def _draw_free(fact: Sexpr, sample: Sample) -> bool:
     """Draw a tile for a variable that only facts mention."""
     if isinstance(fact, Atom):
         return False
-    if fact.head == "=" and all(isinstance(i, Atom) and world.is_free(i) for i in fact.items[1:]):
-        world.env[_text(fact.items[1])] = world.any_tile()  # the left side of a rewrite is a variable
+    if fact.head == "=" and all(isinstance(i, Atom) and sample.is_free(i) for i in fact.items[1:]):
+        sample.env[_text(fact.items[1])] = sample.any_tile()  # the left side of a rewrite is a variable
         return True
-    if world.is_relation(fact.head):
-        return world.any_row(fact)
-    if world.is_analysis(fact.head) and isinstance(fact.items[1], Atom) and world.is_free(fact.items[1]):
-        world.env[fact.items[1].text] = world.any_tile() if fact.head == "type" else world.any_integer_tile()
+    if sample.is_relation(fact.head):
+        return sample.any_row(fact)
+    if sample.is_analysis(fact.head) and isinstance(fact.items[1], Atom) and sample.is_free(fact.items[1]):
+        sample.env[fact.items[1].text] = sample.any_tile() if fact.head == "type" else sample.any_integer_tile()
         return True
-    return any(_draw_free(item, world) for item in fact.items[1:])
+    return any(_draw_free(item, sample) for item in fact.items[1:])
 
 
 # --- the right side
 
 
-def _act(rule: Rule, world: World) -> None:
+def _act(rule: Rule, sample: Sample) -> None:
     """Test everything the rule states."""
-    world.building = True
+    sample.building = True
     allowed = _permissions(rule)
     claims = {c.head: 0 for a in rule.actions if isinstance(a, List) and a.head == "set" for c in a.items[1:2]
               if isinstance(c, List)}  # fmt: skip
@@ -260,46 +260,46 @@ def _act(rule: Rule, world: World) -> None:
         if not isinstance(action, List) or action.head == "subsume":
             continue
         if action.head in EQUALITIES:
-            _union(rule, action, world, allowed)
+            _union(rule, action, sample, allowed)
         elif action.head == "set":
             target = action.items[1]
             if isinstance(target, List):
-                world.claim(target, world.integer(action.items[2]), _claimed_contiguity(rule, world, claims))
+                sample.claim(target, sample.integer(action.items[2]), _claimed_contiguity(rule, sample, claims))
         else:
-            world.assertion(action)
+            sample.assertion(action)
 
 
-def _union(rule: Rule, action: List, world: World, allowed: set[int]) -> None:
+def _union(rule: Rule, action: List, sample: Sample, allowed: set[int]) -> None:
     """Test that two terms are equal, but for what the rule's permissions let it change."""
-    world.approximates = False
-    left, right = (world.evaluate(item) for item in action.items[1:])
-    if world.same(left, right, NSZ in allowed) and not world.approximates:
+    sample.approximates = False
+    left, right = (sample.evaluate(item) for item in action.items[1:])
+    if sample.same(left, right, NSZ in allowed) and not sample.approximates:
         return
-    if not allowed and not world.approximates:
+    if not allowed and not sample.approximates:
         raise Unsound(f"{_text(action.items[1])} is not {_text(action.items[2])}")
-    named = dict(found for fact in rule.body if (found := _defined_term(fact, world)))
+    named = dict(found for fact in rule.body if (found := _defined_term(fact, sample)))
     before, after = (permissions.written_out(item, named) for item in action.items[1:])
-    for nudged in (False, True) if world.approximates else (False,):
-        wrong = _difference(world, before, after, nudged, allowed)
+    for nudged in (False, True) if sample.approximates else (False,):
+        wrong = _difference(sample, before, after, nudged, allowed)
         if wrong:
             raise Unsound(f"{_text(action.items[1])} is not {_text(action.items[2])}: {wrong}")
 
 
-def _difference(world: World, before: Sexpr, after: Sexpr, nudged: bool, allowed: set[int]) -> str:
+def _difference(sample: Sample, before: Sexpr, after: Sexpr, nudged: bool, allowed: set[int]) -> str:
     """How the term `after` differs from all that `before` may be computed as; the empty string where it does not."""
     if not allowed <= permissions.EXACT:
-        return rounding.difference(world, before, after, nudged, bool(allowed & permissions.APPROXIMATE))
-    right = world.computed(after, nudged)
+        return rounding.difference(sample, before, after, nudged, bool(allowed & permissions.APPROXIMATE))
+    right = sample.computed(after, nudged)
     for form, near in product(permissions.alternatives(before, allowed), (False, True)):
         try:
-            if world.same(world.computed(form, near), right, NSZ in allowed):
+            if sample.same(sample.computed(form, near), right, NSZ in allowed):
                 return ""
         except Unsound:  # no term: only f32 is flushed
             continue
     return "they differ"
 
 
-def _claimed_contiguity(rule: Rule, world: World, claims: dict[str, int]) -> int | None:
+def _claimed_contiguity(rule: Rule, sample: Sample, claims: dict[str, int]) -> int | None:
     """The contiguity that the same actions claim: alignment refers to it."""
     if "contiguity" not in claims:
         return None
@@ -307,5 +307,5 @@ def _claimed_contiguity(rule: Rule, world: World, claims: dict[str, int]) -> int
         if isinstance(action, List) and action.head == "set":
             target = action.items[1]
             if isinstance(target, List) and target.head == "contiguity":
-                return world.integer(action.items[2])
+                return sample.integer(action.items[2])
     return None

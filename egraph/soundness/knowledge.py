@@ -11,8 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from egraph.soundness import meaning
-from egraph.soundness.draw import Draw
 from egraph.soundness.model import Datum, Unsound, tiles
+from egraph.soundness.sampling import Sampler
 from ir.types import TileType
 
 _SHOWN = 16
@@ -22,7 +22,7 @@ _SHOWN = 16
 class Knowledge:
     """Facts of the values of one sample, the same each time that they are asked for."""
 
-    def __init__(self, random: Draw):
+    def __init__(self, random: Sampler):
         self._random = random
         self._weaken = random.chance(0.4)
         self._facts: dict[tuple[int, str, int], int] = {}

@@ -14,7 +14,7 @@ import numpy as np
 from egraph.facts import limits
 from egraph.sexpr import Atom, List, Sexpr
 from egraph.soundness.model import Carried, Datum, NotCovered
-from egraph.soundness.world import World
+from egraph.soundness.sample import Sample
 from ir.dialects.cuda_tile import dtype_of
 from ir.types import I8, I16, I32, I64, IntType, TileType
 
@@ -37,7 +37,7 @@ class _Loop:
     names: dict[str, str] = field(default_factory=dict[str, str])
 
 
-def run(body: Sequence[Sexpr], world: World) -> list[Sexpr]:
+def run(body: Sequence[Sexpr], sample: Sample) -> list[Sexpr]:
     """Run the loop that a rule's facts speak of, bind what they name, and return the other facts."""
     loop, rest = _Loop(), list[Sexpr]()
     for fact in body:
@@ -50,9 +50,9 @@ def run(body: Sequence[Sexpr], world: World) -> list[Sexpr]:
         else:
             rest.append(fact)
     if "iv" in loop.named:
-        _count(loop, world)
+        _count(loop, sample)
     elif loop.named or loop.facts:
-        _carry(loop, world)
+        _carry(loop, sample)
     return rest
 
 
@@ -68,20 +68,20 @@ def _variable(form: Sexpr) -> str:
     return form.text
 
 
-def _bind(world: World, form: Sexpr, value: Datum | int) -> None:
+def _bind(sample: Sample, form: Sexpr, value: Datum | int) -> None:
     """A variable's value; a number in the rule must be it."""
-    if isinstance(form, Atom) and world.is_free(form):
-        world.env[form.text] = value
+    if isinstance(form, Atom) and sample.is_free(form):
+        sample.env[form.text] = value
     else:
-        world.require(world.same(world.evaluate(form), value))
+        sample.require(sample.same(sample.evaluate(form), value))
 
 
 # --- counters
 
 
-def _count(loop: _Loop, world: World) -> None:
+def _count(loop: _Loop, sample: Sample) -> None:
     """Bounds, a step and the counter of every trip."""
-    draw = world.random
+    draw = sample.random
     element: IntType = draw.pick((I8, I8, I8, I16, I32, I64))
     type_ = TileType((), element)
     least, most = limits(element.width)
@@ -97,22 +97,22 @@ def _count(loop: _Loop, world: World) -> None:
     elif draw.chance(0.2) or not least <= end <= most:
         end = draw.number(element)
     signed = draw.pick((0, 1))
-    world.require(least <= start <= most)
+    sample.require(least <= start <= most)
     counters = [start]
     while len(counters) < MOST and _less(counters[-1], end, element, bool(signed)):
         counters.append((counters[-1] + step - least) % (1 << element.width) + least)
     passed = counters[:-1] if len(counters) < MOST else counters
-    _bind(world, loop.named["iv"].items[1], 1)
-    _bind(world, loop.named["iv"].items[2], world.interner.types.id(type_))
+    _bind(sample, loop.named["iv"].items[1], 1)
+    _bind(sample, loop.named["iv"].items[2], sample.interner.types.id(type_))
     dtype = dtype_of(element)
     tiles = tuple([np.asarray(x, dtype) for x in passed])
-    world.env[loop.names["iv"]] = Carried(type_, np.asarray(start, dtype), tiles)
+    sample.env[loop.names["iv"]] = Carried(type_, np.asarray(start, dtype), tiles)
     if (bounds := loop.facts.get("loop_bounds")) is not None:
         for form, number in zip(bounds.items[2:], (start, end, step), strict=True):
-            world.require(number <= most)
-            _bind(world, form, Datum(type_, np.asarray(number, dtype)))
+            sample.require(number <= most)
+            _bind(sample, form, Datum(type_, np.asarray(number, dtype)))
     if (sign := loop.facts.get("r.loop_signed")) is not None:
-        _bind(world, sign.items[2], signed)
+        _bind(sample, sign.items[2], signed)
 
 
 def _less(a: int, b: int, element: IntType, signed: bool) -> bool:
@@ -123,69 +123,69 @@ def _less(a: int, b: int, element: IntType, signed: bool) -> bool:
 # --- carried values
 
 
-def _carry(loop: _Loop, world: World) -> None:
+def _carry(loop: _Loop, sample: Sample) -> None:
     """The initial tile, what each trip yields, and the result."""
-    draw = world.random
+    draw = sample.random
     given = loop.facts.get("loop_yield")
     made = given.items[3] if given is not None else None
-    type_ = draw.tile_type(world.group_of(made.head) if isinstance(made, List) else None)
+    type_ = draw.tile_type(sample.group_of(made.head) if isinstance(made, List) else None)
     initial = Datum(type_, draw.tile(type_))
     for form in (*loop.named.values(), *loop.facts.values()):
-        _bind(world, form.items[1], 1)
-        _bind(world, form.items[2], 0)
+        _bind(sample, form.items[1], 1)
+        _bind(sample, form.items[2], 0)
     for form in loop.named.values():
-        _bind(world, form.items[3], world.interner.types.id(type_))
+        _bind(sample, form.items[3], sample.interner.types.id(type_))
     if (init := loop.facts.get("loop_init")) is not None:
-        _bind(world, init.items[3], initial)
+        _bind(sample, init.items[3], initial)
     trips, carry = draw.pick(TRIPS), loop.names.get("carry", "")
     carried, steps = [initial], dict[str, list[Datum]]()
     if isinstance(made, List) and made.head == "addi" and draw.chance(0.7):
-        _bind(world, made.items[3], 0)  # a promise not to wrap is rarely kept for several trips
+        _bind(sample, made.items[3], 0)  # a promise not to wrap is rarely kept for several trips
     for _ in range(max(trips, 1)):
-        carried.append(_yielded(made, carry, carried[-1], steps, world))
-        world.require(carried[-1].type == type_)
+        carried.append(_yielded(made, carry, carried[-1], steps, sample))
+        sample.require(carried[-1].type == type_)
     for name, tiles in steps.items():
-        world.env[name] = _history(tiles)
+        sample.env[name] = _history(tiles)
     if carry:
-        world.env[carry] = _history(carried[:-1])
+        sample.env[carry] = _history(carried[:-1])
     if "res" in loop.named:
-        world.env[loop.names["res"]] = carried[trips]
+        sample.env[loop.names["res"]] = carried[trips]
 
 
 def _history(tiles: list[Datum]) -> Carried:
     return Carried(tiles[0].type, tiles[0].data, tuple([tile.data for tile in tiles]))
 
 
-def _yielded(made: Sexpr | None, carry: str, now: Datum, steps: dict[str, list[Datum]], world: World) -> Datum:
+def _yielded(made: Sexpr | None, carry: str, now: Datum, steps: dict[str, list[Datum]], sample: Sample) -> Datum:
     """What one trip yields; `steps` collects the tiles of the variables that it binds."""
-    draw = world.random
+    draw = sample.random
     if made is None:
-        return _again(now, [], world)
+        return _again(now, [], sample)
     if isinstance(made, Atom):
         if made.text == carry:
             return now
-        if made.text in world.env and made.text not in steps:
-            return world.datum(made)
-        found = _again(now, steps.get(made.text, []), world)
+        if made.text in sample.env and made.text not in steps:
+            return sample.datum(made)
+        found = _again(now, steps.get(made.text, []), sample)
         steps.setdefault(made.text, []).append(found)
         return found
     names = [item.text for item in made.items[1:] if isinstance(item, Atom)]
-    world.env[carry or names[0]] = now
+    sample.env[carry or names[0]] = now
     for name, tiles in steps.items():
-        world.env[name] = _again(tiles[-1], tiles, world)
-    new = [name for name in names if name not in world.env]
-    found = world.draw(made)
+        sample.env[name] = _again(tiles[-1], tiles, sample)
+    new = [name for name in names if name not in sample.env]
+    found = sample.draw(made)
     for name in (*new, *steps):
-        value = world.env[name]
+        value = sample.env[name]
         if isinstance(value, Datum):
             steps.setdefault(name, []).append(value)
     draw.drawn.clear()
     return found
 
 
-def _again(like: Datum, before: list[Datum], world: World) -> Datum:
+def _again(like: Datum, before: list[Datum], sample: Sample) -> Datum:
     """A tile of the same type: the one before, or another."""
-    if before and world.random.chance(0.5):
+    if before and sample.random.chance(0.5):
         return before[-1]
-    type_ = world.tile_type(like)
-    return Datum(type_, world.random.tile(type_))
+    type_ = sample.tile_type(like)
+    return Datum(type_, sample.random.tile(type_))

@@ -15,7 +15,7 @@ from egraph.rule import Rule, text
 from egraph.rulefile import Command
 from egraph.sexpr import Atom, List, Sexpr
 from egraph.soundness import instances
-from egraph.soundness.draw import ELEMENTS
+from egraph.soundness.sampling import ELEMENTS
 from egraph.terms import Signature, by_name
 from ir.core import OPS
 from ir.dialects.cuda_tile import TileOp

@@ -20,7 +20,7 @@ import numpy.typing as npt
 from egraph.facts import FLOATS, LITERALS, largest, smallest_normal
 from egraph.sexpr import Atom, List, Sexpr
 from egraph.soundness.model import APPROXIMATIONS, Datum, NotCovered
-from egraph.soundness.world import World
+from egraph.soundness.sample import Sample
 from egraph.terms import Signature, by_name
 from ir.types import FloatType, TileType
 
@@ -87,17 +87,17 @@ class Traced:
         return Traced(found, -self.real, self.error, self.exact, self.exact, self.ordinary)
 
 
-def difference(world: World, left: Sexpr, right: Sexpr, nudged: bool, approximate: bool) -> str:
+def difference(sample: Sample, left: Sexpr, right: Sexpr, nudged: bool, approximate: bool) -> str:
     """How the right term, where it may stand for the left one though it rounds otherwise, differs by more than that;
     the empty string where it does not. `nudged`: approximations on the right give another number than the nearest;
     `approximate`: functions may be approximated.
     """
-    roundings, flushing = list(columns(world, left, "rounding")), list(columns(world, left, "flush_to_zero"))
+    roundings, flushing = list(columns(sample, left, "rounding")), list(columns(sample, left, "flush_to_zero"))
     licence = Licence(frozenset(roundings), any(flushing), approximate or _APPROXIMATE in roundings)
-    before = trace(world, left, licence)
-    world.nudged = nudged
-    after = trace(world, right, licence)
-    world.nudged = False
+    before = trace(sample, left, licence)
+    sample.nudged = nudged
+    after = trace(sample, right, licence)
+    sample.nudged = False
     ordinary = before.ordinary & after.ordinary
     with np.errstate(all="ignore"):
         apart = np.abs(before.found.astype(np.longdouble) - after.found.astype(np.longdouble))
@@ -108,23 +108,23 @@ def difference(world: World, left: Sexpr, right: Sexpr, nudged: bool, approximat
         if np.any(ordinary & (apart > (before.error + after.error) * SLACK)):
             return "further apart than their roundings are"
         lost = np.isnan(before.found.astype(np.float64)) != np.isnan(after.found.astype(np.float64))
-    if np.any(lost & _given_nan(world, right, before.found.shape)):
+    if np.any(lost & _given_nan(sample, right, before.found.shape)):
         return "a NaN is lost"
     if flushing and all(flushing) and not nudged:
-        return _unflushed(world, left, right, after)
+        return _unflushed(sample, left, right, after)
     return ""
 
 
-def columns(world: World, form: Sexpr, name: str) -> Iterator[int]:
+def columns(sample: Sample, form: Sexpr, name: str) -> Iterator[int]:
     """The numbers in all columns of this name in a term."""
     if isinstance(form, Atom):
         return
     term = _signature(form)
     for at, item in enumerate(form.items[1:]):
         if at < len(term.operands):
-            yield from columns(world, item, name)
+            yield from columns(sample, item, name)
         elif term.integers[at - len(term.operands)] == name:
-            yield world.integer(item)
+            yield sample.integer(item)
 
 
 def _signature(form: List) -> Signature:
@@ -134,11 +134,11 @@ def _signature(form: List) -> Signature:
     return found
 
 
-def _given_nan(world: World, form: Sexpr, shape: tuple[int, ...]) -> Mask:
+def _given_nan(sample: Sample, form: Sexpr, shape: tuple[int, ...]) -> Mask:
     """Where some operand of the term is a NaN."""
     found = np.zeros(shape, np.bool_)
     for name in names(form):
-        value = world.env.get(name)
+        value = sample.env.get(name)
         if isinstance(value, Datum) and _is_float(value) and np.shape(value.data) == shape:
             with np.errstate(invalid="ignore"):
                 found = found | np.isnan(np.asarray(value.data).astype(np.float64))
@@ -156,7 +156,7 @@ def _is_float(value: Datum) -> bool:
     return isinstance(value.type, TileType) and isinstance(value.type.element, FloatType)
 
 
-def _unflushed(world: World, left: Sexpr, right: Sexpr, after: Traced) -> str:
+def _unflushed(sample: Sample, left: Sexpr, right: Sexpr, after: Traced) -> str:
     """Where every operation on the left flushes: the right side sees no subnormal operand, and gives no such result."""
     least = smallest_normal(after.found.dtype)
     with np.errstate(invalid="ignore"):
@@ -164,14 +164,14 @@ def _unflushed(world: World, left: Sexpr, right: Sexpr, after: Traced) -> str:
     ends_flushed = isinstance(left, List) and "flush_to_zero" in _signature(left).integers
     if ends_flushed and np.any((size > 0) & (size < least)):
         return "a subnormal result is not flushed"
-    before = dict(world.env)
+    before = dict(sample.env)
     for name in names(right):
-        value = world.env.get(name)
+        value = sample.env.get(name)
         if isinstance(value, Datum) and _is_float(value):
-            world.env[name] = Datum(value.type, flushed(np.asarray(value.data)))
-    again = world.datum(right)
-    world.env = before
-    if not world.same(Datum(again.type, after.found), again, zeros=True):
+            sample.env[name] = Datum(value.type, flushed(np.asarray(value.data)))
+    again = sample.datum(right)
+    sample.env = before
+    if not sample.same(Datum(again.type, after.found), again, zeros=True):
         return "a subnormal operand is not flushed"
     return ""
 
@@ -186,16 +186,16 @@ def flushed(data: npt.NDArray[Any]) -> npt.NDArray[Any]:
 # --- a term, operation by operation
 
 
-def trace(world: World, form: Sexpr, licence: Licence) -> Traced:
+def trace(sample: Sample, form: Sexpr, licence: Licence) -> Traced:
     """A term's elements, followed from its leaves."""
-    value = world.datum(form)
+    value = sample.datum(form)
     found = np.asarray(value.data)
     if isinstance(form, Atom):
         return _leaf(found, licence)
     if form.head == "constant":
         return _literal(_leaf(found, licence))
     term = _signature(form)
-    operands = [trace(world, item, licence) for item in form.items[1 : 1 + len(term.operands)]]
+    operands = [trace(sample, item, licence) for item in form.items[1 : 1 + len(term.operands)]]
     if form.head == "broadcast":
         return operands[0].broadcast(found)
     if form.head == "negf":
@@ -203,7 +203,7 @@ def trace(world: World, form: Sexpr, licence: Licence) -> Traced:
     operation = _OPERATIONS.get(form.head)
     if operation is None:
         raise NotCovered(f"the rounding of '{form.head}' is not described")
-    rounding = [world.integer(i) for i, c in zip(form.items[1 + len(operands) :], term.integers, strict=True)
+    rounding = [sample.integer(i) for i, c in zip(form.items[1 + len(operands) :], term.integers, strict=True)
                 if c == "rounding"]  # fmt: skip
     element = value.type.element if isinstance(value.type, TileType) else None
     assert isinstance(element, FloatType)

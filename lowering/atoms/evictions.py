@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Set
 from dataclasses import dataclass, field
 
-from egraph.encode import Program
+from egraph.encode import EncodedProgram
 from egraph.saturate import Saturated
 from ir.core import Block, Op, Value
 from ir.dialects import cuda_tile as ct
@@ -87,7 +87,7 @@ def sum_of(parts: list[Reach]) -> Reach:
     return found
 
 
-def streamed(program: Program) -> list[Value]:
+def streamed(program: EncodedProgram) -> list[Value]:
     """Tiles of views that one tile block of all reads, once, in a kernel where several read one of another view."""
     loads = list(dict.fromkeys(op for op in program.source.values() if isinstance(op, ct.LoadView)))
     everything = list(program.entry.walk())

@@ -14,7 +14,7 @@ from lowering.targets.target import Feature, Target
 
 MAX_RANK = 5  # PTX ISA, cp.async.bulk.tensor
 MAX_BOX = 256  # elements of a box along a dimension; cuTensorMapEncodeTiled, boxDim
-GRAIN = 16  # bytes: alignment of base and strides, unit of the inner box; cuTensorMapEncodeTiled
+TMA_ALIGNMENT = 16  # bytes: alignment of base and strides, unit of the inner box; cuTensorMapEncodeTiled
 DST_ALIGNMENT = 128  # bytes, without swizzle; PTX ISA, cp.async.bulk.tensor
 SWIZZLES = (128, 64, 32, 0)  # bytes of a row of the box; cuTensorMapEncodeTiled, swizzle
 ISSUE_CYCLES = 4.0  # one lane of one warp issues address, coordinate and copy: 3.2 instructions a box in sm_90a SASS

@@ -12,7 +12,7 @@ from math import ceil
 from typing import cast
 
 from egraph.placed import Copy, Mechanism
-from egraph.skeleton import For
+from egraph.skeleton import SkeletonLoop
 from ir.core import Location
 from ir.dialects import cuda_tile as ct
 from ir.dialects import nv_tileas
@@ -67,7 +67,7 @@ def shared_evenly(found: Selection, ctas: int, tile_blocks: int) -> Clustered:
     of one tile block more than that are, which it stores; who adds up reads as many, or all parts of one tile block.
     """
     share, visits, steps, adding, read = tile_blocks / ctas, 1.0, 0.0, 0.0, 0.0
-    for item in (item for item in found.saturated.program.skeleton.walk() if isinstance(item, For)):
+    for item in (item for item in found.saturated.program.skeleton.walk() if isinstance(item, SkeletonLoop)):
         loop, inside = cast(ct.For, item.op), list(item.op.walk())[1:]
         if any(isinstance(op, ct.For) for op in inside):
             visits = float(loop.expected)
@@ -83,7 +83,7 @@ def shared_evenly(found: Selection, ctas: int, tile_blocks: int) -> Clustered:
 
 def in_steps(found: Selection) -> float:
     """Cycles in the loops of products whose number of steps is not known."""
-    items = [item for item in found.saturated.program.skeleton.walk() if isinstance(item, For)]
+    items = [item for item in found.saturated.program.skeleton.walk() if isinstance(item, SkeletonLoop)]
     unknown = {
         item.loop for item in items
         if known_trips(found.saturated, item) is None and any(isinstance(op, Products) for op in item.op.walk())

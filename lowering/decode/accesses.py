@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from egraph.accesses import MultimemAccess
-from egraph.skeleton import Store
+from egraph.skeleton import SkeletonEffect
 from ir.dialects import cuda_tile as ct
 from ir.dialects import nv_tileas
 from lowering.selection import StoreChoice
@@ -28,7 +28,7 @@ def ordering(order: ct.MemoryOrder, scope: ct.Scope | None) -> dict[str, Any]:
     return {} if scope is None else {"order": order.text, "scope": SCOPES[scope]}
 
 
-def access(d: Decoder, item: Store, choice: StoreChoice) -> None:
+def access(d: Decoder, item: SkeletonEffect, choice: StoreChoice) -> None:
     """The access, and where its result stands."""
     op = item.op
     assert isinstance(op, ct.LoadPtr | ct.AtomicRMW | ct.AtomicCAS)
@@ -55,7 +55,7 @@ def access(d: Decoder, item: Store, choice: StoreChoice) -> None:
         d.effects[item.item, 0] = (len(d.scopes) - 1, made.results[0])
 
 
-def exchange(d: Decoder, item: Store, choice: StoreChoice) -> None:
+def exchange(d: Decoder, item: SkeletonEffect, choice: StoreChoice) -> None:
     """What the CTAs of a cluster tell each other, and where it is known."""
     op = item.op
     assert isinstance(op, nv_tileas.Exchange)

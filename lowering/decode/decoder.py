@@ -14,7 +14,7 @@ from typing import Any, cast
 from egraph.facts import limits
 from egraph.leaves import Carry, Induction, ItemResult, LoopResult, Promised
 from egraph.placed import Load, SharedCopy
-from egraph.skeleton import For, If, Item, Region, Return, Store
+from egraph.skeleton import Item, Return, SkeletonBranch, SkeletonEffect, SkeletonLoop, SkeletonRegion
 from egraph.term import Node
 from ir.core import Block, Builder, Op, Type, Value
 from ir.core import Region as OpRegion
@@ -119,7 +119,7 @@ class Decoder:
 
     # --- effects
 
-    def region(self, region: Region) -> None:
+    def region(self, region: SkeletonRegion) -> None:
         """Every item of a region in order."""
         for item in region.items:
             _ITEMS[type(item)](self, item)
@@ -131,9 +131,9 @@ class Decoder:
 
     def uniform(self, number: int) -> Value:
         """A source value that every thread holds."""
-        return self.placed(self.frozen.at[self.frozen.class_of(number), 0])
+        return self.placed(self.frozen.held_in[self.frozen.class_of(number), 0])
 
-    def store(self, item: Store) -> None:
+    def store(self, item: SkeletonEffect) -> None:
         """A store in the layout that was chosen for it."""
         op, choice = item.op, self.selection.stores[item.item]
         if item.alone:
@@ -170,17 +170,17 @@ class Decoder:
             self.builder.add(nv_tileas.Scatter, *operands, types=(), width=choice.width, **order)
         self.opened(self.order.store_id(item), len(self.scopes) - 1)
 
-    def store_view(self, item: Store, op: ct.StoreView, choice: StoreChoice) -> None:
+    def store_view(self, item: SkeletonEffect, op: ct.StoreView, choice: StoreChoice) -> None:
         """From registers."""
         value = self.value_at(item.operands[0], choice.layout)
         rest = [self.uniform(k) for k in item.operands[1 : -1 if op.token is not None else None]]
         self.builder.location = op.location
         self.builder.add(nv_tileas.TiledStore, value, *rest, types=(), bytes=choice.width)
 
-    def store_staged(self, item: Store, choice: StoreChoice) -> None:
+    def store_staged(self, item: SkeletonEffect, choice: StoreChoice) -> None:
         """Through shared memory: a store, or an update of a tile."""
         value, place = staged(item)
-        held = self.placed(self.frozen.nat[self.frozen.class_of(value), choice.layout])
+        held = self.placed(self.frozen.native[self.frozen.class_of(value), choice.layout])
         rest = [self.uniform(k) for k in place]
         more: dict[str, Any] = {"reduction": kind} if (kind := reduction(item.op)) else {}
         self.builder.location = item.op.location
@@ -200,14 +200,14 @@ class Decoder:
 
     def value_at(self, number: int, layout: int) -> Value:
         """A source value in a layout."""
-        return self.placed(self.frozen.at[self.frozen.class_of(number), layout])
+        return self.placed(self.frozen.held_in[self.frozen.class_of(number), layout])
 
-    def before(self, item: Store) -> None:
+    def before(self, item: SkeletonEffect) -> None:
         """Make what must precede a store precede it: its loads placed, then a barrier if threads may race."""
         self.loads_before(item)
         self.barrier_behind(self.order.of_store(item), len(self.scopes) - 1)
 
-    def loads_before(self, item: Store) -> None:
+    def loads_before(self, item: SkeletonEffect) -> None:
         """Place the loads that an item comes after."""
         for load in sorted(self.order.loads_before(item)):
             for placed in self.order.loads[load]:
@@ -250,7 +250,7 @@ class Decoder:
         for scope in self.scopes[depth:]:
             scope.open.add(access)
 
-    def loop(self, item: For) -> None:
+    def loop(self, item: SkeletonLoop) -> None:
         """A loop: counted, or endless until its body says that it is over."""
         op, builder = item.op, self.builder
         bounds = [] if item.again else [self.uniform(k) for k in (item.lower, item.upper, item.step)]
@@ -288,7 +288,7 @@ class Decoder:
         takes the tile that is an operand of the next product too, and leaves a column of it. Not where tiles do not fit
         anyhow (swa_attention of TileGym on sm_120a: 260 registers of 201, 60 bytes are spilled so and 4 otherwise).
         """
-        classes = [self.frozen.at[self.frozen.class_of(number), layout] for number, layout in values]
+        classes = [self.frozen.held_in[self.frozen.class_of(number), layout] for number, layout in values]
         needed = self.needs.products(classes, self.values)
         once = several = 0
         for cls in dict.fromkeys(classes):
@@ -299,7 +299,7 @@ class Decoder:
             self.placed(cls)
         return [self.values[cls] for cls in classes]
 
-    def branch(self, item: If) -> None:
+    def branch(self, item: SkeletonBranch) -> None:
         """A branch, both sides in scopes of their own."""
         op = item.op
         condition = self.uniform(item.condition)
@@ -478,5 +478,5 @@ def enclosing(op: Op) -> int:
 
 
 _ITEMS: dict[type[Item], Callable[[Decoder, Any], None]] = {
-    Store: Decoder.store, For: Decoder.loop, If: Decoder.branch, Return: Decoder.end,
+    SkeletonEffect: Decoder.store, SkeletonLoop: Decoder.loop, SkeletonBranch: Decoder.branch, Return: Decoder.end,
 }  # fmt: skip

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, cast
 
-from egraph.skeleton import Store
+from egraph.skeleton import SkeletonEffect
 from ir.core import Value
 from ir.dialects import cuda_tile as ct
 from ir.dialects import nv_tileas
@@ -21,7 +21,7 @@ LEAST_ALIGNMENT = 16
 """Of what the heap gives. Source: CUDA C++ Programming Guide, malloc."""
 
 
-def effect(d: Decoder, item: Store) -> None:
+def effect(d: Decoder, item: SkeletonEffect) -> None:
     """The effect of an item whose operands are tokens.
 
     Every thread waits for the grids before, so no barrier is needed behind that; nor does a barrier stand between a

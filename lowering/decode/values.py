@@ -109,8 +109,10 @@ def pointee_bytes(d: Decoder, cls: int) -> int:
 # --- leaves and shape operations
 
 
-@lowers(placed.Own, placed.Assume, placed.Instead, leaves.Promised)
-def own(d: Decoder, b: Builder, node: placed.Own | placed.Assume | placed.Instead | leaves.Promised, made: Made) -> Any:
+@lowers(placed.Identity, placed.Assume, placed.Instead, leaves.Promised)
+def identity(
+    d: Decoder, b: Builder, node: placed.Identity | placed.Assume | placed.Instead | leaves.Promised, made: Made
+) -> Any:
     """The value itself, or what stands for it."""
     return made[node.source]
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import NamedTuple
 
-from lowering.atoms.tma import DST_ALIGNMENT, GRAIN, MAX_BOX, MAX_RANK, SWIZZLES
+from lowering.atoms.tma import DST_ALIGNMENT, MAX_BOX, MAX_RANK, SWIZZLES, TMA_ALIGNMENT
 from lowering.layouts.f2 import images
 from lowering.layouts.layout import LayoutError
 from lowering.layouts.shapes import Shape, dim_bits
@@ -70,7 +70,7 @@ def _boxes(dense: tuple[int, ...], element: int, shape: Shape, contiguous: int, 
         taken[contiguous] += 1
         byte <<= 1
     row = element << taken[contiguous]
-    if row % GRAIN or (swizzle and row != swizzle):
+    if row % TMA_ALIGNMENT or (swizzle and row != swizzle):
         return None
     byte = row
     current = contiguous

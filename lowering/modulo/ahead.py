@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from egraph.skeleton import For
+from egraph.skeleton import SkeletonLoop
 from ir.core import Op, Value
 from ir.dialects import nv_tileas, scf
 from ir.types import TensorType
@@ -94,7 +94,11 @@ def choose(selection: Selection, func: nv_tileas.Func) -> int:
 
 def placed_loops(selection: Selection, func: nv_tileas.Func) -> dict[int, scf.For]:
     """The loops of a placed kernel by their numbers: it has them in the order of the program."""
-    items = [item for item in selection.saturated.program.skeleton.walk() if isinstance(item, For) and not item.again]
+    items = [
+        item
+        for item in selection.saturated.program.skeleton.walk()
+        if isinstance(item, SkeletonLoop) and not item.again
+    ]
     ops = [op for op in func.walk() if isinstance(op, scf.For)]
     return {item.loop: op for item, op in zip(items, ops, strict=True)}
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from string import ascii_lowercase, ascii_uppercase
 
-from egraph.skeleton import For, Store
+from egraph.skeleton import SkeletonEffect, SkeletonLoop
 from ir.dialects.nv_tileas_cluster import Exchange, Meet
 from lowering.atoms.tcgen05 import BY_AGENT_READ
 from lowering.decode import decode
@@ -49,11 +49,11 @@ def schedules(selection: Selection) -> Iterator[str]:
         yield from (f"    {line}" for line in lines(search(loop.graph)))
 
 
-def meets(loop: For) -> bool:
+def meets(loop: SkeletonLoop) -> bool:
     """Do the CTAs of a cluster wait for each other in a loop? Delays of hundreds of cycles make the search for its
     schedule take minutes, and say what it would.
     """
-    return any(isinstance(item, Store) and isinstance(item.op, Exchange | Meet) for item in loop.body.walk())
+    return any(isinstance(item, SkeletonEffect) and isinstance(item.op, Exchange | Meet) for item in loop.body.walk())
 
 
 def masks(selection: Selection) -> Iterator[str]:

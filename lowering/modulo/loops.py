@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from egraph import leaves, placed
-from egraph.skeleton import For, If, Store
+from egraph.skeleton import SkeletonBranch, SkeletonEffect, SkeletonLoop
 from egraph.term import Node, Term
 from ir.dialects.nv_tileas_cluster import Exchange, Meet
 from lowering.cost import Cost, units_of
@@ -20,7 +20,7 @@ from lowering.decode.needs import Needs
 from lowering.loops import paths
 from lowering.modulo.graph import Dependence, Graph, Operation
 from lowering.selection import Selection, StoreChoice
-from lowering.selection.pricing import WHOLE, Price, Pricer, Site
+from lowering.selection.pricing import WHOLE, NodeContext, NodeCost, Pricer
 from lowering.selection.trips import Trips, trip_counts
 
 COPIES = (placed.Copy, placed.GatherCopy)
@@ -33,7 +33,7 @@ class Loop:
     they take on the units of an SM.
     """
 
-    item: For
+    item: SkeletonLoop
     graph: Graph
     cost: float
     """Of an iteration, as extraction sums it up."""
@@ -56,7 +56,7 @@ def loops(selection: Selection, wanted: Collection[int] | None = None, turns: fl
     around = paths(selection.saturated.program.skeleton)
     inner = {path[-2] for path in around.values() if len(path) > 1}
     for item in selection.saturated.program.skeleton.walk():
-        if isinstance(item, For) and item.loop not in inner and (wanted is None or item.loop in wanted):
+        if isinstance(item, SkeletonLoop) and item.loop not in inner and (wanted is None or item.loop in wanted):
             body = _Body(selection, pricer, item, around, turns)
             graph = body.graph()
             if graph.operations:
@@ -67,7 +67,8 @@ class _Body:
     """One loop while its graph is made."""
 
     def __init__(
-        self, selection: Selection, pricer: Pricer, item: For, around: Mapping[int, tuple[int, ...]], turns: float
+        self, selection: Selection, pricer: Pricer, item: SkeletonLoop, around: Mapping[int, tuple[int, ...]],
+        turns: float,
     ):  # fmt: skip
         self.selection, self.pricer, self.item, self.around, self.turns = selection, pricer, item, around, turns
         self.frozen = selection.saturated.frozen
@@ -121,10 +122,10 @@ class _Body:
         self.whole.append((waits, late))
         return len(self.operations) - 1
 
-    def price(self, cls: int, node: Node) -> Price | None:
+    def price(self, cls: int, node: Node) -> NodeCost | None:
         """What a node costs where it was chosen."""
         layout = self.selection.owner.get(cls, (-1, 0))[1]
-        return self.pricer.price(node, Site(layout, self.selection.warps, self.item.loop))
+        return self.pricer.price(node, NodeContext(layout, self.selection.warps, self.item.loop))
 
     def name(self, cls: int, node: Node) -> str:
         """The operation, and the line of the source that it comes from, where it comes from one."""
@@ -186,14 +187,14 @@ class _Body:
     def placed(self, number: int, layout: int) -> Iterator[int]:
         """The placed class of a source value in a layout, or as all threads hold it."""
         value = self.frozen.class_of(number)
-        made = self.frozen.at.get((value, layout), self.frozen.at.get((value, 0)))
+        made = self.frozen.held_in.get((value, layout), self.frozen.held_in.get((value, 0)))
         if made is not None:
             yield made
 
     @cached_property
-    def branches(self) -> dict[int, If]:
+    def branches(self) -> dict[int, SkeletonBranch]:
         """The branches of the body by their items."""
-        return {item.item: item for item in self.item.body.walk() if isinstance(item, If)}
+        return {item.item: item for item in self.item.body.walk() if isinstance(item, SkeletonBranch)}
 
     def delay(self, source: int, reader: int) -> float:
         """Cycles from the start of one operation to the start of another that reads its result."""
@@ -212,15 +213,15 @@ class _Body:
             return max(float(latency.global_), cost.latency)
         return cost.latency + float(latency.shared if "shared" in units else latency.alu)
 
-    def effects(self) -> list[tuple[Store, int]]:
+    def effects(self) -> list[tuple[SkeletonEffect, int]]:
         """Operations for the stores, updates and loads in order of the body, one after the other; a load's result is
         made by its operation.
         """
-        effects = (item for item in self.item.body.walk() if isinstance(item, Store))
+        effects = (item for item in self.item.body.walk() if isinstance(item, SkeletonEffect))
         items = [item for item in effects if item.item in self.selection.stores]
         before: int | None = None
         first: int | None = None
-        prices, found = self.store_costs(), list[tuple[Store, int]]()
+        prices, found = self.store_costs(), list[tuple[SkeletonEffect, int]]()
         made = {(n.item, n.index): cls for cls, n in self.nodes.items() if isinstance(n, leaves.ItemResult)}
         for item in items:
             cycles = prices.get(item.item, 0.0)

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections import defaultdict
 from dataclasses import dataclass
 
-from egraph.skeleton import For
+from egraph.skeleton import SkeletonLoop
 from lowering.cost import units_of
 from lowering.loops import paths
 from lowering.modulo.ahead import TURN
@@ -51,7 +51,8 @@ def tiles_of(selection: Selection) -> float:
     outer = {path[0] for path in paths(skeleton).values() if len(path) > 1}
     trips = trip_counts(selection.saturated)
     return max(
-        (trips[item.loop] for item in skeleton.walk() if isinstance(item, For) and item.loop in outer), default=1
+        (trips[item.loop] for item in skeleton.walk() if isinstance(item, SkeletonLoop) and item.loop in outer),
+        default=1,
     )
 
 

@@ -13,7 +13,7 @@ from functools import partial
 from typing import Any
 
 from egraph.permissions import REASSOC, granted
-from egraph.skeleton import For
+from egraph.skeleton import SkeletonLoop
 from ir.core import TileError
 from ir.dialects import cuda_tile as ct
 from ir.dialects import nv_tileas
@@ -46,7 +46,7 @@ from lowering.targets.target import PORTABLE
 CLUSTERS = tuple(1 << bits for bits in range(1, PORTABLE.bit_length()))  # CTAs of a cluster that are tried
 MOST_PARTS = 16  # of a product's steps in a grid: the last CTA reads all of them, 64 KB each of 128 x 128 f32
 UNSPILLED = 1.05  # an estimate: of attention's priced registers ptxas 13.5 stored 0 of 32, 134 of 32, 175 of 128
-WORTH = 1.05  # the whole kernel is not searched again, half a second of CPU, where it could save less than 5 %
+MIN_GAIN = 1.05  # the whole kernel is not searched again, half a second of CPU, where it could save less than 5 %
 NEAR = 1.1  # times the bound of a whole: attention_varlen's slices have 1.06 times its bound and a quarter of its cost
 AUTO = "auto"
 TENSOR = "tcgen05"  # names of atoms in tensor memory begin so
@@ -256,7 +256,7 @@ def cheapest_of_slices(
     same = first.found.warps  # what slices chose themselves wherever one was the cheapest of the corpus
     others = in_order(first, slices, steps, context)
     for name, other, unspilled, warps in others:  # grows while it is walked
-        if other is entry and best.most < WORTH * least:
+        if other is entry and best.most < MIN_GAIN * least:
             continue
         try:
             wanted = searching(steps, best.most, warps, unspilled=unspilled)
@@ -276,7 +276,7 @@ def cheapest_of_slices(
     if best is first:
         return attempt(entry, context.trying("whole"), steps)
     below = best.found.answer.cost / (1.0 if best.spills else UNSPILLED)  # without spills it has been searched
-    if below < WORTH * least:
+    if below < MIN_GAIN * least:
         return best
     try:
         return attempt(entry, context.trying("whole"), with_options(steps, "extract", below=below))
@@ -357,7 +357,7 @@ def usual(options: Mapping[str, Any]) -> bool:
 
 def larger(found: Selection) -> Iterator[tuple[str, int]]:
     """Larger numbers of warps and of CTAs an SM than those taken, where the kernel has loops."""
-    if any(isinstance(item, For) for item in found.saturated.program.skeleton.walk()):
+    if any(isinstance(item, SkeletonLoop) for item in found.saturated.program.skeleton.walk()):
         for name, taken in (("warps", found.warps), ("ctas", found.ctas)):
             yield from ((name, count) for count in found.offered.get(name, ()) if count > taken)
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from egraph.encode import Program
+from egraph.encode import EncodedProgram
 from egraph.encode import encode as encode_entry
 from egraph.rulefile import own_rules
 from egraph.saturate import Limits, Saturated
@@ -49,7 +49,7 @@ SINK = "sink-negf"  # the theory of egraph/rules/sink-negf.egg
 class Encoded:
     """A kernel as facts, and who will answer the questions about its layouts."""
 
-    program: Program
+    program: EncodedProgram
     oracle: LayoutOracle
 
 

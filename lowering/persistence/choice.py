@@ -12,7 +12,7 @@ from ir.dialects import cuda_tile as ct
 from ir.dialects import llvm, nv_tileas
 from lowering.cost import UNKNOWN_TRIPS, Cost
 from lowering.persistence.order import best_order, orders
-from lowering.persistence.price import Program, Scheduled, scheduled, uneven
+from lowering.persistence.price import PricedProgram, Scheduled, scheduled, uneven
 from lowering.ptx.grant import resident
 from lowering.schedule.states import enclosing
 from lowering.schedule.tensor import multiplies
@@ -54,7 +54,7 @@ def cheapest_schedule(
     return made[best.schedule]
 
 
-def priced(made: Compiled, entry: ct.Entry) -> Program:
+def priced(made: Compiled, entry: ct.Entry) -> PricedProgram:
     """What counts of a program for the choice; where it has a loop over tile blocks, that is the outermost."""
     func, found = cast(llvm.Func, made.modules["nvvm"]), made.selection
     tiles = 1 if made.persistent == "off" else UNKNOWN_TRIPS
@@ -66,7 +66,7 @@ def priced(made: Compiled, entry: ct.Entry) -> Program:
     ahead = any(isinstance(op, nv_tileas.AgentSwitch) for op in scheduled) or not rings
     busy = (made.cost - saves) / tiles - waits
     beside = shorter_side(known, tiles, busy) if overlaps(scheduled, count) else in_turn(made)
-    return Program(busy, waits, prod(func.cluster), count, ahead, beside)
+    return PricedProgram(busy, waits, prod(func.cluster), count, ahead, beside)
 
 
 def in_turn(made: Compiled) -> float:

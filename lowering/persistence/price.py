@@ -33,7 +33,7 @@ LONGEST = 2.0  # times the mean: of loops of 0 to n steps, as many of each
 
 
 @dataclass(frozen=True)
-class Program:
+class PricedProgram:
     """What a schedule has made: cycles of a CTA for a tile block, those that it waits for memory apart, CTAs of a tile
     block, CTAs that an SM holds, whether its rings are filled ahead, where it has some, and cycles of a tile block that
     run beside those of another.
@@ -75,7 +75,7 @@ class Scheduled:
 
 
 def scheduled(
-    schedule: str, program: Program, order: Order, target: Target, tile_blocks: int = 0, uneven: bool = False
+    schedule: str, program: PricedProgram, order: Order, target: Target, tile_blocks: int = 0, uneven: bool = False
 ) -> Scheduled:
     """The price of a program for a launch of `tile_blocks`, in cycles; 0: in cycles of an SM, of one of many."""
     latency, drawn = float(target.latency.global_), schedule != "static"

@@ -16,7 +16,7 @@ from lowering.layouts.elements import element_bytes
 from lowering.placement import memory, views
 
 if TYPE_CHECKING:
-    from lowering.placement.meaning import PlacedWorld
+    from lowering.placement.meaning import PlacedSample
 
 ANSWERS: dict[str, tuple[tuple[str, tuple[int, ...]], ...]] = {
     "load_layout": (("ask_load", (0, 1)),),
@@ -27,53 +27,53 @@ STATED = ("loaded", "gathered")
 BY_POINTERS, BY_VIEW = "load_ptr_tko", "load_view_tko"
 
 
-def viewed(world: PlacedWorld, form: List) -> Datum:
+def viewed(sample: PlacedSample, form: List) -> Datum:
     """A load through a view, whose operands are new: a tile and a token."""
-    found = memory.tile(world)
-    number = len(world.loads)
-    view = view_of(world, found)
+    found = memory.tile(sample)
+    number = len(sample.loads)
+    view = view_of(sample, found)
     operands = (view, Datum(None, ("index", number)), number)
     columns = form.items[1:]
     for item, value in zip(columns, (*operands, *(0 for _ in columns[len(operands) :])), strict=True):
-        world.env[cast(Atom, item).text] = value
-    world.loads[view.data, operands[1].data, number] = found
+        sample.env[cast(Atom, item).text] = value
+    sample.loads[view.data, operands[1].data, number] = found
     return Datum(None, (found, Datum(None, ("token", number))))
 
 
-def view_of(world: PlacedWorld, tile: Datum) -> Datum:
+def view_of(sample: PlacedSample, tile: Datum) -> Datum:
     """A new view of tiles of a type."""
-    seen = memory.seen_as(world, world.tile_type(tile))
-    view = Datum(seen, ("view", len(world.views)))
-    world.views[view.data] = views.drawn(world, element_bytes(seen.view.element))
+    seen = memory.seen_as(sample, sample.tile_type(tile))
+    view = Datum(seen, ("view", len(sample.views)))
+    sample.views[view.data] = views.drawn(sample, element_bytes(seen.view.element))
     return view
 
 
-def stated(world: PlacedWorld, head: str, arguments: Sequence[Sexpr]) -> None:
+def stated(sample: PlacedSample, head: str, arguments: Sequence[Sexpr]) -> None:
     """Test what a rule states of a load: its first result, of these operands and types."""
-    value, first, second = (world.datum(item) for item in arguments[:3])
+    value, first, second = (sample.datum(item) for item in arguments[:3])
     if head == "gathered":
-        third = world.datum(arguments[3])
-        if (id(first), id(second), id(third)) not in world.gathers.get(id(value), ()):
+        third = sample.datum(arguments[3])
+        if (id(first), id(second), id(third)) not in sample.gathers.get(id(value), ()):
             raise Unsound("a tile is not what these pointers, mask and padding give")
-    elif world.loads.get((first.data, second.data, world.integer(arguments[3]))) is not value:
+    elif sample.loads.get((first.data, second.data, sample.integer(arguments[3]))) is not value:
         raise Unsound("a tile is not what this view and index name")
-    elif world.interner.types[world.integer(arguments[5])] != first.type:
+    elif sample.interner.types[sample.integer(arguments[5])] != first.type:
         raise Unsound("a load through a view of another type")
-    if value.type != world.type_at(arguments[-1 if head == "gathered" else 4]):
+    if value.type != sample.type_at(arguments[-1 if head == "gathered" else 4]):
         raise Unsound("a load's tile has another type")
 
 
-def remembered(world: PlacedWorld, form: List, found: Datum) -> None:
+def remembered(sample: PlacedSample, form: List, found: Datum) -> None:
     """A load through pointers, for what rules state of it."""
-    operands = tuple([id(world.datum(item)) for item in form.items[1:4]])
-    world.gathers.setdefault(id(found.data[0]), set()).add((operands[0], operands[1], operands[2]))
+    operands = tuple([id(sample.datum(item)) for item in form.items[1:4]])
+    sample.gathers.setdefault(id(found.data[0]), set()).add((operands[0], operands[1], operands[2]))
 
 
-def saved(world: PlacedWorld, arguments: Sequence[Sexpr]) -> None:
+def saved(sample: PlacedSample, arguments: Sequence[Sexpr]) -> None:
     """The numbers of a store's value and of its view."""
-    value, view = (world.leaf("N", (item,)) for item in arguments)
-    world.require(value is not view)
+    value, view = (sample.leaf("N", (item,)) for item in arguments)
+    sample.require(value is not view)
     if not isinstance(view.type, PartitionViewType):
-        tile = memory.tile(world)
-        world.renamed(value, tile)
-        world.renamed(view, view_of(world, tile))
+        tile = memory.tile(sample)
+        sample.renamed(value, tile)
+        sample.renamed(view, view_of(sample, tile))

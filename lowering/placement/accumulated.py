@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import cast
 
-from egraph.encode import Program
-from egraph.skeleton import For
+from egraph.encode import EncodedProgram
+from egraph.skeleton import SkeletonLoop
 from ir.core import PURE, Block, Op, Value
 from ir.dialects import cuda_tile as ct
 from ir.types import TileType, TokenType
@@ -23,24 +23,24 @@ from lowering.placement.held import RENAMED, origin, zero
 Product = ct.MmaF | ct.MmaI | ct.MmaFScaled
 
 
-def accumulated(program: Program) -> Iterator[int]:
+def accumulated(program: EncodedProgram) -> Iterator[int]:
     """Numbers of such products, whose factors are as their loops load them."""
     return (program.number_of(op.results[0]) for op in adding_up(program) if not signs(op))
 
 
-def negated(program: Program) -> Iterator[int]:
+def negated(program: EncodedProgram) -> Iterator[int]:
     """Numbers of those one of whose factors is negated first."""
     return (program.number_of(op.results[0]) for op in adding_up(program) if signs(op))
 
 
-def scaled_sums(program: Program) -> Iterator[int]:
+def scaled_sums(program: EncodedProgram) -> Iterator[int]:
     """Numbers of block-scaled products that are added up so, of factors and scales as their loops load them."""
     return (program.number_of(op.results[0]) for op in adding_up(program, program.factors) if not signs(op))
 
 
-def adding_up(program: Program, among: Iterable[Op] | None = None) -> Iterator[Product]:
+def adding_up(program: EncodedProgram, among: Iterable[Op] | None = None) -> Iterator[Product]:
     """Such products, of the plain ones or `among` others; one factor may be negated, and nothing else done to it."""
-    loops = {item.op for item in program.skeleton.walk() if isinstance(item, For) and not item.again}
+    loops = {item.op for item in program.skeleton.walk() if isinstance(item, SkeletonLoop) and not item.again}
     read = {value for op in program.entry.walk() for value in op.operands if not isinstance(value.type, TokenType)}
     for op in products(program) if among is None else among:
         assert isinstance(op, Product)
@@ -49,7 +49,7 @@ def adding_up(program: Program, among: Iterable[Op] | None = None) -> Iterator[P
             yield op
 
 
-def by_agent(program: Program) -> dict[int, bool]:
+def by_agent(program: EncodedProgram) -> dict[int, bool]:
     """Numbers of those whose loop has others around it, the block-scaled ones included: are they such?"""
     found = (*adding_up(program), *adding_up(program, program.factors))
     return {program.number_of(op.results[0]): isinstance(op, ct.MmaFScaled) for op in found if around(above(op))}
@@ -73,7 +73,7 @@ def around(loop: Op | None) -> bool:
     return found and isinstance(each, ct.Entry)
 
 
-def rescaled(program: Program) -> Iterator[tuple[int, int, int]]:
+def rescaled(program: EncodedProgram) -> Iterator[tuple[int, int, int]]:
     """Numbers of products of a loop that add to what it carries, scaled; of what it carries and of the factor."""
     for op in products(program):
         scaled, body = op.acc.op, op.parent
@@ -84,7 +84,7 @@ def rescaled(program: Program) -> Iterator[tuple[int, int, int]]:
                     break
 
 
-def over_scores(program: Program) -> Iterator[int]:
+def over_scores(program: EncodedProgram) -> Iterator[int]:
     """Numbers of products whose left factor is computed from another product of their block, over whose accumulator it
     may lie.
     """
@@ -118,12 +118,12 @@ def stays(op: ct.MmaF | ct.MmaI, scaled: ct.MulF, carried: Value, body: Block) -
     return alone and end.operands[body.args.index(carried) - 1] is result and end.operands.count(result) == 1
 
 
-def products(program: Program) -> Iterator[ct.MmaF | ct.MmaI]:
+def products(program: EncodedProgram) -> Iterator[ct.MmaF | ct.MmaI]:
     """The matrix products of the source."""
     return (op for op in program.source.values() if isinstance(op, ct.MmaF | ct.MmaI))
 
 
-def read_alone(program: Program) -> Iterator[int]:
+def read_alone(program: EncodedProgram) -> Iterator[int]:
     """Numbers of all other products, and of those for which an agent may turn out not to be possible."""
     others = {*accumulated(program)} - by_agent(program).keys()
     return (n for n in (program.number_of(op.results[0]) for op in products(program)) if n not in others)

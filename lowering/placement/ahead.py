@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from egraph.encode import Program
+from egraph.encode import EncodedProgram
 from egraph.frozen import Frozen
 from ir.core import PURE, Op, Value
 from ir.dialects import cuda_tile as ct
 
 
-def ahead(program: Program) -> Iterator[int]:
+def ahead(program: EncodedProgram) -> Iterator[int]:
     """Numbers of the tiles that such loads make."""
     for op in program.source.values():
         if isinstance(op, ct.LoadPtr) and not (op.order == ct.MemoryOrder.WEAK and foreseen(op)):
@@ -27,7 +27,7 @@ def ahead(program: Program) -> Iterator[int]:
                 yield program.number_of(op.results[0])
 
 
-def promised(program: Program, frozen: Frozen) -> set[int]:
+def promised(program: EncodedProgram, frozen: Frozen) -> set[int]:
     """Numbers of the tiles that loads in a loop make from alignment that its body promises and facts do not prove."""
     made = [row for row in program.facts.get("r.promised", ()) if frozen.class_of(row[0]) != frozen.class_of(row[1])]
     ops = {program.source[number] for number, *_ in made}
@@ -35,7 +35,7 @@ def promised(program: Program, frozen: Frozen) -> set[int]:
     return {program.number_of(op.results[0]) for op in loads(program) if promises and inside(op) & promises}
 
 
-def loads(program: Program) -> Iterator[Op]:
+def loads(program: EncodedProgram) -> Iterator[Op]:
     """The weak loads of the source."""
     return (op for op in program.source.values() if isinstance(op, ct.LoadView | ct.LoadPtr))
 

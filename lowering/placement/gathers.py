@@ -13,8 +13,8 @@ import numpy as np
 
 from egraph.sexpr import Atom, Sexpr
 from egraph.soundness import meaning
-from egraph.soundness.draw import Array
 from egraph.soundness.model import Datum, Unsound
+from egraph.soundness.sampling import Array
 from ir.types import I1, FloatType, IntType, PointerType, TileType
 from lowering.layouts.elements import element_bytes
 from lowering.layouts.layout import Layout
@@ -22,7 +22,7 @@ from lowering.placement import memory
 from lowering.placement.values import Held
 
 if TYPE_CHECKING:
-    from lowering.placement.meaning import PlacedWorld
+    from lowering.placement.meaning import PlacedSample
 
 RUNS = ("pointer_run", "mask_run")
 """Facts of pointers and masks: elements along the last dimension that one access takes."""
@@ -36,53 +36,57 @@ _SPACE = 1 << 12
 """Addresses are below this times the bytes of a group."""
 
 
-def pointers(world: PlacedWorld, type_: TileType) -> Datum:
+def pointers(sample: PlacedSample, type_: TileType) -> Datum:
     """Pointers to elements of a type: groups of consecutive ones, aligned or not."""
     size, shape = element_bytes(type_.element), type_.shape
-    group = min(world.random.pick(_GROUPS), shape[-1])
-    firsts = world.random.rng.integers(0, _SPACE, (*shape[:-1], shape[-1] // group, 1)) * group
-    firsts += int(world.random.chance(0.2))
+    group = min(sample.random.pick(_GROUPS), shape[-1])
+    firsts = sample.random.rng.integers(0, _SPACE, (*shape[:-1], shape[-1] // group, 1)) * group
+    firsts += int(sample.random.chance(0.2))
     found = np.asarray((firsts + np.arange(group)) * size, np.int64).reshape(shape)
     return Datum(TileType(shape, PointerType(cast(IntType | FloatType, type_.element))), found)
 
 
-def mask(world: PlacedWorld, shape: tuple[int, ...]) -> Datum:
+def mask(sample: PlacedSample, shape: tuple[int, ...]) -> Datum:
     """None, or one of groups along the last dimension."""
-    if world.random.chance(0.3):
+    if sample.random.chance(0.3):
         return Datum(None, None)
-    group = min(world.random.pick(_GROUPS), shape[-1])
-    bits = world.random.rng.integers(0, 2, (*shape[:-1], shape[-1] // group, 1))
+    group = min(sample.random.pick(_GROUPS), shape[-1])
+    bits = sample.random.rng.integers(0, 2, (*shape[:-1], shape[-1] // group, 1))
     return Datum(TileType(shape, I1), np.repeat(bits, group, -1).reshape(shape).astype(np.bool_))
 
 
-def gathered(world: PlacedWorld, arguments: Sequence[Sexpr]) -> None:
+def gathered(sample: PlacedSample, arguments: Sequence[Sexpr]) -> None:
     """A value that a gather gives: it is drawn, or made of its number's type; zeros stand where r.runs speaks of it."""
     value, names = arguments[0], [cast(Atom, each).text for each in arguments]
-    known = None if isinstance(value, Atom) and world.is_free(value) else world.datum(value)
-    type_ = world.tile_type(memory.tile(world) if known is None else known)
-    world.require(bool(type_.shape) and isinstance(type_.element, IntType | FloatType) and type_.element.width >= 8)
-    addresses, allowed = pointers(world, type_), mask(world, type_.shape)
-    zeros = world.random.chance(0.5)
-    other = Datum(type_, np.zeros_like(world.random.tile(type_)) if zeros else world.random.tile(type_))
+    known = None if isinstance(value, Atom) and sample.is_free(value) else sample.datum(value)
+    type_ = sample.tile_type(memory.tile(sample) if known is None else known)
+    sample.require(bool(type_.shape) and isinstance(type_.element, IntType | FloatType) and type_.element.width >= 8)
+    addresses, allowed = pointers(sample, type_), mask(sample, type_.shape)
+    zeros = sample.random.chance(0.5)
+    other = Datum(type_, np.zeros_like(sample.random.tile(type_)) if zeros else sample.random.tile(type_))
     if allowed.data is None:
         other = Datum(None, None)
-    number = int(world.random.rng.integers(4))
-    made = Datum(type_, _taken(world, addresses.data, allowed.data, other.data, type_))
-    world.env.update(zip(names, (made, addresses, allowed, other, number, world.interner.types.id(type_)), strict=True))
+    number = int(sample.random.rng.integers(4))
+    made = Datum(type_, _taken(sample, addresses.data, allowed.data, other.data, type_))
+    sample.env.update(
+        zip(names, (made, addresses, allowed, other, number, sample.interner.types.id(type_)), strict=True)
+    )
     if known is not None:  # the value of a number: the same under that name
-        world.renamed(known, made)
-    world.padded = allowed.data is not None and not zeros
+        sample.renamed(known, made)
+    sample.padded = allowed.data is not None and not zeros
 
 
-def run(world: PlacedWorld, head: str, form: Sexpr) -> int:
+def run(sample: PlacedSample, head: str, form: Sexpr) -> int:
     """A fact about runs: as strong as it is true, or weaker; the same each time it is asked."""
-    value = world.datum(form)
+    value = sample.datum(form)
     key = head, id(value)
-    if key not in world.runs:
-        sizes = [_ANY] if value.data is None else [1 << k for k in range(world.tile_type(value).shape[-1].bit_length())]
+    if key not in sample.runs:
+        sizes = (
+            [_ANY] if value.data is None else [1 << k for k in range(sample.tile_type(value).shape[-1].bit_length())]
+        )
         true = max(n for n in sizes if is_run(head, value, n))
-        world.runs[key] = max(1, true >> int(world.random.rng.integers(3)) * world.random.chance(0.3))
-    return world.runs[key]
+        sample.runs[key] = max(1, true >> int(sample.random.rng.integers(3)) * sample.random.chance(0.3))
+    return sample.runs[key]
 
 
 def is_run(head: str, value: Datum, count: int) -> bool:
@@ -99,23 +103,25 @@ def is_run(head: str, value: Datum, count: int) -> bool:
     return meaning.contiguous(data, type_, dim, count) and meaning.aligned(data, dim, count, count * size)
 
 
-def claim(world: PlacedWorld, head: str, form: Sexpr, count: int) -> None:
+def claim(sample: PlacedSample, head: str, form: Sexpr, count: int) -> None:
     """Test a fact about runs that a rule sets."""
-    if not is_run(head, world.datum(form), count):
+    if not is_run(head, sample.datum(form), count):
         raise Unsound(f"({head} ...) is not {count}")
 
 
-def _taken(world: PlacedWorld, addresses: Array, allowed: Array | None, other: Array | None, type_: TileType) -> Array:
+def _taken(
+    sample: PlacedSample, addresses: Array, allowed: Array | None, other: Array | None, type_: TileType
+) -> Array:
     """What lies at addresses, where it is allowed."""
     flat = meaning.integers(addresses).reshape(-1)
-    found = np.array(world.random.tile(type_)).reshape(-1)
+    found = np.array(sample.random.tile(type_)).reshape(-1)
     for k, address in enumerate(flat):
-        found[k] = world.cells.setdefault(int(address), found[k])
+        found[k] = sample.cells.setdefault(int(address), found[k])
     found = found.reshape(np.shape(addresses))
     return found if allowed is None or other is None else np.where(allowed, found, other)
 
 
-def _vectors(world: PlacedWorld, layout: Layout, shape: tuple[int, ...], count: int) -> None:
+def _vectors(sample: PlacedSample, layout: Layout, shape: tuple[int, ...], count: int) -> None:
     """Raise Unsound where some thread does not hold vectors of so many elements along the last dimension as a whole."""
     for row in layout.element_map():
         held = set(map(int, row))
@@ -126,44 +132,44 @@ def _vectors(world: PlacedWorld, layout: Layout, shape: tuple[int, ...], count: 
 
 
 def _runs(
-    addresses: Held, allowed: Held, layout: Layout, shape: tuple[int, ...], count: int, world: PlacedWorld
+    addresses: Held, allowed: Held, layout: Layout, shape: tuple[int, ...], count: int, sample: PlacedSample
 ) -> None:
     """Raise Unsound where an access of so many elements takes what does not lie together, or part of a mask."""
     for head, held in zip(RUNS, (addresses, allowed), strict=True):
         if held.data is None:
             continue
-        whole = world.gathered(held, layout).reshape(shape)
+        whole = sample.gathered(held, layout).reshape(shape)
         if not is_run(head, Datum(held.type, whole), count):
             raise Unsound(f"{count} elements of one access do not make a run ({head})")
 
 
-def loaded(world: PlacedWorld, items: Sequence[Sexpr]) -> Held:
+def loaded(sample: PlacedSample, items: Sequence[Sexpr]) -> Held:
     """A gather of registers: each thread loads what it holds the pointers of."""
-    addresses, allowed, other = (world.placed(item) for item in items[:3])
+    addresses, allowed, other = (sample.placed(item) for item in items[:3])
     type_, layout, count = (
-        world.type_at(items[4]),
-        world.oracle.layout(world.integer(items[5])),
-        world.integer(items[6]),
+        sample.type_at(items[4]),
+        sample.oracle.layout(sample.integer(items[5])),
+        sample.integer(items[6]),
     )
-    _vectors(world, layout, type_.shape, count)
-    _runs(addresses, allowed, layout, type_.shape, count, world)
-    parts = [None if held.data is None else world.gathered(held, layout) for held in (addresses, allowed, other)]
-    found = _taken(world, cast(Any, parts[0]), parts[1], parts[2], TileType((layout.size,), type_.element))
+    _vectors(sample, layout, type_.shape, count)
+    _runs(addresses, allowed, layout, type_.shape, count, sample)
+    parts = [None if held.data is None else sample.gathered(held, layout) for held in (addresses, allowed, other)]
+    found = _taken(sample, cast(Any, parts[0]), parts[1], parts[2], TileType((layout.size,), type_.element))
     return Held(type_, found[layout.element_map()], layout)
 
 
-def copied(world: PlacedWorld, items: Sequence[Sexpr]) -> memory.Stored:
+def copied(sample: PlacedSample, items: Sequence[Sexpr]) -> memory.Stored:
     """The same copied to shared memory, zeros where the mask leaves elements out."""
-    addresses, allowed = (world.placed(item) for item in items[:2])
+    addresses, allowed = (sample.placed(item) for item in items[:2])
     type_, layout, shared = (
-        world.type_at(items[3]),
-        world.oracle.layout(world.integer(items[4])),
-        world.integer(items[5]),
+        sample.type_at(items[3]),
+        sample.oracle.layout(sample.integer(items[4])),
+        sample.integer(items[5]),
     )
-    count = world.integer(items[6])
-    _vectors(world, layout, type_.shape, count)
-    _runs(addresses, allowed, layout, type_.shape, count, world)
-    first, second = (None if held.data is None else world.gathered(held, layout) for held in (addresses, allowed))
+    count = sample.integer(items[6])
+    _vectors(sample, layout, type_.shape, count)
+    _runs(addresses, allowed, layout, type_.shape, count, sample)
+    first, second = (None if held.data is None else sample.gathered(held, layout) for held in (addresses, allowed))
     flat = TileType((layout.size,), type_.element)
-    zeros = np.zeros_like(world.random.tile(flat))
-    return memory.stored(world, Datum(type_, _taken(world, cast(Any, first), second, zeros, flat)), shared)
+    zeros = np.zeros_like(sample.random.tile(flat))
+    return memory.stored(sample, Datum(type_, _taken(sample, cast(Any, first), second, zeros, flat)), shared)

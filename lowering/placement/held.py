@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from egraph.encode import Program
+from egraph.encode import EncodedProgram
 from ir.core import Value
 from ir.dialects import cuda_tile as ct
 
@@ -15,7 +15,7 @@ RENAMED = (ct.Permute, ct.Reshape, ct.Assume)  # the same elements: what they ar
 SPREAD = (ct.Broadcast, ct.Reshape)  # of one literal
 
 
-def held(program: Program, left: bool) -> Iterator[int]:
+def held(program: EncodedProgram, left: bool) -> Iterator[int]:
     """Numbers of right factors that are computed, and of left ones where products take those from memory too."""
     for op in program.source.values():
         if isinstance(op, ct.MmaF | ct.MmaI):
@@ -24,7 +24,7 @@ def held(program: Program, left: bool) -> Iterator[int]:
                     yield program.number_of(value)
 
 
-def runs(program: Program) -> Iterator[int]:
+def runs(program: EncodedProgram) -> Iterator[int]:
     """Numbers of factors that are gathered by weak loads, with nothing or zeros where a mask leaves elements out."""
     for op in program.source.values():
         if isinstance(op, ct.MmaF | ct.MmaI):
@@ -34,7 +34,7 @@ def runs(program: Program) -> Iterator[int]:
                     yield program.number_of(value)
 
 
-def made(program: Program, value: Value) -> Value:
+def made(program: EncodedProgram, value: Value) -> Value:
     """A tile as it is encoded, where it is loaded transposed."""
     op = program.source.get(program.number_of(value))
     return op.results[0] if isinstance(op, ct.Permute) else value

@@ -1,9 +1,9 @@
 """What placed terms mean, for checking the rules that make them: which thread and register holds which element.
 
-`(at v l)` and `(nat v l)` are v's elements where layout l puts them: an array of [threads, registers], or for a value
-that every thread holds whole the value itself. A placed operation is evaluated on such arrays: an elementwise one
-register by register, a conversion by the two maps that it names, and one that renames registers leaves them where they
-are. A rule that wants, offers or has a value in a layout must name a layout of that value's size. What loops carry and
+`(held_in v l)` and `(native v l)` are v's elements where layout l puts them: an array of [threads, registers], or for a
+value that every thread holds whole the value itself. A placed operation is evaluated on such arrays: an elementwise
+one register by register, a conversion by its two maps, and one that renames registers leaves them where they are. A
+rule that wants, offers or has a value in a layout must name a layout of that value's size. What loops carry and
 branches yield is any tile, the same on both sides; a reduction takes the greatest element.
 """
 
@@ -19,9 +19,9 @@ import numpy as np
 
 from egraph.sexpr import Atom, List, Sexpr
 from egraph.soundness import meaning
-from egraph.soundness.draw import Array
 from egraph.soundness.model import Datum, NotCovered, Reject, Unbound, Unsound
-from egraph.soundness.world import NO_HINTS, Bound, Hints, World
+from egraph.soundness.sample import NO_HINTS, Bound, Hints, Sample
+from egraph.soundness.sampling import Array
 from egraph.terms import ELEMENTWISE, UNIFORM, Signature, signatures
 from ir.types import TileType
 from lowering.layouts.anchors import coalesced
@@ -34,7 +34,7 @@ from lowering.placement.oracle import LayoutOracle
 from lowering.placement.values import Held
 
 WARPS = (1, 2, 4)
-_WANTS = ("want", "offer", "has", "at")
+_WANTS = ("want", "offer", "has", "held_in")
 _OF_ANY = (*_WANTS, *memory.PLACES, "instead", "ask_default", "taken")
 """Relations that may be the only ones to speak of a value."""
 _MORE = (*memory.OF_LAYOUTS, *views.WIDTHS, "view_strides")
@@ -58,7 +58,7 @@ _ANSWERS: dict[str, tuple[tuple[str, tuple[int, ...]], ...]] = {
 """Relations of answers: the questions that make their rows, with the columns that the question has of them."""
 
 
-class PlacedWorld(World):
+class PlacedSample(Sample):
     """A sample with layouts: those of want, offer and has are drawn, answers are those of the oracle."""
 
     runs_loops = False
@@ -272,7 +272,7 @@ class PlacedWorld(World):
     @staticmethod
     def is_relation(head: str) -> bool:
         """Layout relations count too."""
-        return head in (*_OF_ANY, *_MORE, "tiles", "elementwise_operand") or World.is_relation(head)
+        return head in (*_OF_ANY, *_MORE, "tiles", "elementwise_operand") or Sample.is_relation(head)
 
     def assertion(self, action: List) -> None:
         """A layout that is wanted, offered or had must be one of the value's size; a question claims nothing."""
@@ -388,7 +388,7 @@ class PlacedWorld(World):
                 return views.width(self, form.head, form.items[1])
             if form.head == views.DIVISOR:
                 return views.divisor(self, form.items[1])
-            if form.head in ("at", "nat", "out"):
+            if form.head in ("held_in", "native", "out"):
                 return self.located(self.datum(form.items[1]), self.integer(form.items[2]))
             if form.head.removeprefix("p.") in values.OF_KERNELS and form.head.startswith("p."):
                 return values.placed(self, form.head.removeprefix("p."), form.items[1:])
@@ -445,50 +445,50 @@ class PlacedWorld(World):
         return found
 
 
-def _renamed(world: PlacedWorld, items: Sequence[Sexpr]) -> Held:
+def _renamed(sample: PlacedSample, items: Sequence[Sexpr]) -> Held:
     """The same registers: own, assume."""
-    return world.placed(items[0])
+    return sample.placed(items[0])
 
 
-def _reshaped(world: PlacedWorld, items: Sequence[Sexpr]) -> Held:
-    source, type_ = world.placed(items[0]), world.type_at(items[1])
+def _reshaped(sample: PlacedSample, items: Sequence[Sexpr]) -> Held:
+    source, type_ = sample.placed(items[0]), sample.type_at(items[1])
     if source.layout is None:
         return Held(type_, np.asarray(source.data).reshape(type_.shape))
     return Held(type_, source.data, source.layout)
 
 
-def _converted(world: PlacedWorld, items: Sequence[Sexpr]) -> Held:
+def _converted(sample: PlacedSample, items: Sequence[Sexpr]) -> Held:
     """From one map to another; the term names both."""
-    source, type_ = world.placed(items[0]), world.type_at(items[1])
-    before, after = (world.oracle.layout(world.integer(item)) for item in items[2:])
+    source, type_ = sample.placed(items[0]), sample.type_at(items[1])
+    before, after = (sample.oracle.layout(sample.integer(item)) for item in items[2:])
     if source.layout is None:
-        return world.held(Datum(type_, source.data), world.integer(items[3]))
-    elements = world.gathered(source, before)
+        return sample.held(Datum(type_, source.data), sample.integer(items[3]))
+    elements = sample.gathered(source, before)
     return Held(type_, elements[after.element_map()], after)
 
 
-def _literal(name: str) -> Callable[[PlacedWorld, Sequence[Sexpr]], Held]:
+def _literal(name: str) -> Callable[[PlacedSample, Sequence[Sexpr]], Held]:
     """A value made from nothing, in the layout that the term names."""
 
-    def made(world: PlacedWorld, items: Sequence[Sexpr]) -> Held:
-        return world.held(world.draw(List((Atom(name, 0), *items[:-1]), 0, 0, 0)), world.integer(items[-1]))
+    def made(sample: PlacedSample, items: Sequence[Sexpr]) -> Held:
+        return sample.held(sample.draw(List((Atom(name, 0), *items[:-1]), 0, 0, 0)), sample.integer(items[-1]))
 
     return made
 
 
-def _permuted(world: PlacedWorld, items: Sequence[Sexpr]) -> Held:
+def _permuted(sample: PlacedSample, items: Sequence[Sexpr]) -> Held:
     """Dimensions exchanged: the registers stay, the layout's dimensions change."""
-    source, type_ = world.placed(items[0]), world.type_at(items[2])
-    order: tuple[int, ...] = world.interner.attributes[world.integer(items[1])]
+    source, type_ = sample.placed(items[0]), sample.type_at(items[2])
+    order: tuple[int, ...] = sample.interner.attributes[sample.integer(items[1])]
     if source.layout is None:
         return Held(type_, np.transpose(source.data, order))
     return Held(type_, source.data, permute(cast(TileType, source.type).shape, order, source.layout))
 
 
-def _broadcast(world: PlacedWorld, items: Sequence[Sexpr]) -> Held:
+def _broadcast(sample: PlacedSample, items: Sequence[Sexpr]) -> Held:
     """Each thread repeats what it holds: the source's element must be among its registers."""
-    source, type_ = world.placed(items[0]), world.type_at(items[1])
-    after = world.oracle.layout(world.integer(items[2]))
+    source, type_ = sample.placed(items[0]), sample.type_at(items[1])
+    after = sample.oracle.layout(sample.integer(items[2]))
     small = cast(TileType, source.type)
     if type_.size == 1:
         return Held(type_, np.reshape(source.data, type_.shape))
@@ -501,26 +501,26 @@ def _broadcast(world: PlacedWorld, items: Sequence[Sexpr]) -> Held:
     return Held(type_, parts.repeated(source, wanted), after)
 
 
-def _product(name: str) -> Callable[[PlacedWorld, Sequence[Sexpr]], Held]:
+def _product(name: str) -> Callable[[PlacedSample, Sequence[Sexpr]], Held]:
     """A matrix product."""
     made = products.scaled if name in products.BY_SCALES else products.multiplied
-    return lambda world, items: made(world, name, items)
+    return lambda sample, items: made(sample, name, items)
 
 
-def _reduced(world: PlacedWorld, items: Sequence[Sexpr]) -> Held:
+def _reduced(sample: PlacedSample, items: Sequence[Sexpr]) -> Held:
     """One dimension folded, of the tile that the term's layout says is held; what is left stays where it was."""
-    source, layout = world.placed(items[0]), world.oracle.layout(world.integer(items[5]))
-    tile, dim = cast(TileType, source.type), world.integer(items[1])
-    whole = source.data if source.layout is None else world.gathered(source, layout).reshape(tile.shape)
-    found = Datum(world.type_at(items[4]), _greatest(np.asarray(whole), dim))
+    source, layout = sample.placed(items[0]), sample.oracle.layout(sample.integer(items[5]))
+    tile, dim = cast(TileType, source.type), sample.integer(items[1])
+    whole = source.data if source.layout is None else sample.gathered(source, layout).reshape(tile.shape)
+    found = Datum(sample.type_at(items[4]), _greatest(np.asarray(whole), dim))
     if source.layout is None:
         return Held(found.type, found.data)
-    return world.held(found, world.oracle.layout_id(reduce_dim(tile.shape, dim, layout).layout))
+    return sample.held(found, sample.oracle.layout_id(reduce_dim(tile.shape, dim, layout).layout))
 
 
-def _leaf(world: PlacedWorld, head: str, items: Sequence[Sexpr]) -> Held:
+def _leaf(sample: PlacedSample, head: str, items: Sequence[Sexpr]) -> Held:
     """What a loop carries or a branch yields, in the layout that the term names."""
-    return world.held(world.leaf(head, items[:-1]), world.integer(items[-1]))
+    return sample.held(sample.leaf(head, items[:-1]), sample.integer(items[-1]))
 
 
 def _greatest(data: Array, dim: int) -> Array:
@@ -528,8 +528,8 @@ def _greatest(data: Array, dim: int) -> Array:
     return np.take_along_axis(data, at, dim).squeeze(dim)
 
 
-_OPERATIONS: dict[str, Callable[[PlacedWorld, Sequence[Sexpr]], Held | memory.Stored]] = {
-    "own": _renamed,
+_OPERATIONS: dict[str, Callable[[PlacedSample, Sequence[Sexpr]], Held | memory.Stored]] = {
+    "identity": _renamed,
     "cvt": _converted,
     "p.assume": _renamed,
     "p.reshape": _reshaped,
@@ -547,7 +547,7 @@ _OPERATIONS: dict[str, Callable[[PlacedWorld, Sequence[Sexpr]], Held | memory.St
     "p.load_view": memory.gotten,
     "p.shared_read": memory.read,
     "p.hold": memory.written,
-    "p.write_shared": lambda world, items: memory.written(world, [items[k] for k in (0, 1, 3, 2)]),
+    "p.write_shared": lambda sample, items: memory.written(sample, [items[k] for k in (0, 1, 3, 2)]),
     "p.permute_shared": memory.permuted,
     "p.reshape_shared": memory.reshaped,
     "p.extract": parts.extracted,
@@ -556,12 +556,12 @@ _OPERATIONS: dict[str, Callable[[PlacedWorld, Sequence[Sexpr]], Held | memory.St
     "p.cat": parts.joined,
     "p.proj": values.projected,
     "p.list": values.held_list,
-    "p.nil": lambda world, items: Held(None, ()),
-    "p.fold": lambda world, items: values.placed_fold(world, "fold", items),
-    "p.scan": lambda world, items: values.placed_fold(world, "scan", items),
-    "p.carry": lambda world, items: _leaf(world, "carry", items),
-    "p.res": lambda world, items: _leaf(world, "res", items),
-    "p.branch": lambda world, items: _leaf(world, "branch", items),
+    "p.nil": lambda sample, items: Held(None, ()),
+    "p.fold": lambda sample, items: values.placed_fold(sample, "fold", items),
+    "p.scan": lambda sample, items: values.placed_fold(sample, "scan", items),
+    "p.carry": lambda sample, items: _leaf(sample, "carry", items),
+    "p.res": lambda sample, items: _leaf(sample, "res", items),
+    "p.branch": lambda sample, items: _leaf(sample, "branch", items),
 }
 """What placed operations give, by constructor."""
 

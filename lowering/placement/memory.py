@@ -18,7 +18,7 @@ from egraph.sexpr import Atom, Sexpr
 from egraph.soundness.model import Datum, NotCovered, Unsound
 from ir.types import F16, F32, I8, I32, FloatType, IntType, PartitionViewType, TensorViewType, TileType
 from lowering.atoms.copy import CP_ASYNC
-from lowering.atoms.tma import GRAIN
+from lowering.atoms.tma import TMA_ALIGNMENT
 from lowering.layouts.access import ldmatrix
 from lowering.layouts.elements import element_bytes
 from lowering.layouts.layout import Layout, LayoutError
@@ -27,7 +27,7 @@ from lowering.placement import views
 from lowering.placement.values import Held
 
 if TYPE_CHECKING:
-    from lowering.placement.meaning import PlacedWorld
+    from lowering.placement.meaning import PlacedSample
 
 PLACES = ("want_shared", "staged", "boxed", "ahead", "gather_staged")
 """Relations of a value and a shared layout."""
@@ -57,10 +57,10 @@ class Stored(Datum):
     layout: SharedLayout | None = None
 
 
-def tile(world: PlacedWorld) -> Datum:
+def tile(sample: PlacedSample) -> Datum:
     """A tile that a copy could move."""
-    type_ = TileType(_SHAPES[int(world.random.rng.integers(len(_SHAPES)))], world.random.pick(_ELEMENTS))
-    return Datum(type_, world.random.tile(type_))
+    type_ = TileType(_SHAPES[int(sample.random.rng.integers(len(_SHAPES)))], sample.random.pick(_ELEMENTS))
+    return Datum(type_, sample.random.tile(type_))
 
 
 def has_fragments(type_: TileType) -> bool:
@@ -78,77 +78,77 @@ def fragments(type_: TileType, warps: int) -> Layout:
     return Layout(tuple(bases), lanes, tuple(apart), bits)
 
 
-def layout_for(world: PlacedWorld, value: Datum) -> int:
+def layout_for(sample: PlacedSample, value: Datum) -> int:
     """Any shared layout of a value."""
-    type_ = _moved(world, value)
+    type_ = _moved(sample, value)
     size, bits = element_bytes(type_.element), type_.size.bit_length() - 1
-    if type_.shape and world.random.chance(0.7):
+    if type_.shape and sample.random.chance(0.7):
         try:
-            return world.oracle.layout_id(swizzled(type_.shape, None, size, world.random.pick(tuple(SWIZZLE_BITS))))
+            return sample.oracle.layout_id(swizzled(type_.shape, None, size, sample.random.pick(tuple(SWIZZLE_BITS))))
         except LayoutError:
             pass
-    bases = tuple(1 << int(k) for k in world.random.rng.permutation(bits))
-    return world.oracle.layout_id(SharedLayout(bases, bits, size))
+    bases = tuple(1 << int(k) for k in sample.random.rng.permutation(bits))
+    return sample.oracle.layout_id(SharedLayout(bases, bits, size))
 
 
-def fits(world: PlacedWorld, value: Datum, id_: int) -> bool:
+def fits(sample: PlacedSample, value: Datum, id_: int) -> bool:
     """Is it a shared layout of as many elements of as many bytes as the value has?"""
-    type_, found = value.type, world.oracle.layouts[id_]
+    type_, found = value.type, sample.oracle.layouts[id_]
     if not isinstance(type_, TileType) or not isinstance(found, SharedLayout):
         return False
     return 1 << found.bits == type_.size and found.element_bytes == element_bytes(type_.element)
 
 
-def stored(world: PlacedWorld, value: Datum, id_: int) -> Stored:
+def stored(sample: PlacedSample, value: Datum, id_: int) -> Stored:
     """A value in a shared layout."""
-    if not fits(world, value, id_):
+    if not fits(sample, value, id_):
         raise Unsound(f"layout {id_} is not one of {value.type} in shared memory")
-    return _image(value.type, np.asarray(value.data).reshape(-1), world.oracle.shared(id_))
+    return _image(value.type, np.asarray(value.data).reshape(-1), sample.oracle.shared(id_))
 
 
-def relation(world: PlacedWorld, head: str, arguments: Sequence[Sexpr]) -> None:
+def relation(sample: PlacedSample, head: str, arguments: Sequence[Sexpr]) -> None:
     """Match a relation about memory."""
     if head in PLACES:
-        value, at = world.datum(arguments[0]), arguments[1]
-        if isinstance(at, Atom) and world.is_free(at):
-            world.env[at.text] = layout_for(world, value)
-        world.require(fits(world, value, world.integer(at)))
+        value, at = sample.datum(arguments[0]), arguments[1]
+        if isinstance(at, Atom) and sample.is_free(at):
+            sample.env[at.text] = layout_for(sample, value)
+        sample.require(fits(sample, value, sample.integer(at)))
     elif head == "loaded":
-        loaded(world, arguments)
+        loaded(sample, arguments)
     else:
-        world.leaf("N", arguments[:1])
+        sample.leaf("N", arguments[:1])
 
 
-def loaded(world: PlacedWorld, arguments: Sequence[Sexpr]) -> None:
+def loaded(sample: PlacedSample, arguments: Sequence[Sexpr]) -> None:
     """A value that a load through a view gives; its view and index are new."""
-    if isinstance(arguments[0], Atom) and world.is_free(arguments[0]):
-        world.env[arguments[0].text] = tile(world)
-    value = world.datum(arguments[0])
-    type_ = _moved(world, value)
-    world.require(bool(type_.shape))
+    if isinstance(arguments[0], Atom) and sample.is_free(arguments[0]):
+        sample.env[arguments[0].text] = tile(sample)
+    value = sample.datum(arguments[0])
+    type_ = _moved(sample, value)
+    sample.require(bool(type_.shape))
     names = [cast(Atom, each).text for each in arguments[1:]]
-    number = len(world.loads)
+    number = len(sample.loads)
     view, index = ("view", number), ("index", number)
-    ids = world.interner.types.id(type_), world.interner.types.id(seen_as(world, type_))
+    ids = sample.interner.types.id(type_), sample.interner.types.id(seen_as(sample, type_))
     for name, found in zip(names, (Datum(None, view), Datum(None, index), number, *ids), strict=True):
-        world.env[name] = found
-    world.loads[view, index, number] = value
-    world.views[view] = views.drawn(world, element_bytes(type_.element))
+        sample.env[name] = found
+    sample.loads[view, index, number] = value
+    sample.views[view] = views.drawn(sample, element_bytes(type_.element))
 
 
-def seen_as(world: PlacedWorld, type_: TileType) -> PartitionViewType:
+def seen_as(sample: PlacedSample, type_: TileType) -> PartitionViewType:
     """A view of tiles of a type in an array of any sizes, one of whose dimensions is contiguous."""
-    unit = len(type_.shape) - 1 if world.random.chance(0.7) else int(world.random.rng.integers(len(type_.shape)))
+    unit = len(type_.shape) - 1 if sample.random.chance(0.7) else int(sample.random.rng.integers(len(type_.shape)))
     strides = tuple(1 if d == unit else None for d in range(len(type_.shape)))
     array = TensorViewType((None,) * len(strides), cast(IntType | FloatType, type_.element), strides)
     return PartitionViewType(type_.shape, array, tuple(range(len(strides))), "zero")
 
 
-def _moved(world: PlacedWorld, value: Datum) -> TileType:
+def _moved(sample: PlacedSample, value: Datum) -> TileType:
     """The type of a tile of several elements that are whole bytes."""
-    type_ = world.tile_type(value)
-    world.require(type_.size > 1)
-    world.require(isinstance(type_.element, IntType | FloatType) and type_.element.width >= 8)
+    type_ = sample.tile_type(value)
+    sample.require(type_.size > 1)
+    sample.require(isinstance(type_.element, IntType | FloatType) and type_.element.width >= 8)
     return type_
 
 
@@ -159,17 +159,17 @@ def _image(type_: Any, elements: Any, layout: SharedLayout) -> Stored:
     return Stored(type_, data, layout)
 
 
-def _operand(world: PlacedWorld, form: Sexpr) -> Stored:
+def _operand(sample: PlacedSample, form: Sexpr) -> Stored:
     """An operand in shared memory."""
-    found = world.evaluate(form)
+    found = sample.evaluate(form)
     if not isinstance(found, Stored):
         raise NotCovered("an operand that is not in shared memory")
     return found
 
 
-def _instruction(world: PlacedWorld, form: Sexpr, layout: Layout, shared: SharedLayout) -> None:
+def _instruction(sample: PlacedSample, form: Sexpr, layout: Layout, shared: SharedLayout) -> None:
     """The instruction that moves a tile: that of matrices does so between some layouts only."""
-    name = world.interner.attributes[world.integer(form)]
+    name = sample.interner.attributes[sample.integer(form)]
     if name in MATRICES and ldmatrix(layout, shared) is None:
         raise Unsound(f"{name} does not move this tile between these layouts")
 
@@ -177,28 +177,28 @@ def _instruction(world: PlacedWorld, form: Sexpr, layout: Layout, shared: Shared
 # --- placed operations
 
 
-def copied(world: PlacedWorld, items: Sequence[Sexpr]) -> Stored:
+def copied(sample: PlacedSample, items: Sequence[Sexpr]) -> Stored:
     """What a view and an index name, copied by `a` bytes at a time, `b` of which are inside of the array or outside."""
-    view, index = (world.placed(item).data for item in items[:2])
-    number, shared, a, b, kind = (world.integer(items[k]) for k in (2, 5, 6, 7, 8))
-    access = world.views[view]
+    view, index = (sample.placed(item).data for item in items[:2])
+    number, shared, a, b, kind = (sample.integer(items[k]) for k in (2, 5, 6, 7, 8))
+    access = sample.views[view]
     if a > access.aligned or b > access.inside or (kind == Mechanism.REGISTERS and a > access.inside):
         raise Unsound(f"a copy of {a} bytes, {b} of them at a time inside, where {access}")
-    if (kind == Mechanism.CP_ASYNC and a not in CP_ASYNC) or (kind == Mechanism.TMA and a != GRAIN):
+    if (kind == Mechanism.CP_ASYNC and a not in CP_ASYNC) or (kind == Mechanism.TMA and a != TMA_ALIGNMENT):
         raise Unsound(f"no copy of kind {kind} moves {a} bytes")
-    return stored(world, _found(world, view, index, number, items[3]), shared)
+    return stored(sample, _found(sample, view, index, number, items[3]), shared)
 
 
-def gotten(world: PlacedWorld, items: Sequence[Sexpr]) -> Held:
+def gotten(sample: PlacedSample, items: Sequence[Sexpr]) -> Held:
     """The same loaded to registers, by vectors that a thread holds as a whole."""
-    view, index = (world.placed(item).data for item in items[:2])
-    number, seen, id_, nbytes = (world.integer(items[k]) for k in (2, 4, 5, 6))
-    value = _found(world, view, index, number, items[3])
-    type_, kind = world.tile_type(value), cast(PartitionViewType, world.interner.types[seen])
+    view, index = (sample.placed(item).data for item in items[:2])
+    number, seen, id_, nbytes = (sample.integer(items[k]) for k in (2, 4, 5, 6))
+    value = _found(sample, view, index, number, items[3])
+    type_, kind = sample.tile_type(value), cast(PartitionViewType, sample.interner.types[seen])
     count = nbytes // element_bytes(type_.element)
-    if nbytes > world.views[view].inside or count < 1:
-        raise Unsound(f"a load of {nbytes} bytes where {world.views[view]}")
-    places = np.unravel_index(world.oracle.layout(id_).element_map(), type_.shape)
+    if nbytes > sample.views[view].inside or count < 1:
+        raise Unsound(f"a load of {nbytes} bytes where {sample.views[view]}")
+    places = np.unravel_index(sample.oracle.layout(id_).element_map(), type_.shape)
     along = kind.view.strides.index(1)
     for thread in range(len(places[0])):
         held = {tuple(int(p[thread, r]) for p in places) for r in range(places[0].shape[1])}
@@ -206,45 +206,45 @@ def gotten(world: PlacedWorld, items: Sequence[Sexpr]) -> Held:
             first = place[along] // count * count
             if any((*place[:along], first + k, *place[along + 1 :]) not in held for k in range(count)):
                 raise Unsound(f"a thread does not hold {count} elements of a vector")
-    return world.held(value, id_)
+    return sample.held(value, id_)
 
 
-def _found(world: PlacedWorld, view: Any, index: Any, number: int, ty: Sexpr) -> Datum:
+def _found(sample: PlacedSample, view: Any, index: Any, number: int, ty: Sexpr) -> Datum:
     """The tile that is loaded there."""
-    value = world.loads.get((view, index, number))
-    if value is None or value.type != world.type_at(ty):
+    value = sample.loads.get((view, index, number))
+    if value is None or value.type != sample.type_at(ty):
         raise Unsound("another view, index or type than that of the load")
     return value
 
 
-def read(world: PlacedWorld, items: Sequence[Sexpr]) -> Held:
+def read(sample: PlacedSample, items: Sequence[Sexpr]) -> Held:
     """From shared memory to registers."""
-    source, layout = _operand(world, items[0]), world.oracle.layout(world.integer(items[3]))
+    source, layout = _operand(sample, items[0]), sample.oracle.layout(sample.integer(items[3]))
     shared = cast(SharedLayout, source.layout)
-    if source.type != world.type_at(items[1]) or layout.size != np.size(source.data):
+    if source.type != sample.type_at(items[1]) or layout.size != np.size(source.data):
         raise Unsound("a tile is read as one of another type")
-    _instruction(world, items[2], layout, shared)
+    _instruction(sample, items[2], layout, shared)
     return Held(source.type, np.asarray(source.data)[shared.offset_map()][layout.element_map()], layout)
 
 
-def written(world: PlacedWorld, items: Sequence[Sexpr]) -> Stored:
+def written(sample: PlacedSample, items: Sequence[Sexpr]) -> Stored:
     """From registers to shared memory."""
-    source, shared = world.placed(items[0]), world.oracle.shared(world.integer(items[2]))
-    if source.layout is None or source.type != world.type_at(items[1]):
+    source, shared = sample.placed(items[0]), sample.oracle.shared(sample.integer(items[2]))
+    if source.layout is None or source.type != sample.type_at(items[1]):
         raise Unsound("a tile is written as one of another type, or from no layout")
-    _instruction(world, items[3], source.layout, shared)
-    return _image(source.type, world.gathered(source, source.layout), shared)
+    _instruction(sample, items[3], source.layout, shared)
+    return _image(source.type, sample.gathered(source, source.layout), shared)
 
 
-def permuted(world: PlacedWorld, items: Sequence[Sexpr]) -> Stored:
+def permuted(sample: PlacedSample, items: Sequence[Sexpr]) -> Stored:
     """The same bytes as a tile of other dimensions."""
-    source = _operand(world, items[0])
-    order: tuple[int, ...] = world.interner.attributes[world.integer(items[1])]
+    source = _operand(sample, items[0])
+    order: tuple[int, ...] = sample.interner.attributes[sample.integer(items[1])]
     shared = cast(SharedLayout, source.layout).permute(cast(TileType, source.type).shape, order)
-    return Stored(world.type_at(items[2]), source.data, shared)
+    return Stored(sample.type_at(items[2]), source.data, shared)
 
 
-def reshaped(world: PlacedWorld, items: Sequence[Sexpr]) -> Stored:
+def reshaped(sample: PlacedSample, items: Sequence[Sexpr]) -> Stored:
     """The same bytes as a tile of another shape."""
-    source = _operand(world, items[0])
-    return Stored(world.type_at(items[1]), source.data, source.layout)
+    source = _operand(sample, items[0])
+    return Stored(sample.type_at(items[1]), source.data, source.layout)

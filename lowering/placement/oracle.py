@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from itertools import product
 from math import prod
 
-from egraph.encode import Program
+from egraph.encode import EncodedProgram
 from egraph.interner import Interner, Table
 from egraph.saturate import Query
 from ir.dialects import cuda_tile as ct
@@ -72,7 +72,7 @@ def power_of_two_divisor(value: int) -> int:
     return min(value & -value, WIDE_BYTES) if value else WIDE_BYTES
 
 
-def wide_promised(program: Program) -> bool:
+def wide_promised(program: EncodedProgram) -> bool:
     """Does anybody promise a pointer to be aligned to the widest access?"""
     promises = (op.predicate for op in program.source.values() if isinstance(op, ct.Assume))
     return any(isinstance(each, ct.DivBy) and each.divisor % WIDE_BYTES == 0 for each in promises)
@@ -100,8 +100,8 @@ class LayoutOracle:
     """Layouts by id for one program; calling it answers a query of the saturation loop."""
 
     def __init__(
-        self, program: Program, warps: Sequence[int], features: frozenset[Feature] = ALL_FEATURES, boxed: bool = True,
-        offered: Sequence[int] = (), paired: bool = False,
+        self, program: EncodedProgram, warps: Sequence[int], features: frozenset[Feature] = ALL_FEATURES,
+        boxed: bool = True, offered: Sequence[int] = (), paired: bool = False,
     ):  # fmt: skip
         """`warps`: numbers of warps to offer layouts for. `features` of the targets that will be extracted for: atoms
         that none of them has are not offered. `boxed`: all of them have tensor copies. `offered`: numbers that the

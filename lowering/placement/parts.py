@@ -10,50 +10,50 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 
 from egraph.sexpr import Atom, List, Sexpr
-from egraph.soundness.draw import Array
 from egraph.soundness.model import Datum, Unsound
+from egraph.soundness.sampling import Array
 from ir.types import I32, TileType
 from lowering.placement.values import Held, whole
 
 if TYPE_CHECKING:
-    from lowering.placement.meaning import PlacedWorld
+    from lowering.placement.meaning import PlacedSample
 
 
-def drawn(world: PlacedWorld, form: List) -> Datum:
+def drawn(sample: PlacedSample, form: List) -> Datum:
     """The value of an extract, an insert or a cat, with what is free of it drawn."""
-    return _DRAWN[form.head](world, form.items[1:])
+    return _DRAWN[form.head](sample, form.items[1:])
 
 
-def _tile(world: PlacedWorld, form: Sexpr) -> Datum:
+def _tile(sample: PlacedSample, form: Sexpr) -> Datum:
     """A tile with dimensions."""
-    if isinstance(form, Atom) and world.is_free(form):
-        world.env[form.text] = world.any_tile()
-    found = world.datum(form)
-    world.require(bool(world.tile_type(found).shape))
+    if isinstance(form, Atom) and sample.is_free(form):
+        sample.env[form.text] = sample.any_tile()
+    found = sample.datum(form)
+    sample.require(bool(sample.tile_type(found).shape))
     return found
 
 
-def _like(world: PlacedWorld, form: Sexpr, type_: TileType) -> Datum:
-    if isinstance(form, Atom) and world.is_free(form):
-        world.env[form.text] = Datum(type_, world.random.tile(type_))
-    found = world.datum(form)
-    world.require(found.type == type_)
+def _like(sample: PlacedSample, form: Sexpr, type_: TileType) -> Datum:
+    if isinstance(form, Atom) and sample.is_free(form):
+        sample.env[form.text] = Datum(type_, sample.random.tile(type_))
+    found = sample.datum(form)
+    sample.require(found.type == type_)
     return found
 
 
-def _divided(world: PlacedWorld, type_: TileType) -> TileType:
+def _divided(sample: PlacedSample, type_: TileType) -> TileType:
     """The type of a part."""
-    sizes = tuple([max(1, n // world.random.pick((1, 2, 4))) for n in type_.shape])
+    sizes = tuple([max(1, n // sample.random.pick((1, 2, 4))) for n in type_.shape])
     return TileType(sizes, type_.element)
 
 
-def _indices(world: PlacedWorld, form: Sexpr, tile: TileType, part: TileType) -> tuple[int, ...]:
+def _indices(sample: PlacedSample, form: Sexpr, tile: TileType, part: TileType) -> tuple[int, ...]:
     """Which part; drawn where it is free."""
-    if isinstance(form, Atom) and world.is_free(form):
+    if isinstance(form, Atom) and sample.is_free(form):
         counts = [a // b for a, b in zip(tile.shape, part.shape, strict=True)]
-        numbers = [np.asarray(int(world.random.rng.integers(n)), np.int32) for n in counts]
-        world.env[form.text] = Datum(None, tuple([Datum(TileType((), I32), x) for x in numbers]))
-    return numbers_of(world.datum(form))
+        numbers = [np.asarray(int(sample.random.rng.integers(n)), np.int32) for n in counts]
+        sample.env[form.text] = Datum(None, tuple([Datum(TileType((), I32), x) for x in numbers]))
+    return numbers_of(sample.datum(form))
 
 
 def numbers_of(indices: Datum) -> tuple[int, ...]:
@@ -65,27 +65,27 @@ def _window(indices: Sequence[int], part: TileType) -> tuple[slice, ...]:
     return tuple([slice(i * n, (i + 1) * n) for i, n in zip(indices, part.shape, strict=True)])
 
 
-def _extract(world: PlacedWorld, items: Sequence[Sexpr]) -> Datum:
+def _extract(sample: PlacedSample, items: Sequence[Sexpr]) -> Datum:
     source, at, ty = items
-    tile = _tile(world, source)
-    type_ = world.tile_type(tile)
-    if isinstance(ty, Atom) and world.is_free(ty):
-        world.env[ty.text] = world.interner.types.id(_divided(world, type_))
-    part = world.type_at(ty)
-    world.require(_tiles(part, type_))
-    return Datum(part, np.asarray(tile.data)[_window(_indices(world, at, type_, part), part)])
+    tile = _tile(sample, source)
+    type_ = sample.tile_type(tile)
+    if isinstance(ty, Atom) and sample.is_free(ty):
+        sample.env[ty.text] = sample.interner.types.id(_divided(sample, type_))
+    part = sample.type_at(ty)
+    sample.require(_tiles(part, type_))
+    return Datum(part, np.asarray(tile.data)[_window(_indices(sample, at, type_, part), part)])
 
 
-def _insert(world: PlacedWorld, items: Sequence[Sexpr]) -> Datum:
+def _insert(sample: PlacedSample, items: Sequence[Sexpr]) -> Datum:
     source, destination, at = items
-    tile = _tile(world, destination)
-    type_ = world.tile_type(tile)
-    free = isinstance(source, Atom) and world.is_free(source)
-    piece = _like(world, source, _divided(world, type_)) if free else world.datum(source)
-    kind = world.tile_type(piece)
-    world.require(_tiles(kind, type_))
+    tile = _tile(sample, destination)
+    type_ = sample.tile_type(tile)
+    free = isinstance(source, Atom) and sample.is_free(source)
+    piece = _like(sample, source, _divided(sample, type_)) if free else sample.datum(source)
+    kind = sample.tile_type(piece)
+    sample.require(_tiles(kind, type_))
     found = np.array(tile.data)
-    found[_window(_indices(world, at, type_, kind), kind)] = piece.data
+    found[_window(_indices(sample, at, type_, kind), kind)] = piece.data
     return Datum(type_, found)
 
 
@@ -94,23 +94,23 @@ def _tiles(part: TileType, tile: TileType) -> bool:
     return alike and all(b % a == 0 for a, b in zip(part.shape, tile.shape, strict=True))
 
 
-def _cat(world: PlacedWorld, items: Sequence[Sexpr]) -> Datum:
+def _cat(sample: PlacedSample, items: Sequence[Sexpr]) -> Datum:
     first, second, dim, ty = items
-    left = _tile(world, first)
-    type_ = world.tile_type(left)
-    right = _like(world, second, type_)
-    if isinstance(dim, Atom) and world.is_free(dim):
-        world.env[dim.text] = world.random.dimension(len(type_.shape))
-    d = world.integer(dim)
+    left = _tile(sample, first)
+    type_ = sample.tile_type(left)
+    right = _like(sample, second, type_)
+    if isinstance(dim, Atom) and sample.is_free(dim):
+        sample.env[dim.text] = sample.random.dimension(len(type_.shape))
+    d = sample.integer(dim)
     found = np.concatenate((np.asarray(left.data), np.asarray(right.data)), axis=d)
     joined = TileType(found.shape, type_.element)
-    if isinstance(ty, Atom) and world.is_free(ty):
-        world.env[ty.text] = world.interner.types.id(joined)
-    world.require(world.type_at(ty) == joined)
+    if isinstance(ty, Atom) and sample.is_free(ty):
+        sample.env[ty.text] = sample.interner.types.id(joined)
+    sample.require(sample.type_at(ty) == joined)
     return Datum(joined, found)
 
 
-_DRAWN: dict[str, Callable[[PlacedWorld, Sequence[Sexpr]], Datum]] = {
+_DRAWN: dict[str, Callable[[PlacedSample, Sequence[Sexpr]], Datum]] = {
     "extract": _extract, "insert": _insert, "cat": _cat,
 }  # fmt: skip
 PARTS = tuple(_DRAWN)
@@ -138,56 +138,56 @@ def repeated(source: Held, wanted: Array) -> Array:
     return found
 
 
-def _given(world: PlacedWorld, type_: TileType, data: Array, layout: Sexpr) -> Held:
+def _given(sample: PlacedSample, type_: TileType, data: Array, layout: Sexpr) -> Held:
     """What the threads give, in a layout that the term names; of one element every thread has it."""
-    id_ = world.integer(layout)
+    id_ = sample.integer(layout)
     if id_ == 0:
         return Held(type_, np.reshape(data.reshape(-1)[0], type_.shape))
-    return Held(type_, data, world.oracle.layout(id_))
+    return Held(type_, data, sample.oracle.layout(id_))
 
 
-def extracted(world: PlacedWorld, items: Sequence[Sexpr]) -> Held:
+def extracted(sample: PlacedSample, items: Sequence[Sexpr]) -> Held:
     """A part of what each thread holds."""
     source, at, ty, layout = items
-    held, part = world.placed(source), world.type_at(ty)
-    after = world.oracle.layout(world.integer(layout))
+    held, part = sample.placed(source), sample.type_at(ty)
+    after = sample.oracle.layout(sample.integer(layout))
     tile = cast(TileType, held.type)
-    numbers = np.arange(tile.size).reshape(tile.shape)[_window(numbers_of(world.placed(at)), part)]
-    return _given(world, part, repeated(held, numbers.reshape(-1)[after.element_map()]), layout)
+    numbers = np.arange(tile.size).reshape(tile.shape)[_window(numbers_of(sample.placed(at)), part)]
+    return _given(sample, part, repeated(held, numbers.reshape(-1)[after.element_map()]), layout)
 
 
-def extracted_shared(world: PlacedWorld, items: Sequence[Sexpr]) -> Held:
+def extracted_shared(sample: PlacedSample, items: Sequence[Sexpr]) -> Held:
     """A part of what all threads hold, by shared memory."""
     source, at, ty, layout, before = items
-    held, part = world.placed(source), world.type_at(ty)
-    found = whole(world, held, world.integer(before))[_window(numbers_of(world.placed(at)), part)]
-    return world.held(Datum(part, found), world.integer(layout))
+    held, part = sample.placed(source), sample.type_at(ty)
+    found = whole(sample, held, sample.integer(before))[_window(numbers_of(sample.placed(at)), part)]
+    return sample.held(Datum(part, found), sample.integer(layout))
 
 
-def joined(world: PlacedWorld, items: Sequence[Sexpr]) -> Held:
+def joined(sample: PlacedSample, items: Sequence[Sexpr]) -> Held:
     """Two tiles in one: each element is in a register of the one or of the other."""
     first, second, dim, ty, layout = items
-    left, right, type_, d = world.placed(first), world.placed(second), world.type_at(ty), world.integer(dim)
-    after = world.oracle.layout(world.integer(layout))
+    left, right, type_, d = sample.placed(first), sample.placed(second), sample.type_at(ty), sample.integer(dim)
+    after = sample.oracle.layout(sample.integer(layout))
     shape = cast(TileType, left.type).shape
     numbers, absent = np.arange(cast(TileType, left.type).size).reshape(shape), np.full(shape, -1)
     places = after.element_map()
     of_left = np.concatenate((numbers, absent), axis=d).reshape(-1)[places]
     of_right = np.concatenate((absent, numbers), axis=d).reshape(-1)[places]
     found = np.where(of_left >= 0, repeated(left, of_left), repeated(right, of_right))
-    return _given(world, type_, found.astype(left.data.dtype), layout)
+    return _given(sample, type_, found.astype(left.data.dtype), layout)
 
 
-def inserted(world: PlacedWorld, items: Sequence[Sexpr]) -> Held:
+def inserted(sample: PlacedSample, items: Sequence[Sexpr]) -> Held:
     """A tile with a part replaced, in the registers of the tile."""
     source, destination, at, layout = items
-    piece, held = world.placed(source), world.placed(destination)
-    after = world.oracle.layout(world.integer(layout))
+    piece, held = sample.placed(source), sample.placed(destination)
+    after = sample.oracle.layout(sample.integer(layout))
     tile, part = cast(TileType, held.type), cast(TileType, piece.type)
     numbers = np.full(tile.shape, -1)
-    numbers[_window(numbers_of(world.placed(at)), part)] = np.arange(part.size).reshape(part.shape)
+    numbers[_window(numbers_of(sample.placed(at)), part)] = np.arange(part.size).reshape(part.shape)
     wanted = numbers.reshape(-1)[after.element_map()]
     if held.layout is not None and held.data.shape != wanted.shape:
         raise Unsound("a tile is read in a layout of another size")
     data = np.broadcast_to(held.data.reshape(-1)[0], wanted.shape) if held.layout is None else held.data
-    return _given(world, tile, np.where(wanted >= 0, repeated(piece, wanted), data), layout)
+    return _given(sample, tile, np.where(wanted >= 0, repeated(piece, wanted), data), layout)

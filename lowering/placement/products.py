@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from egraph.sexpr import Atom, List, Sexpr
-from egraph.soundness.draw import Array, Matrices
 from egraph.soundness.model import Datum, NotCovered, Unsound, evaluate
+from egraph.soundness.sampling import Array, Matrices
 from ir.core import Block, Type, Value
 from ir.dialects.cuda_tile import MmaFScaled
 from ir.types import BF16, F8E4M3FN, F8E5M2, F8E8M0FNU, F16, F32, IntType, TileType
@@ -24,8 +24,8 @@ from lowering.placement.oracle import WARPS_OF_GROUP, MmaChoice
 from lowering.placement.values import Held
 
 if TYPE_CHECKING:
-    from lowering.placement.meaning import PlacedWorld
-    from lowering.placement.soundness import ProductsWorld
+    from lowering.placement.meaning import PlacedSample
+    from lowering.placement.soundness import ProductsSample
 
 QUESTIONS: dict[str, tuple[str, tuple[int, ...]]] = {
     "mma_choice": ("ask_mma", (0, 1, 2)),
@@ -73,26 +73,26 @@ BLOCK = 32  # factors of a scale; CUDA Tile IR 13.4, mmaf_scaled
 class Sizes:
     """The one size and types of products in a sample, such that instructions of warpgroups fill them."""
 
-    def __init__(self, world: PlacedWorld):
-        pick = world.random.pick
+    def __init__(self, sample: PlacedSample):
+        pick = sample.random.pick
         self.m, self.n, self.k = pick(_ROWS), pick(_COLUMNS), pick(_DEPTHS)
         self.factor = pick((F16, BF16, F8E4M3FN, F8E5M2))
         self.warps = pick((WARPS_OF_GROUP, 2 * WARPS_OF_GROUP))
-        world.random.matrices = Matrices((self.m,), (self.k,), (self.n,), (self.factor,))
+        sample.random.matrices = Matrices((self.m,), (self.k,), (self.n,), (self.factor,))
 
     def fill_tensor_memory(self) -> None:
         """Such that block-scaled products there have scales enough to copy."""
         self.m = self.n = self.k = 128
 
-    def left(self, world: PlacedWorld) -> Datum:
+    def left(self, sample: PlacedSample) -> Datum:
         """A left factor."""
         kind = TileType((self.m, self.k), self.factor)
-        return Datum(kind, world.random.tile(kind))
+        return Datum(kind, sample.random.tile(kind))
 
-    def numbered(self, world: PlacedWorld) -> TileType:
+    def numbered(self, sample: PlacedSample) -> TileType:
         """A type for a value that a rule has by its number: a left factor or a sum."""
         left = TileType((self.m, self.k), self.factor)
-        return left if world.random.chance(0.4) else TileType((self.m, self.n), world.random.pick((F32, F32, F16)))
+        return left if sample.random.chance(0.4) else TileType((self.m, self.n), sample.random.pick((F32, F32, F16)))
 
 
 def is_product(form: Sexpr) -> bool:
@@ -103,36 +103,36 @@ def is_product(form: Sexpr) -> bool:
 # --- placed products
 
 
-def multiplied(world: PlacedWorld, head: str, items: Sequence[Sexpr]) -> Held:
+def multiplied(sample: PlacedSample, head: str, items: Sequence[Sexpr]) -> Held:
     """A product by an atom of a choice for the types."""
-    choice: MmaChoice = world.interner.attributes[world.integer(items[3])]
-    operands = [_placed(world, item) for item in items[:3]]
-    kinds = [world.interner.types.id(each.type) for each in operands]
+    choice: MmaChoice = sample.interner.attributes[sample.integer(items[3])]
+    operands = [_placed(sample, item) for item in items[:3]]
+    kinds = [sample.interner.types.id(each.type) for each in operands]
     if isinstance(cast(TileType, operands[0].type).element, IntType):
         signs = [int(each) for each in choice.atom.signed]
         columns, key = [Atom(str(sign), 0) for sign in signs], (*kinds, *signs)
         term = List((Atom("mmai", 0), *_OPERANDS, *columns), 0, 0, 0)
     else:
         key, term = tuple(kinds), List((Atom("mmaf", 0), *_OPERANDS, items[4]), 0, 0, 0)
-    layouts = _layouts(world, head, key, world.integer(items[3]), operands)
-    if head == "p.tcgen05_negated" or (head.startswith("p.wgmma") and world.integer(items[6]) < 0):
+    layouts = _layouts(sample, head, key, sample.integer(items[3]), operands)
+    if head == "p.tcgen05_negated" or (head.startswith("p.wgmma") and sample.integer(items[6]) < 0):
         operands[0] = _negated(operands[0])
     for k, (operand, layout) in enumerate(zip(operands, layouts, strict=True)):
-        world.env[f"operand{k}"] = _whole(world, operand, layout)
+        sample.env[f"operand{k}"] = _whole(sample, operand, layout)
     if head == "p.tcgen05_scaled":
-        world.env["operand2"] = _scaled(world, cast(Datum, world.env["operand2"]), items[6], layouts[2])
-    found = world.draw(term)
-    return _in_registers(world, found, layouts[2])
+        sample.env["operand2"] = _scaled(sample, cast(Datum, sample.env["operand2"]), items[6], layouts[2])
+    found = sample.draw(term)
+    return _in_registers(sample, found, layouts[2])
 
 
-def scaled(world: PlacedWorld, head: str, items: Sequence[Sexpr]) -> Held:
+def scaled(sample: PlacedSample, head: str, items: Sequence[Sexpr]) -> Held:
     """A product whose instruction takes scales too."""
     places = (4, 5) if head == "p.mmaf_scaled" else (6, 7)  # of the scales
-    operands = [_placed(world, items[k]) for k in (0, 1, 2, *places)]
-    key = tuple([world.interner.types.id(each.type) for each in operands])
-    layouts = _layouts(world, head, key, world.integer(items[3]), operands)
-    whole = [_whole(world, each, layout) for each, layout in zip(operands, layouts, strict=True)]
-    return _in_registers(world, by_scales(whole), layouts[2])
+    operands = [_placed(sample, items[k]) for k in (0, 1, 2, *places)]
+    key = tuple([sample.interner.types.id(each.type) for each in operands])
+    layouts = _layouts(sample, head, key, sample.integer(items[3]), operands)
+    whole = [_whole(sample, each, layout) for each, layout in zip(operands, layouts, strict=True)]
+    return _in_registers(sample, by_scales(whole), layouts[2])
 
 
 def by_scales(operands: Sequence[Datum]) -> Datum:
@@ -142,38 +142,40 @@ def by_scales(operands: Sequence[Datum]) -> Datum:
     return evaluate(MmaFScaled(values), list(operands))
 
 
-def _placed(world: PlacedWorld, item: Sexpr) -> Held | Stored:
+def _placed(sample: PlacedSample, item: Sexpr) -> Held | Stored:
     """An operand in registers or in shared memory."""
-    found = world.evaluate(item)
+    found = sample.evaluate(item)
     if not isinstance(found, Held | Stored):
         raise NotCovered("a factor that is no placed value")
     return found
 
 
-def _layouts(world: PlacedWorld, head: str, key: tuple[int, ...], choice: int, operands: Sequence[Datum]) -> list[int]:
+def _layouts(
+    sample: PlacedSample, head: str, key: tuple[int, ...], choice: int, operands: Sequence[Datum]
+) -> list[int]:
     """Where the atom reads its operands; those in shared memory lie as one of its choices for these types says."""
     names = CHOICES[head]
     rows: list[list[int]] = []
     for question in dict.fromkeys(QUESTIONS[name][0] for name in names if len(QUESTIONS[name][1]) == len(key)):
-        for name, row in world.oracle.answers(question, key):
+        for name, row in sample.oracle.answers(question, key):
             if name in names and row[len(key)] == choice:
                 rows.append(list(row[len(key) + 1 :]))
     if not rows:
         raise Unsound("an atom that does not multiply these types")
     for row in rows:
         pairs = zip(operands, row, strict=True)
-        if all(not isinstance(each, Stored) or world.oracle.layouts[id_] == each.layout for each, id_ in pairs):
+        if all(not isinstance(each, Stored) or sample.oracle.layouts[id_] == each.layout for each, id_ in pairs):
             return row
     raise Unsound("a factor lies in shared memory where the instruction does not read it")
 
 
-def _whole(world: PlacedWorld, operand: Held | Stored, layout: int) -> Datum:
+def _whole(sample: PlacedSample, operand: Held | Stored, layout: int) -> Datum:
     """The elements of an operand, from where the atom reads them."""
     type_ = cast(TileType, operand.type)
     if isinstance(operand, Stored):
-        elements = np.asarray(operand.data)[world.oracle.shared(layout).offset_map()]
+        elements = np.asarray(operand.data)[sample.oracle.shared(layout).offset_map()]
     else:
-        elements = world.gathered(operand, world.oracle.layout(layout))
+        elements = sample.gathered(operand, sample.oracle.layout(layout))
     return Datum(type_, elements.reshape(type_.shape))
 
 
@@ -185,50 +187,50 @@ def _negated(operand: Held | Stored) -> Any:
     return Held(operand.type, data, operand.layout)
 
 
-def _scaled(world: PlacedWorld, before: Datum, factor: Sexpr, layout: int) -> Datum:
+def _scaled(sample: PlacedSample, before: Datum, factor: Sexpr, layout: int) -> Datum:
     """The sum before, scaled where threads load it by a factor in the same layout."""
-    by = world.placed(factor)
-    if by.layout != world.oracle.layout(layout):
+    by = sample.placed(factor)
+    if by.layout != sample.oracle.layout(layout):
         raise Unsound("a sum is scaled in another layout than its factor's")
-    return scaled_sum(world, before, _whole(world, by, layout))
+    return scaled_sum(sample, before, _whole(sample, by, layout))
 
 
-def scaled_sum(world: PlacedWorld, sum_: Datum, factor: Datum) -> Datum:
+def scaled_sum(sample: PlacedSample, sum_: Datum, factor: Datum) -> Datum:
     """A sum times its factor, rounded to nearest."""
-    world.env["operand0"], saved = sum_, world.env.get("operand0")
-    world.env["operand1"], other = factor, world.env.get("operand1")
-    found = world.draw(List((Atom("mulf", 0), *_OPERANDS[:2], Atom("0", 0), Atom("0", 0)), 0, 0, 0))
+    sample.env["operand0"], saved = sum_, sample.env.get("operand0")
+    sample.env["operand1"], other = factor, sample.env.get("operand1")
+    found = sample.draw(List((Atom("mulf", 0), *_OPERANDS[:2], Atom("0", 0), Atom("0", 0)), 0, 0, 0))
     for name, value in (("operand0", saved), ("operand1", other)):
         if value is not None:
-            world.env[name] = value
+            sample.env[name] = value
     return found
 
 
-def _in_registers(world: PlacedWorld, found: Datum, id_: int) -> Held:
-    layout = world.oracle.layout(id_)
+def _in_registers(sample: PlacedSample, found: Datum, id_: int) -> Held:
+    layout = sample.oracle.layout(id_)
     return Held(found.type, np.asarray(found.data).reshape(-1)[layout.element_map()], layout)
 
 
 # --- what rules say of products
 
 
-def rescaled(world: PlacedWorld, arguments: Sequence[Sexpr], form: List) -> None:
+def rescaled(sample: PlacedSample, arguments: Sequence[Sexpr], form: List) -> None:
     """A product n whose sum before is k scaled by m: `form` is the product."""
-    number, before, factor = (world.leaf("N", (each,)) for each in arguments)
-    world.require(before.type == factor.type == number.type)
-    world.env[cast(Atom, form.items[3]).text] = scaled_sum(world, before, factor)
-    world.renamed(world.leaf("N", arguments[:1]), world.draw(form))
+    number, before, factor = (sample.leaf("N", (each,)) for each in arguments)
+    sample.require(before.type == factor.type == number.type)
+    sample.env[cast(Atom, form.items[3]).text] = scaled_sum(sample, before, factor)
+    sample.renamed(sample.leaf("N", arguments[:1]), sample.draw(form))
 
 
-def block_scaled(world: ProductsWorld, arguments: Sequence[Sexpr]) -> None:
+def block_scaled(sample: ProductsSample, arguments: Sequence[Sexpr]) -> None:
     """The numbers of a product by scales, and of its operands, whose values are drawn."""
-    (number, *others), sizes = arguments, world.sizes
-    factor = world.random.pick((F8E4M3FN, F8E5M2))
+    (number, *others), sizes = arguments, sample.sizes
+    factor = sample.random.pick((F8E4M3FN, F8E5M2))
     blocks = sizes.k // BLOCK
     shapes = ((sizes.m, sizes.k), (sizes.k, sizes.n), (sizes.m, sizes.n), (sizes.m, blocks), (blocks, sizes.n))
     elements = (factor, factor, F32, F8E8M0FNU, F8E8M0FNU)
     operands: list[Datum] = []
     for at, shape, element in zip(others, shapes, elements, strict=True):
         type_ = TileType(shape, element)
-        operands.append(world.number(at, Datum(type_, world.random.tile(type_))))
-    world.renamed(world.leaf("N", (number,)), by_scales(operands))
+        operands.append(sample.number(at, Datum(type_, sample.random.tile(type_))))
+    sample.renamed(sample.leaf("N", (number,)), by_scales(operands))

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import cast
 
-from egraph.encode import Program
-from egraph.skeleton import For, If, Store
+from egraph.encode import EncodedProgram
+from egraph.skeleton import SkeletonBranch, SkeletonEffect, SkeletonLoop
 from ir.core import Type, UnsupportedError
 from ir.dialects import cuda_tile as ct
 from ir.dialects.nv_tileas_cluster import Exchange
@@ -20,7 +20,7 @@ from lowering.placement.oracle import LayoutOracle, Row
 from lowering.targets import Feature
 
 
-def seed(program: Program, oracle: LayoutOracle) -> dict[str, list[Row]]:
+def seed(program: EncodedProgram, oracle: LayoutOracle) -> dict[str, list[Row]]:
     """Facts that placement starts from: what is uniform, what stores and loops use, in which layouts stores coalesce.
 
     Raises UnsupportedError, located, for effects that have no lowering yet.
@@ -43,18 +43,18 @@ def seed(program: Program, oracle: LayoutOracle) -> dict[str, list[Row]]:
         if is_uniform(kind):
             rows["uniform_type"].append((id,))
     for item in program.skeleton.walk():
-        if isinstance(item, Store):
+        if isinstance(item, SkeletonEffect):
             _seed_store(item, oracle, rows)
-        elif isinstance(item, For):
+        elif isinstance(item, SkeletonLoop):
             rows["r.want"] += [(k, 0) for k in (item.lower, item.upper, item.step, item.again)]
-        elif isinstance(item, If):
+        elif isinstance(item, SkeletonBranch):
             yields = zip((*item.then_yields, *item.otherwise_yields), item.types * 2, strict=True)
             uniform = [k for k, kind in yields if not (isinstance(kind, TileType) and kind.size > 1)]
             rows["r.want"] += [(k, 0) for k in (item.condition, *uniform)]
     return rows
 
 
-def _seed_store(item: Store, oracle: LayoutOracle, rows: dict[str, list[Row]]) -> None:
+def _seed_store(item: SkeletonEffect, oracle: LayoutOracle, rows: dict[str, list[Row]]) -> None:
     op = item.op
     if item.alone:
         return  # nothing of it has a place
@@ -96,7 +96,7 @@ def _seed_store(item: Store, oracle: LayoutOracle, rows: dict[str, list[Row]]) -
     rows["r.want"] += [(value, layout) for layout in anchors]
 
 
-def _seed_access(item: Store, oracle: LayoutOracle, rows: dict[str, list[Row]]) -> None:
+def _seed_access(item: SkeletonEffect, oracle: LayoutOracle, rows: dict[str, list[Row]]) -> None:
     """An access in order that gives a tile: operands and result in one layout."""
     result = item.op.results[0].type
     if not isinstance(result, TileType):
@@ -116,6 +116,6 @@ def is_uniform(kind: Type) -> bool:
     return not isinstance(kind, TileType) or kind.size == 1
 
 
-def is_token(op: ct.StoreView, item: Store, number: int) -> bool:
+def is_token(op: ct.StoreView, item: SkeletonEffect, number: int) -> bool:
     """Is this operand number the store's token?"""
     return op.token is not None and number == item.operands[-1]

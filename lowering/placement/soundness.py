@@ -11,16 +11,16 @@ from egraph.rulefile import Command
 from egraph.sexpr import Atom, List, Sexpr
 from egraph.soundness import Rule, Verdict, check_rule
 from egraph.soundness.model import Datum
-from egraph.soundness.world import NO_HINTS, Bound, Hints
+from egraph.soundness.sample import NO_HINTS, Bound, Hints
 from ir.types import TileType
 from lowering.placement import products
-from lowering.placement.meaning import PlacedWorld
+from lowering.placement.meaning import PlacedSample
 
 PLACED_RULESETS = ("demand", "place", "isel")
 """The rulesets about layouts."""
 
 
-class ProductsWorld(PlacedWorld):
+class ProductsSample(PlacedSample):
     """A sample for rules about matrix products: tiles that the instructions of warpgroups fill."""
 
     def __init__(self, rng: np.random.Generator, hints: Hints = NO_HINTS):
@@ -79,6 +79,6 @@ class ProductsWorld(PlacedWorld):
 def check_placed(command: Command, seed: int, wanted: int, tries: int = 2000) -> Verdict:
     """Check one rule about layouts on random tiles in random layouts."""
     about = any(f"({name} " in command.text for name in (*products.QUESTIONS, products.SCALED))
-    world = ProductsWorld if about else PlacedWorld
-    verdicts = [check_rule(rule, seed, wanted, tries, world) for rule in Rule.of(command)]
+    sample = ProductsSample if about else PlacedSample
+    verdicts = [check_rule(rule, seed, wanted, tries, sample) for rule in Rule.of(command)]
     return next((v for v in verdicts if not v.sound), verdicts[0])

@@ -16,15 +16,15 @@ import numpy as np
 
 from egraph.sexpr import Atom, List, Sexpr
 from egraph.soundness import meaning
-from egraph.soundness.draw import Array
 from egraph.soundness.model import Datum, Unsound
+from egraph.soundness.sampling import Array
 from egraph.terms import by_name
 from ir.types import I32, TileType
 from lowering.layouts.layout import Layout
 from lowering.layouts.shapes import reduce_dim
 
 if TYPE_CHECKING:
-    from lowering.placement.meaning import PlacedWorld
+    from lowering.placement.meaning import PlacedSample
 
 OF_KERNELS = (
     "arg", "iv", "effect", "get_global", "make_token", "join_tokens", "make_tensor_view", "make_partition_view",
@@ -53,32 +53,32 @@ class Folded(Datum):
     dim: int = -1
 
 
-def made(world: PlacedWorld, form: List) -> Datum:
+def made(sample: PlacedSample, form: List) -> Datum:
     """A term that only a kernel has: known by its operands and columns, which are drawn where they are free."""
     term = by_name()[form.head]
     split = 1 + len(term.operands)
     for item in form.items[1:split]:
-        if isinstance(item, Atom) and world.is_free(item):
-            world.env[item.text] = _scalar((item.text, int(world.random.rng.integers(1000))))
+        if isinstance(item, Atom) and sample.is_free(item):
+            sample.env[item.text] = _scalar((item.text, int(sample.random.rng.integers(1000))))
     for item, name in zip(form.items[split:], term.integers, strict=True):
-        if isinstance(item, Atom) and world.is_free(item):
+        if isinstance(item, Atom) and sample.is_free(item):
             named = name in ("ty", "type")
-            world.env[item.text] = _type_id(world) if named else int(world.random.rng.integers(4))
-    operands = [world.datum(item).data for item in form.items[1:split]]
-    return known(form.head, operands, [world.integer(item) for item in form.items[split:]])
+            sample.env[item.text] = _type_id(sample) if named else int(sample.random.rng.integers(4))
+    operands = [sample.datum(item).data for item in form.items[1:split]]
+    return known(form.head, operands, [sample.integer(item) for item in form.items[split:]])
 
 
-def placed(world: PlacedWorld, head: str, items: Sequence[Sexpr]) -> Held:
+def placed(sample: PlacedSample, head: str, items: Sequence[Sexpr]) -> Held:
     """The same term of placed operands, which every thread holds whole."""
     count = len(by_name()[head].operands)
-    operands = [world.placed(item).data for item in items[:count]]
-    found = known(head, operands, [world.integer(item) for item in items[count:]])
+    operands = [sample.placed(item).data for item in items[:count]]
+    found = known(head, operands, [sample.integer(item) for item in items[count:]])
     return Held(found.type, found.data)
 
 
-def projected(world: PlacedWorld, items: Sequence[Sexpr]) -> Held:
+def projected(sample: PlacedSample, items: Sequence[Sexpr]) -> Held:
     """One result of a placed term with several."""
-    found = world.placed(items[0]).data[world.integer(items[1])]
+    found = sample.placed(items[0]).data[sample.integer(items[1])]
     return found if isinstance(found, Held) else Held(found.type, found.data)
 
 
@@ -106,50 +106,50 @@ def _scalar(key: Any) -> Datum:
     return Datum(TileType((), I32), key)
 
 
-def _type_id(world: PlacedWorld) -> int:
-    return world.interner.types.id(TileType((), I32))
+def _type_id(sample: PlacedSample) -> int:
+    return sample.interner.types.id(TileType((), I32))
 
 
 # --- lists, folds and scans
 
 
-def tile_list(world: PlacedWorld, form: List) -> Datum:
+def tile_list(sample: PlacedSample, form: List) -> Datum:
     """A list of tiles of one type, with what is free of it drawn; `(nil)` is empty."""
     if form.head == "nil":
         return Datum(None, ())
     head, rest = form.items[1:]
-    if isinstance(head, Atom) and world.is_free(head):
-        world.env[head.text] = world.any_tile()
-    first = world.datum(head)
-    if isinstance(rest, Atom) and world.is_free(rest):
-        more = int(world.random.rng.integers(_LONGEST))
-        type_ = world.tile_type(first)
-        world.env[rest.text] = Datum(None, tuple([Datum(type_, world.random.tile(type_)) for _ in range(more)]))
-    return Datum(None, (first, *world.datum(rest).data))
+    if isinstance(head, Atom) and sample.is_free(head):
+        sample.env[head.text] = sample.any_tile()
+    first = sample.datum(head)
+    if isinstance(rest, Atom) and sample.is_free(rest):
+        more = int(sample.random.rng.integers(_LONGEST))
+        type_ = sample.tile_type(first)
+        sample.env[rest.text] = Datum(None, tuple([Datum(type_, sample.random.tile(type_)) for _ in range(more)]))
+    return Datum(None, (first, *sample.datum(rest).data))
 
 
-def held_list(world: PlacedWorld, items: Sequence[Sexpr]) -> Held:
+def held_list(sample: PlacedSample, items: Sequence[Sexpr]) -> Held:
     """A tile before a list of tiles, all placed."""
-    return Held(None, (world.placed(items[0]), *world.placed(items[1]).data))
+    return Held(None, (sample.placed(items[0]), *sample.placed(items[1]).data))
 
 
-def folded(world: PlacedWorld, form: List) -> Folded:
+def folded(sample: PlacedSample, form: List) -> Folded:
     """A fold or a scan of a list of tiles."""
     of, dim, *rest = form.items[1:]
-    if isinstance(of, Atom) and world.is_free(of):
-        world.env[of.text] = tile_list(world, List((Atom("cons", 0), Atom("x'", 0), Atom("n'", 0)), 0, 0, 0))
-    tiles = cast(tuple[Datum, ...], world.datum(of).data)
-    type_ = world.tile_type(tiles[0]) if tiles else None
-    world.require(type_ is not None and bool(type_.shape) and all(tile.type == type_ for tile in tiles))
+    if isinstance(of, Atom) and sample.is_free(of):
+        sample.env[of.text] = tile_list(sample, List((Atom("cons", 0), Atom("x'", 0), Atom("n'", 0)), 0, 0, 0))
+    tiles = cast(tuple[Datum, ...], sample.datum(of).data)
+    type_ = sample.tile_type(tiles[0]) if tiles else None
+    sample.require(type_ is not None and bool(type_.shape) and all(tile.type == type_ for tile in tiles))
     assert type_ is not None
-    if isinstance(dim, Atom) and world.is_free(dim):
-        world.env[dim.text] = world.random.dimension(len(type_.shape))
-    d = world.integer(dim)
-    world.require(d < len(type_.shape))
+    if isinstance(dim, Atom) and sample.is_free(dim):
+        sample.env[dim.text] = sample.random.dimension(len(type_.shape))
+    d = sample.integer(dim)
+    sample.require(d < len(type_.shape))
     for column in rest:
-        if isinstance(column, Atom) and world.is_free(column):
-            world.env[column.text] = int(world.random.rng.integers(2))
-    numbers = [world.integer(column) for column in rest]
+        if isinstance(column, Atom) and sample.is_free(column):
+            sample.env[column.text] = int(sample.random.rng.integers(2))
+    numbers = [sample.integer(column) for column in rest]
     return _results(form.head, type_, [np.asarray(tile.data) for tile in tiles], d, numbers)
 
 
@@ -167,49 +167,49 @@ def _results(head: str, type_: TileType, tiles: Sequence[Array], d: int, columns
     return Folded(None, each, type_, dim)
 
 
-def placed_fold(world: PlacedWorld, head: str, items: Sequence[Sexpr]) -> Held:
+def placed_fold(sample: PlacedSample, head: str, items: Sequence[Sexpr]) -> Held:
     """A fold or a scan of placed tiles: each is read in the layout that the term names, and results lie as in it."""
     source, dim, *rest = items
-    layout_id = world.integer(rest[-1])
-    held = cast(tuple[Held, ...], world.placed(source).data)
-    tiles = [whole(world, each, layout_id) for each in held]
+    layout_id = sample.integer(rest[-1])
+    held = cast(tuple[Held, ...], sample.placed(source).data)
+    tiles = [whole(sample, each, layout_id) for each in held]
     type_ = cast(TileType, held[0].type)
     return placed_results(
-        world, _results(head, type_, tiles, world.integer(dim), [world.integer(c) for c in rest[:-1]]), layout_id
+        sample, _results(head, type_, tiles, sample.integer(dim), [sample.integer(c) for c in rest[:-1]]), layout_id
     )
 
 
-def whole(world: PlacedWorld, held: Held, layout_id: int) -> Array:
+def whole(sample: PlacedSample, held: Held, layout_id: int) -> Array:
     """The tile of a placed value, read where a layout says that its elements lie."""
     if held.layout is None:
         return np.asarray(held.data)
     shape = cast(TileType, held.type).shape
-    return world.gathered(held, world.oracle.layout(layout_id)).reshape(shape)
+    return sample.gathered(held, sample.oracle.layout(layout_id)).reshape(shape)
 
 
-def placed_results(world: PlacedWorld, value: Folded, layout_id: int) -> Held:
+def placed_results(sample: PlacedSample, value: Folded, layout_id: int) -> Held:
     """The results of a fold or a scan, each where its source lies in a layout, less the dimension that is folded."""
     assert value.source is not None
     if layout_id and value.dim >= 0:
-        left = reduce_dim(value.source.shape, value.dim, world.oracle.layout(layout_id)).layout
-        layout_id = world.oracle.layout_id(left)
-    return Held(None, tuple([world.held(each, layout_id) for each in value.data]))
+        left = reduce_dim(value.source.shape, value.dim, sample.oracle.layout(layout_id)).layout
+        layout_id = sample.oracle.layout_id(left)
+    return Held(None, tuple([sample.held(each, layout_id) for each in value.data]))
 
 
-def fits_list(world: PlacedWorld, value: Datum, layout_id: int) -> bool:
+def fits_list(sample: PlacedSample, value: Datum, layout_id: int) -> bool:
     """Is it a layout of each tile of a list, or of each source of a fold?"""
     if isinstance(value, Folded):
-        return world.fits(Datum(value.source, None), layout_id)
-    return all(world.fits(each, layout_id) for each in value.data)
+        return sample.fits(Datum(value.source, None), layout_id)
+    return all(sample.fits(each, layout_id) for each in value.data)
 
 
-def held_each(world: PlacedWorld, value: Datum, layout_id: int) -> Held:
+def held_each(sample: PlacedSample, value: Datum, layout_id: int) -> Held:
     """A list, or results, in a layout."""
-    if not fits_list(world, value, layout_id):
+    if not fits_list(sample, value, layout_id):
         raise Unsound(f"layout {layout_id} is not one of what a list holds")
     if isinstance(value, Folded):
-        return placed_results(world, value, layout_id)
-    return Held(None, tuple([world.held(each, layout_id) for each in value.data]))
+        return placed_results(sample, value, layout_id)
+    return Held(None, tuple([sample.held(each, layout_id) for each in value.data]))
 
 
 def is_list(value: Datum) -> bool:

@@ -23,7 +23,7 @@ from lowering.layouts.elements import element_bytes
 from lowering.placement.values import known
 
 if TYPE_CHECKING:
-    from lowering.placement.meaning import PlacedWorld
+    from lowering.placement.meaning import PlacedSample
 
 WIDTHS = ("view_bytes", "aligned_bytes")
 """Facts of views: bytes at a time that are inside of the array, or outside; and that are aligned."""
@@ -56,54 +56,54 @@ class Access:
         return self.inside if fact == "view_bytes" else self.aligned
 
 
-def drawn(world: PlacedWorld, element: int) -> Access:
+def drawn(sample: PlacedSample, element: int) -> Access:
     """Any."""
-    aligned = max(element, 1 << int(world.random.rng.integers(_WIDEST.bit_length())))
-    return Access(element, aligned, max(element, aligned >> int(world.random.rng.integers(4))))
+    aligned = max(element, 1 << int(sample.random.rng.integers(_WIDEST.bit_length())))
+    return Access(element, aligned, max(element, aligned >> int(sample.random.rng.integers(4))))
 
 
-def opaque(world: PlacedWorld) -> Datum:
+def opaque(sample: PlacedSample) -> Datum:
     """A view that is known by its name."""
-    return Datum(TileType((), I32), ("view", int(world.random.rng.integers(1000))))
+    return Datum(TileType((), I32), ("view", int(sample.random.rng.integers(1000))))
 
 
-def access(world: PlacedWorld, key: Any) -> Access:
+def access(sample: PlacedSample, key: Any) -> Access:
     """What is true of a view."""
-    if key not in world.views:
+    if key not in sample.views:
         partition = isinstance(key, tuple) and cast(Any, key)[0] == "make_partition_view"
-        world.views[key] = (
-            access(world, cast(Any, key)[1]) if partition else drawn(world, 1 << int(world.random.rng.integers(3)))
+        sample.views[key] = (
+            access(sample, cast(Any, key)[1]) if partition else drawn(sample, 1 << int(sample.random.rng.integers(3)))
         )
-    return world.views[key]
+    return sample.views[key]
 
 
-def tensor(world: PlacedWorld, form: List) -> Datum:
+def tensor(sample: PlacedSample, form: List) -> Datum:
     """A tensor view of numbers, whose operands and type are drawn."""
-    element = world.random.pick(_ELEMENTS)
-    size, rank = element_bytes(element), 1 + int(world.random.rng.integers(3))
-    along = rank - 1 if world.random.chance(0.7) else int(world.random.rng.integers(rank))
-    base = size * _number(world)
-    extents, rows = ([_number(world) for _ in range(rank)] for _ in range(2))
+    element = sample.random.pick(_ELEMENTS)
+    size, rank = element_bytes(element), 1 + int(sample.random.rng.integers(3))
+    along = rank - 1 if sample.random.chance(0.7) else int(sample.random.rng.integers(rank))
+    base = size * _number(sample)
+    extents, rows = ([_number(sample) for _ in range(rank)] for _ in range(2))
     rows[along] = 1
-    shape = tuple([n if world.random.chance(_STATIC) else None for n in extents])
-    strides = tuple([n if d == along or world.random.chance(_STATIC) else None for d, n in enumerate(rows)])
+    shape = tuple([n if sample.random.chance(_STATIC) else None for n in extents])
+    strides = tuple([n if d == along or sample.random.chance(_STATIC) else None for d, n in enumerate(rows)])
     sizes = [n for n, static in zip(extents, shape, strict=True) if static is None]
     steps = [n for n, static in zip(rows, strides, strict=True) if static is None]
     pointer = Datum(TileType((), PointerType(element)), np.asarray(base, np.int64))
-    kind = world.interner.types.id(TensorViewType(shape, element, strides))
+    kind = sample.interner.types.id(TensorViewType(shape, element, strides))
     operands = pointer, _list(sizes), _list(steps)
     for item, found in zip(form.items[1:], (*operands, kind), strict=True):
-        world.env[cast(Atom, item).text] = found
+        sample.env[cast(Atom, item).text] = found
     aligned = _power(gcd(base, *(n * size for d, n in enumerate(rows) if d != along)))
     inside = min(aligned, _power(extents[along] * size))
     view = known(form.head, [each.data for each in operands], [kind])
-    world.views[view.data] = Access(size, max(size, aligned), max(size, inside))
+    sample.views[view.data] = Access(size, max(size, aligned), max(size, inside))
     return view
 
 
-def _number(world: PlacedWorld) -> int:
+def _number(sample: PlacedSample) -> int:
     """One with a power of two in it."""
-    return world.random.pick(_ODD) << int(world.random.rng.integers(6))
+    return sample.random.pick(_ODD) << int(sample.random.rng.integers(6))
 
 
 def _power(number: int) -> int:
@@ -115,63 +115,63 @@ def _list(numbers: Sequence[int]) -> Datum:
     return Datum(None, tuple([Datum(TileType((), I32), np.asarray(n, np.int32)) for n in numbers]))
 
 
-def width(world: PlacedWorld, fact: str, form: Sexpr) -> int:
+def width(sample: PlacedSample, fact: str, form: Sexpr) -> int:
     """A fact about a view: as strong as it is true, or weaker; the same each time it is asked."""
-    key = world.datum(form).data
-    true = access(world, key)
-    less = true.of(fact) >> int(world.random.rng.integers(3)) * world.random.chance(0.3)
-    return world.widths.setdefault((fact, key), max(true.element, less))
+    key = sample.datum(form).data
+    true = access(sample, key)
+    less = true.of(fact) >> int(sample.random.rng.integers(3)) * sample.random.chance(0.3)
+    return sample.widths.setdefault((fact, key), max(true.element, less))
 
 
-def divisor(world: PlacedWorld, form: Sexpr) -> int:
+def divisor(sample: PlacedSample, form: Sexpr) -> int:
     """What divides all numbers of a list, or less."""
-    true = _divisor(world, world.datum(form))
-    return max(1, true >> int(world.random.rng.integers(3)) * world.random.chance(0.3))
+    true = _divisor(sample, sample.datum(form))
+    return max(1, true >> int(sample.random.rng.integers(3)) * sample.random.chance(0.3))
 
 
-def _divisor(world: PlacedWorld, found: Datum) -> int:
+def _divisor(sample: PlacedSample, found: Datum) -> int:
     items: tuple[Datum, ...] = found.data
-    return min([_NOTHING, *(meaning.strongest("divisor", each.data, world.tile_type(each)) for each in items)])
+    return min([_NOTHING, *(meaning.strongest("divisor", each.data, sample.tile_type(each)) for each in items)])
 
 
-def relation(world: PlacedWorld, head: str, arguments: Sequence[Sexpr]) -> None:
+def relation(sample: PlacedSample, head: str, arguments: Sequence[Sexpr]) -> None:
     """An item of a list; what is aligned of a view."""
-    free = [isinstance(a, Atom) and world.is_free(a) for a in arguments]
+    free = [isinstance(a, Atom) and sample.is_free(a) for a in arguments]
     if head == "view_strides":
-        true = access(world, world.datum(arguments[0]).data)
+        true = access(sample, sample.datum(arguments[0]).data)
         if free[1]:
-            world.env[cast(Atom, arguments[1]).text] = width(world, "aligned_bytes", arguments[0])
-        world.require(world.integer(arguments[1]) <= true.aligned)
+            sample.env[cast(Atom, arguments[1]).text] = width(sample, "aligned_bytes", arguments[0])
+        sample.require(sample.integer(arguments[1]) <= true.aligned)
         return
-    items: tuple[Datum, ...] = world.datum(arguments[0]).data
-    world.require(bool(items))
+    items: tuple[Datum, ...] = sample.datum(arguments[0]).data
+    sample.require(bool(items))
     if free[1]:
-        world.env[cast(Atom, arguments[1]).text] = int(world.random.rng.integers(len(items)))
-    at = world.integer(arguments[1])
-    world.require(0 <= at < len(items))
+        sample.env[cast(Atom, arguments[1]).text] = int(sample.random.rng.integers(len(items)))
+    at = sample.integer(arguments[1])
+    sample.require(0 <= at < len(items))
     if free[2]:
-        world.env[cast(Atom, arguments[2]).text] = items[at]
-    world.require(world.same(world.datum(arguments[2]), items[at]))
+        sample.env[cast(Atom, arguments[2]).text] = items[at]
+    sample.require(sample.same(sample.datum(arguments[2]), items[at]))
 
 
-def claim(world: PlacedWorld, fact: str, form: Sexpr, number: int) -> None:
+def claim(sample: PlacedSample, fact: str, form: Sexpr, number: int) -> None:
     """Test a fact that a rule sets."""
-    about = world.datum(form)
+    about = sample.datum(form)
     if fact == DIVISOR:
-        wrong = number < 1 or number & (number - 1) or number > _divisor(world, about)
+        wrong = number < 1 or number & (number - 1) or number > _divisor(sample, about)
     else:
-        true = access(world, about.data)
+        true = access(sample, about.data)
         wrong = number < 1 or number & (number - 1) or number > true.of(fact)
     if wrong:
         raise Unsound(f"({fact} ...) is not {number}")
 
 
-def assertion(world: PlacedWorld, head: str, arguments: Sequence[Sexpr]) -> None:
+def assertion(sample: PlacedSample, head: str, arguments: Sequence[Sexpr]) -> None:
     """Test a relation that a rule inserts."""
     if head == "view_strides":
-        claim(world, "aligned_bytes", arguments[0], world.integer(arguments[1]))
+        claim(sample, "aligned_bytes", arguments[0], sample.integer(arguments[1]))
         return
-    items: tuple[Datum, ...] = world.datum(arguments[0]).data
-    at = world.integer(arguments[1])
-    if not (0 <= at < len(items) and world.same(items[at], world.datum(arguments[2]))):
+    items: tuple[Datum, ...] = sample.datum(arguments[0]).data
+    at = sample.integer(arguments[1])
+    if not (0 <= at < len(items) and sample.same(items[at], sample.datum(arguments[2]))):
         raise Unsound(f"item {at} of a list is another")

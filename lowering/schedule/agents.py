@@ -270,7 +270,7 @@ class Agents:
 
     def share(self, boundary: Boundary, values: dict[Value, Value]) -> dict[Value, Value]:
         """Move what is computed before the agents part out of the consumers' code; new values of the source's."""
-        moved = {v.owner for v, way in boundary.ways.items() if way is Way.COMMON}
+        moved = {v.owner for v, way in boundary.ways.items() if way is Way.HOIST}
         for op in reversed(self.ops):
             if op in moved:
                 moved.update(v.owner for v in op.operands)
@@ -286,7 +286,7 @@ class Agents:
     def hand_over(self, boundary: Slice, values: Mapping[Value, Value]) -> dict[Value, Value]:
         """A channel for each value that the consumers tell another agent; they send it where they have made it."""
         channels: dict[Value, Value] = {}
-        for source in (v for v, way in boundary.ways.items() if way is Way.HANDED):
+        for source in (v for v, way in boundary.ways.items() if way is Way.SEND):
             value = values[source]
             made = value.op
             if made is None or made.parent is None:

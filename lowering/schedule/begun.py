@@ -30,7 +30,7 @@ from lowering.atoms.tcgen05 import BY_AGENT_READ, M
 from lowering.layouts.shared import SharedLayout
 from lowering.layouts.tensor import WARPS
 from lowering.schedule.begun_time import Begun, predicted, together
-from lowering.schedule.boundary import Slice, Spine, Way
+from lowering.schedule.boundary import ControlFlow, Slice, Way
 from lowering.schedule.fills import Boxed
 from lowering.schedule.multiplier import Part, prune
 from lowering.schedule.pipes import consume, produce, stage_alone, unknown
@@ -85,7 +85,7 @@ class Spines(Part):
     def __init__(self, consumer: Block, dots: Sequence[nv_tileas.TensorDot]):
         self.inside = {*nested(consumer)}
         around = {each for dot in dots for each in enclosing(dot)}
-        Slice.__init__(self, (op for op in nested(consumer) if isinstance(op, Spine) and op in around), ())
+        Slice.__init__(self, (op for op in nested(consumer) if isinstance(op, ControlFlow) and op in around), ())
 
 
 class Products:
@@ -99,7 +99,7 @@ class Products:
         self.rows = {cast(nv_tileas.TensorMemoryType, dot.d.type).shape[0] // M for dot in dots}
         self.groups = warps // WARPS if self.rows == {warps // WARPS} else 1
         self.rings = {ring.pipeline.result: ring for ring in agents.rings.values()}
-        self.spines = Spines(consumer, dots)
+        self.skeletons = Spines(consumer, dots)
         self.read: dict[Value, Handover] = {}  # by accumulator: threads read the products
         self.fed: dict[Value, Handover] = {}  # threads write for them
         self.loops = list(dict.fromkeys(loop for dot in dots for loop in loops_around(dot)))
@@ -111,7 +111,7 @@ class Products:
         rings, ops = self.agents.rings.values(), nested(self.consumer)
         if not self.rings:
             return "no agent brings tiles for them"
-        if any(map(multiplies, self.spines.spine)) or self.agents.accumulators:
+        if any(map(multiplies, self.skeletons.skeleton)) or self.agents.accumulators:
             return "others are begun by one warp, which loops by itself"
         if any([*loops_around(loop)] for loop in self.loops):
             return "their loops stand in others"
@@ -126,7 +126,7 @@ class Products:
             return "threads read tiles of theirs, or write some to shared memory"
         if len(self.rows) > 1 or not self.sums():
             return "threads read or write for their sums in other places too"
-        known = self.spines.legal and Way.HANDED not in self.spines.ways.values()
+        known = self.skeletons.legal and Way.SEND not in self.skeletons.ways.values()
         return "" if known else "their agent would not know how often to begin them"
 
     def factors(self) -> bool:
@@ -213,7 +213,7 @@ class Products:
         self.mark()
         for ring in self.rings.values():
             ring.pipeline.attributes |= {"consumers": self.groups, "each": nv_tileas.COMMIT, "meet": False}
-        blocks = [Beginner(self, self.spines).build() for _ in range(self.groups)]
+        blocks = [Beginner(self, self.skeletons).build() for _ in range(self.groups)]
         self.strip()
         self.agents.beginners = blocks
         self.agents.blocks = range(self.groups) if self.groups > 1 else (-1,)
@@ -351,9 +351,9 @@ class Products:
 class Beginner(Producer):
     """Builds the code of an agent out of the consumers', before that changes."""
 
-    def __init__(self, products: Products, spines: Slice):
+    def __init__(self, products: Products, skeletons: Slice):
         agents = products.agents
-        super().__init__(spines, [], {}, {}, agents.zero, agents.map_number)
+        super().__init__(skeletons, [], {}, {}, agents.zero, agents.map_number)
         self.products, self.location = products, agents.common.location
         for handover in products.handovers:
             handover.sites.append({})

@@ -5,7 +5,7 @@
     in common        a scalar loaded before anything is written: loaded before the agents part, seen by both
     handed over      any other scalar: a consumer sends it through shared memory where it is made; so is, without a
                      value, the news that what a ring's copies come after has been stored
-The producer keeps the loops and branches around its copies (the spine) and what of them it needs: a slice of the
+The producer keeps the loops and branches around its copies (the skeleton) and what of them it needs: a slice of the
 program. Both agents come by their waits in the order of the source, so none waits for what stands behind its own wait.
 Source: the seeds' ResolveAgentBoundary and MaterializeSchedule; program slicing after Weiser (1981).
 """
@@ -72,31 +72,31 @@ def source_operands(copy: Copy, fill: Fill) -> list[Placed]:
 class Way(enum.Enum):
     """How a producer comes by the results of an op."""
 
-    AGAIN = enum.auto()
-    COMMON = enum.auto()
-    HANDED = enum.auto()
+    REMATERIALISE = enum.auto()
+    HOIST = enum.auto()
+    SEND = enum.auto()
 
 
-Spine = scf.For | scf.While | scf.If
+ControlFlow = scf.For | scf.While | scf.If
 
 
 class Slice:
     """What an agent runs of a kernel beside the work that it is for.
 
-    `spine` are the loops and branches it keeps, `needed` the values it reads, `ways` how it gets those made elsewhere,
+    `skeleton`: the loops and branches it keeps, `needed`: values it reads, `ways`: how it gets those made elsewhere,
     `layouts` those in which it needs a tile.
     """
 
-    def __init__(self, spine: Iterable[Spine], wanted: Iterable[Placed], early: Set[Op] = frozenset()):
+    def __init__(self, skeleton: Iterable[ControlFlow], wanted: Iterable[Placed], early: Set[Op] = frozenset()):
         """`wanted`: what its work reads, tiles in layouts of its own. `early`: scalars that may be computed before the
         agents part.
         """
         self.early = early
-        self.spine = dict.fromkeys(spine)  # in order
+        self.skeleton = dict.fromkeys(skeleton)  # in order
         self.needed: set[Value] = set()
         self.ways: dict[Value, Way | None] = {}
         self.layouts: dict[Value, dict[Layout, None]] = {}
-        self.need([*((v, None) for each in self.spine for v in control(each)), *wanted])
+        self.need([*((v, None) for each in self.skeleton for v in control(each)), *wanted])
 
     def need(self, values: Sequence[Placed]) -> None:
         """Add values and what they are made of."""
@@ -115,10 +115,10 @@ class Slice:
     def parts(self, value: Value, layout: Layout) -> list[Placed]:
         """What the producer needs to make a tile itself, in a layout; what loops carry or branches give it cannot."""
         owner = value.owner
-        if isinstance(owner, Block) or owner in self.spine or not relayable(owner):
+        if isinstance(owner, Block) or owner in self.skeleton or not relayable(owner):
             self.ways[value] = None
             return []
-        self.ways[value] = Way.AGAIN
+        self.ways[value] = Way.REMATERIALISE
         return operand_layouts(owner, layout)
 
     def sources(self, value: Value) -> list[Value]:
@@ -130,28 +130,28 @@ class Slice:
                 return []
             place = carried(loop).index(value)
             return [loop.init[place], left(loop)[place]]
-        if isinstance(owner, scf.For | scf.While) and owner in self.spine:
+        if isinstance(owner, scf.For | scf.While) and owner in self.skeleton:
             return [carried(owner)[value.index]]
-        if owner in self.spine:
+        if owner in self.skeleton:
             return [region.block.terminator.operands[value.index] for region in owner.regions]
         self.ways[value] = way = self.way(owner, value)
-        return list(owner.operands) if way is Way.AGAIN else []
+        return list(owner.operands) if way is Way.REMATERIALISE else []
 
     def way(self, op: Op, value: Value) -> Way | None:
-        """The cheapest legal way to a result of an op outside of the spine; None: there is none."""
+        """The cheapest legal way to a result of an op outside of the skeleton; None: there is none."""
         if op in self.early and loads_scalar(op):
-            return Way.COMMON
+            return Way.HOIST
         alone = loads_scalar(op) and not op.attributes.get("ordered", False)
         if (alone or computes(op)) and all(self.available(v) for v in op.operands):
-            return Way.AGAIN
-        return Way.HANDED if sendable(value.type) else None
+            return Way.REMATERIALISE
+        return Way.SEND if sendable(value.type) else None
 
     def available(self, value: Value) -> bool:
         """Can the producer have this value? Any scalar, at worst handed over; not every view or tile of one element."""
         owner = value.owner
         if sendable(value.type) or isinstance(owner, Block):
             return sendable(value.type)
-        return owner not in self.spine and self.way(owner, value) is not None
+        return owner not in self.skeleton and self.way(owner, value) is not None
 
     @property
     def legal(self) -> bool:
@@ -181,7 +181,7 @@ class Boundary(Slice):
             others = {copy for each in self.plans if each is not plan for copy in each.copies}
             first, last = (ops.index(copy) for copy in (plan.copies[0], plan.copies[-1]))
             for op in ops[first:last]:
-                if op in self.spine or op in others or any(self.ways.get(r) is Way.HANDED for r in op.results):
+                if op in self.skeleton or op in others or any(self.ways.get(r) is Way.SEND for r in op.results):
                     return False
         return super().legal
 

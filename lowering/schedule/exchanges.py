@@ -20,7 +20,7 @@ from lowering.schedule.states import alternate
 if TYPE_CHECKING:
     from lowering.schedule.agents import Agents
 
-GRAIN = 16  # bytes: the widest access
+EXCHANGE_ALIGNMENT = 16  # bytes: the widest access
 
 
 @dataclass
@@ -67,9 +67,9 @@ class Exchanges:
         unless agents part later; the end.
         """
         for place, made in self.made:
-            place.attributes["offset"] = align(free, GRAIN)
+            place.attributes["offset"] = align(free, EXCHANGE_ALIGNMENT)
             if made.drained:
-                place.attributes["data"] = align(drained, GRAIN)
+                place.attributes["data"] = align(drained, EXCHANGE_ALIGNMENT)
                 drained, free = place.end, place.barriers_end
             else:
                 free = place.end
@@ -85,15 +85,15 @@ def places(values: Sequence[Value]) -> list[int]:
     free = 0
     for value in values:
         found.append(free)
-        free = align(free + size_of(value), GRAIN)
+        free = align(free + size_of(value), EXCHANGE_ALIGNMENT)
     return found
 
 
 def sent_bytes(values: Sequence[Value]) -> int:
     """Bytes of what one CTA tells another, for which there is a place in any case."""
     if not values:
-        return GRAIN
-    return align(places(values)[-1] + size_of(values[-1]), GRAIN)
+        return EXCHANGE_ALIGNMENT
+    return align(places(values)[-1] + size_of(values[-1]), EXCHANGE_ALIGNMENT)
 
 
 def size_of(value: Value) -> int:

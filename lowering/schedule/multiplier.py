@@ -17,7 +17,7 @@ from ir.core import PURE, Block, Builder, Op, Value
 from ir.dialects import nv_tileas, scf
 from lowering.layouts.elements import moved_bits
 from lowering.layouts.tensor import allocation, tile_columns
-from lowering.schedule.boundary import Slice, Spine
+from lowering.schedule.boundary import ControlFlow, Slice
 from lowering.schedule.pairs import together
 from lowering.schedule.pipes import consume, produce, stage_alone, unknown
 from lowering.schedule.producer import Producer
@@ -93,9 +93,9 @@ class Part(Slice):
 
     def __init__(self, consumer: Block, loops: list[scf.For]):
         self.inside = {*nested(consumer)}
-        spine = {each for loop in loops for each in enclosing(loop)}
+        skeleton = {each for loop in loops for each in enclosing(loop)}
         inputs = ((value, None) for loop in loops for value in outside(loop))
-        super().__init__((op for op in nested(consumer) if isinstance(op, Spine) and op in spine), inputs)
+        super().__init__((op for op in nested(consumer) if isinstance(op, ControlFlow) and op in skeleton), inputs)
 
     def sources(self, value: Value) -> list[Value]:
         """Nothing for what the common part makes."""

@@ -86,7 +86,7 @@ def main_loop(tiles: scf.For, agents: Agents) -> scf.For:
     if len(set(runs)) != 1 or runs[0].parent is not tiles.body.block:
         refuse(runs[-1], "the producer's tiles are read in several loops, or in loops of loops")
     boundary = Boundary(agents.ops, [job.plan for job in agents.jobs])
-    handed = [op for value, way in boundary.ways.items() if way is Way.HANDED and (op := value.op) is not None]
+    handed = [op for value, way in boundary.ways.items() if way is Way.SEND and (op := value.op) is not None]
     for op in (*agents.sends, *handed):
         refuse(op, "both would hand over to the producer what it needs")
     return runs[0]

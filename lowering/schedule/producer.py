@@ -84,11 +84,11 @@ class Producer:
         """What is needed of a block."""
         for op in ops:
             b.location = op.location
-            if isinstance(op, scf.For) and op in self.boundary.spine:
+            if isinstance(op, scf.For) and op in self.boundary.skeleton:
                 self.loop(op, b)
-            elif isinstance(op, scf.While) and op in self.boundary.spine:
+            elif isinstance(op, scf.While) and op in self.boundary.skeleton:
                 self.endless(op, b)
-            elif isinstance(op, scf.If) and op in self.boundary.spine:
+            elif isinstance(op, scf.If) and op in self.boundary.skeleton:
                 self.branch(op, b)
             elif op in self.last and op in self.last[op].plan.first:
                 self.begin(self.last[op], self.last[op].plan.first, b)
@@ -105,14 +105,14 @@ class Producer:
         if isinstance(op, nv_tileas.WaitOnDependency):
             b.add(nv_tileas.WaitOnDependency, types=())
         ways = {r: self.boundary.ways.get(r) for r in op.results if r not in self.boundary.layouts}
-        if Way.AGAIN in ways.values():
+        if Way.REMATERIALISE in ways.values():
             types = [r.type for r in op.results]
             made = b.add(type(op), *self.known(op.operands), types=types, segments=op.segments, **op.attributes)
             self.values.update(zip(op.results, made.results, strict=True))
         for layout in dict.fromkeys(each for r in op.results for each in self.boundary.layouts.get(r, ())):
             results = remade(op, layout, self.placed(operand_layouts(op, layout)), b)
             self.tiles.update({(r, layout): made for r, made in zip(op.results, results, strict=True)})
-        for result in (r for r, way in ways.items() if way is Way.HANDED):
+        for result in (r for r, way in ways.items() if way is Way.SEND):
             taken = b.add(nv_tileas.Receive, self.channels[result], self.zero, types=[result.type])
             self.receives.append(taken)
             self.values[result] = taken.result

@@ -13,7 +13,7 @@ from egraph.placed import Product
 from egraph.term import Node
 from lowering.layouts.layout import Layout
 from lowering.selection.choices import Held, Selection
-from lowering.selection.pricing import FROM_GLOBAL, WHOLE, Site
+from lowering.selection.pricing import FROM_GLOBAL, WHOLE, NodeContext
 
 if TYPE_CHECKING:
     from lowering.selection.graph import Selector
@@ -85,7 +85,7 @@ class Kept:
     def add(self, loop: int, placed: int, ways: list[tuple[Node, list[int]]]) -> int | None:
         """The class of a tile that is made again, where its nodes have a price."""
         s, (value, layout) = self.selector, self.selector.owner[placed]
-        site = Site(layout, s.warps_of(layout), loop)
+        site = NodeContext(layout, s.warps_of(layout), loop)
         priced = [(node, below, price) for node, below in ways if (price := s.pricer.price(node, site))]
         if not priced:
             return None

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from egraph.frozen import Frozen
 from egraph.placed import Product
 from egraph.saturate import Saturated
-from egraph.skeleton import Store
+from egraph.skeleton import SkeletonEffect
 from egraph.term import Node
 from extract import Answer, Graph
 from ir.core import TileError, UnsupportedError
@@ -28,17 +28,17 @@ if TYPE_CHECKING:
     from lowering.selection.folding import Folds
 
 BRANCH = 1 << 32  # beyond every loop id
-Place = tuple[int, int]  # (value class, layout)
+ValueLayout = tuple[int, int]  # (value class, layout)
 
 
-def places(frozen: Frozen) -> dict[int, Place]:
+def places(frozen: Frozen) -> dict[int, ValueLayout]:
     """The value and the layout of every placed class, those of buffers that stores copy out included.
 
     Raises TileError where rules have put two layouts into one class: its nodes would be read as if they were in either.
     """
-    found: dict[int, Place] = {}
+    found: dict[int, ValueLayout] = {}
     typed = frozen.analysis.get("type", {})  # a missing operand is nowhere, in any layout
-    for (value, layout), cls in (*frozen.out.items(), *frozen.at.items(), *frozen.nat.items()):
+    for (value, layout), cls in (*frozen.out.items(), *frozen.held_in.items(), *frozen.native.items()):
         other = found.get(cls, (value, layout))[1]
         if other != layout and value in typed:
             ops = ", ".join(sorted({node.op for node in frozen.by_class.get(cls, ())}))
@@ -82,7 +82,7 @@ class StoreChoice:
         return f"{self.atom}, {TMA_REDUCE if self.reduces else 'tma.store'}" if self.atom else "st.global"
 
 
-def staged(item: Store) -> tuple[int, list[int]]:
+def staged(item: SkeletonEffect) -> tuple[int, list[int]]:
     """What is stored or updated through shared memory: the numbers of the tile, and of its view and index."""
     if item.at:
         return item.operands[1], list(item.at)
@@ -225,7 +225,7 @@ class Selection:
     stages: dict[int, int]
     shape: dict[int, str]
     node: dict[int, Node]  # placed class -> chosen e-node
-    owner: dict[int, Place]
+    owner: dict[int, ValueLayout]
     stores: dict[int, StoreChoice]
     carried: dict[tuple[int, int], int]
     folds: Folds

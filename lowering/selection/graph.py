@@ -16,7 +16,7 @@ from typing import cast
 from egraph.frozen import Frozen
 from egraph.placed import Copy, GatherCopy, Mechanism, PlacedBranch, PlacedCarry, PlacedLoopResult, Product, WriteShared
 from egraph.saturate import Saturated
-from egraph.skeleton import For, If, Store
+from egraph.skeleton import SkeletonBranch, SkeletonEffect, SkeletonLoop
 from egraph.term import Node
 from extract import (
     Answer,
@@ -30,7 +30,7 @@ from ir.types import PartitionViewType, TileType, TokenType
 from lowering.atoms.copy import WIDE_STORE, widest
 from lowering.atoms.forbidden import forbidden
 from lowering.atoms.names import OUTER_COPIES
-from lowering.atoms.tma import GRAIN, TMA_REDUCE
+from lowering.atoms.tma import TMA_ALIGNMENT, TMA_REDUCE
 from lowering.cost import Cost
 from lowering.layouts.access import MAX_BYTES, GlobalPlan, global_access
 from lowering.layouts.elements import element_bytes
@@ -43,7 +43,7 @@ from lowering.selection.again import Kept
 from lowering.selection.choices import BRANCH, Alternative, CarryChoice, Selection, StoreChoice, places, staged
 from lowering.selection.hints import allows_tma
 from lowering.selection.pressure import Pressure
-from lowering.selection.pricing import Price, Pricer, Site
+from lowering.selection.pricing import NodeContext, NodeCost, Pricer
 from lowering.selection.products import of_pair_otherwise
 from lowering.selection.resources import CTAS, SPILLS, Rows, has_producer
 from lowering.selection.shape import Shape
@@ -101,7 +101,7 @@ class Selector:
         self.priced: dict[int, tuple[float, Cost]] = {}
         self.within: dict[int, int] = {}  # node of a value -> its innermost loop
         self.choices: dict[int, StoreChoice | CarryChoice] = {}
-        stores = (item for item in self.program.skeleton.walk() if isinstance(item, Store))
+        stores = (item for item in self.program.skeleton.walk() if isinstance(item, SkeletonEffect))
         self.exchanges = {BRANCH + item.item for item in stores if isinstance(item.op, Exchange)}
         self.groups: dict[Hashable, int] = {}
         self.shape = Shape(self)
@@ -171,7 +171,7 @@ class Selector:
         legal: dict[int, bool] = {}
         for node in self.products:
             place, layout = self.owner[node.cls]
-            site = Site(layout, self.oracle.layout(layout).n_warps, -1)
+            site = NodeContext(layout, self.oracle.layout(layout).n_warps, -1)
             legal[place] = legal.get(place, False) or self.pricer.product(node, site) is not None
         for number, op in self.program.source.items():
             if isinstance(op, ct.MmaF | ct.MmaI) and not legal.get(self.frozen.class_of(number), False):
@@ -209,7 +209,7 @@ class Selector:
 
     def at(self, number: int, layout: int) -> int | None:
         """The class of source value `number` in `layout`, None where it was not wanted there."""
-        placed = self.frozen.at.get((self.frozen.class_of(number), layout))
+        placed = self.frozen.held_in.get((self.frozen.class_of(number), layout))
         return self.cls(placed) if placed in self.buildable else None
 
     def group(self, *key: Hashable) -> int:
@@ -243,15 +243,15 @@ class Selector:
     def effects(self) -> Iterator[list[Alternative]]:
         """Alternatives of everything that must happen, in skeleton order."""
         for item in self.program.skeleton.walk():
-            if isinstance(item, Store):
+            if isinstance(item, SkeletonEffect):
                 yield self.store(item)
-            elif isinstance(item, For):
+            elif isinstance(item, SkeletonLoop):
                 yield [Alternative(self.all_at([item.lower, item.upper, item.step, item.again]))]
                 for index, kind in enumerate(item.types):
                     if not isinstance(kind, TokenType):
                         ends = (item.inits[index], item.yields[index])
                         yield self.chosen(item.carried[index], ends, item.loop, index)
-            elif isinstance(item, If):
+            elif isinstance(item, SkeletonBranch):
                 numbers = [item.condition]
                 for index, kind in enumerate(item.types):
                     ends = (item.then_yields[index], item.otherwise_yields[index])
@@ -269,7 +269,7 @@ class Selector:
         """A way for each layout that a carried value or a branch's result may have: both its ends in that layout."""
         leaf = self.frozen.class_of(leaf)
         found: list[Alternative] = []
-        for value, layout in self.frozen.nat:
+        for value, layout in self.frozen.native:
             if value == leaf:
                 children = [self.at(k, layout) for k in ends]
                 if None not in children:
@@ -280,7 +280,7 @@ class Selector:
                     found.append(Alternative(there, choice=choice, decision=("carried", group, index), use=use))
         return found
 
-    def store(self, item: Store) -> list[Alternative]:
+    def store(self, item: SkeletonEffect) -> list[Alternative]:
         """A way for each layout that the stored value is wanted in."""
         op = item.op
         if isinstance(op, ct.Assert):
@@ -297,7 +297,7 @@ class Selector:
         found: list[Alternative] = []
         number = item.operands[0] if isinstance(op, ct.StoreView) else item.operands[1]
         value = self.frozen.class_of(number)
-        for wanted, layout in [] if self.pricer.forbidden("st.global") else list(self.frozen.at):
+        for wanted, layout in [] if self.pricer.forbidden("st.global") else list(self.frozen.held_in):
             if wanted == value:
                 way = self.store_view(item, layout) if isinstance(op, ct.StoreView) else self.store_ptr(item, layout)
                 stored = self.at(number, layout)
@@ -307,19 +307,19 @@ class Selector:
                     found.append(way)
         return [*found, *(self.store_staged(item, trips) if isinstance(op, ct.StoreView) else ())]
 
-    def assertion(self, item: Store) -> list[Alternative]:
+    def assertion(self, item: SkeletonEffect) -> list[Alternative]:
         """In any layout that its condition is wanted in: an instruction an element, and a branch."""
         condition = self.frozen.class_of(item.operands[0])
         trips = self.trips.product(self.analysis("deps", item.operands[0], 0))
         found: list[Alternative] = []
-        for layout in [layout for value, layout in self.frozen.at if value == condition]:
+        for layout in [layout for value, layout in self.frozen.held_in if value == condition]:
             placed, machine = self.at(item.operands[0], layout), self.pricer.machines[self.warps_of(layout)]
             if placed is not None:
                 cost = Cost(alu=machine.instructions("int_add", self.oracle.layout(layout).n_regs + 1))
                 found.append(Alternative([placed], cost, trips, StoreChoice(item.item, layout, 1)))
         return found
 
-    def store_view(self, item: Store, layout: int) -> Alternative:
+    def store_view(self, item: SkeletonEffect, layout: int) -> Alternative:
         """From registers to global memory."""
         place = staged(item)[1]
         plan, size = self.access(place[0], layout, widest(self.target, self.forbid, WIDE_STORE))
@@ -340,12 +340,12 @@ class Selector:
         """The type of a view by its number."""
         return cast(PartitionViewType, self.pricer.value_type(self.frozen.class_of(array)))
 
-    def store_staged(self, item: Store, trips: float) -> Iterator[Alternative]:
+    def store_staged(self, item: SkeletonEffect, trips: float) -> Iterator[Alternative]:
         """Through shared memory: one for each layout and instruction that writes the accelerator's buffer."""
         op, (number, place) = item.op, staged(item)
         array, way = place[0], TMA_REDUCE if item.at else "tma.store"
         known = self.pricer.host.computes(self.frozen.class_of(array)) and allows_tma(op, self.target)
-        if not known or self.pricer.forbidden(way) or self.analysis("aligned_bytes", array, 0) < GRAIN:
+        if not known or self.pricer.forbidden(way) or self.analysis("aligned_bytes", array, 0) < TMA_ALIGNMENT:
             return
         view, value = self.view(array), self.frozen.class_of(number)
         loop = max((each for each in self.paths if self.analysis("deps", item.results[0], 0) >> each & 1), default=-1)
@@ -365,7 +365,7 @@ class Selector:
                     choice = StoreChoice(item.item, layout, width, target, atom, bool(item.at), parts=parts)
                     yield Alternative(children, each.cost, trips, choice)
 
-    def store_ptr(self, item: Store, layout: int) -> Alternative | None:
+    def store_ptr(self, item: SkeletonEffect, layout: int) -> Alternative | None:
         """Through pointers; None where they or the mask do not come in this layout."""
         op = cast(ct.StorePtr, item.op)
         kind = cast(TileType, op.value.type)
@@ -403,7 +403,7 @@ class Selector:
             below = [c for c in node.children if sort[c] == "P"]
             if self.loops.stands(node) and self.buildable.issuperset(below):
                 for warps, tied in self.made_for(node, layout, below):
-                    site = Site(layout, warps, loop)
+                    site = NodeContext(layout, warps, loop)
                     outer = isinstance(node, Copy | GatherCopy) and loop not in self.copying
                     unfit = isinstance(node, Copy) and of_pair_otherwise(self.oracle.shared(node.shared), node, loop)
                     price = None if outer or unfit else self.pricer.price(node, site)
@@ -423,7 +423,7 @@ class Selector:
         return [(warps, True) for warps in counts] or [(min(self.oracle.warps), False)]
 
     def add_node(
-        self, node: Node, placed: int, children: list[int], price: Price | None, site: Site, trips: float
+        self, node: Node, placed: int, children: list[int], price: NodeCost | None, site: NodeContext, trips: float
     ) -> None:
         """One node, or one for each number of stages of the ring that it fills."""
         loop, value = site.loop, self.owner.get(placed, (-1, -1))[0]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, cast
 
 from egraph.accesses import MultimemAccess, TileUpdate
-from egraph.skeleton import Store
+from egraph.skeleton import SkeletonEffect
 from ir.core import UnsupportedError
 from ir.dialects import cuda_tile as ct
 from ir.dialects.nv_tileas_cluster import Exchange
@@ -33,7 +33,7 @@ PLACE = 32  # bytes of an exchange without values: a barrier, and the least room
 ROUNDS = 2  # of an exchange in a loop; elsewhere one is enough
 
 
-def ways(s: Selector, item: Store, trips: float) -> list[Alternative]:
+def ways(s: Selector, item: SkeletonEffect, trips: float) -> list[Alternative]:
     """A strong load or an atomic update through pointers: operands and result in one layout."""
     pointers = s.frozen.class_of(item.operands[0])
     kind = cast(TileType, item.op.results[0].type)
@@ -44,7 +44,7 @@ def ways(s: Selector, item: Store, trips: float) -> list[Alternative]:
         )  # fmt: skip
     size, dim = element_bytes(kind.element), max(0, len(kind.shape) - 1)
     found: list[Alternative] = []
-    for layout in [layout for wanted, layout in s.frozen.at if wanted == pointers]:
+    for layout in [layout for wanted, layout in s.frozen.held_in if wanted == pointers]:
         children = [s.at(k, layout) for k in item.placed]
         if None not in children:
             width = access_width(s, item, size)
@@ -67,14 +67,14 @@ def ways(s: Selector, item: Store, trips: float) -> list[Alternative]:
     return found
 
 
-def told(s: Selector, item: Store, trips: float) -> list[Alternative]:
+def told(s: Selector, item: SkeletonEffect, trips: float) -> list[Alternative]:
     """An exchange between CTAs: what is told and what comes of it in one layout."""
     op = cast(Exchange, item.op)
     first, found = s.frozen.class_of(item.operands[0]), list[Alternative]()
     rounds = ROUNDS if s.loop_of(s.frozen.class_of(item.results[0])) >= 0 else 1
     size = rounds * op.parts * sent_bytes(op.values)
     sent = {s.frozen.class_of(k) for k in item.operands}
-    for layout in [layout for wanted, layout in s.frozen.at if wanted == first]:
+    for layout in [layout for wanted, layout in s.frozen.held_in if wanted == first]:
         children = [s.at(k, layout) for k in item.operands]
         if None not in children:
             machine, registers = s.pricer.machines[s.warps_of(layout)], s.oracle.layout(layout).n_regs if layout else 1
@@ -91,7 +91,7 @@ def told(s: Selector, item: Store, trips: float) -> list[Alternative]:
     return found
 
 
-def access_width(s: Selector, item: Store, size: int) -> int:
+def access_width(s: Selector, item: SkeletonEffect, size: int) -> int:
     """Elements that one access takes: vectors in loads, pairs in sums of 16-bit floats."""
     op = item.op
     runs = [s.analysis("pointer_run", item.operands[0], 1)]

@@ -18,15 +18,15 @@ from lowering.placement.copied import contiguous_dim
 from lowering.targets import Feature
 
 if TYPE_CHECKING:
-    from lowering.selection.pricing import Price, Pricer
+    from lowering.selection.pricing import NodeCost, Pricer
 
 COUNTS = (2, 4)  # of parts that are offered
-Way = tuple[int, SharedLayout, "Price"]
+Way = tuple[int, SharedLayout, "NodeCost"]
 """Parts, the layout of all of them, what the store costs."""
 
 
 def ways(
-    pricer: Pricer, view: PartitionViewType, layout: Layout, shared: SharedLayout, whole: Price, looped: bool
+    pricer: Pricer, view: PartitionViewType, layout: Layout, shared: SharedLayout, whole: NodeCost, looped: bool
 ) -> Iterator[Way]:
     """A store as a whole and, in a loop, whose rings its buffer takes memory of, in parts. Only where tensor memory has
     the sums: elsewhere it was not tried.

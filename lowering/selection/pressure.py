@@ -7,10 +7,10 @@ from itertools import product
 from typing import TYPE_CHECKING
 from weakref import proxy
 
-from egraph.placed import Assume, Instead, LoadPointer, LoadView, Own, Permute, Product, Reshape
+from egraph.placed import Assume, Identity, Instead, LoadPointer, LoadView, Permute, Product, Reshape
 from egraph.term import Node
 from lowering.layouts.elements import REGISTER_BYTES, element_bytes
-from lowering.selection.pricing import Price, Site
+from lowering.selection.pricing import NodeContext, NodeCost
 from lowering.selection.resources import Peak, registers
 from lowering.selection.spans import Points
 
@@ -64,7 +64,7 @@ class Pressure:
             self.spilled[node] = (s.rows.names[row], spilled)
         return found
 
-    def running(self, node: Node, value: int, site: Site, price: Price) -> list[int]:
+    def running(self, node: Node, value: int, site: NodeContext, price: NodeCost) -> list[int]:
         """What a node takes as children for the registers that it needs while it runs, beside tiles held by then."""
         amount, rows = price.registers, self.selector.rows
         if amount and isinstance(node, Product):
@@ -80,7 +80,7 @@ class Pressure:
         into a register of its own where an access has less bytes than that.
         """
         pieces, s = self.pieces.get(placed, 0), self.selector
-        if pieces and isinstance(node, Own | Assume | Instead | Permute | Reshape):
+        if pieces and isinstance(node, Identity | Assume | Instead | Permute | Reshape):
             for child in node.children:  # those of a class that was reached from a product follow it
                 self.pieces[child] = max(self.pieces.get(child, 0), pieces)
         if not pieces or not isinstance(node, LoadView | LoadPointer):

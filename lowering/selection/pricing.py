@@ -11,7 +11,7 @@ from egraph import leaves, placed
 from egraph.forms import PlacedForm, placed_classes
 from egraph.frozen import Frozen
 from egraph.saturate import Saturated
-from egraph.skeleton import For
+from egraph.skeleton import SkeletonLoop
 from egraph.term import ByClass, Node, Term
 from ir.core import Type
 from ir.dialects.cuda_tile import DenseElements, DivI, RemI
@@ -36,7 +36,7 @@ from lowering.layouts.shared import PERIOD, SharedLayout
 from lowering.placement import LayoutOracle, MmaChoice
 from lowering.placement.accumulated import by_agent, over_scores
 from lowering.placement.copied import contiguous_dim, copy_threads
-from lowering.selection.choices import Held, Place
+from lowering.selection.choices import Held, ValueLayout
 from lowering.selection.early import Early
 from lowering.selection.folding import Folds
 from lowering.selection.hints import loads_without_tma
@@ -52,7 +52,7 @@ WHOLE = (placed.Product, placed.PlacedReduce, leaves.Around, leaves.Branch, plac
 
 
 @dataclass(frozen=True, slots=True)
-class Price:
+class NodeCost:
     """Cycles, and what is taken: bytes of a buffer (one stage), of scratch; registers beside those carried in loops and
     what stays in registers all through the loop; columns of tensor memory. shares: the buffer with other loops.
     """
@@ -67,7 +67,7 @@ class Price:
 
 
 @dataclass(frozen=True, slots=True)
-class Site:
+class NodeContext:
     """Where a node stands: layout of its class, warps of the CTA, the innermost loop or -1."""
 
     layout: int
@@ -81,7 +81,7 @@ class Site:
 
 
 NodeT = TypeVar("NodeT", bound=Node)
-Pricing = Callable[["Pricer", NodeT, Site], Price | None]
+Pricing = Callable[["Pricer", NodeT, NodeContext], NodeCost | None]
 PRICES: ByClass[Pricing[Any]] = ByClass("price")
 
 
@@ -104,7 +104,7 @@ class Pricer:
         oracle: LayoutOracle,
         target: Target,
         forbid: frozenset[str],
-        owner: dict[int, Place],
+        owner: dict[int, ValueLayout],
     ):
         self.frozen: Frozen = saturated.frozen
         self.interner = saturated.program.interner
@@ -113,10 +113,10 @@ class Pricer:
         self.target = target
         self.forbid = forbid
         self.owner = owner
-        loops = [item for item in saturated.program.skeleton.walk() if isinstance(item, For)]
+        loops = [item for item in saturated.program.skeleton.walk() if isinstance(item, SkeletonLoop)]
         self.yields = {self.frozen.class_of(number) for item in loops for number in item.yields}
         self._streams: dict[int, bool] = {}
-        self._conversions: dict[tuple[int, int, int], Price | None] = {}  # two nodes of three are conversions
+        self._conversions: dict[tuple[int, int, int], NodeCost | None] = {}  # two nodes of three are conversions
         self.folds = Folds(self.bodies, oracle, target, forbid)
         self.machines = {warps: Machine(target, warps) for warps in oracle.warps}
         self.ahead = Early(saturated, target)
@@ -129,26 +129,26 @@ class Pricer:
         self.over_scores = {self.frozen.class_of(number) for number in over_scores(saturated.program)}
         self.tensor_products: frozenset[int] = frozenset()  # value classes that scalar instructions may not compute
 
-    def price(self, node: Node, site: Site) -> Price | None:
+    def price(self, node: Node, site: NodeContext) -> NodeCost | None:
         """The price of a node."""
         return PRICES[type(node)](self, node, site)
 
     @prices(Node)
-    def unknown(self, node: Node, site: Site) -> Price | None:
+    def unknown(self, node: Node, site: NodeContext) -> NodeCost | None:
         """A term that only a rule file of the user's declares. Raises TileError."""
-        return Price(self.machines[site.warps].elementwise(Form(node.op, (), (str(I32),)), 1))
+        return NodeCost(self.machines[site.warps].elementwise(Form(node.op, (), (str(I32),)), 1))
 
     @prices(
-        placed.Own, placed.Assume, placed.Instead, placed.Reshape, placed.Broadcast, placed.Permute,
+        placed.Identity, placed.Assume, placed.Instead, placed.Reshape, placed.Broadcast, placed.Permute,
         placed.PermuteShared, placed.ReshapeShared, placed.Cat, placed.TileList, placed.PlacedSplat, leaves.Projection,
         leaves.Missing, leaves.Nil, leaves.Cons, leaves.Argument, leaves.LoopLeaf, leaves.ItemResult, leaves.Promised,
     )  # fmt: skip
-    def free(self, node: Term, site: Site) -> Price | None:
+    def free(self, node: Term, site: NodeContext) -> NodeCost | None:
         """Nothing: registers under other names, and what is there already."""
-        return Price(FREE)
+        return NodeCost(FREE)
 
     @prices(PlacedForm)
-    def arithmetic(self, node: PlacedForm, site: Site) -> Price | None:
+    def arithmetic(self, node: PlacedForm, site: NodeContext) -> NodeCost | None:
         """By the cost tables."""
         if any(self.stays(child) for child in node.children):
             return None
@@ -157,7 +157,7 @@ class Pricer:
         registers = tile.n_regs if isinstance(tile, Layout) else 1  # shared operands are renamed, not computed
         if form.types[-1] == str(F32) and pairs_atom(self.target, self.forbid, node.title(), F32, registers):
             form = form._replace(modifiers=(*form.modifiers, F32X2))
-        return Price(self.machines[site.warps].elementwise(form, registers))
+        return NodeCost(self.machines[site.warps].elementwise(form, registers))
 
     def form(self, node: PlacedForm) -> Form:
         """The operation with its modifiers, and the types of its first operand and of its result."""
@@ -207,7 +207,7 @@ class Pricer:
     # --- conversions and reductions
 
     @prices(placed.Convert)
-    def convert(self, node: placed.Convert, site: Site) -> Price | None:
+    def convert(self, node: placed.Convert, site: NodeContext) -> NodeCost | None:
         """Scratch is what a round trip through shared memory takes."""
         if node.layout in self.oracle.kept or self.stays(node.source):
             return None
@@ -220,7 +220,7 @@ class Pricer:
             scratch = kind.size * bits // 8 if cost else 0
             parts = (("shared", cost),) if cost else ()
             fits = scratch <= self.target.smem_bytes
-            self._conversions[key] = Price(Cost(latency=cost, parts=parts), scratch=scratch) if fits else None
+            self._conversions[key] = NodeCost(Cost(latency=cost, parts=parts), scratch=scratch) if fits else None
         return self._conversions[key]
 
     def operands(self, node: leaves.Combining) -> list[TileType]:
@@ -235,7 +235,7 @@ class Pricer:
         return float(len(self.bodies[node.body].region.block.ops) - 1)
 
     @prices(placed.PlacedReduce, placed.PlacedFold)
-    def reduce(self, node: placed.PlacedReduce | placed.PlacedFold, site: Site) -> Price | None:
+    def reduce(self, node: placed.PlacedReduce | placed.PlacedFold, site: NodeContext) -> NodeCost | None:
         """Registers, then lanes by shuffles or redux, then warps through scratch."""
         kinds, each = self.operands(node), self.combining(node)
         layout = self.oracle.layout(node.source_layout)
@@ -253,10 +253,10 @@ class Pricer:
             latency += 2 * len(kinds) * float(self.target.latency.barrier + self.target.latency.shared)
             cost += machine.busy("fma_f32", each * (results << len(plan.warp_bits)))
             scratch = (1 << plan.layout.bits + len(plan.warp_bits)) * max(element_bytes(k.element) for k in kinds)
-        return Price(cost + Cost(latency=latency), scratch=scratch)
+        return NodeCost(cost + Cost(latency=latency), scratch=scratch)
 
     @prices(placed.PlacedScan)
-    def scan(self, node: placed.PlacedScan, site: Site) -> Price | None:
+    def scan(self, node: placed.PlacedScan, site: NodeContext) -> NodeCost | None:
         """A step for each bit of the coordinate: values and totals combined, totals exchanged."""
         layout = self.oracle.layout(node.layout)
         kinds, each = self.operands(node), self.combining(node)
@@ -277,35 +277,35 @@ class Pricer:
             cost += machine.busy("fma_f32", (each + chosen) * layout.n_regs + (each + 2 * chosen) * totals)
         threads = 1 << len(layout.thread)
         scratch = plan.slots * threads * sum(element_bytes(k.element) for k in kinds)
-        return Price(cost + Cost(latency=latency), scratch=scratch)
+        return NodeCost(cost + Cost(latency=latency), scratch=scratch)
 
     @prices(placed.Constant)
-    def constant(self, node: placed.Constant, site: Site) -> Price | None:
+    def constant(self, node: placed.Constant, site: NodeContext) -> NodeCost | None:
         """Nothing where all elements are equal, else a load of an array of the module."""
         literal: DenseElements = self.interner.attributes[node.value]
         layout = self.oracle.layouts[site.layout]
         if literal.splat or not isinstance(layout, Layout):
-            return Price(FREE)
+            return NodeCost(FREE)
         size = element_bytes(self.oracle.tile(node.type).element)
         plan = global_access(layout, (1 << layout.bits,), 0, max(1, MAX_BYTES // size))
-        return Price(self.machines[site.warps].global_access(plan.thread, 0, len(plan.accesses), size))
+        return NodeCost(self.machines[site.warps].global_access(plan.thread, 0, len(plan.accesses), size))
 
     @prices(placed.Extract)
-    def extract(self, node: placed.Extract, site: Site) -> Price | None:
+    def extract(self, node: placed.Extract, site: NodeContext) -> NodeCost | None:
         """Registers chosen."""
         return self.select_part(node.indices, node.source, site)
 
     @prices(placed.Insert)
-    def insert(self, node: placed.Insert, site: Site) -> Price | None:
+    def insert(self, node: placed.Insert, site: NodeContext) -> NodeCost | None:
         """Registers chosen."""
         return self.select_part(node.indices, node.whole, site)
 
-    def select_part(self, indices: int, tile: int, site: Site) -> Price | None:
+    def select_part(self, indices: int, tile: int, site: NodeContext) -> NodeCost | None:
         """Nothing where the indices are known, else a select for every register of the whole."""
         known = self.known_list(self.owner[indices][0])
         whole = self.oracle.layout(self.owner[tile][1])
         machine = self.machines[site.warps]
-        return Price(FREE if known else machine.busy("int_add", whole.n_regs))
+        return NodeCost(FREE if known else machine.busy("int_add", whole.n_regs))
 
     def known_list(self, value: int) -> bool:
         """Are all numbers of an operand list known?"""
@@ -313,7 +313,7 @@ class Pricer:
         return all(item in low and low[item] == high.get(item) for item in self.frozen.listed(value))
 
     @prices(placed.ExtractShared)
-    def extract_shared(self, node: placed.ExtractShared, site: Site) -> Price | None:
+    def extract_shared(self, node: placed.ExtractShared, site: NodeContext) -> NodeCost | None:
         """A round trip of the whole through scratch memory."""
         value, source = self.owner[node.source]
         kind, layout = cast(TileType, self.value_type(value)), self.oracle.layout(source)
@@ -321,18 +321,18 @@ class Pricer:
         machine, latency = self.machines[site.warps], self.target.latency
         words = max(1, layout.n_regs * size // 4) + max(1, self.oracle.layout(site.layout).n_regs * size // 4)
         cost = machine.shared_access(words, words) + Cost(latency=float(2 * latency.barrier + 2 * latency.shared))
-        return Price(cost, scratch=kind.size * size)
+        return NodeCost(cost, scratch=kind.size * size)
 
     @prices(placed.Iota)
-    def iota(self, node: placed.Iota, site: Site) -> Price | None:
+    def iota(self, node: placed.Iota, site: NodeContext) -> NodeCost | None:
         """One integer instruction an element."""
         registers = self.oracle.layout(site.layout).n_regs
-        return Price(self.machines[site.warps].busy("int_add", registers))
+        return NodeCost(self.machines[site.warps].busy("int_add", registers))
 
     # --- loads
 
     @prices(placed.LoadView)
-    def load(self, node: placed.LoadView, site: Site) -> Price | None:
+    def load(self, node: placed.LoadView, site: NodeContext) -> NodeCost | None:
         """Straight from global memory."""
         view: PartitionViewType = self.interner.types[node.view_type]
         size = element_bytes(view.view.element)
@@ -340,10 +340,10 @@ class Pricer:
             return None
         contiguous = contiguous_dim(view) or 0
         plan = global_access(self.oracle.layout(node.layout), view.tile, contiguous, max(1, node.bytes // size))
-        return Price(self.machines[site.warps].load(plan, contiguous, size, node.bytes, site.looped))
+        return NodeCost(self.machines[site.warps].load(plan, contiguous, size, node.bytes, site.looped))
 
     @prices(placed.LoadPointer)
-    def gather(self, node: placed.LoadPointer, site: Site) -> Price | None:
+    def gather(self, node: placed.LoadPointer, site: NodeContext) -> NodeCost | None:
         """Through pointers."""
         kind = self.oracle.tile(node.type)
         dim = max(0, len(kind.shape) - 1)
@@ -351,12 +351,12 @@ class Pricer:
         size = element_bytes(kind.element)
         if node.width * size > widest(self.target, self.forbid, WIDE_LOAD):
             return None
-        return Price(self.machines[site.warps].load(plan, dim, size, node.width * size, site.looped))
+        return NodeCost(self.machines[site.warps].load(plan, dim, size, node.width * size, site.looped))
 
     # --- copies to shared memory
 
     @prices(placed.Copy)
-    def copy(self, node: placed.Copy, site: Site) -> Price | None:
+    def copy(self, node: placed.Copy, site: NodeContext) -> NodeCost | None:
         """One tile into one stage, which begins at a multiple of PERIOD."""
         view: PartitionViewType = self.interner.types[node.view_type]
         shared = self.oracle.shared(node.shared)
@@ -375,9 +375,9 @@ class Pricer:
             cost = self.async_copy(view, shared, node.bytes, node.inside, site.warps)
             if cost is not None and not self.ahead.copied(self.owner[node.cls][0], boxed=False):
                 cost += self.exposed(site.looped)
-        return None if cost is None else Price(cost, buffer=-(-shared.size_bytes // PERIOD) * PERIOD)
+        return None if cost is None else NodeCost(cost, buffer=-(-shared.size_bytes // PERIOD) * PERIOD)
 
-    def register_copy(self, view: PartitionViewType, shared: SharedLayout, nbytes: int, site: Site) -> Cost:
+    def register_copy(self, view: PartitionViewType, shared: SharedLayout, nbytes: int, site: NodeContext) -> Cost:
         """Load and store again; in a loop a thread waits for as many registers as are in flight at once."""
         machine = self.machines[site.warps]
         threads = copy_threads(view, site.warps, nbytes)
@@ -408,7 +408,7 @@ class Pricer:
         return cost + Cost(memory=written.memory - issued, parts=written.parts[:1])
 
     @prices(placed.GatherCopy)
-    def gather_copy(self, node: placed.GatherCopy, site: Site) -> Price | None:
+    def gather_copy(self, node: placed.GatherCopy, site: NodeContext) -> NodeCost | None:
         """cp.async of the runs of a gathered tile by all threads; a mask chooses how many bytes each reads."""
         kind, run = self.oracle.tile(node.type), node.width
         shared, layout = self.oracle.shared(node.shared), self.oracle.layout(node.layout)
@@ -425,7 +425,7 @@ class Pricer:
         cost += machine.busy("int_add", copies)
         if self.owner[node.cls][0] not in self.ahead:
             cost += self.exposed(site.looped)
-        return Price(cost, buffer=shared.size_bytes)
+        return NodeCost(cost, buffer=shared.size_bytes)
 
     def box_copy(self, view: PartitionViewType, shared: SharedLayout) -> Cost | None:
         """The tensor memory accelerator, started by one thread of an agent of its own."""
@@ -437,7 +437,7 @@ class Pricer:
         return Cost(memory=cycles, parts=(("global", cycles),))
 
     @prices(placed.SharedRead)
-    def shared_read(self, node: placed.SharedRead, site: Site) -> Price | None:
+    def shared_read(self, node: placed.SharedRead, site: NodeContext) -> NodeCost | None:
         """A fragment, by ldmatrix or plain loads."""
         name: str = self.interner.attributes[node.atom]
         machine = self.machines[site.warps]
@@ -446,14 +446,14 @@ class Pricer:
             plan = ldmatrix(layout, shared)
             if plan is None or not self.target.has(Feature.LDMATRIX) or self.forbidden("ldmatrix"):
                 return None
-            return Price(machine.shared_access(plan.wavefronts, len(plan.instructions)))
+            return NodeCost(machine.shared_access(plan.wavefronts, len(plan.instructions)))
         plain = access_plan(layout, shared)
         cost = machine.shared_access(plain.wavefronts, len(plain.accesses))
         packing = layout.n_regs if plain.vector * shared.element_bytes < 4 else 0
-        return Price(cost + machine.busy("int_add", packing))
+        return NodeCost(cost + machine.busy("int_add", packing))
 
     @prices(placed.Hold)
-    def hold(self, node: placed.Hold, site: Site) -> Price | None:
+    def hold(self, node: placed.Hold, site: NodeContext) -> NodeCost | None:
         """Registers to a buffer that a product reads: one of two in a loop, but that all wait for tensor memory's."""
         shared, layout = self.oracle.shared(site.layout), self.oracle.layout(self.owner[node.source][1])
         atom: str = self.interner.attributes[node.atom]
@@ -463,16 +463,16 @@ class Pricer:
         waits = float(self.target.latency.shared + self.target.latency.barrier)
         waited = self.target.has(Feature.TCGEN05)
         size = (1 + (site.looped and not waited)) * shared.size_bytes
-        return Price(written + Cost(latency=waits), buffer=size, shares=waited)
+        return NodeCost(written + Cost(latency=waits), buffer=size, shares=waited)
 
     # --- stores
 
     @prices(placed.WriteShared)
-    def write(self, node: placed.WriteShared, site: Site) -> Price | None:
+    def write(self, node: placed.WriteShared, site: NodeContext) -> NodeCost | None:
         """The store that copies the buffer to global memory has the price of both: `staged_store`."""
         return None
 
-    def staged_store(self, view: PartitionViewType, layout: Layout, shared: SharedLayout, atom: str) -> Price | None:
+    def staged_store(self, view: PartitionViewType, layout: Layout, shared: SharedLayout, atom: str) -> NodeCost | None:
         """Registers to scratch memory, by tensor copies from there to the array.
 
         Waiting is that of a round trip through shared memory: what was written must be seen, what is read must have
@@ -490,7 +490,7 @@ class Pricer:
         row = plan.box[0] * shared.element_bytes
         moved = prod(plan.box) * shared.element_bytes * max(1, SECTOR // row)
         copied = len(plan.places) * TMA_STORES[len(plan.dims)].cycles(self.target, moved)
-        return Price(
+        return NodeCost(
             written + Cost(memory=copied, latency=waits, parts=(("global", copied),)), scratch=shared.size_bytes
         )
 
@@ -508,7 +508,7 @@ class Pricer:
     # --- matrix products
 
     @prices(placed.Product)
-    def product(self, node: placed.Product, site: Site) -> Price | None:
+    def product(self, node: placed.Product, site: NodeContext) -> NodeCost | None:
         """Tensor cores at the atom's rate; scalar multiply-adds only where no tensor core computes the product."""
         choice = self.oracle.choice(node.choice)
         scalar = choice.atom.threads == 1 and self.owner[node.cls][0] in self.tensor_products
@@ -526,7 +526,7 @@ class Pricer:
             operands = a.n_regs + b.n_regs
             fma, convert = work / atom.scalar_rate(self.target), machine.busy("convert", operands)
             cost = Cost(alu=fma, parts=(("fma_f32", fma),)) + convert
-            return Price(cost, registers=registers, held=held)
+            return NodeCost(cost, registers=registers, held=held)
         copies = site.warps / prod(choice.grid) if isinstance(atom, MmaAtom) else 1  # by warps, where the tile is small
         count = work / (m * n * k) * copies
         cost = emulated(self.target, atom, count / site.warps, (a, b), machine)
@@ -534,9 +534,9 @@ class Pricer:
         cost += Cost(tensor=count * atom.cycles(self.target), alu=issued, parts=(("issue", issued),))
         sums, more = promoted(self, node, int(work / (1 << c.bits)), c, machine)
         cost += by_threads(self, node, c, machine)
-        return Price(cost + sums, registers=registers + more, held=held, columns=columns(self, node, c))
+        return NodeCost(cost + sums, registers=registers + more, held=held, columns=columns(self, node, c))
 
-    def live(self, node: placed.Product, site: Site) -> tuple[int, tuple[Held, ...]]:
+    def live(self, node: placed.Product, site: NodeContext) -> tuple[int, tuple[Held, ...]]:
         """Registers of a product beside what loops carry, and the operands that stay in registers all through its loop.
 
         The result takes the place of what its loop carries where it is carried on. An operand read from shared memory

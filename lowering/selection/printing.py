@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from egraph.skeleton import Store
+from egraph.skeleton import SkeletonEffect
 from lowering.cost import Cost
 from lowering.placement import LayoutOracle
 from lowering.placement.printing import copies
@@ -14,7 +14,9 @@ CALL = 1000.0
 """Cycles of a call of vprintf; a guess, the same for every way to print."""
 
 
-def ways(item: Store, oracle: LayoutOracle, at: Callable[[int, int], int | None], trips: float) -> list[Alternative]:
+def ways(
+    item: SkeletonEffect, oracle: LayoutOracle, at: Callable[[int, int], int | None], trips: float
+) -> list[Alternative]:
     """One for each number of warps; scalars are the same in all. `at`: the class of a value in a layout."""
     found: dict[tuple[int, ...], Alternative] = {}
     for warps in oracle.warps:

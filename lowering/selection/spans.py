@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from egraph.saturate import Saturated
-from egraph.skeleton import For
+from egraph.skeleton import SkeletonLoop
 from ir.core import Block, Effect, Op, Value
 from ir.dialects import cuda_tile as ct
 from ir.types import FloatType, TileType
@@ -31,7 +31,7 @@ class Points:
 
     def __init__(self, saturated: Saturated):
         program, frozen = saturated.program, saturated.frozen
-        loop = {item.op: item.loop for item in program.skeleton.walk() if isinstance(item, For)}
+        loop = {item.op: item.loop for item in program.skeleton.walk() if isinstance(item, SkeletonLoop)}
         self._held: dict[tuple[int, ...], list[frozenset[Value]]] = {}
         self._beside: dict[int, list[frozenset[Value]]] = {}
         for op, loops, around, after in points(program.entry.body.block):

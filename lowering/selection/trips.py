@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import cast
 
 from egraph.saturate import Saturated
-from egraph.skeleton import For
+from egraph.skeleton import SkeletonLoop
 from ir.core import Op
 from ir.dialects import cuda_tile as ct
 from ir.dialects.cuda_tile import TileOp
@@ -24,7 +24,7 @@ from lowering.unrolling import constant_of
 
 def trip_counts(saturated: Saturated) -> dict[int, float]:
     """Iterations of every loop where its bounds are known numbers, else an estimate."""
-    items = [item for item in saturated.program.skeleton.walk() if isinstance(item, For)]
+    items = [item for item in saturated.program.skeleton.walk() if isinstance(item, SkeletonLoop)]
     return {item.loop: known_trips(saturated, item) or estimated(item.op) for item in items}
 
 
@@ -33,7 +33,7 @@ def estimated(loop: Op) -> float:
     return float((isinstance(loop, ct.For) and loop.expected) or UNKNOWN_TRIPS)
 
 
-def known_trips(saturated: Saturated, item: For) -> float | None:
+def known_trips(saturated: Saturated, item: SkeletonLoop) -> float | None:
     """Iterations of a loop whose bounds are numbers, the lower one less than a step above one; None for others."""
     frozen = saturated.frozen
     low, high = frozen.analysis.get("low", {}), frozen.analysis.get("high", {})
@@ -78,7 +78,7 @@ class Trips:
         return self.product(sum(1 << each for each in self.paths[loop]))
 
 
-WORTH = 1 / 50  # of the time of loops: where they wait less than that, a search for better is not worth its time
+MIN_GAIN = 1 / 50  # of the time of loops: where they wait less than that, a search for better is not worth its time
 
 
 class Pace:
@@ -86,7 +86,9 @@ class Pace:
 
     def __init__(self, saturated: Saturated, target: Target):
         self.target = target
-        self.loops = {item.loop: item.op for item in saturated.program.skeleton.walk() if isinstance(item, For)}
+        self.loops = {
+            item.loop: item.op for item in saturated.program.skeleton.walk() if isinstance(item, SkeletonLoop)
+        }
         self.cycles = {loop: self.least(op) for loop, op in self.loops.items()}
 
     def least(self, loop: Op) -> float:
@@ -134,4 +136,4 @@ class Pace:
     def waits(self, trips: Mapping[int, float], stages: int) -> bool:
         """Do loops with these iterations wait for memory, though they have rings of `stages`?"""
         late = sum(count * self.wait(loop, stages) for loop, count in trips.items())
-        return late > WORTH * sum(count * self.cycles[loop] for loop, count in trips.items())
+        return late > MIN_GAIN * sum(count * self.cycles[loop] for loop, count in trips.items())

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from egraph.skeleton import For
+from egraph.skeleton import SkeletonLoop
 from extract import auto
 from extract.graph import Graph
 from lowering.cost import units_of
@@ -71,7 +71,7 @@ class Units:
         self.selection, self.graph = selection, selection.by_tables
         around = paths(selection.saturated.program.skeleton)
         inner = {path[-2] for path in around.values() if len(path) > 1}
-        loops = [item.loop for item in selection.saturated.program.skeleton.walk() if isinstance(item, For)]
+        loops = [item.loop for item in selection.saturated.program.skeleton.walk() if isinstance(item, SkeletonLoop)]
         self.loops = {loop: place for place, loop in enumerate(loop for loop in loops if loop not in inner)}
         self.units: dict[str, int] = {}
         nodes, places, units, cycles = list[int](), list[int](), list[int](), list[float]()

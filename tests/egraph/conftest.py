@@ -2,7 +2,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from egraph.encode import Program, encode
+from egraph.encode import EncodedProgram, encode
 from egraph.saturate import Saturated, saturate
 from ir.text import parse
 
@@ -11,7 +11,7 @@ from ir.text import parse
 class Kernel:
     """A saturated kernel whose values are asked for by their names in the text."""
 
-    program: Program
+    program: EncodedProgram
     result: Saturated
 
     def cls(self, name):

@@ -5,7 +5,7 @@ import pytest
 from egraph import combiners
 from egraph.encode import encode
 from egraph.saturate import saturate
-from egraph.skeleton import For, If, Return, Store
+from egraph.skeleton import Return, SkeletonBranch, SkeletonEffect, SkeletonLoop
 from egraph.terms import NIL_VALUE, NONE_VALUE, integer_of, packed, row_codes, signatures
 from ir.core import TileError, UnsupportedError
 from ir.dialects import cuda_tile as ct
@@ -29,7 +29,7 @@ STORE = """%t = make_token : token
 def test_stores_stay_in_order_and_loads_become_nodes():
     p = program("%p: tile<ptr<f32>>", STORE)
     store, last = p.skeleton.items
-    assert isinstance(store, Store)
+    assert isinstance(store, SkeletonEffect)
     assert isinstance(last, Return)
     names = {v.name: k for k, v in enumerate(p.values) if v is not None}
     assert store.operands == (names["a"], names["v"], names["vt"])
@@ -55,7 +55,7 @@ def test_volatile_loads_stay_in_the_skeleton():
         "%p: tile<ptr<f32>>", STORE.replace("load_ptr_tko weak %a token=%t", "load_ptr_tko acquire device %a token=%t")
     )
     first = p.skeleton.items[0]
-    assert isinstance(first, Store)
+    assert isinstance(first, SkeletonEffect)
     assert first.op.name == "cuda_tile.load_ptr_tko"
 
 
@@ -77,9 +77,9 @@ LOOP = """%zero = constant <i32: 0> : tile<i32>
 def test_loops_keep_ids_and_dependence():
     p = program("%n: tile<i32>", LOOP)
     outer = p.skeleton.items[0]
-    assert isinstance(outer, For)
+    assert isinstance(outer, SkeletonLoop)
     inner = outer.body.items[0]
-    assert isinstance(inner, For)
+    assert isinstance(inner, SkeletonLoop)
     assert (outer.loop, inner.loop) == (0, 1)
     names = {v.name: k for k, v in enumerate(p.values) if v is not None}
     assert outer.inits == (names["zero"], names["one"])
@@ -108,7 +108,7 @@ def test_branches_are_items_with_both_sides():
         }""",
     )
     item = p.skeleton.items[0]
-    assert isinstance(item, If)
+    assert isinstance(item, SkeletonBranch)
     names = {v.name: k for k, v in enumerate(p.values) if v is not None}
     assert item.then_yields == (names["a"],)
     assert item.otherwise_yields == (names["x"],)
@@ -130,7 +130,7 @@ def test_load_in_a_branch_stays_on_its_side():
     frozen = saturate(p).frozen
     u, v, w = (frozen.class_of(names[n]) for n in ("u", "v", "w"))
     assert len({u, v, w}) == 3  # the address may be valid on one side only
-    (item,) = [i for i in p.skeleton.items if isinstance(i, If)]
+    (item,) = [i for i in p.skeleton.items if isinstance(i, SkeletonBranch)]
     deps = frozen.analysis["deps"]
     assert deps[u] == 0
     assert deps[v] == 1 << item.scopes[0]
@@ -141,12 +141,12 @@ def test_endless_loop_shares_slots_of_equal_types_with_its_results():
     """Else results have slots of their own, which begin with zeros."""
     body = "%r = loop iter_values(%x = %c) : tile<i32> -> tile<i32> {\n break %x : tile<i32>\n }"
     one = program("%c: tile<i32>", body)
-    (item,) = [i for i in one.skeleton.items if isinstance(i, For)]
+    (item,) = [i for i in one.skeleton.items if isinstance(i, SkeletonLoop)]
     assert item.again
     assert len(item.types) == 1
     other = program("%c: tile<i32>", "%r = loop iter_values(%x = %c) : tile<i32> -> tile<i64> {\n"
                     "%y = exti %x signed : tile<i32> -> tile<i64>\n break %y : tile<i64>\n }")  # fmt: skip
-    (item,) = [i for i in other.skeleton.items if isinstance(i, For)]
+    (item,) = [i for i in other.skeleton.items if isinstance(i, SkeletonLoop)]
     assert [str(t) for t in item.types] == ["tile<i32>", "tile<i64>"]
 
 

@@ -58,7 +58,7 @@ def test_programs_do_not_see_each_other():
 
 
 def test_subsumed_rows_and_maps_are_not_nodes():
-    rule = "(rule ((= v (leaf n)) (< n 0)) ((union (at v 3) (both v v)) (subsume (leaf n)))"
+    rule = "(rule ((= v (leaf n)) (< n 0)) ((union (held_in v 3) (both v v)) (subsume (leaf n)))"
     e = engine(f'{rule} :ruleset grow :name "t/sub")')
     with e.program():
         e.load({"r": [(1, -4)]})
@@ -67,7 +67,7 @@ def test_subsumed_rows_and_maps_are_not_nodes():
         frozen = e.freeze()
     assert [n.op for n in frozen.nodes] == ["both"]
     (node,) = frozen.nodes
-    assert frozen.at == {(frozen.class_of(1), 3): node.cls}
+    assert frozen.held_in == {(frozen.class_of(1), 3): node.cls}
     assert node.children == (frozen.class_of(1),) * 2
     assert node.literals == ()
 

@@ -6,8 +6,8 @@ import pytest
 from egraph.encode import encode
 from egraph.saturate import saturate
 from egraph.soundness import meaning
-from egraph.soundness.draw import Draw
 from egraph.soundness.model import Datum, evaluate, undefined
+from egraph.soundness.sampling import Sampler
 from egraph.terms import signatures
 from ir.core import OPS, Block, Builder, Region, TileError, Value, verify
 from ir.dialects import cuda_tile as ct
@@ -24,7 +24,7 @@ class Writer:
     """Writes a random kernel and knows the value of everything in it."""
 
     def __init__(self, seed, mnemonics, length):
-        self.draw = Draw(np.random.default_rng(seed))
+        self.draw = Sampler(np.random.default_rng(seed))
         self.values: dict[Value, np.ndarray] = {}
         block = Block([TileType((), I32)] * 3)
         self.builder = Builder(block)

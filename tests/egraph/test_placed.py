@@ -100,7 +100,7 @@ def test_a_wrong_declaration_is_refused(constructor: str, parts: dict[str, objec
 
 # --- rules against the table
 
-PLACES = ("want", "has", "offer", "at", "nat")
+PLACES = ("want", "has", "offer", "held_in", "native")
 """Facts and maps whose last column is a layout."""
 ARITHMETIC = ("+", "-", "*", "/", "%", "min", "max")
 
@@ -144,7 +144,7 @@ def test_rules_fit_the_table() -> None:
 
 def test_rules_that_do_not_fit_are_found() -> None:
     """Types and layouts exchanged; a column left out; a number for a type."""
-    rule = '(rule ((= v (iota ty)) (want v l) (= ty (type v))) ((union (nat v l) {})) :ruleset place :name "t/t")'
+    rule = '(rule ((= v (iota ty)) (want v l) (= ty (type v))) ((union (native v l) {})) :ruleset place :name "t/t")'
     assert check(Command.of(rule.format("(p.iota ty l)"), "<test>")) == 1
     for wrong in ("(p.iota l ty)", "(p.iota ty)", "(p.iota 3 l)", "(p.iota (own v) l)"):
         with pytest.raises(AssertionError):
@@ -154,7 +154,7 @@ def test_rules_that_do_not_fit_are_found() -> None:
 def test_egglog_refuses_a_rule_of_another_arity(tmp_path: Path) -> None:
     path = tmp_path / "mine.egg"
     path.write_text(
-        '(rule ((= v (iota ty)) (want v l)) ((union (nat v l) (p.iota l))) :ruleset place :name "mine/iota")'
+        '(rule ((= v (iota ty)) (want v l)) ((union (native v l) (p.iota l))) :ruleset place :name "mine/iota")'
     )
     with pytest.raises(TileError, match=r"mine\.egg:1:.*rule 'mine/iota'"):
         tilesat.compile(EXAMPLES / "gemm.mlir", rules=[path])

@@ -4,7 +4,7 @@ scalar becomes a term of its region.
 
 import pytest
 
-from egraph.encode import Program, encode
+from egraph.encode import EncodedProgram, encode
 from egraph.terms import signatures
 from ir.core import OPS
 from ir.dialects import cuda_tile as ct
@@ -50,7 +50,7 @@ BROKEN = PLACES | {
 }
 
 
-def encoded(place: str, lines: list[str]) -> Program:
+def encoded(place: str, lines: list[str]) -> EncodedProgram:
     """The program with these lines in a place."""
     numbers = {"zero": 0, "one": 1, "three": 3, "five": 5, "minus": -1}
     constants = "\n".join(f"%{name} = constant <i32: {n}> : tile<i32>" for name, n in numbers.items())

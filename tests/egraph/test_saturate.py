@@ -159,7 +159,7 @@ def test_elementwise_operations_are_placed_where_their_operands_are_offered(prog
     path = tmp_path / "seed.egg"
     path.write_text(
         """(constructor p.here (i64 i64) P)
-        (rule ((= v (arg i t))) ((offer v 5) (union (nat v 5) (p.here i 5)) (has v 5))
+        (rule ((= v (arg i t))) ((offer v 5) (union (native v 5) (p.here i 5)) (has v 5))
           :ruleset demand :name "mine/seed")
         (relation wanted (V i64))
         (rule ((want v l)) ((wanted v l)) :ruleset demand :name "mine/wanted")
@@ -168,13 +168,13 @@ def test_elementwise_operations_are_placed_where_their_operands_are_offered(prog
     result = saturate(program, oracle=lambda query: {}, rules=[path])
     frozen, names = result.frozen, numbers(program)
     sums = frozen.class_of(names["s"])
-    placed = frozen.nat[sums, 5]
+    placed = frozen.native[sums, 5]
     (node,) = [
         n
         for n in frozen.by_class[placed]
-        if n.op == "p.addf" and n.children[0] == frozen.at[frozen.class_of(names["x"]), 5]
+        if n.op == "p.addf" and n.children[0] == frozen.held_in[frozen.class_of(names["x"]), 5]
     ]
-    assert node.children[1] == frozen.at[frozen.class_of(names["y"]), 5]
+    assert node.children[1] == frozen.held_in[frozen.class_of(names["y"]), 5]
     assert frozen.sort[placed] == "P"
     assert (sums, 5) in frozen.relations["wanted"]
     assert "want" not in frozen.relations  # rows of our own relations are for rules alone

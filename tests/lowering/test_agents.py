@@ -149,21 +149,21 @@ def test_explained() -> None:
 @pytest.mark.parametrize("name", ["agents-endless-queue", "agents-persistent"])
 def test_the_loops_of_a_producer_stand_in_one_order(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """That of a set, by addresses in memory, gave barriers other places from one compilation to the next."""
-    spines: list[list[str]] = []
+    skeletons: list[list[str]] = []
 
     class Noted(Boundary):
         def __init__(self, *arguments: Any) -> None:
             super().__init__(*arguments)
-            spines.append([str(op.location) for op in self.spine])
+            skeletons.append([str(op.location) for op in self.skeleton])
 
     monkeypatch.setattr(lowering.schedule.agents, "Boundary", Noted)
     for sign in (1, -1):
         with monkeypatch.context() as patched:
             patched.setattr(Op, "__hash__", lambda op, sign=sign: sign * (id(op) >> 4))
             tilesat.compile(AGENTS[name].source(), "sm_90a")
-    half = len(spines) // 2
-    assert spines[:half] == spines[half:]
-    assert len(spines[0]) > 1
+    half = len(skeletons) // 2
+    assert skeletons[:half] == skeletons[half:]
+    assert len(skeletons[0]) > 1
 
 
 MUTATIONS = {

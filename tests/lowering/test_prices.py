@@ -71,7 +71,7 @@ def test_unknown_operation_is_refused() -> None:
 def test_placed_term_of_a_rule_file_is_refused_in_words(tmp_path: Path) -> None:
     rules = tmp_path / "mine.egg"
     rules.write_text("""(constructor mine (P) P)
-        (rule ((= v (addf a b r f)) (want v l)) ((union (nat v l) (mine (at v l))) (has v l))
+        (rule ((= v (addf a b r f)) (want v l)) ((union (native v l) (mine (held_in v l))) (has v l))
           :ruleset place :name "mine/place")""")
     with pytest.raises(TileError, match="the cost tables do not know 'mine'"):
         tilesat.compile(EXAMPLES / "vecadd_view.mlir", rules=[rules])

@@ -20,7 +20,7 @@ from lowering.passes import source
 from lowering.persistence import best_order, persistent
 from lowering.persistence import order as tile_order
 from lowering.persistence.order import WIDTHS, Order, different, orders, regrouped
-from lowering.persistence.price import Program as Priced
+from lowering.persistence.price import PricedProgram as Priced
 from lowering.persistence.price import scheduled, uneven
 from lowering.targets import target
 from runtime.manifest import persistent_grid

@@ -12,7 +12,7 @@ import pytest
 
 from ir.bytecode import write_bytecode
 from ir.load import load
-from tilesat.short_lived import short_lived
+from tilesat.one_shot_process import one_shot_process
 
 ROOT = Path(__file__).parent.parent.parent
 GEMM = ROOT / "examples" / "gemm.mlir"
@@ -68,7 +68,7 @@ def test_no_threads_for_matrices(loaded: tuple[set[str], int]) -> None:
 def test_the_collector_runs_again_afterwards(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENBLAS_NUM_THREADS", "3")
     assert gc.isenabled()
-    with short_lived(ending=False):
+    with one_shot_process(ending=False):
         assert not gc.isenabled()
         assert os.environ["OPENBLAS_NUM_THREADS"] == "3"  # what the user says counts
     assert gc.isenabled()

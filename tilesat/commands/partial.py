@@ -53,10 +53,10 @@ def through(
     steps: Sequence[Step], program: Op, targets: Sequence[str], arguments: argparse.Namespace, seconds: dict[str, float]
 ) -> list[Outcome]:
     """A program through a pipeline for some targets, watched as the command line wants it."""
-    from extract.collector import collector_paused
+    from extract.collector import gc_disabled
     from lowering.passes.manager import run as run_passes
 
-    with collector_paused(), watching(arguments, steps) as watchers:
+    with gc_disabled(), watching(arguments, steps) as watchers:
         return run_passes(steps, program, targets, watchers, arguments.verify_each, arguments.pass_statistics, seconds)
 
 

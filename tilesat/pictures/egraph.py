@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from egraph import placed
 from egraph.leaves import Cons, Missing, Nil, Splat
 from egraph.placed import Mechanism
-from egraph.skeleton import For, Store
+from egraph.skeleton import SkeletonEffect, SkeletonLoop
 from egraph.term import LOGICAL, PLACED, Node
 from ir.core import TileError
 from ir.types import TileType, TokenType
@@ -22,7 +22,7 @@ from lowering.layouts.elements import moved_bits
 from lowering.layouts.layout import Layout
 from lowering.loops import paths
 from lowering.selection import Selection, StoreChoice
-from lowering.selection.pricing import Pricer, Site
+from lowering.selection.pricing import NodeContext, Pricer
 from lowering.selection.trips import Trips, trip_counts
 from tilesat.pictures.layouts import Layouts
 from tilesat.pictures.places import Places
@@ -57,7 +57,7 @@ class EGraph:
         self.pricer = Pricer(selection.saturated, selection.oracle, selection.target, selection.forbid, selection.owner)
         self.paths = paths(self.program.skeleton)
         self.trips = Trips(trip_counts(selection.saturated), self.paths)
-        self.loop_items = [item for item in self.program.skeleton.walk() if isinstance(item, For)]
+        self.loop_items = [item for item in self.program.skeleton.walk() if isinstance(item, SkeletonLoop)]
         self.loop_number = {item.loop: number for number, item in enumerate(self.loop_items)}
         first: dict[int, int] = {}
         for number, cls in sorted(self.frozen.numbers.items()):
@@ -146,7 +146,7 @@ class EGraph:
         for number, node in self.selection.enodes.items():
             found[node.cls][node].append(number)
         shown = {cls: nodes for cls, nodes in found.items() if self.value_of(cls) >= 0 and not self.is_list(cls)}
-        natural = set(self.frozen.nat.values())
+        natural = set(self.frozen.native.values())
         for cls in sorted(shown, key=lambda cls: (self.value_of(cls), self.selection.owner[cls][1], cls)):
             value = self.value_of(cls)
             self.form_number[cls] = len(self.forms)
@@ -223,7 +223,7 @@ class EGraph:
         held = self.selection.oracle.layouts[layout] if layout > 0 else None
         warps = held.n_warps if isinstance(held, Layout) else self.selection.warps
         try:
-            price = self.pricer.price(node, Site(layout, warps, self.innermost(deps)))
+            price = self.pricer.price(node, NodeContext(layout, warps, self.innermost(deps)))
         except TileError:  # a term of the user's that has no price of its own
             return {}
         trips = self.trips.product(deps)
@@ -238,7 +238,7 @@ class EGraph:
         """What comes second for each chosen tile, as `--explain` finds it."""
         for cls, node in self.selection.node.items():
             value = self.value_of(cls)
-            if value < 0 or cls not in self.form_number or isinstance(node, placed.Own | placed.Convert):
+            if value < 0 or cls not in self.form_number or isinstance(node, placed.Identity | placed.Convert):
                 continue
             kind = self.pricer.value_type(self.classes[value])
             chosen = self.explanation.chosen[cls]
@@ -257,7 +257,7 @@ class EGraph:
         around = self.around()
         ways = self.effect_ways()
         for item in self.program.skeleton.walk():
-            if isinstance(item, Store):
+            if isinstance(item, SkeletonEffect):
                 loop = self.loop_number.get(around.get(item.item, -1), -1)
                 yield Effect(
                     item.op.name, self.places.add([item.op.location]), loop,
@@ -272,7 +272,7 @@ class EGraph:
                 found[choice.item].append(number)
         return found
 
-    def effect_way(self, number: int, item: Store) -> Way:
+    def effect_way(self, number: int, item: SkeletonEffect) -> Way:
         """One way of an effect."""
         choice = self.selection.choices[number]
         assert isinstance(choice, StoreChoice)
@@ -293,7 +293,7 @@ class EGraph:
         """The innermost loop around each store."""
         found: dict[int, int] = {}
         for item in self.loop_items:  # outer before inner
-            found |= {each.item: item.loop for each in item.body.walk() if isinstance(each, Store)}
+            found |= {each.item: item.loop for each in item.body.walk() if isinstance(each, SkeletonEffect)}
         return found
 
     def loops(self) -> Iterator[Loop]:

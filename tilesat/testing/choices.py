@@ -95,7 +95,7 @@ def _forms(explanation: Explanation, value: Value) -> Iterator[Node]:
     selection, wanted = explanation.selection, _class(explanation, value)
     for made, node in selection.node.items():
         place = selection.owner.get(made)
-        if place is not None and place[0] == wanted and not isinstance(node, placed.Own):
+        if place is not None and place[0] == wanted and not isinstance(node, placed.Identity):
             yield node
 
 

@@ -266,7 +266,7 @@ def arrive(x: Expander, op: nv_tileas.BarrierArrive) -> None:
     by itself (PTX ISA 8.8, memory consistency model), so the lanes meet first.
     """
     emitter, barriers = x.emitter, x.barriers(op.pipeline)
-    emitter.settle(shared_only=True)
+    emitter.flush_pending_loads(shared_only=True)
     if barriers.op.each == nv_tileas.COMMIT and not op.full:
         chosen = [] if x.multiplies else [emitter.compare("eq", emitter.thread, emitter.constant(0))]
         empty = barriers.at(emitter, x.scalar(op.stage), True)
@@ -443,7 +443,7 @@ def take_turn(x: Expander, op: nv_tileas.TakeTurn) -> None:
 
 def pass_turn(x: Expander, op: nv_tileas.PassTurn) -> None:
     """bar.arrive behind what this thread reads, and its tensor stores."""
-    x.emitter.settle()
+    x.emitter.flush_pending_loads()
     x.emitter.stores_read()
     arrive_at_next(x, op.of)
 

@@ -35,7 +35,7 @@ def launch(x: Expander, op: nv_tileas.LaunchDependents) -> None:
 
 def fence(x: Expander, op: nv_tileas.FenceAlias) -> None:
     """Behind what was to be loaded before it."""
-    x.emitter.settle()
+    x.emitter.flush_pending_loads()
     x.emitter.effect(nvvm.FenceProxy, kind="alias")
 
 

@@ -161,7 +161,7 @@ class Emitter:
 
     # --- memory in order
 
-    def settle(self, shared_only: bool = False) -> None:
+    def flush_pending_loads(self, shared_only: bool = False) -> None:
         """Emit what pending loads have left unread: something that may change memory comes next.
 
         `shared_only`: only shared memory changes, loads from global memory stay pending.
@@ -176,7 +176,7 @@ class Emitter:
         """Order this thread's accesses to shared memory, or `everywhere`, before those of tensor copies and wgmma."""
         self.effect(nvvm.FenceProxy, kind="async", space="" if everywhere else "shared::cta")
 
-    def meet(self) -> None:
+    def barrier_sync(self) -> None:
         """bar.sync of all threads, or of the consumers where agents have parted."""
         if self.own_barrier is not None:
             self.effect(nvvm.NumberedBarrier, self.own_barrier, numberOfThreads=self.consumers)
@@ -191,10 +191,10 @@ class Emitter:
         """
         left = [r for r in self.pending if publishes and r.reads_shared]
         self.pending = [r for r in self.pending if r not in left]
-        self.settle()
+        self.flush_pending_loads()
         self.pending = left
         self.stores_read()
-        self.meet()
+        self.barrier_sync()
         self.scratch_read = EVERYWHERE if any(r.reads_scratch for r in left) else range(0)
 
     def leave(self) -> None:
@@ -205,7 +205,7 @@ class Emitter:
 
     def cluster_barrier(self) -> None:
         """All threads of the cluster meet, and see what each of them has written."""
-        self.settle()
+        self.flush_pending_loads()
         self.effect(nvvm.ClusterArrive)
         self.effect(nvvm.ClusterWait)
 
@@ -216,7 +216,7 @@ class Emitter:
             self.pending.remove(registers)
             registers.force()
         if self.stores_read() or overlap(self.scratch_bytes, self.scratch_read):
-            self.meet()
+            self.barrier_sync()
         return self.pointer(self.shared_base, None, 1, self.scratch_bytes.start)
 
     def stores_read(self) -> bool:
@@ -228,7 +228,7 @@ class Emitter:
 
     def scratch_written(self) -> None:
         """All threads have written scratch memory and may read it."""
-        self.meet()
+        self.barrier_sync()
         left = any(r.reads_scratch for r in self.pending)
         self.scratch_read = EVERYWHERE if left else self.scratch_bytes
 

@@ -23,7 +23,7 @@ def loop(x: Expander, op: scf.While) -> None:
         found = x.values.get(value)
         if isinstance(found, Registers):
             found.force()
-    emitter.settle()
+    emitter.flush_pending_loads()
     body = op.body.block
     forms: list[tuple[int, ...] | None] = [None] * len(op.results)
     inits = [x.carried(v, None) for v in op.init]
@@ -42,7 +42,7 @@ def loop(x: Expander, op: scf.While) -> None:
     again, *values = end.operands
     left = [v for value in values for v in x.carried(value, None)]
     condition = x.scalar(again)
-    emitter.settle()
+    emitter.flush_pending_loads()
     emitter.builder.add(scf.Condition, condition, *left, types=(), segments=(1, len(left)))
     emitter.pending = pending
     emitter.depth -= 1

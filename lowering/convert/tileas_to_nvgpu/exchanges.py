@@ -72,7 +72,7 @@ def exchange(x: Expander, op: nv_tileas.Exchange) -> None:
     if not isinstance(place, Place):
         raise TypeError(f"{op} has no place")
     if not op.values:
-        emitter.settle()  # what was to be loaded before they meet
+        emitter.flush_pending_loads()  # what was to be loaded before they meet
     tiles = [x.tile(value) for value in op.values]
     stage, phase = turn(emitter, x.scalar(op.operands[-1]), place.op.rounds)
     bits = [bit for bit in range(op.among.bit_length()) if op.among >> bit & 1]

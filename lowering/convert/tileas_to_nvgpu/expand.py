@@ -428,7 +428,7 @@ class Expander:
             found = self.values.get(value)
             if isinstance(found, Registers):
                 found.force()
-        emitter.settle()  # the body may store, or use shared memory again
+        emitter.flush_pending_loads()  # the body may store, or use shared memory again
         bounds = self.scalars([op.lower, op.upper, op.step])
         body = op.body.block
         forms = [carried_form(argument, op) for argument in body.args[1:]]
@@ -464,7 +464,7 @@ class Expander:
         self.run(body.ops[:-1])
         ends = body.terminator.operands
         flat = [v for value, form in zip(ends, forms, strict=True) for v in self.carried(value, form)]
-        self.emitter.settle()
+        self.emitter.flush_pending_loads()
         self.emitter.builder.add(scf.Yield, *flat, types=())
 
     def carried(self, value: Value, form: tuple[int, ...] | None) -> list[Value]:
@@ -502,7 +502,7 @@ class Expander:
             found = self.values.get(value)
             if isinstance(found, Registers):
                 found.force()
-        emitter.settle()  # either side may store, or use shared memory again
+        emitter.flush_pending_loads()  # either side may store, or use shared memory again
         condition = self.scalar(op.condition)
         outside, regions, kinds, groups = emitter.builder.block, list[Region](), list[Type](), list[list[Value]]()
         emitter.depth += 1
@@ -515,7 +515,7 @@ class Expander:
             emitter.scratch_read = EVERYWHERE
             self.run(region.block.ops[:-1])
             groups = [self.carried(v, None) for v in region.block.terminator.operands]
-            emitter.settle()
+            emitter.flush_pending_loads()
             emitter.builder.add(scf.Yield, *[v for g in groups for v in g], types=())
             emitter.pending = pending
             emitter.open.discard(inner)

@@ -37,7 +37,7 @@ def tensor_store(x: Expander, op: nv_tileas.TiledTmaStore) -> None:
         scratch = emitter.scratch()  # which the part before has left
         write(emitter, source if op.parts == 1 else part_of(source, cut, number), scratch, cut.shared)
         emitter.fence(op.ordered)
-        emitter.meet()
+        emitter.barrier_sync()
         first = emitter.compare("eq", emitter.thread, emitter.constant(0))
         branch(x, first, partial(start, x, op, scratch, number * cut.shared.size_bytes, cut.shared.size_bytes))
         emitter.scratch_stored = True

@@ -37,7 +37,7 @@ def sides(op: nv_tileas.AgentSwitch) -> list[Side]:
 def agent_switch(x: Expander, op: nv_tileas.AgentSwitch) -> None:
     """What the agents share is complete; barriers are initialised; then each warp takes its agent's side."""
     emitter = x.emitter
-    emitter.settle()  # loads before the agents part belong to all of them
+    emitter.flush_pending_loads()  # loads before the agents part belong to all of them
     x.threads = WARP * sum(op.agent_strides)
 
     initialise(x)
@@ -117,13 +117,13 @@ class Parting:
         memory = tensor.allocated(x) if role == nv_tileas.CONSUME else None
         if (first, warps) == (0, emitter.warps):
             x.ops(block)
-            emitter.settle()
+            emitter.flush_pending_loads()
             if memory is not None and not memory.paired:
                 memory.release()
         else:
             with emitter.agent(first, warps // groups, groups):
                 x.ops(block)
-                emitter.settle()
+                emitter.flush_pending_loads()
         x.elected, emitter.consumers = None, 0
 
 

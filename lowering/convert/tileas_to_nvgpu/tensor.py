@@ -92,9 +92,9 @@ class TensorMemory:
         which meet as they leave: agents that do not need the address would else keep it until then.
         """
         emitter, self.released = self.x.emitter, True
-        emitter.settle()
+        emitter.flush_pending_loads()
         emitter.effect(nvvm.TensorFence, when="before")
-        (emitter.leave if self.paired else emitter.meet)()
+        (emitter.leave if self.paired else emitter.barrier_sync)()
 
         def give() -> None:
             emitter.effect(nvvm.TensorFence, when="after")

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 
 
 @contextmanager
-def short_lived(ending: bool) -> Generator[None]:
+def one_shot_process(ending: bool) -> Generator[None]:
     """Hold off what only long or numeric processes need; to be entered before NumPy is loaded.
 
     OpenBLAS starts a thread a core when NumPy loads it, 60 ms of CPU time on two cores, and a compilation multiplies no

@@ -15,7 +15,6 @@ from egraph import facts, promises
 from egraph.interner import Interner
 from egraph.sexpr import Atom, List, Sexpr
 from egraph.soundness import meaning, permissions
-from egraph.soundness.draw import Array, Draw
 from egraph.soundness.knowledge import Knowledge, shown
 from egraph.soundness.model import (
     APPROXIMATIONS,
@@ -32,6 +31,7 @@ from egraph.soundness.model import (
     tiles,
     undefined,
 )
+from egraph.soundness.sampling import Array, Sampler
 from egraph.terms import Signature, by_name, integer_of, is_hint
 from ir.core import OPS, Block, Op, OperandGroup, OptionalOperand, TileError, Type, Value, verify
 from ir.core import Operand as OneOperand
@@ -67,14 +67,14 @@ class Hints:
 NO_HINTS = Hints({}, 0.1, 0.1)
 
 
-class World:
+class Sample:
     """A sample under construction; `building` is False while the left side is drawn, True for the right side."""
 
     runs_loops: ClassVar[bool] = True
     """Are the loops that a rule speaks of run, or is what they carry any tile?"""
 
     def __init__(self, rng: np.random.Generator, hints: Hints = NO_HINTS):
-        self.random = Draw(rng, hints.grouped, hints.edged, hints.short)
+        self.random = Sampler(rng, hints.grouped, hints.edged, hints.short)
         self.interner = Interner()
         self.env: dict[str, Bound] = {}
         self.building = False

@@ -78,7 +78,7 @@ class Matrices:
     factors: tuple[Element, ...] = (F16, BF16, F32)
 
 
-class Draw:
+class Sampler:
     """A source of random parts around one preferred shape; `grouped`: how often all tiles lie in groups of one size,
     `edged`: how often all are small and beside zero or a limit; `short`: how often floats are powers of two, or
     numbers of few bits, of any exponent.
