@@ -522,7 +522,7 @@ class _Encoder:
         else:
             raise UnsupportedError(
                 f"'{op.name}' with a result of type {kind} that it does not carry is not supported yet", op.location,
-                "carry it, or give its offset from a pointer outside",
+                "carry it, or pass its offset from a pointer outside",
             )  # fmt: skip
         return number
 

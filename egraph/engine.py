@@ -268,7 +268,7 @@ def _refuse_doubles(commands: Iterable[Command]) -> None:
         other = first.setdefault(command.name, command)
         if command.name and other is not command:
             message = f"rule '{command.name}' is already defined at {other.file}:{other.line}"
-            raise RuleError(message, Location(command.file, command.line, command.column), "give it another :name")
+            raise RuleError(message, Location(command.file, command.line, command.column), "pass it another :name")
 
 
 def _from_egglog(error: BaseException) -> bool:

@@ -36,7 +36,7 @@ def kept(promise: Promise, values: npt.NDArray[np.int64]) -> npt.NDArray[np.int6
     if isinstance(promise, ct.DivBy) and not promise.every:
         return values - np.fmod(values, promise.divisor)
     if not isinstance(promise, ct.Bounded):
-        raise ValueError(f"{promise} is not a promise about a scalar")
+        raise ValueError(f"{promise} is not an assumption about a scalar")
     low = -(1 << 63) if promise.lower is None else promise.lower
     high = (1 << 63) - 1 if promise.upper is None else promise.upper
     return np.clip(values, low, high)

@@ -89,7 +89,7 @@ def read_file(path: Path) -> list[Command]:
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise TileError(f"cannot read rules: {error}", Location(str(path)), "give a readable .egg file") from error
+        raise TileError(f"cannot read rules: {error}", Location(str(path)), "pass a readable .egg file") from error
     return read_commands(text, str(path))
 
 
@@ -107,7 +107,7 @@ def select(commands: Iterable[Command], without: Iterable[str]) -> list[Command]
     found, prefixes = list(commands), tuple(without)
     for prefix in prefixes:
         if not any(c.name and c.name.startswith(prefix) for c in found):
-            hint = "the names stand in egraph/rules; --explain lists the rules that matched"
+            hint = "rule names are in egraph/rules; --explain lists the rules that matched"
             raise TileError(f"no rule has a name that starts with {prefix!r}", hint=hint)
     return [c for c in found if not (c.name and c.name.startswith(prefixes))]
 

@@ -406,7 +406,7 @@ def saturate(
             source = Source(loaded.commands, tuple(run.answers), fast)
             return Saturated(frozen, report, program, source, recorder)
     raise TileError(
-        f"the facts about values do not come to an end: {', then '.join(early)}; most matches: {busiest(report)}",
+        f"the analysis facts do not reach a fixpoint: {', then '.join(early)}; most matches: {busiest(report)}",
         program.entry.location, "leave out the rules that grow without end (without=..., --without)",
     )  # fmt: skip
 

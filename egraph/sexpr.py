@@ -74,7 +74,7 @@ def read(text: str, file: str) -> list[List]:
             stack.append((line, position, []))
         elif token == ")":
             if not stack:
-                raise TileError("')' closes nothing", Location(file, line, 1), "remove it")
+                raise TileError("')' without a matching '('", Location(file, line, 1), "remove it")
             at, start, items = stack.pop()
             closed = List(tuple(items), at, start, match.end())
             if stack:
@@ -83,7 +83,7 @@ def read(text: str, file: str) -> list[List]:
                 found.append(closed)
         elif not token[0].isspace() and token[0] != ";":
             if not stack:
-                raise TileError(f"'{token}' stands outside of any command", Location(file, line, 1), "wrap it in (...)")
+                raise TileError(f"'{token}' is outside any command", Location(file, line, 1), "wrap it in (...)")
             stack[-1][2].append(Atom(token, line))
         line += token.count("\n")
         position = match.end()

@@ -144,7 +144,7 @@ class Provenance:
     # --- each rule alone
 
     def confirmed(self, reason: Reason) -> bool:
-        """Does the rule alone, given just what it matched with constants for its variables, give the equality?"""
+        """Does the rule alone, given just what it matched with constants for its variables, pass the equality?"""
         by, values = reason.firing.by, reason.firing.values
         ground = _Ground(dict(by.variables), values)
         facts = [made for fact in by.rule.body if (made := ground.fact(fact, self.recorder.known)) is not None]

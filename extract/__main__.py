@@ -117,7 +117,7 @@ def as_text(graph: Graph, answers: list[Answer]) -> str:
     for place, other in enumerate(answers[1:], start=2):
         changed = [graph.describe_node(n) for c, n in other.chosen.items() if answer.chosen.get(c) != n]
         shown = ", ".join(changed[:MAX_CHANGES]) + (", ..." if len(changed) > MAX_CHANGES else "")
-        lines.append(f"{place:>3}. cost {other.cost:.10g} with {shown or 'less of the same'}")
+        lines.append(f"{place:>3}. cost {other.cost:.10g} with {shown or 'the same nodes, fewer times'}")
     return "\n".join(lines)
 
 

@@ -133,7 +133,7 @@ def check(graph: Graph, answer: Answer) -> None:
     """
     for cls, node in answer.chosen.items():
         if not 0 <= node < graph.n_nodes or int(graph.node_class[node]) != cls:
-            raise CheckError(f"{graph.describe_class(cls)} is given node {node}, which is not in it")
+            raise CheckError(f"{graph.describe_class(cls)} is assigned node {node}, which is not in it")
         if not math.isfinite(graph.cost[node]):
             raise CheckError(f"{graph.describe_node(node)} is forbidden but chosen")
     spare = answer.chosen.keys() - needed(graph, answer.chosen).keys()

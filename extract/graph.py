@@ -282,7 +282,7 @@ def _ints(name: str, values: ArrayLike) -> Ints:
     if not np.issubdtype(array.dtype, np.integer):
         raise GraphError(f"{name} must hold integers, not {array.dtype}")
     if int(array.max()) > np.iinfo(np.int32).max or int(array.min()) < np.iinfo(np.int32).min:
-        raise GraphError(f"{name} holds a value outside 32 bits")
+        raise GraphError(f"{name} holds a value that does not fit in 32 bits")
     return array.astype(np.int32)
 
 

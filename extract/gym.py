@@ -85,7 +85,7 @@ def _children(nodes: dict[str, Record], ids: dict[str, int]) -> list[list[int]]:
     other = next(((name, child) for name, row in named for child in row if child not in ids), None)
     if other is not None:
         name, child = stray if stray[1] not in ids else other
-        raise GraphError(f"node {name} has the child {child!r}, which is no node (dangling child)")
+        raise GraphError(f"node {name} has the child {child!r}, which is not a node (dangling child)")
     return [[ids[child] for child in row] for _, row in named]
 
 

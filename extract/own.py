@@ -55,7 +55,7 @@ def own(
     choice = {int(cls): int(node) for cls, node in cast("Mapping[Any, Any]", given).items()}
     for cls, node in choice.items():
         if not (0 <= cls < graph.n_classes and 0 <= node < graph.n_nodes and int(graph.node_class[node]) == cls):
-            raise ExtractionError(f"extractor {name}: class {cls} is given node {node}, which is not in it")
+            raise ExtractionError(f"extractor {name}: class {cls} is assigned node {node}, which is not in it")
     answer = make_answer(graph, choice, -np.inf, name, seconds)
     if below < np.inf and not answer.cost < below:
         raise ExtractionError(f"extractor {name}: its answer costs {answer.cost:g}, not less than {below:g}")

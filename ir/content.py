@@ -23,4 +23,4 @@ def content(path: Path) -> bytes:
 
         reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
         name = str(path) if len(str(path)) <= LONGEST_NAME else f"{str(path)[:LONGEST_NAME]}..."
-        raise TileError(f"cannot read the file: {reason}", Location(name), "give a file of Tile IR") from error
+        raise TileError(f"cannot read the file: {reason}", Location(name), "pass a Tile IR file") from error

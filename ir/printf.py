@@ -7,7 +7,7 @@ from fractions import Fraction
 from math import copysign, isfinite
 
 CONVERSION = re.compile(r"%(?:%|[-+ #0]*\d*(?:\.\d*)?(?:hh|h|ll|l|j|z|t|L)?([diuoxXeEfFgGaA])|(.?))")
-"""printf's conversions of numbers (C11, 7.21.6.1): the second group is what is none of them."""
+"""printf's conversions of numbers (C11, 7.21.6.1): the second group is what is not one of them."""
 LENGTH = re.compile(r"hh|h|ll|l|j|z|t|L")
 """Lengths of arguments, which say nothing of a tile: its type says how long its elements are."""
 

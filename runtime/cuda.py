@@ -155,7 +155,7 @@ class Device:
         """What an array of the device holds now, in a new array or in `into`; waits for launches before it."""
         array = np.empty(held.shape, held.dtype) if into is None else into
         if array.nbytes != held.nbytes or not array.flags.c_contiguous:
-            raise CudaError(f"{held.nbytes} bytes of the device do not fit {array.dtype}{list(array.shape)}")
+            raise CudaError(f"{held.nbytes} bytes of the device do not match {array.dtype}{list(array.shape)}")
         if array.nbytes:
             self._call("cuMemcpyDtoH", array.ctypes.data, held.address, array.nbytes)
         return array
@@ -261,7 +261,7 @@ class Device:
         """`a` runs on its own device only, `f` on later ones of its family; PTX of a plain target on all later ones."""
         match = re.fullmatch(r"sm_(\d+)(\d)([af]?)", target)
         if match is None:
-            raise CudaError(f"the manifest's target {target!r} is no architecture such as sm_90a")
+            raise CudaError(f"the manifest's target {target!r} is not an architecture such as sm_90a")
         wanted, suffix = (int(match[1]), int(match[2])), match[3]
         same_major = wanted[0] == self.capability[0] and wanted[1] <= self.capability[1]
         fits = wanted == self.capability if suffix == "a" else same_major
@@ -323,7 +323,7 @@ class Kernel:
         given = [_checked_argument(argument, number) for number, argument in enumerate(arguments)]
         if len(given) < self.manifest.arguments:
             raise CudaError(
-                f"kernel '{self.manifest.entry}' takes {self.manifest.arguments} arguments, {len(given)} are given"
+                f"kernel '{self.manifest.entry}' expects {self.manifest.arguments} arguments, got {len(given)}"
             )
         resident = self._resident() if self.manifest.persistent else 1
         sizes = self.manifest.memory(grid, resident)
@@ -360,7 +360,7 @@ class Kernel:
         if isinstance(parameter, Scalar):
             return pack_scalar(parameter.dtype, argument, where)
         if not isinstance(argument, DeviceArray):
-            raise CudaError(f"{where} is a pointer to {parameter.dtype}: give an array, not {argument!r}")
+            raise CudaError(f"{where} is a pointer to {parameter.dtype}: pass an array, not {argument!r}")
         if not parameter.launch and argument.dtype.itemsize != SIZES.get(
             parameter.dtype, 8
         ):  # pointers to pointers have 8 bytes
@@ -495,7 +495,7 @@ _FLOAT_FORMATS = {"f16": "<e", "f32": "<f", "tf32": "<f", "f64": "<d"}
 def _checked_argument(argument: Any, number: int) -> Argument:
     if isinstance(argument, DeviceArray | np.generic | int | float):
         return cast("Argument", argument)
-    raise CudaError(f"argument {number} is {type(argument).__name__}: give an array of the device (put) or a number")
+    raise CudaError(f"argument {number} is {type(argument).__name__}: pass an array of the device (put) or a number")
 
 
 def _start(driver: Any) -> None:

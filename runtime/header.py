@@ -73,7 +73,7 @@ def header(manifests: Sequence[Manifest], name: str, arguments: Sequence[str]) -
     for each in manifests:
         other = by_architecture.setdefault(architecture(each.target), each.target)
         if other != each.target:
-            raise ManifestError(f"{other} and {each.target} are of one architecture: name one of them")
+            raise ManifestError(f"{other} and {each.target} have the same architecture: name one of them")
     names = unique(arguments, len(signature(first)))
     return "\n".join([*_head(manifests, name), *_functions(manifests, name, names), "", "#endif", ""])
 
@@ -95,12 +95,12 @@ def signature(manifest: Manifest) -> list[tuple[str, str]]:
     }
     lost = [number for number in range(manifest.arguments) if number not in kinds]
     if lost:
-        raise ManifestError(f"manifest: argument {lost[0]} is no parameter, so that its type is not known")
+        raise ManifestError(f"manifest: argument {lost[0]} is not a parameter, so its type is unknown")
     return [kinds[number] for number in range(manifest.arguments)]
 
 
 def identifier(name: str, taken: frozenset[str]) -> str:
-    """A name of C that looks like this one and is none of those taken."""
+    """A name of C that looks like this one and is not one of those taken."""
     made = re.sub(r"\W", "_", name, flags=re.ASCII)
     made = f"_{made}" if not made or made[0].isdigit() else made
     while made in taken or made in KEYWORDS:

@@ -273,7 +273,7 @@ def _field(raw: Mapping[str, Any], name: str, kind: type[Any], place: str) -> An
         raise ManifestError(f"manifest: {path} is missing")
     value = raw[name]
     if not isinstance(value, kind) or isinstance(value, bool):
-        raise ManifestError(f"manifest: {path} = {value!r} is no {kind.__name__}")
+        raise ManifestError(f"manifest: {path} = {value!r}: expected {kind.__name__}")
     return value
 
 
@@ -294,22 +294,22 @@ def _extents(raw: Mapping[str, Any], name: str, most: int) -> tuple[int, int, in
 
 def _parameter(raw: Any, place: str) -> Parameter:
     if not isinstance(raw, Mapping):
-        raise ManifestError(f"manifest: {place} = {raw!r} is no object")
+        raise ManifestError(f"manifest: {place} = {raw!r} is not an object")
     fields = cast("Mapping[str, Any]", raw)
     kind, dtype = _field(fields, "kind", str, place), _field(fields, "dtype", str, place)
     if dtype not in SIZES and kind != "pointer":  # a pointer may point to pointers, or to anything else
-        raise ManifestError(f"manifest: {place}.dtype = {dtype!r} is none of {', '.join(SIZES)}")
+        raise ManifestError(f"manifest: {place}.dtype = {dtype!r} is not one of {', '.join(SIZES)}")
     if kind == "tensormap":
         return _tensor_map(fields, dtype, place)
     if kind not in ("pointer", "scalar"):
-        raise ManifestError(f"manifest: {place}.kind = {kind!r} is none of pointer, scalar, tensormap")
+        raise ManifestError(f"manifest: {place}.kind = {kind!r} is not one of pointer, scalar, tensormap")
     number = _field(fields, "arg", int, place)
     if number < 0:
         raise ManifestError(f"manifest: {place}.arg = {number} is negative")
     launch = _field(fields, "launch", str, place) if "launch" in fields else ""
     known = ("", COUNTER, TICKETS, SUMS, SHARES) if kind == "pointer" else ("", *GRID)
     if launch not in known:
-        raise ManifestError(f"manifest: {place}.launch = {launch!r} is none of {', '.join(known[1:])}")
+        raise ManifestError(f"manifest: {place}.launch = {launch!r} is not one of {', '.join(known[1:])}")
     if kind == "scalar":
         return Scalar(number, dtype, launch)
     if launch not in (TICKETS, SUMS, SHARES):
@@ -335,7 +335,7 @@ def _tensor_map(raw: Mapping[str, Any], dtype: str, place: str) -> TensorMapReco
     names = [_field(raw, name, str, place) for name in ("swizzle", "interleave", "l2_promotion", "oob_fill")]
     for name, known in MAP_NAMES.items():
         if raw[name] not in known:
-            raise ManifestError(f"manifest: {place}.{name} = {raw[name]!r} is none of {', '.join(known)}")
+            raise ManifestError(f"manifest: {place}.{name} = {raw[name]!r} is not one of {', '.join(known)}")
     base = _expression(_field(raw, "base", dict, place), f"{place}.base")
     return TensorMapRecord(dtype, base, lists["global_dim"], lists["global_strides"], box, steps, *names)
 
@@ -343,7 +343,9 @@ def _tensor_map(raw: Mapping[str, Any], dtype: str, place: str) -> TensorMapReco
 def _expression(raw: Any, place: str) -> Expression:
     """The expression itself, once every part of it is known to be one."""
     if not isinstance(raw, Mapping) or len(cast("Mapping[str, Any]", raw)) != 1:
-        raise ManifestError(f"manifest: {place} = {raw!r} is no expression: write one of arg, const, mul, add, ceildiv")
+        raise ManifestError(
+            f"manifest: {place} = {raw!r} is not an expression: expected one of arg, const, mul, add, ceildiv"
+        )
     fields = cast("Mapping[str, Any]", raw)
     ((kind, value),) = fields.items()
     if kind in ("arg", "const"):
@@ -351,7 +353,7 @@ def _expression(raw: Any, place: str) -> Expression:
             raise ManifestError(f"manifest: {place}.arg = {value} is negative")
         return fields
     if kind not in ("mul", "add", "ceildiv"):
-        raise ManifestError(f"manifest: {place}: {kind!r} is none of arg, const, mul, add, ceildiv")
+        raise ManifestError(f"manifest: {place}: {kind!r} is not one of arg, const, mul, add, ceildiv")
     parts = _field(fields, kind, list, place)
     if len(parts) < 1 or (kind == "ceildiv" and len(parts) != 2):
         raise ManifestError(f"manifest: {place}.{kind} has {len(parts)} operands")

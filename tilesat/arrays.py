@@ -193,7 +193,7 @@ def _refuse_strides(strides: Sequence[int], shape: Sequence[int], size: int, nam
     """Raise TileError for strides in bytes that a kernel cannot go by."""
     if any(stride % size or (stride < 0 and extent > 1) for stride, extent in zip(strides, shape, strict=True)):
         message = f"parameter '{name}': strides of {tuple(strides)} bytes are not positive multiples of {size}"
-        raise TileError(message, hint="give a contiguous copy")
+        raise TileError(message, hint="pass a contiguous copy")
 
 
 def _is_torch(given: object) -> bool:

@@ -154,7 +154,7 @@ class ListParameter:
     def given(self, argument: Any, name: str) -> Iterator[Any]:
         """The numbers of the table, with views for addresses, and its length. Raises TileError for other lists."""
         if not isinstance(argument, list):
-            _wrong(name, f"a list of which each is {self.element}", described(argument))
+            _wrong(name, f"a list, each element {self.element}", described(argument))
         arrays = cast("list[Any]", argument)
         rows = [list(self.element.given(each, f"{name}[{place}]")) for place, each in enumerate(arrays)]
         yield [each if isinstance(each, View) else int(each) for row in rows for each in row]

@@ -250,7 +250,7 @@ def _size(part: str, text: str) -> tuple[int, int | None]:
     """(divisor, the size where it is fixed)."""
     match = re.fullmatch(_SIZE, text.strip())
     if match is None:
-        raise _wrong(part, f"{text.strip()!r} is no size: write ?, ?/16 or 64")
+        raise _wrong(part, f"{text.strip()!r} is not a size: expected ?, ?/16 or 64")
     if match[2] is not None:
         return 1, int(match[2])
     if match[1] is not None and int(match[1]) < 1:

@@ -66,9 +66,9 @@ def checked(signature: Signature, arguments: Sequence[Argument | int | float]) -
     types = signature.types
     if len(arguments) != len(types):
         raise TileError(
-            f"entry '{signature.name}' has {len(types)} parameters, {len(arguments)} arguments are given",
+            f"entry '{signature.name}' expects {len(types)} arguments, got {len(arguments)}",
             signature.location,
-            "give one for each of: " + ", ".join(map(_wanted, types)),
+            "pass one for each of: " + ", ".join(map(_wanted, types)),
         )
     return [
         _check(signature, position, wanted, argument)
@@ -157,7 +157,7 @@ def interpret(
     many = any(isinstance(each, Multicast) and len(each.arrays) > 1 for each in arguments)
     if many:
         message = f"entry '{entry.sym_name}': the reference interpreter has one copy of multicast memory"
-        raise TileError(message, entry.location, "give Multicast of one array, or run it on the simulator unchecked")
+        raise TileError(message, entry.location, "pass Multicast of one array, or run it on the simulator unchecked")
     given = [each.arrays[0] if isinstance(each, Multicast) else each for each in arguments]
     run(module, grid=grid, args=given, entry=entry.sym_name, output=output)
 
@@ -312,7 +312,7 @@ def refuse_overlaps(arguments: Sequence[Argument], entry: Entry) -> None:
         raise TileError(
             f"entry '{entry.sym_name}': arrays that share memory cannot be checked",
             entry.location,
-            "run it without check, or give copies",
+            "run it without check, or pass copies",
         )
 
 
@@ -324,7 +324,7 @@ def refuse_card(arguments: Sequence[Argument], entry: Entry) -> None:
         raise TileError(
             f"entry '{entry.sym_name}': arrays on a card cannot be checked",
             entry.location,
-            "give arrays of the host, which are copied to the card and back, or leave out check",
+            "pass arrays of the host, which are copied to the card and back, or leave out check",
         )
 
 
@@ -366,7 +366,7 @@ class WrongResultError(Exception):
 
     def __init__(self, name: str, comparisons: Sequence[Comparison]):
         self.comparisons = tuple(comparisons)
-        lines = [f"entry '{name}' computes something else than the interpreter", *map(str, comparisons)]
+        lines = [f"entry '{name}' computes something other than the interpreter", *map(str, comparisons)]
         super().__init__("\n  ".join(lines))
 
 

@@ -93,8 +93,8 @@ def options(
     if type(tile_blocks) is not int or tile_blocks < 0:
         raise TileError(f"tile_blocks: expected a number of tile blocks, or 0, got {shown(tile_blocks)}")
     if tile_blocks and AUTO not in (num_ctas, persistent):
-        message = "tile_blocks: only a choice of CTAs, or of how they go through tile blocks, takes them"
-        raise TileError(message, hint=f"give num_ctas={AUTO!r} or persistent={AUTO!r} too")
+        message = "tile_blocks: they are used only to choose the CTAs or the persistent form"
+        raise TileError(message, hint=f"pass num_ctas={AUTO!r} or persistent={AUTO!r} too")
     files = names("rules", rules, paths=True)
     if files and not unchecked:
         for each in tried_rules(files).untried:

@@ -115,7 +115,7 @@ def jit(
     disk for other processes (`tilesat.cache`).
     """
     if "signature" in options:
-        raise TileError("jit: a signature is what arguments say: use tilesat.compile to give one")
+        raise TileError("jit: the arguments determine the signature: use tilesat.compile to pass one")
     options["cache"] = cache
     make = partial(Jit, target=target, on=on, check=check, hazards=hazards, options=options)
     return make if source is None else make(source)

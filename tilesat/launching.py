@@ -31,7 +31,7 @@ class Launch:
         for view, before, after in self.kept:
             if before.tobytes() != after.tobytes():
                 message = f"parameter '{view.name}': entry '{entry.sym_name}' writes {view}, which is read-only"
-                raise TileError(message, entry.location, "give a copy that may be written")
+                raise TileError(message, entry.location, "pass a copy that may be written")
 
 
 def place_of(given: Sequence[Any], named: Mapping[str, Any]) -> str:
@@ -66,7 +66,7 @@ def prepared(
     itself = not whole and not named and calling is not None and len(given) == calling.count
     if calling is None or itself:
         if named:
-            raise TileError(f"entry '{entry.sym_name}' has no names: give its arguments in order", entry.location)
+            raise TileError(f"entry '{entry.sym_name}' has no names: pass its arguments in order", entry.location)
         values = [_own_view(each, str(position)) for position, each in enumerate(given)]
     else:
         values = calling.arguments(given, named)

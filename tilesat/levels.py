@@ -134,7 +134,7 @@ def own_target(kernel: Op, wanted: str | None) -> str:
     own = str(kernel.attributes["target"])
     target_named(own)
     if wanted is not None and wanted != own:
-        raise TileError(f"the kernel is one for {own}, not for {wanted}", kernel.location, f"give --target {own}")
+        raise TileError(f"the kernel is one for {own}, not for {wanted}", kernel.location, f"pass --target {own}")
     return own
 
 
@@ -143,4 +143,4 @@ def _read(path: Path) -> str:
         return path.read_text()
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-        raise TileError(f"cannot read the file: {reason}", Location(str(path)), "give a file of text") from error
+        raise TileError(f"cannot read the file: {reason}", Location(str(path)), "pass a file of text") from error

@@ -42,7 +42,7 @@ def term_of(provenance: Provenance, spec: str) -> int:
         raise TileError(f"there is no term {spec!r}", hint=hint)
     term = provenance.term(nodes[at])
     if term is None:
-        raise TileError(f"what made {spec} was not noted")
+        raise TileError(f"the origin of {spec} was not recorded")
     return term
 
 

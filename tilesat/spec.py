@@ -122,7 +122,8 @@ def parse(text: str, position: int = 0) -> Spec:
         return Spec(text, path=Path(text[1:]))
     match = _FORM.fullmatch(text)
     if match is None:
-        raise SpecError(f"{text!r} is no argument: write f16[512,256]=normal:7, f32[64]=zeros, i32=512 or @file.npy")
+        forms = "TYPE[SHAPE]=CONTENTS, TYPE=NUMBER or @FILE.npy, such as f16[512,256]=normal:7 or i32=512"
+        raise SpecError(f"cannot parse argument {text!r}: expected {forms}")
     dtype = match["type"]
     if dtype not in NUMPY_NAMES:
         raise SpecError(f"{text}: unknown element type {dtype!r}; known: {', '.join(NUMPY_NAMES)}")
@@ -140,7 +141,7 @@ def parse(text: str, position: int = 0) -> Spec:
     elif contents == "full" and not option:
         raise SpecError(f"{text}: full needs a number, as in full:2.5")
     elif contents != "full" and option:
-        raise SpecError(f"{text}: {contents} takes nothing behind a colon")
+        raise SpecError(f"{text}: {contents} takes nothing after the colon")
     return Spec(text, dtype, shape, contents, option, seed)
 
 
@@ -165,7 +166,7 @@ def _scalar(value: str, kind: np.dtype[Any], text: str) -> Argument:
             return np.array([number & ((1 << 64) - 1)], np.uint64).astype(kind)[0]  # wraps: i32=0xffffffff is -1
         return _as(np.array([float(value)]), kind, text)[0]
     except ValueError:
-        raise SpecError(f"{text}: {value!r} is no number") from None
+        raise SpecError(f"{text}: {value!r} is not a number") from None
 
 
 def _from_file(path: Path) -> Argument:

@@ -133,7 +133,7 @@ def parse_arguments(given: Sequence[str]) -> Arguments:
 
 def _refuse_libraries(found: Arguments) -> NoReturn:
     if not found.preview:
-        raise UsageError("-l needs the SIMT preview: give --preview=simt")
+        raise UsageError("-l needs the SIMT preview: pass --preview=simt")
     raise UsageError(f"linking '{found.libraries[0]}' is not supported: write the kernel without foreign functions")
 
 
@@ -187,7 +187,7 @@ def _host(found: Arguments, name: str, text: str) -> None:
 
 
 def _refused(found: Arguments, name: str, text: str) -> None:
-    raise UsageError(f"{name} is not supported: this compiler has nothing that does it")
+    raise UsageError(f"{name} is not supported: this compiler has no equivalent")
 
 
 _FLAGS = {"--lineinfo": "lineinfo", "--device-debug": "debug", "-g": "debug"}

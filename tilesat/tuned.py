@@ -155,7 +155,7 @@ def pinned(path: str | Path, name: str, target: str, arguments: str, tried: Sequ
             wanted: Mapping[str, Any] = each["configuration"]
             found = [one for one in tried if plain(one) == dict(wanted)]
             if not found:
-                message = f"the pin of @{name} for {target} is none of the configurations: {dict(wanted)}"
+                message = f"the pin of @{name} for {target} is not one of the configurations: {dict(wanted)}"
                 raise TileError(message, Location(str(path)), "remove it, to search anew")
             return found[0]
     return None

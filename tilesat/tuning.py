@@ -221,7 +221,7 @@ def _between(args: Sequence[Any], names: Sequence[str], constants: Values) -> di
 
 
 def _divided(source: Any, configuration: Values) -> tuple[Values, Values, Values]:
-    """Constants of the kernel, its hints, options of the compiler. Raises TileError for a name that is none of them."""
+    """Constants of the kernel, its hints, options of the compiler. Raises TileError for any other name."""
     from tilesat.compiler import compile
 
     is_kernel = cutile.is_kernel(source)

@@ -36,7 +36,7 @@ def checked(commands: Iterable[Command]) -> Checked:
             continue
         verdict, place = _verdict(command), Location(command.file, command.line, command.column)
         if verdict.failure:
-            hint = "correct the rule, or give --unchecked (in Python unchecked=True) to use it all the same"
+            hint = "correct the rule, or pass --unchecked (in Python unchecked=True) to use it anyway"
             raise TileError(f"rule '{command.name}' is wrong: {verdict.failure}", place, hint)
         if verdict.satisfied:
             tried += 1

@@ -65,7 +65,7 @@ def _once(found: dict[str, List], name: str, form: List) -> None:
 
 def _variable(form: Sexpr) -> str:
     if not isinstance(form, Atom):
-        raise NotCovered("a loop's value that is no variable is not run")
+        raise NotCovered("a loop's value that is not a variable cannot be evaluated")
     return form.text
 
 

@@ -130,7 +130,7 @@ def columns(sample: Sample, form: Sexpr, name: str) -> Iterator[int]:
 def _signature(form: List) -> Signature:
     found = by_name().get(form.head)
     if found is None:
-        raise NotCovered(f"({form.head} ...) is no term")
+        raise NotCovered(f"({form.head} ...) is not a term")
     return found
 
 

@@ -150,14 +150,14 @@ class Sample:
         """An expression's integer."""
         value = self.evaluate(form)
         if isinstance(value, Datum):
-            raise NotCovered("a value stands where a number is needed")
+            raise NotCovered("expected a number, found a value")
         return value
 
     def datum(self, form: Sexpr) -> Datum:
         """An expression's tile."""
         value = self.evaluate(form)
         if not isinstance(value, Datum):
-            raise NotCovered("a number stands where a value is needed")
+            raise NotCovered("expected a value, found a number")
         return value
 
     def same(self, left: Bound, right: Bound, zeros: bool = False) -> bool:
@@ -331,7 +331,7 @@ class Sample:
             return self._projection(form)
         signature = by_name().get(form.head)
         if signature is None:
-            raise NotCovered(f"({form.head} ...) is no term")
+            raise NotCovered(f"({form.head} ...) is not a term")
         split = 1 + len(signature.operands)
         columns = form.items[split:]
         if signature.mnemonic in ("none", "nil"):
@@ -407,7 +407,7 @@ class Sample:
             self.env[number.text] = self.random.number(type_.element)
         value = self.integer(number)
         least, most = facts.limits(type_.element.width)
-        self._expect(least <= value <= most, f"{value} does not fit {type_}")
+        self._expect(least <= value <= most, f"{value} does not fit in {type_}")
         return Datum(type_, np.full(type_.shape, value, dtype_of(type_.element)))
 
     def _promised(self, form: List, source: Datum | None) -> Datum:

@@ -161,7 +161,7 @@ class Attributes:
         if tag == STRING:
             return self.strings.read(cursor, "string")
         if tag in (TYPE, ARRAY, DENSE, DICTIONARY):
-            raise UnsupportedError(f"attribute tag {tag} is not supported where a number is meant", cursor.location)
+            raise UnsupportedError(f"attribute tag {tag} is not supported where a number is expected", cursor.location)
         raise cursor.error(f"unknown attribute tag {tag}", at)
 
     def _typed(self, cursor: Cursor, tag: int) -> tuple[int | float, IntType | FloatType]:

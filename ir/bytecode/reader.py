@@ -128,9 +128,9 @@ def _skip_parameter_attributes(cursor: Cursor, tables: Tables, name: str) -> Non
     at = cursor.position
     given = tables.attributes.kept(cursor)
     if not isinstance(given, tuple):
-        raise cursor.error(f"attributes of the parameters of @{name} are no array", at)
+        raise cursor.error(f"attributes of the parameters of @{name} are not an array", at)
     if any(not isinstance(each, Dictionary) or each.entries for each in cast("tuple[object, ...]", given)):
-        raise UnsupportedError(f"@{name} has attributes of parameters", Location(cursor.file, offset=at))
+        raise UnsupportedError(f"@{name} has parameter attributes", Location(cursor.file, offset=at))
 
 
 def _unknown(opcode: int, location: Location, at: int) -> UnsupportedError:
@@ -161,9 +161,9 @@ class _Body:
             raise _unknown(opcode, location, at)
         if encoding.info.since > self.tables.version:
             since = ".".join(map(str, encoding.info.since))
-            raise cursor.error(f"{encoding.info.name} exists since {since}, the file is older", at)
+            raise cursor.error(f"{encoding.info.name} was added in {since}, but the file is older", at)
         if opcode >= FIRST_PREVIEW_OPCODE and not self.tables.preview:
-            raise cursor.error(f"{encoding.info.name} is a preview operation, the header does not announce any", at)
+            raise cursor.error(f"{encoding.info.name} is a preview operation, but the header announces none", at)
         results = self._results(cursor, encoding)
         attributes, mask = self._attributes(cursor, encoding, results)
         operands, segments = self._operands(cursor, encoding, mask, at)

@@ -104,7 +104,7 @@ class Types:
 
     def _exists(self, item: Cursor, since: Version, what: str, at: int) -> None:
         if self.version < since:
-            raise item.error(f"type {what} exists since {since[0]}.{since[1]}, the file is older", at)
+            raise item.error(f"type {what} was added in {since[0]}.{since[1]}, but the file is older", at)
 
     def _pointer(self, item: Cursor) -> PointerType:
         given = self._mask(item, (13, 4))

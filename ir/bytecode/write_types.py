@@ -59,9 +59,8 @@ class TypeWriter:
 
     def _needs(self, since: Version, what: object) -> None:
         if self.version < since:
-            message = (
-                f"type {what} needs bytecode {since[0]}.{since[1]}, asked for is {'.'.join(map(str, self.version))}"
-            )
+            asked = ".".join(map(str, self.version))
+            message = f"type {what} needs bytecode {since[0]}.{since[1]}, but version {asked} was requested"
             raise UnsupportedError(message, Location("<bytecode>"), f"write version {since[0]}.{since[1]} or later")
 
     def _write(self, type_: Type, output: Output) -> None:

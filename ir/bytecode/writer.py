@@ -47,9 +47,7 @@ def write_bytecode(module: Module, version: Version = WRITTEN) -> bytes:
     """
     if module.sym_visibility not in ("", "public"):
         hint = "write it as text, or leave the attribute out"
-        raise UnsupportedError(
-            f"bytecode has no place for a module that is {module.sym_visibility}", module.location, hint
-        )
+        raise UnsupportedError(f"bytecode cannot represent a {module.sym_visibility} module", module.location, hint)
     if not OLDEST <= version <= NEWEST:
         raise UnsupportedError(f"bytecode version {version[0]}.{version[1]} cannot be written", module.location)
     strings, constants, types = UniqueTable(), UniqueTable(), TypeWriter(version)
@@ -161,7 +159,7 @@ class _Body:
         if encoding.info.since > self.tables.version:
             since = ".".join(map(str, encoding.info.since))
             hint = f"write version {since} or later"
-            raise UnsupportedError(f"'{op.name}' exists since {since}, asked for is {version}", op.location, hint)
+            raise UnsupportedError(f"'{op.name}' was added in {since}, not in {version}", op.location, hint)
         self.add_place(op)
         try:
             self._encode(op, encoding, output)

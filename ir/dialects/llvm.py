@@ -105,7 +105,7 @@ def _verify_edges(branch: Br | CondBr, groups: list[list[Value]]) -> None:
     for to, args in zip(branch.successors, groups, strict=True):
         wanted = [value.type for value in to.args]
         found = [value.type for value in args]
-        branch.expect(found == wanted, "its block takes {}, is given {}", [*map(str, wanted)], [*map(str, found)])
+        branch.expect(found == wanted, "its block expects {}, got {}", [*map(str, wanted)], [*map(str, found)])
 
 
 @op("llvm.return", upstream=True)

@@ -365,9 +365,9 @@ class Dot(Logical):
         given = [type(each) for each in self.signed]
         self.expect(given == [bool, bool], "attribute 'signed' must be two of true and false, is {}", self.signed)
         if is_float(self.c.type):
-            self.expect(all(self.signed), "attribute 'signed' is about integers, the sum is {}", self.c.type)
+            self.expect(all(self.signed), "attribute 'signed' applies to integers, the sum is {}", self.c.type)
         else:
-            self.expect(not self.fast_acc, "attribute 'fast_acc' is about floats, the sum is {}", self.c.type)
+            self.expect(not self.fast_acc, "attribute 'fast_acc' applies to floats, the sum is {}", self.c.type)
 
 
 @op("nv_tileaa.dot_scaled")
@@ -419,7 +419,7 @@ class Fold(Logical):
             self.expect(holds(element, identity), "identity {!r} is not a number of {}", identity, element)
         wanted = self.wanted(shape_of(self.sources[0].type))
         for result in self.results:
-            self.expect(shape_of(result.type) == wanted, "result is {}, wanted shape {}", result.type, wanted)
+            self.expect(shape_of(result.type) == wanted, "result is {}, expected shape {}", result.type, wanted)
         end = self.combiner.block.terminator
         self.expect(isinstance(end, scf.Yield), "the combiner must end in scf.yield")
 

@@ -180,11 +180,11 @@ class AgentSwitch(Op):
     def verify(self) -> None:
         """One of everything for each region, known roles, warps of their own."""
         lists = (self.num_warps, self.warp_id, self.agent_strides, self.roles)
-        self.expect(all(len(each) == len(self.regions) for each in lists), "must say warps and role of each region")
+        self.expect(all(len(each) == len(self.regions) for each in lists), "must give warps and role of each region")
         for role in self.roles:
             self.expect(role in ROLES, "role must be one of {}, is {}", list(ROLES), role)
-        self.expect(len(self.groups) in (0, len(self.regions)), "must say the groups of each region, or of none")
-        self.expect(len(self.blocks) in (0, len(self.regions)), "must say the block of each region, or of none")
+        self.expect(len(self.groups) in (0, len(self.regions)), "must give the groups of every region, or of none")
+        self.expect(len(self.blocks) in (0, len(self.regions)), "must give the block of every region, or of none")
         for groups, count in zip(self.groups, self.num_warps, strict=False):
             self.expect(groups > 0 and count % groups == 0, "{} groups cannot share {} warps", groups, count)
         end = 0

@@ -92,7 +92,7 @@ class Exchange(Op):
     def verify(self) -> None:
         """A result of each CTA."""
         wanted = [value.type for value in self.values for _ in range(self.parts)]
-        self.expect(not self.other or self.ctas == 2, "of {} CTAs there is no other one", self.ctas)
+        self.expect(not self.other or self.ctas == 2, "a cluster of {} CTAs has no other CTA", self.ctas)
         self.expect(
             [result.type for result in self.results] == wanted, "must have {} results of each value", self.parts
         )

@@ -94,7 +94,7 @@ class _Checker:
             self.carries(op)
         elif type(op) in STEPS:
             kind, name = STEPS[type(op)]
-            op.expect(op.parent is not None and isinstance(op.parent.parent_op, kind), "must stand in a {}", name)
+            op.expect(op.parent is not None and isinstance(op.parent.parent_op, kind), "must be inside a {}", name)
 
     def carries(self, op: scf.For) -> None:
         """The tokens of a loop: it releases what it was given and leaves what it has read."""
@@ -104,8 +104,8 @@ class _Checker:
                 self.tokens.append(argument)
                 left = op.body.block.terminator.operands[place]
                 made = isinstance(left.owner, ConsumeOne) and left.owner.parent is op.body.block
-                op.expect(made, "must leave the token of a stage that this iteration has read")
-                op.expect(ring_of(left) is ring_of(value), "must leave the token of a stage of the same ring")
+                op.expect(made, "must yield the token of a stage that this iteration has read")
+                op.expect(ring_of(left) is ring_of(value), "must yield the token of a stage of the same ring")
 
     def finish(self) -> None:
         """Tokens and rings."""
@@ -118,7 +118,7 @@ class _Checker:
             if release.last:
                 again = any(isinstance(each, scf.For | scf.While) for each in above(release))
                 release.expect(
-                    not again, "the ring goes on: the stage is waited for in the next run of the loop around"
+                    not again, "the ring is used again: the next run of the enclosing loop waits for this stage"
                 )
 
     def token(self, token: Value) -> None:
@@ -135,7 +135,7 @@ class _Checker:
         use.expect(isinstance(use, handing), "cannot take a consumer's token")
         if isinstance(use, scf.Yield):
             over = use.parent is not None and isinstance(use.parent.parent_op, scf.For)
-            use.expect(over, "only a counted loop hands a consumer's token on")
+            use.expect(over, "only a counted loop may carry a consumer's token")
         held = isinstance(token.owner, Block)
         use.expect(not held or isinstance(use, ConsumerRelease), "the loop must release the stage that it was given")
         here = token.owner if isinstance(token.owner, Block) else owner.parent
@@ -157,15 +157,15 @@ class _Checker:
                 self.ring[op.result] = op.ring
                 self.make(op.result, op.result, state)
             elif isinstance(op, IncIter):
-                op.expect(self.known(op, op.iterator, state) == TAKEN, "goes past a stage that nothing has used")
+                op.expect(self.known(op, op.iterator, state) == TAKEN, "advances past a stage that nothing has used")
                 self.advance(op, state)
             elif isinstance(op, Drain):
-                op.expect(self.known(op, op.iterator, state) == FRESH, "is behind a use of the stage of its iterator")
-                op.expect(self.ring[self.origin[op.iterator]] is op.pipeline, "the iterator is one of another ring")
+                op.expect(self.known(op, op.iterator, state) == FRESH, "comes after a use of the stage of its iterator")
+                op.expect(self.ring[self.origin[op.iterator]] is op.pipeline, "the iterator belongs to another ring")
                 self.advance(op, state)
             elif isinstance(op, AdvanceIter):
-                op.expect(self.known(op, op.iterator, state) == FRESH, "goes past stages from one that has been used")
-                op.expect(self.ring[self.origin[op.iterator]] is op.pipeline, "the iterator is one of another ring")
+                op.expect(self.known(op, op.iterator, state) == FRESH, "advances from a stage that has been used")
+                op.expect(self.ring[self.origin[op.iterator]] is op.pipeline, "the iterator belongs to another ring")
                 self.advance(op, state)
             else:
                 if isinstance(op, TAKING):
@@ -182,8 +182,8 @@ class _Checker:
 
     def known(self, op: Op, iterator: Value, state: dict[Value, int]) -> int:
         """What has been done with an iterator."""
-        op.expect(iterator in state, "the loop around does not carry the iterator")
-        op.expect(state[iterator] != MOVED, "the iterator has gone on: its stage may not be used any more")
+        op.expect(iterator in state, "the enclosing loop does not carry the iterator")
+        op.expect(state[iterator] != MOVED, "the iterator has advanced: its stage may no longer be used")
         return state[iterator]
 
     def take(self, op: Op, iterator: Value, state: dict[Value, int]) -> None:
@@ -192,9 +192,9 @@ class _Checker:
             return
         pair = isinstance(op, ConsumeOne) and by_groups(op.pipeline)
         done = self.known(op, iterator, state)
-        op.expect(self.ring[self.origin[iterator]] is op.operands[0], "the iterator is one of another ring")
-        op.expect(done == FRESH or pair, "the stage of the iterator is used twice: inc_iter must be between")
-        op.expect(not isinstance(iterator.op, IncIter), "the iterator goes on twice in one iteration")
+        op.expect(self.ring[self.origin[iterator]] is op.operands[0], "the iterator belongs to another ring")
+        op.expect(done == FRESH or pair, "the stage of the iterator is used twice: expected inc_iter in between")
+        op.expect(not isinstance(iterator.op, IncIter), "the iterator advances twice in one iteration")
         state[iterator] = TAKEN
 
     def advance(self, op: IncIter | AdvanceIter | Drain, state: dict[Value, int]) -> None:
@@ -206,7 +206,7 @@ class _Checker:
         """Iterators are handed on."""
         for value in values:
             if isinstance(value.type, IteratorType):
-                op.expect(self.known(op, value, state) == FRESH, "hands an iterator on that has not gone on: inc_iter")
+                op.expect(self.known(op, value, state) == FRESH, "passes on an iterator before its inc_iter")
                 state[value] = MOVED
 
     def loop(self, op: scf.For | scf.While, state: dict[Value, int]) -> None:
@@ -226,7 +226,7 @@ class _Checker:
         for argument, value, result, first in zip(arguments, left, op.results, op.init, strict=True):
             if isinstance(argument.type, IteratorType):
                 same = self.origin.get(value) is argument
-                end.expect(same, "must leave the iterator that the loop was given, or what it has become")
+                end.expect(same, "must yield the loop's own iterator, advanced or not")
                 self.make(result, self.origin[first], state)
 
     def branch(self, op: scf.If, state: dict[Value, int]) -> None:
@@ -246,7 +246,7 @@ class _Checker:
             if isinstance(result.type, IteratorType):
                 (_, then), (end, otherwise) = sides
                 origin = self.origin[then[place]]
-                end.expect(self.origin[otherwise[place]] is origin, "both sides must leave the same iterator")
+                end.expect(self.origin[otherwise[place]] is origin, "both branches must yield the same iterator")
                 self.make(result, origin, state)
 
     def inline(self, op: Op, state: dict[Value, int]) -> None:
@@ -316,7 +316,7 @@ def staged(op: Op) -> None:
     user = None if region is None else around(region, whole)
     if user is None or user.iterator is not place:
         verb, name = ("read", "consumer_read") if reads else ("written", "producer_write")
-        op.fail("the stage of an iterator is {} in the {} of it", verb, name)
+        op.fail("the stage of an iterator may be {} only inside its {}", verb, name)
     ring = user.pipeline
     op.expect(buffer.stages == stages_of(ring), "the buffer has {} stages, the ring {}", buffer.stages, stages_of(ring))
     if isinstance(op, TiledTmaLoad):
@@ -336,7 +336,7 @@ def chain(op: ProduceOne | ConsumeOne, kinds: tuple[type[Op], ...], words: str) 
     ops: list[Any] = op.body.block.ops
     op.expect(tuple(map(type, ops)) == (*kinds, PipelineYield), "must {}, in this order and once each", words)
     same = ops[0].pipeline is op.pipeline and ops[0].iterator is op.iterator
-    ops[0].expect(same, "must be of the stage that {} is about", op.info.mnemonic.rpartition(".")[2])
+    ops[0].expect(same, "must use the stage of its {}", op.info.mnemonic.rpartition(".")[2])
     stages = stages_of(op.pipeline)
     op.expect(op.iterator.type == IteratorType(stages), "the ring has {} stages, its iterator is {}", stages,
               op.iterator.type)  # fmt: skip
@@ -350,23 +350,21 @@ def produces(op: ProduceOne) -> None:
     write.expect(write.acquired is acquire.token, "must write the stage that has been acquired")
     commit.expect(commit.written is write.token, "must commit the stage that has been written")
     handed = [value.type for value in ends(write)]
-    write.expect(all(isinstance(kind, IteratorType) for kind in handed), "yields nothing but iterators")
+    write.expect(all(isinstance(kind, IteratorType) for kind in handed), "may yield iterators only")
     write.expect([r.type for r in write.results[1:]] == handed, "the results must be the token and what it yields")
     op.expect([r.type for r in op.results] == [v.type for v in end.operands], "the results must be what it yields")
     groups, stages = by_groups(op.pipeline), stages_of(op.pipeline)
-    op.expect(
-        groups == (op.ahead > 0), "fills stages ahead of its loop where, and only where, the ring is one by groups"
-    )
+    op.expect(groups == (op.ahead > 0), "must fill stages ahead of its loop exactly when the ring is filled by groups")
     op.expect(op.ahead < stages, "a ring that is filled {} iterations ahead needs {} stages, has {}", op.ahead,
               op.ahead + 1, stages)  # fmt: skip
     if groups:
         loop = op.parent.parent_op if op.parent else None
-        op.expect(isinstance(loop, scf.For), "a ring by groups is filled in a counted loop")
+        op.expect(isinstance(loop, scf.For), "a ring filled by groups needs a counted loop")
         assert isinstance(loop, scf.For)
         block = loop.body.block
         carried = op.iterator.owner is block
         first = carried and isinstance(loop.init[op.iterator.index - 1].op, CreateIterator)
-        op.expect(first, "a ring by groups begins with its loop: it must carry the ring's first iterator")
+        op.expect(first, "a ring filled by groups starts with its loop, which must carry the ring's first iterator")
         known_ahead(write, block, op.iterator)
 
 
@@ -378,10 +376,10 @@ def known_ahead(write: ProducerWrite, loop: Block, iterator: Value) -> None:
         for value in op.operands:
             block = value.owner if isinstance(value.owner, Block) else value.owner.parent
             known = value in inside or value in outside or not within(block, loop)
-            op.expect(known, "what is copied ahead may depend on nothing in the loop but its counter")
+            op.expect(known, "a copy issued ahead may depend on no value of the loop but its counter")
         if isinstance(op, STAGED):
             plain = isinstance(op, AsyncTiledCopy | AsyncGatherCopy) and op.enable is None
-            op.expect(plain, "a ring by groups is filled by copies of threads, without a condition of their own")
+            op.expect(plain, "a ring filled by groups needs unconditional copies by threads")
 
 
 def within(block: Block | None, outer: Block) -> bool:
@@ -408,4 +406,4 @@ def consumes(op: ConsumeOne) -> None:
         release.expect(
             stages_of(op.pipeline) > 1, "a ring whose stages are read for two iterations needs 2 stages, has 1"
         )
-        release.expect(not by_groups(op.pipeline), "a ring by groups is released by the barrier of the next iteration")
+        release.expect(not by_groups(op.pipeline), "the barrier of the next iteration releases a ring filled by groups")

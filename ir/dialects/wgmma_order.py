@@ -250,7 +250,7 @@ class _Order:
             if each in state.touched:
                 before = state.touched[each]
                 place = f"'{before.name}' at {before.location}"
-                op.fail("needs nvvm.wgmma.fence.aligned behind {}, which accesses a register of it", place)
+                op.fail("needs nvvm.wgmma.fence.aligned after {}, which accesses one of its registers", place)
             state.flying[each] = OPEN, op
         for value in op.operands:
             if isinstance(value.owner, nvgpu.MatrixDescriptor):
@@ -338,7 +338,7 @@ ORDERING = (nvvm.WgmmaFence, nvvm.WgmmaCommitGroup, nvvm.MBarrierArrive, llvm.Br
 
 def in_flight(age: int) -> str:
     """Why a product is not done."""
-    what = "its group is not closed: nvvm.wgmma.commit.group" if age == OPEN else "wait for its group first"
+    what = "its group is not committed: expected nvvm.wgmma.commit.group" if age == OPEN else "wait for its group first"
     return f"in flight; {what}"
 
 

@@ -81,9 +81,7 @@ def _alloca(block: TileBlock, op: ct.Alloca) -> Results:
 
 def _call(block: TileBlock, op: ct.PreviewCall) -> Results:
     hint = "interpret the kernel without the call, or write what the function does in Tile IR"
-    raise UnsupportedError(
-        f"@{op.callee} is defined outside of this module, there is nothing to run", op.location, hint
-    )
+    raise UnsupportedError(f"@{op.callee} is defined outside this module: there is nothing to run", op.location, hint)
 
 
 def _print(block: TileBlock, op: ct.Print) -> Results:

@@ -140,7 +140,7 @@ class Memory:
         gaps = [max(start - address, address - end + 1, 0) for start, end in zip(self.starts, self.ends, strict=True)]
         nearest = int(np.argmin(gaps)) if gaps else -1
         if nearest < 0 or gaps[nearest] > GUARD:
-            raise InterpreterError(f"{access} at address {address:#x}, where no array is", location)
+            raise InterpreterError(f"{access} at address {address:#x}, which is in no array", location)
         raise InterpreterError(
             f"{access} out of bounds: byte {address - self.starts[nearest]} of {self.names[nearest]}, "
             f"which has {self.arrays[nearest].nbytes} bytes",

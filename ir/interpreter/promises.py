@@ -22,14 +22,14 @@ def check_promise(predicate: object, values: Array, type_: TileType, location: L
     elif isinstance(predicate, SameElements):
         good = _equal_in_groups(predicate.values, values)
     else:
-        raise TypeError(f"unknown promise {predicate!r}")
+        raise TypeError(f"unknown assumption {predicate!r}")
     if not np.all(good):
         first = int(np.argmin(np.broadcast_to(good, values.shape).reshape(-1)))
         number = int(values.reshape(-1)[first])
         shown = f"{number:#x}" if isinstance(type_.element, PointerType) else str(number)
         where = f" (element {first})" if values.size > 1 else ""
         raise InterpreterError(
-            f"the promise {predicate} is broken by {shown}{where}", location, "check the arguments passed"
+            f"assumption {predicate} violated: value is {shown}{where}", location, "check the arguments passed"
         )
 
 

@@ -46,7 +46,7 @@ def run(
     parameters = kernel.parameters
     if len(args) != len(parameters):
         raise InterpreterError(
-            f"@{kernel.sym_name} takes {len(parameters)} arguments, {len(args)} are given", kernel.location
+            f"@{kernel.sym_name} expects {len(parameters)} arguments, got {len(args)}", kernel.location
         )
     bound: Environment = {p: _bind(p, a, memory, kernel) for p, a in zip(parameters, args, strict=True)}
     bound.update((argument, TOKEN) for argument in kernel.body.block.args if argument not in bound)
@@ -129,7 +129,7 @@ def _bind(parameter: Value, argument: object, memory: Memory, kernel: ct.Entry) 
     if isinstance(element, IntType) and scalar.dtype.kind == "f":
         raise InterpreterError(f"{name} must be an integer, is {argument}", kernel.location)
     if isinstance(element, IntType) and not -(1 << (element.width - 1)) <= int(scalar) < 1 << element.width:
-        raise InterpreterError(f"{name}: {argument} does not fit {element}", kernel.location)
+        raise InterpreterError(f"{name}: {argument} does not fit in {element}", kernel.location)
     if isinstance(element, IntType) and element.width > 1:
         return _signed(int(scalar), element.width, dtype)
     return scalar.astype(dtype)

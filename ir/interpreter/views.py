@@ -114,7 +114,7 @@ def check_inbounds(promised: Sequence[bool], view: TileView, index: Index, locat
         else:
             end, what = int(position.max()) + 1, "an index"
         if end > limit:
-            message = f"promised to be in bounds, but {what} of dimension {axis} ends at {end}, past the size {limit}"
+            message = f"assumed to be in bounds, but {what} of dimension {axis} ends at {end}, past the size {limit}"
             raise InterpreterError(message, location)
 
 

@@ -55,7 +55,7 @@ def parse_tensor_view(parser: Parser, cls: type[Op], location: Location) -> Op:
         if len(written) != len(wanted):
             tokens.fail(f"{word} has {len(written)} entries, the view's type {len(wanted)}", index=where)
         if written != wanted:
-            tokens.fail(f"{word} does not fit the view's type {view}", "a value stands where the type has '?'", where)
+            tokens.fail(f"{word} does not fit the view's type {view}", "expected a value where the type has '?'", where)
     sizes = tuple(sum(isinstance(entry, Value) for entry in entries) for entries, _ in lists)
     return cls([base, *dynamic], [view], None, (), location, (1, *sizes))
 
@@ -175,7 +175,7 @@ class Access:
         at = tokens.at
         self.types = parser.types()
         if len(self.types) != results:
-            tokens.fail(f"'{self.cls.info.name}' has {results} results, written are {len(self.types)}", index=at)
+            tokens.fail(f"'{self.cls.info.name}' has {results} results, written with {len(self.types)}", index=at)
 
     def index(self) -> tuple[Value, list[Value]]:
         """`%view[%i, %j]`."""

@@ -64,7 +64,7 @@ def _token_result(parser: Parser) -> None:
         at = tokens.at
         found = parser.type()
         if found != TOKEN:
-            tokens.fail(f"the result must be a token, written is {found}", index=at)
+            tokens.fail(f"the result must be a token, written as {found}", index=at)
 
 
 def print_print(printer: Printer, op: Op, indent: str) -> str:

@@ -52,7 +52,7 @@ def parse_quoted(parser: Parser, word: str, at: int) -> Op:
     inputs, outputs = _signature(parser, len(operands))
     for index, (value, written) in enumerate(zip(operands, inputs, strict=True)):
         if value.type != written:
-            tokens.fail(f"operand {index} has type {value.type}, written is {written}", index=at)
+            tokens.fail(f"operand {index} has type {value.type}, written as {written}", index=at)
     name = unescape(word)
     cls = OPS.get("cuda_tile." + _plain(name))
     if cls is None or not name.startswith("cuda_tile.") or not issubclass(cls, TileOp):
@@ -63,7 +63,7 @@ def parse_quoted(parser: Parser, word: str, at: int) -> Op:
     segments = operand_segments(tokens, cls, found.pop("operandSegmentSizes", None), len(operands), at)
     attributes = _attributes(parser, cls, found, at)
     if len(regions) != len(cls.info.regions):
-        message = f"'{cls.info.name}' has {len(cls.info.regions)} regions, {len(regions)} are written"
+        message = f"'{cls.info.name}' has {len(cls.info.regions)} regions, got {len(regions)}"
         tokens.fail(message, index=at)
     if cls is Module and not regions[0].blocks:
         regions = [
@@ -150,7 +150,7 @@ def _region(parser: Parser) -> Region:
             parser.define(name, [value], label)
     while not tokens.accept("}"):
         if tokens.current == END:
-            tokens.fail("'{' is never closed", index=start)
+            tokens.fail("unclosed '{'", index=start)
         if tokens.current.startswith("^"):
             tokens.fail("a region of cuda_tile has one block")
         block.append(parser.operation())

@@ -23,12 +23,12 @@ def operand_segments(tokens: Tokens, cls: type[Op], written: Any, count: int, at
             tokens.fail(f"'{name}' needs operandSegmentSizes", index=at)
         rest = count - len(groups) + len(free)
         if rest < 0 or (rest and not free) or (rest > 1 and isinstance(free[0], OptionalOperand)):
-            tokens.fail(f"'{name}' has {len(groups)} operands, {count} are written", index=at)
+            tokens.fail(f"'{name}' has {len(groups)} operands, got {count}", index=at)
         return tuple(1 if isinstance(group, Operand) else rest for group in groups)
     numbers = cast("tuple[Any, ...]", written) if isinstance(written, tuple) else ()
     whole = all(isinstance(number, int) and number >= 0 for number in numbers)
     if not whole or len(numbers) != len(groups) or sum(numbers) != count:
-        tokens.fail(f"operandSegmentSizes does not fit {count} operands of '{name}'", index=at)
+        tokens.fail(f"operandSegmentSizes does not match the {count} operands of '{name}'", index=at)
     return tuple(map(int, numbers))
 
 

@@ -70,9 +70,9 @@ class _Reader:
             tokens.fail(f"{len(operands)} operands, but {len(inputs)} types", index=at)
         for index, (value, written) in enumerate(zip(operands, inputs, strict=True)):
             if value.type != written:
-                tokens.fail(f"operand {index} has type {value.type.mlir()}, written is {written.mlir()}", index=at)
+                tokens.fail(f"operand {index} has type {value.type.mlir()}, written as {written.mlir()}", index=at)
         if len(regions) != len(cls.info.regions) and not cls.info.variadic_regions:
-            message = f"'{name}' has {len(cls.info.regions)} regions, {len(regions)} are written"
+            message = f"'{name}' has {len(cls.info.regions)} regions, got {len(regions)}"
             tokens.fail(message, index=at)
         segments = operand_segments(tokens, cls, attributes.pop("operandSegmentSizes", None), len(operands), at)
         made = cls(operands, outputs, attributes, regions, tokens.location(at), segments)
@@ -94,7 +94,7 @@ class _Reader:
     def _bind(self, targets: list[tuple[str, int]], made: Op, at: int) -> None:
         results = made.results
         if targets and sum(size for _, size in targets) != len(results):
-            self.tokens.fail(f"'{made.name}' has {len(results)} results, other numbers are named", index=at)
+            self.tokens.fail(f"'{made.name}' has {len(results)} results, but another number of names", index=at)
         place = 0
         for name, size in targets:
             for part in range(size):
@@ -171,7 +171,7 @@ class _Reader:
         made: list[Block] = []
         while not tokens.accept("}"):
             if tokens.current == END:
-                tokens.fail("'{' is never closed", index=start)
+                tokens.fail("unclosed '{'", index=start)
             if tokens.current.startswith("^"):
                 made.append(self._label())
             elif not made:

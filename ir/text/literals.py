@@ -68,7 +68,7 @@ def _parse_integer(tokens: Tokens, element: IntType) -> int | bool:
         tokens.fail(f"expected an integer of type {element}, found {tokens.describe()}")
     value = int(token, 16 if "x" in token else 10) if len(token) <= MAX_DIGITS else 1 << element.width
     if not -(1 << (element.width - 1)) <= value < 1 << element.width:
-        tokens.fail(f"{tokens.describe()} does not fit {element}")
+        tokens.fail(f"{tokens.describe()} does not fit in {element}")
     tokens.at += 1
     if element == I1:
         return bool(value)
@@ -123,7 +123,7 @@ def _parse_list(tokens: Tokens, element: Scalar, flat: list[Any], depth: int = 0
         count += 1
     tokens.expect("]")
     if not count:
-        tokens.fail("an empty list is no literal", index=start)
+        tokens.fail("an empty list is not a literal", index=start)
     return (count, *(inner or ()))
 
 

@@ -52,7 +52,7 @@ def read_module(parser: Parser) -> Module:
     found = read_modules(parser)
     if len(found) != 1:
         place = found[-1].location
-        raise ParseError(f"the text has {len(found)} modules, expected one", place, "read it by parse_all or load_all")
+        raise ParseError(f"the text has {len(found)} modules, expected one", place, "use parse_all or load_all")
     return found[0]
 
 
@@ -134,7 +134,7 @@ def _quoted_outer(parser: Parser, depth: int) -> list[Module]:
     parser.aliases.skip()
     found = _modules(parser, "}", depth + 1)
     if not tokens.accept("}"):
-        tokens.fail(f"expected a module, found {tokens.describe()}", "MLIR's own module holds those of cuda_tile")
+        tokens.fail(f"expected a module, found {tokens.describe()}", "the outer module holds cuda_tile modules")
     tokens.expect(")", "after the regions")
     if tokens.tokens[tokens.at] == "{":
         parse_dictionary(parser)

@@ -65,7 +65,7 @@ class Parser:
             self.define(name, [value], start)
         while tokens.current != "}":
             if tokens.current == END:
-                tokens.fail("'{' is never closed", index=start)
+                tokens.fail("unclosed '{'", index=start)
             block.append(self.operation())
         if end is not None and not (block.ops and is_terminator(block.ops[-1])):
             block.append(end(location=tokens.location()))
@@ -131,7 +131,7 @@ class Parser:
     def _bind(self, targets: list[tuple[str, int, int]], made: Op, start: int) -> None:
         wanted = sum(size for _, size, _ in targets)
         if wanted != len(made.results):
-            self.tokens.fail(f"'{made.name}' has {len(made.results)} results, {wanted} are named", index=start)
+            self.tokens.fail(f"'{made.name}' has {len(made.results)} results, but {wanted} are named", index=start)
         taken = 0
         for name, size, at in targets:
             self.define(name, made.results[taken : taken + size], at)
@@ -207,7 +207,7 @@ class Parser:
         at = self.tokens.at
         found = self.type()
         if found != value.type:
-            self.tokens.fail(f"operand '{what}' has type {value.type}, written is {found}", index=at)
+            self.tokens.fail(f"operand '{what}' has type {value.type}, written as {found}", index=at)
 
     # Attributes
 
@@ -256,7 +256,7 @@ class Parser:
         if tokens.current in self.aliases.bodies:
             body = self.aliases.expand(tokens.current)
             if tokens.tokens[body] in self.aliases.bodies:
-                tokens.fail("an alias of an alias is no promise")
+                tokens.fail("an alias of an alias is not an assumption")
             tokens.at = body
             found = self.promise()
             tokens.at = at + 1
@@ -264,7 +264,7 @@ class Parser:
         word = tokens.take().removeprefix("#").removeprefix(DIALECT)
         if word not in ("div_by", "same_elements", "bounded"):
             hint = "assume takes div_by<..>, same_elements<[..]> or bounded<.., ..>"
-            tokens.fail(f"'{word}' is not a promise", hint, at)
+            tokens.fail(f"'{word}' is not an assumption", hint, at)
         tokens.expect("<", f"after {word}")
         made: Attribute
         if word == "div_by":
@@ -387,7 +387,7 @@ STRUCTURED: dict[type[Op], StructuredParser] = {}
 
 def misplaced(parser: Parser, cls: type[Op], location: Location) -> NoReturn:
     """A module or an entry where an operation of a body is meant."""
-    parser.tokens.fail(f"'{cls.info.name}' cannot stand inside a body", index=parser.tokens.at - 1)
+    parser.tokens.fail(f"'{cls.info.name}' is not allowed inside a body", index=parser.tokens.at - 1)
 
 
 def parse_constant(parser: Parser, cls: type[Op], location: Location) -> Op:

@@ -51,14 +51,14 @@ def read_type(text: str) -> Type:
     found = _cache.get(text)
     if found is None:
         if _SPLIT_WORD.search(re.sub(r"\s*\bx\b\s*", "x", text)):
-            raise TypeTextError(f"{text!r} is not a type: a blank stands within it")
+            raise TypeTextError(f"{text!r} is not a type: unexpected blank inside it")
         found = _cache[text] = _read(_PREFIX.sub("", re.sub(r"\s+", "", text)))
     return found
 
 
 def _read(text: str) -> Type:
     if _TOO_LONG.search(text):
-        raise TypeTextError("a size has too many digits", "sizes and strides fit 64 bits")
+        raise TypeTextError("a size has too many digits", "sizes and strides must fit in 64 bits")
     if text == "token":
         return TOKEN
     if text in SCALARS:
@@ -113,9 +113,9 @@ def _tile_view(match: re.Match[str]) -> Type:
     if padding is not None and padding not in PADDINGS:
         raise TypeTextError(f"{padding!r} is not a padding value", f"padding values are {', '.join(PADDINGS)}")
     if (traversal is not None) != (kind == "strided"):
-        raise TypeTextError("traversal_strides belongs to a strided_view, and only there")
+        raise TypeTextError("traversal_strides is allowed only in a strided_view")
     if (sparse is not None) != (kind == "gather_scatter"):
-        raise TypeTextError("sparse_dim belongs to a gather_scatter_view, and only there")
+        raise TypeTextError("sparse_dim is allowed only in a gather_scatter_view")
     if kind == "gather_scatter":
         if dims is not None:
             raise TypeTextError("a gather_scatter_view has no dim_map")

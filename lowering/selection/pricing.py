@@ -10,7 +10,7 @@ from lowering.cost import priced, priced_as
 from lowering.selection.pricer import FROM_GLOBAL, WHOLE, NodeContext, NodeCost, Pricer, prices
 from lowering.selection.prices.values import arithmetic, unknown
 
-__all__ = ["FROM_GLOBAL", "WHOLE", "Price", "Pricer", "Site", "prices", "unpriced"]
+__all__ = ["FROM_GLOBAL", "WHOLE", "NodeContext", "NodeCost", "Pricer", "prices", "unpriced"]
 
 
 def unpriced(classes: Iterable[type[Node]]) -> list[str]:

@@ -60,7 +60,7 @@ def build(folder: Path | None = None) -> Path:
                     raise
             Path(temporary).mkdir(exist_ok=True)  # for TemporaryDirectory to remove
     except OSError as error:
-        raise BuildError(f"cannot build the library in {made.parent}: {error}; give another folder") from None
+        raise BuildError(f"cannot build the library in {made.parent}: {error}; pass another folder") from None
     return made
 
 

@@ -119,7 +119,7 @@ class Device(Answers):
         if needed > self.capability:
             module.unload()
             have, want = ("sm_{}{}".format(*each) for each in (self.capability, needed))
-            raise DriverError(NO_BINARY, f"the PTX is for {module.target}, the device is {have}: give --target {want}")
+            raise DriverError(NO_BINARY, f"the PTX is for {module.target}, the device is {have}: pass --target {want}")
         handle = next(self.handles)
         self._modules[handle] = Loaded(module, text, {})
         return handle, b""

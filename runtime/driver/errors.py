@@ -29,7 +29,7 @@ NAMES = (
     (704, "PEER_ACCESS_ALREADY_ENABLED", "PeerAccessAlreadyEnabled", "peer access is already enabled"),
     (710, "ASSERT", "Assert", "device-side assert triggered"),
     (712, "HOST_MEMORY_ALREADY_REGISTERED", "HostMemoryAlreadyRegistered", "the memory is already registered"),
-    (713, "HOST_MEMORY_NOT_REGISTERED", "HostMemoryNotRegistered", "the pointer is of no registered memory"),
+    (713, "HOST_MEMORY_NOT_REGISTERED", "HostMemoryNotRegistered", "the pointer is not in registered memory"),
     (716, "MISALIGNED_ADDRESS", "MisalignedAddress", "misaligned address"),
     (719, "LAUNCH_FAILED", "LaunchFailure", "unspecified launch failure"),
     (720, "COOPERATIVE_LAUNCH_TOO_LARGE", "CooperativeLaunchTooLarge", "too many blocks in cooperative launch"),

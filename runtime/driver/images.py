@@ -97,7 +97,7 @@ def _chosen(entries: Sequence[Part], capability: Capability) -> Part:
     if not fitting:
         held = ", ".join(sorted({entry.name for entry in texts}))
         raise DriverError(
-            NO_BINARY, f"the program holds PTX for {held}, the device is {_name(capability)}: give --target"
+            NO_BINARY, f"the program holds PTX for {held}, the device is {_name(capability)}: pass --target"
         )
     return max(fitting, key=lambda entry: (entry.capability, entry.suffix))
 

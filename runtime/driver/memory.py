@@ -36,7 +36,7 @@ class DeviceMemory(GlobalMemory):
     def release(self, address: int) -> None:
         """End an allocation of either kind. Raises DriverError unless one starts at the address."""
         if self.started_at(address) is None:
-            raise DriverError(INVALID_VALUE, f"free of {address:#x}, where no allocation starts")
+            raise DriverError(INVALID_VALUE, f"free of {address:#x}, which is not the start of an allocation")
         self.free(address)
 
     def range_of(self, address: int) -> tuple[int, int]:

@@ -79,7 +79,7 @@ class Summary:
             for finding in islice(found.values(), most):
                 lines += [f"{_RULE} {line}" if line else _RULE for line in _block(title, finding)]
             if most is not None and len(found) > most:
-                lines.append(f"{_RULE} {len(found) - most} more places are left out; --report OUT has them all")
+                lines.append(f"{_RULE} {len(found) - most} more places are omitted; --report OUT lists them all")
         kinds = Counter(finding.what for finding in self.hazards.values())
         if len(self.hazards) > 1:
             lines.append(f"{_RULE} places: {', '.join(f'{kinds[kind]} {kind}' for kind in sorted(kinds))}")

@@ -164,7 +164,7 @@ def _patch_testing(testing: Any) -> None:
         return [1.0] * len(quantiles) if quantiles else 1.0
 
     def run(self: Any, *_: object, **__: object) -> None:
-        print("tilesat: a benchmark of Triton is left out: no time passes here", file=sys.stderr)
+        print("tilesat: a Triton benchmark is skipped: no time passes on the simulator", file=sys.stderr)
 
     testing.do_bench = testing.do_bench_cudagraph = do_bench
     testing.Mark.run = run

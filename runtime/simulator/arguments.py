@@ -23,7 +23,7 @@ def bind_arguments(kernel: Entry, args: Sequence[Argument]) -> bytes:
     if len(args) != len(kernel.parameters):
         names = ", ".join(parameter.name for parameter in kernel.parameters)
         raise LaunchError(
-            f"entry `{kernel.name}` has {len(kernel.parameters)} parameters ({names}), got {len(args)} arguments",
+            f"entry `{kernel.name}` expects {len(kernel.parameters)} arguments ({names}), got {len(args)}",
             kernel.line,
         )
     result = bytearray(parameter_bytes(kernel))

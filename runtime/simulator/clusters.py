@@ -27,7 +27,7 @@ def check_clusters(geometry: "Geometry") -> None:
     for axis, name in enumerate(_AXES):
         if geometry.grid[axis] % geometry.cluster[axis]:
             raise LaunchError(
-                f"grid {geometry.grid} cannot be cut in clusters of {geometry.cluster}: "
+                f"grid {geometry.grid} cannot be divided into clusters of {geometry.cluster}: "
                 f"{geometry.grid[axis]} is not a multiple of {geometry.cluster[axis]} along {name}"
             )
 

@@ -233,7 +233,7 @@ class Decode:
         if operand.type.bits != type_.bits or (operand.type.kind == "pred") != (type_.kind == "pred"):
             raise self.error(
                 OperandError,
-                f"register `{operand.name}` is .{operand.type.name}; an operand of type .{type_.name} fits",
+                f"register `{operand.name}` is .{operand.type.name}; expected an operand of type .{type_.name}",
             )
         self.reads.add(operand.index)
         row = self.machine.registers.rows[operand.index]
@@ -274,7 +274,7 @@ class Decode:
             return self.target(operand, type_)
         if not type_.bits < operand.type.bits <= 64 or type_.is_float:
             raise self.error(
-                OperandError, f"register `{operand.name}` is .{operand.type.name}; a value of type .{type_.name} is not"
+                OperandError, f"register `{operand.name}` is .{operand.type.name}; it cannot hold .{type_.name}"
             )
         self.writes.add(operand.index)
         row = self.machine.registers.rows[operand.index]
@@ -288,7 +288,7 @@ class Decode:
             raise self.error(OperandError, f"the address of `{operand.name}`, a variable of a function, needs mov")
         address = self.symbol_address(operand)
         if type_.bits < 32 or address >> type_.bits:
-            raise self.error(OperandError, f"the address of `{operand.name}` does not fit type .{type_.name}")
+            raise self.error(OperandError, f"the address of `{operand.name}` does not fit in type .{type_.name}")
         return self.located(operand, address, type_)
 
     def located(self, operand: Symbol, address: int, type_: PtxType) -> Array:
@@ -369,7 +369,7 @@ class Decode:
             symbol, shift = self.element(operand)
             if shift is None:
                 return Address(Symbol(symbol.name), symbol.offset)
-            raise self.error(OperandError, "an element that a register counts needs mov first")
+            raise self.error(OperandError, "an element indexed by a register needs mov first")
         if not isinstance(operand, Address):
             raise self.error(OperandError, f"operand {number + 1} must be an address in brackets")
         return operand

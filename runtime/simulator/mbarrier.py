@@ -111,7 +111,9 @@ class Mbarriers:
         if not _are_objects(states):
             bad = (states.view(np.int64) >> 62) != 1
             position = int(np.argmax(bad))
-            raise Fault(position, "what is no mbarrier object: it was never initialised, invalidated, or overwritten")
+            raise Fault(
+                position, "what is not an mbarrier object: it was never initialised, invalidated, or overwritten"
+            )
         return states
 
     def arrive(self, cells: Array, counts: Array, owed: Array | None = None, drops: bool = False) -> Array:
@@ -249,7 +251,7 @@ class Mbarriers:
         """The state of an object, in words."""
         state = self._cells[cell : cell + 1]
         if int(state.view(np.int64)[0] >> 62) != 1:
-            return "no mbarrier object any more"
+            return "no longer an mbarrier object"
         return (
             f"phase {int(self.completed[cell])}, {int(pending_of(state)[0])} of {int(expected_of(state)[0])} arrivals "
             f"pending, {int(owed_of(state)[0])} bytes owed"

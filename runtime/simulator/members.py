@@ -35,14 +35,14 @@ def watch_members(
         if lanes is not None:
             outside &= lanes
         if outside.any():
-            found(outside, "of which it is not one; it is lane {lane}")
+            found(outside, "but is not one of them; it is lane {lane}")
         words = members.reshape(-1, WARP)
         if bool((words != words[:, :1]).any()):
             here = (np.ones(machine.lanes, np.bool_) if lanes is None else lanes).reshape(-1, WARP)
             named = (words[:, :, None] & bit[:WARP]) != 0
             other = named & here[:, :, None] & here[:, None, :] & (words[:, :, None] != words[:, None, :])
             if other.any():
-                found(np.any(other, axis=2).reshape(-1), "one of which names others")
+                found(np.any(other, axis=2).reshape(-1), "one of which names other members")
         step(mask)
 
     return watched

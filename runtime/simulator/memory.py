@@ -134,7 +134,7 @@ class GlobalMemory:
         """End an allocation; its addresses are never used again. Raises LaunchError unless one starts there."""
         number = self.started_at(address)
         if number is None:
-            raise LaunchError(f"free of {int(address):#x}, where no allocation starts")
+            raise LaunchError(f"free of {int(address):#x}, which is not the start of an allocation")
         start, extent = self.physical[number], _extent(self.sizes[number])
         self.sizes[number] = _FREED
         self.arena[start : start + extent] = FRESH
@@ -277,7 +277,7 @@ class GlobalSpace:
     def _explain(self, address: int, size: int) -> str:
         number = (address >> WINDOW_BITS) - FIRST_GLOBAL_WINDOW
         if not 0 <= number < len(self._memory.sizes):
-            return f"{size} bytes at {address:#x}, which is near no global allocation"
+            return f"{size} bytes at {address:#x}, which is not near any global allocation"
         inside = (address & ((1 << WINDOW_BITS) - 1)) - _MIDDLE
         total = self._memory.sizes[number]
         if total == _FREED:

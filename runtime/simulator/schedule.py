@@ -378,7 +378,7 @@ class Scheduler:
         if self._left < 0:
             spent, option = f"{self._max_instructions} instructions", "max_instructions"
         return StepLimitError(
-            f"still running after {spent}; raise the launch's {option} if that is right",
+            f"still running after {spent}; raise the launch's {option} if that is expected",
             instruction.line,
             instruction.text,
         )

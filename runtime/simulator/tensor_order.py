@@ -146,7 +146,7 @@ class TensorOrder:
                 Kind.TENSOR_IN_FLIGHT,
                 site,
                 lane,
-                f"{verb} tensor memory that a move is still under way to; {what} must come",
+                f"{verb} tensor memory that a move in flight still writes; {what} must come",
             )
         self._check_warps(site, lane, where, verb, all_accesses=is_store)
         warp = lane % self._machine.slots // WARP

@@ -102,7 +102,7 @@ def _element_name(dtype: Any) -> str:
     name = dtype.lower() if isinstance(dtype, str) else np.dtype(dtype).name
     name = _ALIASES.get(name, name)
     if name not in _ELEMENT_BY_NAME:
-        raise LaunchError(f"tensor map: dtype {dtype!r} is none of {', '.join(_ELEMENT_BY_NAME)}")
+        raise LaunchError(f"tensor map: dtype {dtype!r} is not one of {', '.join(_ELEMENT_BY_NAME)}")
     return name
 
 
@@ -143,7 +143,7 @@ class TensorMap:
         self.box = tuple(int(extent) for extent in box)
         self.corners: Corners | None = None
         if l2_promotion not in _PROMOTIONS:
-            raise LaunchError(f"tensor map: l2_promotion {l2_promotion!r} is none of {', '.join(_PROMOTIONS)}")
+            raise LaunchError(f"tensor map: l2_promotion {l2_promotion!r} is not one of {', '.join(_PROMOTIONS)}")
         self._check()
 
     @classmethod
@@ -199,7 +199,7 @@ class TensorMap:
             ("oob_fill", oob_fill, FILLS),
         ):
             if value not in known:
-                raise LaunchError(f"tensor map: {name} {value!r} is none of {', '.join(known)}")
+                raise LaunchError(f"tensor map: {name} {value!r} is not one of {', '.join(known)}")
         self.swizzle = swizzle
         self.interleave = interleave
         self.oob_fill = oob_fill
@@ -263,7 +263,7 @@ class TensorMap:
             "b4x16_p64": ("none", "128B", "128B_ATOM_32B"),
         }.get(self.element.name)
         if allowed is not None and self.swizzle not in allowed:
-            found.append(f"swizzle {self.swizzle} of {self.element.name} is none of {', '.join(allowed)}")
+            found.append(f"swizzle {self.swizzle} of {self.element.name} is not one of {', '.join(allowed)}")
         return found
 
     def _inner_problems(self, name: str, inner: int) -> list[str]:
@@ -344,7 +344,7 @@ def decode_map(data: bytes) -> TensorMap:
     atom = atom if swizzle == SWIZZLES["128B"][0] else 0
     if not known or (swizzle, atom) not in _SWIZZLE_BY_CODE:
         raise LaunchError(
-            "the 128 bytes are no tensor map; pass a TensorMap, or set every field with tensormap.replace"
+            "the 128 bytes are not a tensor map; pass a TensorMap, or set every field with tensormap.replace"
         )
     count = rank + 1
     common = (

@@ -42,7 +42,7 @@ def check_apart(entry: Entry, is_cooperative: bool) -> None:
     if not hasattr(os, "fork"):
         raise LaunchError("workers: this system cannot fork processes; leave workers at 1")
     if is_cooperative:
-        raise LaunchError("workers: all CTAs of a cooperative launch run at a time; leave workers at 1")
+        raise LaunchError("workers: all CTAs of a cooperative launch run at the same time; leave workers at 1")
     if calls(entry, "malloc") or calls(entry, "free"):
         raise LaunchError("workers: the CTAs of this entry share the heap of malloc; leave workers at 1")
     for instruction in entry.instructions:

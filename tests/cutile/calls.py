@@ -63,7 +63,7 @@ def halves(kind: str, *shape: int) -> Given:
 
 
 def below(bound: int, *shape: int, kind: str = "int64") -> Given:
-    """Integers from 0 to a bound, which is none of them."""
+    """Integers from 0 to a bound, which is not one of them."""
     return Given(kind, shape, lambda g: torch.randint(0, bound, shape, generator=g))
 
 

@@ -94,7 +94,7 @@ def test_loops_keep_ids_and_dependence():
     assert deps["h"] == 0b11
     assert deps["u"] == 0b01
     assert deps["r"] == 0
-    assert [type(item).__name__ for item in p.skeleton.walk()] == ["For", "For", "Return"]
+    assert [type(item).__name__ for item in p.skeleton.walk()] == ["SkeletonLoop", "SkeletonLoop", "Return"]
 
 
 def test_branches_are_items_with_both_sides():

@@ -51,10 +51,10 @@ def test_a_list_deeper_than_the_expression() -> None:
     ("text", "message"),
     [
         ("(a)\n(b", "'(' is never closed"),
-        ("(a))", "')' closes nothing"),
-        ("(a)\nstray (b)", "'stray' stands outside"),
+        ("(a))", "')' without a matching '('"),
+        ("(a)\nstray (b)", "'stray' is outside"),
         ('(a)\n(b "open)', "a string is not closed"),
-        ("(a) stray", "'stray' stands outside"),
+        ("(a) stray", "'stray' is outside"),
     ],
 )
 def test_what_is_no_list_of_commands(text: str, message: str) -> None:

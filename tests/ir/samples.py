@@ -122,7 +122,7 @@ SAMPLES = [
      "%x = gdc_launch_dependents_tko token = %n -> token", "must be a token"),
     ("gdc_wait_tko", "%x = gdc_wait_tko -> token", "%x = gdc_wait_tko token = %n -> token", "must be a token"),
     ("print_tko", f'%x = print_tko "%i: %5.2f of %%\\0A", %n, %f token=%tok : tile<i32>, {F} -> token',
-     '%x = print_tko "%i %i", %n : tile<i32> -> token', "converts 2 operands, 1 given"),
+     '%x = print_tko "%i %i", %n : tile<i32> -> token', "converts 2 operands, got 1"),
     ("assert", 'assert %b, "never" : tile<i1>', f'assert %i, "never" : {N}', "must be a tile of i1"),
     ("alloca", "%x = alloca num_elem = 16, alignment = 16 : tile<ptr<f32>>",
      "%x = alloca num_elem = 16, alignment = 3 : tile<ptr<f32>>", "power of two"),
@@ -144,7 +144,7 @@ SAMPLES = [
     ("load_ptr_tko", f"%x, %y = load_ptr_tko weak %ps, %m, %f token=%tok : tile<8xptr<f32>>, {B}, {F} -> {F}, token",
      f"%x, %y = load_ptr_tko release device %ps : tile<8xptr<f32>> -> {F}, token", "attribute 'order' must be"),
     ("store_ptr_tko", f"%x = store_ptr_tko weak %ps, %f, %m token=%tok : tile<8xptr<f32>>, {F}, {B} -> token",
-     f"%x = store_ptr_tko weak %ps, %i : tile<8xptr<f32>>, {N} -> token", "asks for tile<8xf32>"),
+     f"%x = store_ptr_tko weak %ps, %i : tile<8xptr<f32>>, {N} -> token", "requires tile<8xf32>"),
     ("load_view_tko", f"%x, %y = load_view_tko weak %pv[%one, %zero] token = %tok : {PART}, tile<i32> -> tile<4x4xf32>, token",
      f"%x, %y = load_view_tko weak %pv[%one] : {PART}, tile<i32> -> tile<4x4xf32>, token", "has 1 values"),
     ("store_view_tko", f"%y, %z = load_view_tko weak %pv[%one, %zero] : {PART}, tile<i32> -> tile<4x4xf32>, token\n"
@@ -173,7 +173,7 @@ SAMPLES = [
     ("preview_call", f"%x = preview$call @f(%f, %n) {{arg_attrs = [{{}}, {{a = 3 : i32, b = [1.5 : f32, true, \"c\", f16]}}]}} : (!cuda_tile.{F}, !cuda_tile.tile<i32>) -> !cuda_tile.{F}",
      f"%x = preview_call @f(%f) : ({N}) -> ({F})", "has type tile<8xf32>"),
     ("mmaf", "%x = mmaf %h, %h, %hacc : tile<16x16xf16>, tile<16x16xf16>, tile<16x16xf32>",
-     "%x = mmaf %sq, %h, %acc : tile<8x4xf32>, tile<16x16xf16>, tile<8x8xf32>", "does not fit"),
+     "%x = mmaf %sq, %h, %acc : tile<8x4xf32>, tile<16x16xf16>, tile<8x8xf32>", "does not match"),
     ("mmai", "%x = mmai %c, %cr, %cacc signed unsigned : tile<16x32xi8>, tile<32x16xi8>, tile<16x16xi32>",
      "%x = mmai %cacc, %cacc, %cacc signed signed : tile<16x16xi32>, tile<16x16xi32>, tile<16x16xi32>", "must be of i8"),
     ("mmaf_scaled",
@@ -202,9 +202,9 @@ SAMPLES = [
     ("continue", "for %k in (%zero to %n, step %one) : tile<i32> { continue }", "continue", "must be the last operation"),
     ("break", "loop { break }", "break", "must be the last operation"),
     ("return", "if %b { return }", "if %b { return %n : tile<i32> }", "an entry returns nothing"),
-    ("entry", "", "%x = entry", "cannot stand inside a body"),
-    ("module", "", "%x = module", "cannot stand inside a body"),
-    ("global", "", "%x = global", "cannot stand inside a body"),
+    ("entry", "", "%x = entry", "is not allowed inside a body"),
+    ("module", "", "%x = module", "is not allowed inside a body"),
+    ("global", "", "%x = global", "is not allowed inside a body"),
 ]  # fmt: skip
 
 SINCE = {

@@ -34,7 +34,7 @@ WRONG = [
     (program("sm_90 = {occupancy = true}"), "'occupancy' for sm_90 must be an integer, is true"),
     (program("sm_90 = {occupancy = 0}"), "'occupancy' for sm_90 must be 1 to 32, is 0"),
     (program("sm_90 = {latency = 3}"), "'latency' for sm_90 is not one of num_cta_in_cga, "),
-    (program("sm_91 = {occupancy = 1}"), "for 'sm_91': no such architecture, one of default, sm_80"),
+    (program("sm_91 = {occupancy = 1}"), "unknown architecture 'sm_91', expected one of default, sm_80"),
     (program("", LOAD.format("sm_90 = {latency = 0}")), "'latency' for sm_90 must be 1 to 10, is 0"),
     (program("", LOAD.format("sm_90 = {allow_tma = true}")), "'allow_tma' for sm_90 is not one of latency"),
     (program("", LOAD_VIEW.format("sm_90 = {allow_tma = 1}")), "'allow_tma' for sm_90 must be true or false, is 1"),

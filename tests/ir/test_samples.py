@@ -75,7 +75,7 @@ def test_interpreted_without_complaint(name, right):
 def test_a_foreign_function_cannot_be_interpreted():
     (sample,) = [r for n, r, *_ in SAMPLES if n == "preview_call"]
     text = program(sample)
-    with pytest.raises(UnsupportedError, match="@f is defined outside of this module") as caught:
+    with pytest.raises(UnsupportedError, match="@f is defined outside this module") as caught:
         run(parse(text, "k.mlir"), (1,), [np.ones(64, np.float32), np.ones(64, np.int32)])
     assert caught.value.location.line == text.split("\n").index(f"  {sample}") + 1
     assert "Tile IR" in caught.value.hint
@@ -86,7 +86,7 @@ def test_a_preview_operation_is_announced_in_the_header():
     data = bytearray(write_bytecode(parse(program(sample)), (13, 5)))
     assert data[10] == 1
     data[10] = 0
-    with pytest.raises(TileError, match="preview_call is a preview operation, the header does not announce any"):
+    with pytest.raises(TileError, match="preview_call is a preview operation, but the header announces none"):
         read_bytecode(bytes(data))
 
 

@@ -113,13 +113,13 @@ def test_a_generic_module_is_one_too():
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ('%x = "cuda_tile.addi"(%n) : (tile<i32>) -> tile<i32>', "has 2 operands, 1 are written"),
+        ('%x = "cuda_tile.addi"(%n) : (tile<i32>) -> tile<i32>', "has 2 operands, got 1"),
         ('%x = "cuda_tile.addi"(%n, %n) <{sort = 1}> : (tile<i32>, tile<i32>) -> tile<i32>', "has no attribute sort"),
         ('%x = "cuda_tile.addi"(%n, %n) <{overflow = #cuda_tile.overflow<a>}> : (tile<i32>, tile<i32>) -> tile<i32>',
          "attribute 'overflow' cannot be 'a'"),
-        ('%x = "cuda_tile.absi"(%n) : (tile<i64>) -> tile<i64>', "operand 0 has type tile<i32>, written is tile<i64>"),
+        ('%x = "cuda_tile.absi"(%n) : (tile<i64>) -> tile<i64>', "operand 0 has type tile<i32>, written as tile<i64>"),
         ('%x = "arith.addi"(%n, %n) : (tile<i32>, tile<i32>) -> tile<i32>', "'arith.addi' is not an operation"),
-        ('"cuda_tile.if"(%n) ({ "cuda_tile.yield"() : () -> () }) : (tile<i32>) -> ()', "has 2 regions, 1 are written"),
+        ('"cuda_tile.if"(%n) ({ "cuda_tile.yield"() : () -> () }) : (tile<i32>) -> ()', "has 2 regions, got 1"),
         ('%x = "use_type"() : () -> tile<5x5xf32>', "dimension 5 is not a positive power of two"),
         ('%x = "cuda_tile.load_ptr_tko"(%n) : (tile<i32>) -> tile<i32>', "needs operandSegmentSizes"),
         ('"cuda_tile.for"(%n, %n, %n) ({ }) : (tile<i32>, tile<i32>, tile<i32>) -> ()', "must have one block, has 0"),

@@ -116,7 +116,7 @@ def test_the_visibility_of_a_module_is_kept(visibility):
     assert print_text(module) == text
     assert print_text(parse(print_generic(module))) == text
     if visibility != "public":
-        with pytest.raises(UnsupportedError, match=f"no place for a module that is {visibility}"):
+        with pytest.raises(UnsupportedError, match=f"cannot represent a {visibility} module"):
             write_bytecode(module)
 
 

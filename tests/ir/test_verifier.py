@@ -41,7 +41,7 @@ if %b { return }
 """.strip().splitlines()  # noqa: E501
 
 REFUSED = """
-%0 = addi %i, %l : tile<8xi32> | addi | operand 'rhs' has type tile<8xi64>, must have that of 'lhs', tile<8xi32>
+%0 = addi %i, %l : tile<8xi32> | addi | operand 'rhs' has type tile<8xi64>, must have the type of 'lhs', tile<8xi32>
 %0 = addi %f, %f : tile<8xf32> | addi | operand 'lhs' must be a tile of integers, is tile<8xf32>
 %0 = addf %i, %i : tile<8xi32> | addf | operand 'lhs' must be a tile of f16, bf16, f32 or f64, is tile<8xi32>
 %0 = addf %h, %h flush_to_zero : tile<8xf16> | addf | flush_to_zero needs f32, operand is tile<8xf16>
@@ -80,24 +80,24 @@ REFUSED = """
 %0 = assume div_by<4, every 16 along 0>, %i : tile<8xi32> | assume | 'every 16' must be 0 to 8
 %0 = assume div_by<4>, %f : tile<8xf32> | assume | div_by needs integers, pointers or a tensor view
 %0 = assume bounded<5, 4>, %i : tile<8xi32> | assume | the lower bound 5 is above the upper bound 4
-%0 = assume bounded<0, 4294967296>, %i : tile<8xi32> | assume | do not fit operand 'value'
+%0 = assume bounded<0, 4294967296>, %i : tile<8xi32> | assume | do not fit in operand 'value'
 %0 = assume bounded<0, ?>, %ps : tile<8xptr<f32>> | assume | bounded needs integers
 %0 = assume same_elements<[1, 1]>, %i : tile<8xi32> | assume | same_elements has 2 sizes
-%0 = mmaf %a, %a, %c : tile<16x32xf16>, tile<16x32xf16>, tile<16x16xf32> | mmaf | operand 'rhs' tile<16x32xf16> does not fit 'lhs' tile<16x32xf16>: its shape must be 32xN
+%0 = mmaf %a, %a, %c : tile<16x32xf16>, tile<16x32xf16>, tile<16x16xf32> | mmaf | operand 'rhs' tile<16x32xf16> does not match 'lhs' tile<16x32xf16>: its shape must be 32xN
 %0 = mmaf %a, %bt, %a : tile<16x32xf16>, tile<32x16xf16>, tile<16x32xf16> | mmaf | operand 'acc' tile<16x32xf16> must have shape 16x16
 %0 = mmaf %c, %c, %ch : tile<16x16xf32>, tile<16x16xf32>, tile<16x16xf16> | mmaf | operand 'acc' has element type f16, f32 accumulates in f32
 %0 = join_tokens %tok : token | join_tokens | operand 'tokens' must be at least two
-%0, %1 = load_ptr_tko weak device %ps : tile<8xptr<f32>> -> tile<8xf32>, token | load_ptr_tko | attribute 'scope' is device, weak has none
+%0, %1 = load_ptr_tko weak device %ps : tile<8xptr<f32>> -> tile<8xf32>, token | load_ptr_tko | attribute 'scope' is device, but a weak access has no scope
 %0, %1 = load_ptr_tko relaxed %ps : tile<8xptr<f32>> -> tile<8xf32>, token | load_ptr_tko | attribute 'scope' is missing, relaxed needs one
 %0, %1 = load_ptr_tko release device %ps : tile<8xptr<f32>> -> tile<8xf32>, token | load_ptr_tko | attribute 'order' must be weak or relaxed or acquire, is release
-%0, %1 = load_ptr_tko weak %ps : tile<8xptr<f32>> -> tile<8xf16>, token | load_ptr_tko | 'result' has type tile<8xf16>, 'source' tile<8xptr<f32>> asks for tile<8xf32>
+%0, %1 = load_ptr_tko weak %ps : tile<8xptr<f32>> -> tile<8xf16>, token | load_ptr_tko | 'result' has type tile<8xf16>, 'source' tile<8xptr<f32>> requires tile<8xf32>
 %0, %1 = load_ptr_tko weak %ps, %b : tile<8xptr<f32>>, tile<i1> -> tile<8xf32>, token | load_ptr_tko | 'mask' has type tile<i1>
 %0, %1 = load_ptr_tko weak %ps, %m, %h : tile<8xptr<f32>>, tile<8xi1>, tile<8xf16> -> tile<8xf32>, token | load_ptr_tko | operand 'padding_value' has type tile<8xf16>
 %0 = store_ptr_tko weak %ps, %i : tile<8xptr<f32>>, tile<8xi32> -> token | store_ptr_tko | 'value' has type tile<8xi32>, 'destination'
 %0, %1 = atomic_rmw_tko weak device %ps, addf, %f : tile<8xptr<f32>>, tile<8xf32> -> tile<8xf32>, token | atomic_rmw_tko | attribute 'order' must be relaxed
 %0, %1 = atomic_rmw_tko relaxed device %ps, add, %f : tile<8xptr<f32>>, tile<8xf32> -> tile<8xf32>, token | atomic_rmw_tko | mode add needs i32 or i64
 %0 = make_tensor_view %q, shape = [64], strides = [1] : tensor_view<64xf32, strides=[1]> | make_tensor_view | operand 'base' points to f16, the view's element is f32
-%0 = make_tensor_view %p, shape = [%n], strides = [%w] : tile<i32> -> tensor_view<?xf32, strides=[?]> | make_tensor_view | has type tile<i64>, must have that of 'the first of them'
+%0 = make_tensor_view %p, shape = [%n], strides = [%w] : tile<i32> -> tensor_view<?xf32, strides=[?]> | make_tensor_view | has type tile<i64>, must have the type of 'the first of them'
 %0 = make_partition_view %v : partition_view<tile=(2x4), tensor_view<?x64xf32, strides=[1,64]>> | make_partition_view | operand 'tensor_view' has type
 %0 = make_partition_view %v : partition_view<tile=(8), tensor_view<?x64xf32, strides=[64,1]>> | make_partition_view | the tile has 1 dimensions, the view 2
 %0 = make_partition_view %v : partition_view<tile=(2x4), tensor_view<?x64xf32, strides=[64,1]>, dim_map=[0, 0]> | make_partition_view | dim_map [0, 0] must name each dimension
@@ -107,10 +107,10 @@ REFUSED = """
 for %k in (%n to %w, step %n) : tile<i32> { } | for | operand 'upper_bound' has type tile<i64>
 for %k in (%n to %n, step %n) : tile<i32> iter_values(%y = %f) -> (tile<8xf32>) { continue %i : tile<8xi32> } | continue | operands: types are (tile<8xi32>), must be (tile<8xf32>)
 for %k in (%n to %n, step %n) : tile<i32> { break } | break | cannot end a region of 'cuda_tile.for'
-%0 = if %b -> (tile<i32>) { yield %n : tile<i32> } | if | must have an else region to give its results
+%0 = if %b -> (tile<i32>) { yield %n : tile<i32> } | if | must have an else region to yield its results
 %0 = if %b -> (tile<i32>) { yield %n : tile<i32> } else { yield %w : tile<i64> } | yield | operands: types are (tile<i64>), must be (tile<i32>)
 if %m { } | if | operand 'condition' must be a scalar tile of i1, is tile<8xi1>
-if %b { continue } | continue | must stand in a for or loop
+if %b { continue } | continue | must be inside a for or loop
 yield | yield | must be the last operation of its block
 %0 = loop : tile<i32> { break %w : tile<i64> } | break | operands: types are (tile<i64>), must be (tile<i32>)
 %0 = reduce %f dim=1 identities=[0.0 : f32] : tile<8xf32> -> tile<f32> (%s: tile<f32>, %t: tile<f32>) { yield %s : tile<f32> } | reduce | dim 1 does not exist in operand tile<8xf32>
@@ -148,7 +148,7 @@ def test_entries_have_scalar_parameters_and_names_of_their_own():
     verify(parse("entry @k(%t: token) { %u = join_tokens %t, %t : token return }"))
     with pytest.raises(VerifyError, match="parameter 0 of @k must be a rank-0 tile or a token, is tile<8xi32>"):
         verify(parse("entry @k(%x: tile<8xi32>) {}"))
-    with pytest.raises(VerifyError, match="a symbol @k exists already at <text>:1:1"):
+    with pytest.raises(VerifyError, match="symbol @k is already defined at <text>:1:1"):
         verify(parse("entry @k() {}\nentry @k() {}"))
 
 

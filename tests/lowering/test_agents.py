@@ -298,7 +298,7 @@ def test_three_agents() -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"roles": ("consume",)}, "must say warps and role of each region"),
+        ({"roles": ("consume",)}, "must give warps and role of each region"),
         ({"roles": ("consume", "watch")}, "role must be one of ['consume', 'produce', 'copy', 'multiply'], is watch"),
         ({"warp_id": (4, 3)}, "agents must have warps of their own, side by side"),
         ({"num_warps": (5, 4)}, "agents must have warps of their own, side by side"),

@@ -130,4 +130,4 @@ def test_the_command_line_takes_it(tmp_path: Any, capsys: pytest.CaptureFixture[
     assert main(["compile", str(path), *options]) == 0
     assert ".reqnctapercluster 8, 1, 1" in capsys.readouterr().out
     assert main(["compile", str(path), "--target", "sm_90a", "--tile-blocks", "16"]) == 1
-    assert "give num_ctas='auto' or persistent='auto' too" in capsys.readouterr().err
+    assert "pass num_ctas='auto' or persistent='auto' too" in capsys.readouterr().err

@@ -66,7 +66,7 @@ CASES = [
     (nvvm.Atom, {"results": (I64,)}, "the old value and the new must have one type"),
     (nvvm.MultimemRed, {"type": "f16"}, "no multimem add of f16; there are"),
     (nvvm.MultimemSt, {"operands": {2: (I64,)}}, "the value must have 32 bits, has 64"),
-    (nvvm.MultimemSt, {"order": "release"}, "an order has a scope, a weak access none"),
+    (nvvm.MultimemSt, {"order": "release"}, "an ordered access needs a scope, a weak one has none"),
     (nvvm.ConvertF32ToF4, {"results": (I32,)}, "2 numbers do not fill the half bytes of i32"),
     (nvvm.MulHigh, {"operands": {1: (I64,)}}, "factors differ: i32 and i64"),
     (nvvm.MmaSparse, {"shape": (16, 8, 8)}, "no mma.sp (16, 8, 8) of f16; there are"),

@@ -95,7 +95,7 @@ def test_a_kernel_of_a_level_runs() -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ((), "entry 'add' has 1 parameters, 0 arguments are given"),
+        ((), "entry 'add' expects 1 arguments, got 0"),
         ((np.zeros(128),), "parameter 0 of entry 'add' is tile<ptr<f32>>, the argument is"),
         ((3,), "parameter 0 of entry 'add' is tile<ptr<f32>>, the argument is 3"),
     ],

@@ -144,7 +144,7 @@ def test_manifest_says_what_the_launcher_gives() -> None:
     assert static.arguments == dynamic.arguments == 1
     raw = kernel(counted(), "sm_80", "static").manifest
     wrong = {**raw, "params": [{**raw["params"][-1], "launch": "grid w"}]}
-    with pytest.raises(ManifestError, match=r"params\[0\].launch = 'grid w' is none of grid x, grid y, grid z"):
+    with pytest.raises(ManifestError, match=r"params\[0\].launch = 'grid w' is not one of grid x, grid y, grid z"):
         parse(wrong)
 
 
@@ -194,7 +194,7 @@ def test_on_a_device(schedule: str) -> None:
     launch()
     launch()
     assert np.array_equal(device.get(held), np.broadcast_to(np.where(np.arange(9) % 2, 200, 2), (2, 2, 9)))
-    with pytest.raises(CudaError, match="takes 1 arguments, 0 are given"):
+    with pytest.raises(CudaError, match="expects 1 arguments, got 0"):
         loaded.prepare((9, 2, 2), [])
 
 

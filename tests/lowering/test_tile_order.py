@@ -308,7 +308,7 @@ def test_the_choice_is_right_whatever_it_is() -> None:
 
 
 def test_tile_blocks_need_a_choice() -> None:
-    with pytest.raises(TileError, match="tile_blocks: only a choice of CTAs, or of how they go through tile blocks"):
+    with pytest.raises(TileError, match="tile_blocks: they are used only to choose the CTAs or the persistent form"):
         tilesat.compile(counted(), "sm_80", persistent="static", tile_blocks=4)
 
 

@@ -54,7 +54,7 @@ def said(text: str, kind: type[TileError]) -> str:
          "cannot read '#cuda_tile.div_by<x>': expected a divisor, or one with 'every' and 'along'"),
         (['%a = "nv_tileaa.assume"(%n) <{predicate = #cuda_tile.bounded<0>}> : (i32) -> i32'], "expected two bounds"),
         (['%a = "nv_tileaa.assume"(%n) <{predicate = #cuda_tile.bounded<0, 99999999999999999999>}> : (i32) -> i32'],
-         "99999999999999999999 does not fit 64 bits"),
+         "99999999999999999999 does not fit in 64 bits"),
         (['%a = "nv_tileaa.assume"(%n) <{predicate = #cuda_tile.same_elements<4>}> : (i32) -> i32'],
          "expected a list of sizes"),
     ],
@@ -111,8 +111,8 @@ def test_integers_of_a_product_are_read_as_signed_or_not() -> None:
     dot = f'%d = "nv_tileaa.dot"(%z, %z, %z) <{{GIVEN}}> : ({kind}, {kind}, {kind}) -> {kind}'
     for given, type_, number, message in (
         ("signed = [true]", "i32", "0", "'signed' must be two of true and false, is (True,)"),
-        ("signed = [true, false]", "f32", "0.0", "'signed' is about integers, the sum is tensor<8x8xf32>"),
-        ("fast_acc = true", "i32", "0", "'fast_acc' is about floats, the sum is tensor<8x8xi32>"),
+        ("signed = [true, false]", "f32", "0.0", "'signed' applies to integers, the sum is tensor<8x8xf32>"),
+        ("fast_acc = true", "i32", "0", "'fast_acc' applies to floats, the sum is tensor<8x8xi32>"),
     ):
         lines = [line.replace("TYPE", type_).replace("KIND", number).replace("GIVEN", given) for line in (zero, dot)]
         assert message in said(func(*lines), VerifyError)
@@ -130,7 +130,7 @@ def test_integers_of_a_product_are_read_as_signed_or_not() -> None:
          "'arith.extf': vector<8xf64> is not a type of nv_tileaa (its types are integers, floats, !nv_tileaa.ptr"),
         (['%c = "arith.constant"() <{value = 1}> : () -> tensor<8xi32>'],
          "'arith.constant': must be a scalar, is tensor<8xi32>: constant_tensor has tensors"),
-        (['%c = "arith.constant"() <{value = 300}> : () -> i8'], "'arith.constant': 300 does not fit i8"),
+        (['%c = "arith.constant"() <{value = 300}> : () -> i8'], "'arith.constant': 300 does not fit in i8"),
         (['%a = "nv_tileaa.get_global"() <{symbol = "x", type = tensor<2xi32>, value = dense<1> : tensor<2xi32>}> : () '
           "-> !nv_tileaa.ptr<i32>",
           '%b = "nv_tileaa.get_global"() <{symbol = "x", type = tensor<2xi32>, value = dense<2> : tensor<2xi32>}> : () '

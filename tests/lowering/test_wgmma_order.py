@@ -82,7 +82,7 @@ def test_no_step_may_be_left_out(name: str, number: int) -> None:
     assert caught.value.location.line > 0
     expected = {
         nvvm.WgmmaFence: "needs nvvm.wgmma.fence.aligned",
-        nvvm.WgmmaCommitGroup: "which is in flight; its group is not closed: nvvm.wgmma.commit.group",
+        nvvm.WgmmaCommitGroup: "which is in flight; its group is not committed: expected nvvm.wgmma.commit.group",
         nvgpu.WarpgroupWait: "which is in flight; wait for its group first",
     }[type(left)]  # pyright: ignore
     # where two products are in flight, what is left out of one may be missed at the other
@@ -150,7 +150,7 @@ def test_messages() -> None:
     )
     early = READ.replace("%w", "%r")
     assert re.search(f"accesses a register of {product}, which is {wait}", refused(FENCE, PRODUCT, COMMIT, early))
-    assert "its group is not closed: nvvm.wgmma.commit.group" in refused(FENCE, PRODUCT, WAIT, READ)
+    assert "its group is not committed: expected nvvm.wgmma.commit.group" in refused(FENCE, PRODUCT, WAIT, READ)
     reads = f"the stage that {product} reads, which is {wait}"
     assert re.search(f"releases {reads}", refused(FENCE, PRODUCT, COMMIT, ARRIVE))
     assert re.search(f"writes {reads}", refused(FENCE, PRODUCT, COMMIT, STORE))

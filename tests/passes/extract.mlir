@@ -7,7 +7,7 @@
 // CHECK: 4 warps on sm_80, cost [[COST:[0-9.e+]+]], bound [[COST]]{{$}}
 // CHECK: [[COPY:p[0-9]+]]: {{.*}} = p.copy({{.*}} {{[2-6]}} stages
 // CHECK-NEXT: [[READ:p[0-9]+]]: {{.*}} = p.shared_read([[COPY]])
-// CHECK-NEXT: [[RIGHT:p[0-9]+]]: {{.*}} = own([[READ]])
+// CHECK-NEXT: [[RIGHT:p[0-9]+]]: {{.*}} = identity([[READ]])
 // CHECK: = p.mmaf({{p[0-9]+}}, [[RIGHT]], {{p[0-9]+}})
 // CHECK: store 0: L{{.*}}, st.global
 // CHECK: carried 0.0: L

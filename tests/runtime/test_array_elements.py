@@ -67,7 +67,7 @@ def test_refused() -> None:
 
     with pytest.raises(ParseError, match=r"line 4.*`\[w\[1\]\]` is not an operand"):
         attempt("ld.global.u32 %n, [w[1]];")
-    with pytest.raises(OperandError, match="an element that a register counts needs mov first"):
+    with pytest.raises(OperandError, match="an element indexed by a register needs mov first"):
         attempt("mov.u32 %n, 1; ld.global.u32 %n, w[%n];")
     with pytest.raises(OperandError, match="`v` is neither a register nor a variable"):
         attempt("mov.u64 %a, v[1];")

@@ -64,7 +64,7 @@ def test_explicit_clusters() -> None:
 
 def test_cluster_launches_are_checked() -> None:
     for options, message in (
-        ({"grid": (5,)}, "grid .5, 1, 1. cannot be cut in clusters"),
+        ({"grid": (5,)}, "grid .5, 1, 1. cannot be divided into clusters"),
         ({"grid": (32,), "cluster": (32, 1, 1)}, "has 32 CTAs; 16 is the limit"),
         ({"directives": ".reqnctapercluster 4, 1, 1"}, "requires clusters of"),
         ({"cluster": (4, 1, 1), "directives": ".maxclusterrank 2"}, "more CTAs than .maxclusterrank 2"),
@@ -137,7 +137,7 @@ def test_threads_that_left_count_as_arrived() -> None:
 @pytest.mark.parametrize(
     ("body", "error", "message"),
     [
-        ("barrier.cluster.wait;", HazardError, "waits at the cluster barrier without barrier.cluster.arrive"),
+        ("barrier.cluster.wait;", HazardError, "cluster barrier without a preceding barrier.cluster.arrive"),
         ("barrier.cluster.arrive; barrier.cluster.arrive;", HazardError, "arrives again at the cluster barrier"),
         ("setp.eq.u32 %p0, %r0, 0; @%p0 bra OUT; barrier.cluster.arrive; barrier.cluster.wait; OUT: bar.sync 0;"
          "setp.ne.u32 %p1, %r0, 9; @%p0 bar.sync 1, 64;", DeadlockError,
@@ -146,8 +146,8 @@ def test_threads_that_left_count_as_arrived() -> None:
         ("xor.b32 %r1, %tile, 0x1000000; ld.shared.b32 %r2, [%r1];", SimulatorError, "at shared address"),
         ("or.b32 %r1, %tile, 0x4000000; ld.shared::cluster.b32 %r2, [%r1];", SimulatorError, "CTA 4 of a cluster of 2"),
         ("mapa.u32 %r1, %tile, 0;", SimulatorError, "mapa.u32"),
-        ("mapa.u64 %rd1, %rd20, 1;", SimulatorError, "is no shared address"),
-        ("getctarank.u64 %r1, %rd20;", SimulatorError, "is no shared address"),
+        ("mapa.u64 %rd1, %rd20, 1;", SimulatorError, "is not a shared address"),
+        ("getctarank.u64 %r1, %rd20;", SimulatorError, "is not a shared address"),
         ("barrier.cluster.sync;", SimulatorError, "without one of"),
         ("barrier.cluster.arrive.acquire;", SimulatorError, "modifier .acquire"),
     ],

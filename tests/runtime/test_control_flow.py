@@ -165,7 +165,7 @@ def test_trap_names_the_thread(opcode: str) -> None:
         ("cp.async.cg.shared.global [%r0], [%rd0], 8;", OperandError, "copies 16 bytes"),
         ("fma.rn.f32 %f0, %f1, %f2;", OperandError, "takes 4 operands"),
         ("cvt.rna.f16.f32 %h0, %f0;", UnsupportedModifierError, "cvt.rna.f16.f32"),
-        ("call foo;", OperandError, "`foo` is no function"),
+        ("call foo;", OperandError, "`foo` is not a function"),
         ("bar.sync 16;", OperandError, "barriers 0 to 15"),
         ("lop3.b32 %r9, %r0, %r0, %r0, 300;", OperandError, "0 to 255"),
         ("ld.shared.b32 %r9, [%r0;", ParseError, "brackets"),
@@ -207,7 +207,7 @@ def test_malformed_modules_are_located(text: str, message: str) -> None:
 @pytest.mark.parametrize(
     ("arguments", "options", "message"),
     [
-        ([1], {}, "has 2 parameters (a, b), got 1"),
+        ([1], {}, "expects 2 arguments (a, b), got 1"),
         ([0.5, 1], {}, "parameter `a` (.u32): 0.5 is a float"),
         ([2**32, 1], {}, "4294967296 does not fit"),
         (["address", 1], {}, "an address needs a 64-bit parameter"),
@@ -216,7 +216,7 @@ def test_malformed_modules_are_located(text: str, message: str) -> None:
         ([1, 1], {"grid": (0, 1, 1)}, "extent below 1"),
         ([1, 1], {"block": (2048,)}, "1024 is the limit"),
         ([1, 1], {"block": (64,)}, "requires .reqntid (32,)"),
-        ([1, 1], {"cluster": (2, 1, 1)}, "cannot be cut in clusters"),
+        ([1, 1], {"cluster": (2, 1, 1)}, "cannot be divided into clusters"),
         ([1, 1], {"dynamic_smem": -1}, "negative"),
         ([1, 1], {"dynamic_smem": (163 << 10) + 4}, "166916 bytes of shared memory; sm_80 has 166912"),
     ],

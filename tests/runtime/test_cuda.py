@@ -174,7 +174,7 @@ def test_arrays_of_the_device_keep_what_is_put() -> None:
         assert np.array_equal(device.get(held), given)
         with pytest.raises(CudaError, match="not contiguous"):
             device.put(given.transpose(2, 0, 1))
-        with pytest.raises(CudaError, match=r"96 bytes of the device do not fit float32\[5\]"):
+        with pytest.raises(CudaError, match=r"96 bytes of the device do not match float32\[5\]"):
             device.get(held, np.zeros(5, np.float32))
         empty = device.put(np.zeros((0, 4), np.float32))
         assert device.get(empty).shape == (0, 4)
@@ -247,7 +247,7 @@ def test_what_the_driver_refuses_is_told_in_its_words() -> None:
         ((1, 65536, 1), 0, 1.0, "grid y = 65536"),
         ((1, 1, 1), 0, "one", "argument 0 is str"),
         ((1, 1, 1), 0, np.float16(1), "argument 0 of kernel 'axpy' is one f32"),
-        ((1, 1, 1), 1, 4096, "argument 1 of kernel 'axpy' is a pointer to f32: give an array, not 4096"),
+        ((1, 1, 1), 1, 4096, "argument 1 of kernel 'axpy' is a pointer to f32: pass an array, not 4096"),
         ((1, 1, 1), 3, 1 << 16, "argument 3 of kernel 'axpy' is one i16: 65536 does not fit"),
         ((1, 1, 1), 3, 1.5, "is one i16: 1.5 does not fit"),
     ],
@@ -264,7 +264,7 @@ def test_launch_that_does_not_fit(grid: Any, position: int, bad: Any, message: s
 def test_missing_and_misfitting_arguments() -> None:
     device = Device(driver=FakeDriver())
     kernel = device.load(AXPY, MANIFEST)
-    with pytest.raises(CudaError, match="takes 4 arguments, 1 are given"):
+    with pytest.raises(CudaError, match="expects 4 arguments, got 1"):
         kernel.prepare((1, 1, 1), [1.0])
     halves = device.put(singles(32, 1).astype(np.float16))
     with pytest.raises(CudaError, match="pointer to f32: the array holds float16"):
@@ -411,29 +411,29 @@ def test_manifest_of_every_example_is_read(target: str) -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"entry": None}, r"entry = None is no str"),
+        ({"entry": None}, r"entry = None: expected str"),
         ({"block": [32, 1]}, r"block = \[32, 1\] must be three extents"),
         ({"block": [1024, 2, 1]}, "product of at most 1024"),
         ({"block": [32, 0, 1]}, "must be positive integers"),
-        ({"block": "32"}, "block = '32' is no list"),
+        ({"block": "32"}, "block = '32': expected list"),
         ({"cluster": [8, 4, 1]}, "at most 16"),
         ({"dynamic_smem": -1}, "negative"),
-        ({"dynamic_smem": True}, "dynamic_smem = True is no int"),
+        ({"dynamic_smem": True}, "dynamic_smem = True: expected int"),
         ({"global_scratch": 64}, "global_scratch = 64"),
         ({"dependent": 1}, "dependent = 1: expected true or false"),
-        ({"params": [3]}, r"params\[0\] = 3 is no object"),
+        ({"params": [3]}, r"params\[0\] = 3 is not an object"),
         ({"params": [{"kind": "texture", "arg": 0, "dtype": "f32"}]}, r"params\[0\]\.kind = 'texture'"),
         ({"params": [{"kind": "scalar", "dtype": "f32"}]}, r"params\[0\]\.arg is missing"),
         ({"params": [{"kind": "scalar", "arg": -1, "dtype": "f32"}]}, r"params\[0\]\.arg = -1 is negative"),
-        ({"params": [{"kind": "scalar", "arg": 0, "dtype": "f31"}]}, r"params\[0\]\.dtype = 'f31' is none of"),
-        ({"params": [{**MAP, "swizzle": "256B"}]}, r"params\[0\]\.swizzle = '256B' is none of none, 32B, 64B, 128B"),
-        ({"params": [{**MAP, "l2_promotion": "64"}]}, r"l2_promotion = '64' is none of none, 64B, 128B, 256B"),
+        ({"params": [{"kind": "scalar", "arg": 0, "dtype": "f31"}]}, r"params\[0\]\.dtype = 'f31' is not one of"),
+        ({"params": [{**MAP, "swizzle": "256B"}]}, r"params\[0\]\.swizzle = '256B' is not one of none, 32B, 64B, 128B"),
+        ({"params": [{**MAP, "l2_promotion": "64"}]}, r"l2_promotion = '64' is not one of none, 64B, 128B, 256B"),
         ({"params": [{**MAP, "box": [64]}]}, r"params\[0\]\.box has 1 entries, 2 dimensions need 2"),
-        ({"params": [{**MAP, "base": {"arg": "0"}}]}, r"params\[0\]\.base\.arg = '0' is no int"),
-        ({"params": [{**MAP, "global_dim": [{"arg": 1}, {"sub": [1, 2]}]}]}, r"global_dim\[1\]: 'sub' is none of"),
+        ({"params": [{**MAP, "base": {"arg": "0"}}]}, r"params\[0\]\.base\.arg = '0': expected int"),
+        ({"params": [{**MAP, "global_dim": [{"arg": 1}, {"sub": [1, 2]}]}]}, r"global_dim\[1\]: 'sub' is not one of"),
         (
             {"params": [{**MAP, "global_strides": [{"mul": [{"arg": 1}, 2]}]}]},
-            r"global_strides\[0\]\.mul\[1\] = 2 is no expr",
+            r"global_strides\[0\]\.mul\[1\] = 2 is not an expr",
         ),
         ({"params": [{**MAP, "global_strides": [{"ceildiv": [{"arg": 1}]}]}]}, r"ceildiv has 1 operands"),
         ({"params": [{**MAP, "base": {"arg": -2}}]}, r"base\.arg = -2 is negative"),

@@ -86,7 +86,9 @@ def test_free_of_what_malloc_did_not_give() -> None:
     module = Module(PTX, memory)
     node = memory.put(np.zeros(2, np.uint64))
     keep, sums = memory.put(np.array([node], np.uint64)), memory.alloc(4)
-    with pytest.raises(OutOfBoundsError, match=f"frees {node:#x}, which malloc did not give or which is freed already"):
+    with pytest.raises(
+        OutOfBoundsError, match=f"frees {node:#x}, which malloc did not return or which is already freed"
+    ):
         module.launch((1,), (1,), [keep, sums], entry="reap")
 
 
@@ -170,5 +172,5 @@ def test_wrong_arguments() -> None:
     wrong = MOVES.replace("memset, (%l, %v, 2)", "memset, (%l, %v)")
     with pytest.raises(Exception, match=r"line \d+.*`memset` has 3 arguments and 1 results"):
         launch(wrong, (1,), (32,), [0, 0, 0, 0], GlobalMemory())
-    with pytest.raises(Exception, match=r"line \d+.*`calloc` is no function with a body in this module"):
+    with pytest.raises(Exception, match=r"line \d+.*`calloc` is not a function with a body in this module"):
         launch(MOVES.replace("memset", "calloc"), (1,), (32,), [0, 0, 0, 0], GlobalMemory())

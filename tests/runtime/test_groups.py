@@ -148,5 +148,5 @@ def test_arrivals_without_states_are_those_with_them(cells: list[int], room: int
 def test_arrivals_at_what_is_no_mbarrier_are_refused_without_states_too() -> None:
     _, objects = mbarriers()
     objects.init(np.array([0]), np.array([64]))
-    with pytest.raises(Fault, match="no mbarrier object"):
+    with pytest.raises(Fault, match="not an mbarrier object"):
         objects.count(np.array([0, 0, 3, 3]), np.ones(4, np.int64))

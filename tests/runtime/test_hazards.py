@@ -138,14 +138,14 @@ def test_lanes_outside_their_own_member_mask(name: str) -> None:
     halves = low + "selp.u32 %r5, 0xffff, 0xffff0000, %p0; "
     _run(branch.format(MEMBERS[name].format(mask="0xffff")), threads=32)
     _run(low + "@%p0 " + MEMBERS[name].format(mask="0xffff"), threads=32)
-    outside = r"thread \({},0,0\) .* names the members 0x0000{}, of which it is not one; it is lane {}"
+    outside = r"thread \({},0,0\) .* names the members 0x0000{}, but is not one of them; it is lane {}"
     for body, message in (
         (low + MEMBERS[name].format(mask="0xffff"), outside.format(16, "ffff", 16)),
         (low + "@%p0 " + MEMBERS[name].format(mask="0xff00"), outside.format(0, "ff00", 0)),
         (branch.format(MEMBERS[name].format(mask="0x0fff")), outside.format(12, "0fff", 12)),
         (halves + MEMBERS[name].format(mask="-1").replace("-1", "%r5") + "setp.eq.u32 %p2, %r0, 3; "
          "selp.u32 %r5, 0xff, 0xffff, %p2; @%p0 " + MEMBERS[name].format(mask="%r5"),
-         r"names the members 0x0000ffff, one of which names others"),
+         r"names the members 0x0000ffff, one of which names other members"),
     ):  # fmt: skip
         with pytest.raises(HazardError, match=message):
             _run(body, threads=32)

@@ -393,7 +393,7 @@ def test_names_of_c() -> None:
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ([{"target": "sm_90"}, {"target": "sm_90a"}], "sm_90 and sm_90a are of one architecture: name one of them"),
+        ([{"target": "sm_90"}, {"target": "sm_90a"}], "sm_90 and sm_90a have the same architecture: name one of them"),
         (
             [{"target": "sm_80"}, {"target": "sm_90", "params": MANIFEST["params"][:2]}],
             "the arguments for sm_80 and sm_90 differ: make a header for each",
@@ -402,7 +402,7 @@ def test_names_of_c() -> None:
             [{"target": "sm_80"}, {"target": "sm_90", "entry": "b"}],
             "the kernels are axpy and b: make a header for each",
         ),
-        ([{"target": "sm_90", "params": [MAP]}], "argument 0 is no parameter, so that its type is not known"),
+        ([{"target": "sm_90", "params": [MAP]}], "argument 0 is not a parameter, so its type is unknown"),
     ],
 )
 def test_kernels_without_a_common_header(changes: list[dict[str, Any]], message: str) -> None:

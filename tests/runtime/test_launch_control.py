@@ -193,7 +193,7 @@ def test_a_kernel_builds_its_own_map(element: int, fill: int, hazards: bool) -> 
     [
         (("rank.shared::cta.b1024.b32 [%source], 1", "rank.shared::cta.b1024.b32 [%source], 2"),
          "global_dim.2. = 0 is not within"),
-        (("rank.shared::cta.b1024.b32 [%source], 1", "rank.shared::cta.b1024.b32 [%source], 7"), "are no tensor map"),
+        (("rank.shared::cta.b1024.b32 [%source], 1", "rank.shared::cta.b1024.b32 [%source], 7"), "not a tensor map"),
         (("box_dim.shared::cta.b1024.b32 [%source], 1, 6", "box_dim.shared::cta.b1024.b32 [%source], 5, 6"),
          "has ordinals 0 to 4, not 5"),
         (("mov.b64 %rd12, 192", "mov.b64 %rd12, 200"), "200 bytes is not a multiple of 16"),

@@ -271,7 +271,7 @@ def test_setmaxnreg_without_maxnreg_is_ignored_as_ptxas_does() -> None:
         ("@%leader setmaxnreg.inc.sync.aligned.u32 240;", "not all threads of the warp of thread .0,0,0. of CTA"),
         ("setmaxnreg.dec.aligned.u32 40;", "without one of .sync"),
         ("mbarrier.init.shared::cta.b64 [%bars], 0;", "an mbarrier with count 0; 1 to 1048575 are possible"),
-        ("mbarrier.arrive.shared::cta.b64 _, [%bars];", "is no mbarrier object: it was never initialised"),
+        ("mbarrier.arrive.shared::cta.b64 _, [%bars];", "is not an mbarrier object: it was never initialised"),
         ("mbarrier.arrive.shared::cta.b64 _, [%bars+4];", "is not a multiple of 8"),
         ("mbarrier.arrive.shared::cta.b64 _, [0];", "shared address 0x0"),
         ("mbarrier.arrive.b64 _, [%rd30];", "needs a shared address here"),
@@ -279,9 +279,9 @@ def test_setmaxnreg_without_maxnreg_is_ignored_as_ptxas_does() -> None:
         ("mbarrier.arrive.fast.shared::cta.b64 _, [%bars];", r"modifier \.fast"),
         ("mbarrier.try_wait.parity.shared.b64 [%bars], 0;", "takes 3 to 4 operands"),
         (INIT.format(count=1) + "mbarrier.try_wait.parity.shared.b64 %p0, [%bars], 2;",
-         "waits for parity 2; it is 0 or 1"),
+         "waits for parity 2, not 0 or 1"),
         (INIT.format(count=1) + "@%leader mbarrier.inval.shared.b64 [%bars]; bar.sync 0; "
-         "mbarrier.arrive.shared.b64 _, [%bars];", "is no mbarrier object"),
+         "mbarrier.arrive.shared.b64 _, [%bars];", "is not an mbarrier object"),
         (INIT.format(count=40) + "mbarrier.arrive.expect_tx.shared.b64 _, [%bars], 600000;",
          "would owe 19200000 bytes"),
         (INIT.format(count=32) + "@%leader mbarrier.arrive.expect_tx.shared.b64 _, [%bars], 8;"

@@ -159,10 +159,10 @@ def test_global_accesses_outside_an_allocation_are_caught(access: str, offset: i
 
 def test_wild_addresses_are_caught() -> None:
     memory = GlobalMemory()
-    with pytest.raises(OutOfBoundsError, match="near no global allocation"):
+    with pytest.raises(OutOfBoundsError, match="not near any global allocation"):
         launch(kernel("mov.u64 %rd2, 0; ld.global.b32 %r4, [%rd2+16];"), (1,), (32,), [memory.alloc(8)] * 2, memory)
     truncated = "cvt.u32.u64 %r4, %rd0; cvt.u64.u32 %rd2, %r4; st.global.b32 [%rd2], %r0;"
-    with pytest.raises(OutOfBoundsError, match="near no global allocation"):
+    with pytest.raises(OutOfBoundsError, match="not near any global allocation"):
         launch(kernel(truncated), (1,), (32,), [memory.alloc(8)] * 2, memory)
 
 

@@ -144,7 +144,7 @@ def test_freed_memory() -> None:
     with pytest.raises(LaunchError, match="not inside one allocation"):
         memory.get(first, 1, np.int32)
     for bad in (first, second + 4, 12):
-        with pytest.raises(LaunchError, match=f"free of {bad:#x}, where no allocation starts"):
+        with pytest.raises(LaunchError, match=f"free of {bad:#x}, which is not the start of an allocation"):
             memory.free(bad)
     module = Module(PTX, memory)
     with pytest.raises(OutOfBoundsError, match="byte 0 of allocation 0, which is freed"):

@@ -96,7 +96,7 @@ def test_a_call_to_no_function_is_a_located_error() -> None:
         else PTX.replace("= {_Z4plus", "= {0, _Z4plus", 1)
     )
     assert broken != PTX
-    with pytest.raises(OutOfBoundsError, match="calls 0x0, which is no function"):
+    with pytest.raises(OutOfBoundsError, match="calls 0x0, which is not a function"):
         Kernel("pointers", 1, 1, a, a, np.zeros(1, np.int32), a, np.zeros(1), 1, ptx=broken)
 
 

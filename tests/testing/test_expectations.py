@@ -69,10 +69,10 @@ def test_runs_returns_what_the_kernel_wrote(gemm: CheckedKernel) -> None:
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
-        (lambda k: k.expect(), r"says nothing; it can ask for cost, bound, gap"),
+        (lambda k: k.expect(), r"checks nothing; it accepts cost, bound, gap"),
         (lambda k: k.expect(price=1), r"@vecadd_ptr for sm_80 has no 'price'; it has cost, bound, gap"),
         (lambda k: k.expect(cost__below=1), r"unknown operator 'below'; known are eq, ne, le, lt, ge, gt"),
-        (lambda k: k.chosen("%a_tile").expect(atom__le="x"), r"a text is compared by eq and ne, not by le"),
+        (lambda k: k.chosen("%a_tile").expect(atom__le="x"), r"a string is compared by eq and ne, not by le"),
         (lambda k: k.chosen("%a_tilt"), r"no tile value %a_tilt; near it are %a_tile"),
         (lambda k: k.ptx.expect(count=1), "needs the name of an operation or an instruction"),
         (lambda k: k.ptx.expect("add", size=1), "has no 'size'; it has count"),

@@ -57,7 +57,7 @@ def test_without_ptxas_a_test_is_skipped_and_says_why(tmp_path: Path) -> None:
     code, said = run(tmp_path, "-k", "assembled", PATH=str(tmp_path))
     assert code == 0
     assert "1 skipped" in said
-    assert "all else holds, but registers of @vecadd_ptr for sm_80: ptxas is not installed; get it with" in said
+    assert "everything else holds, but registers of @vecadd_ptr for sm_80: ptxas is not installed; get it with" in said
 
 
 CHECKED = """

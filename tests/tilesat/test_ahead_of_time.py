@@ -93,7 +93,7 @@ def test_names_of_tuples_and_lists() -> None:
 def test_targets_of_one_architecture_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     words = ["compile", VECADD, "--target", "sm_90,sm_90a", "-o", str(tmp_path / "k.ptx")]
     assert main([*words, "--header", str(tmp_path / "k.h")]) == 1
-    assert "sm_90 and sm_90a are of one architecture: name one of them" in capsys.readouterr().err
+    assert "sm_90 and sm_90a have the same architecture: name one of them" in capsys.readouterr().err
     assert not list(tmp_path.iterdir())
 
 

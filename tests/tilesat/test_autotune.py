@@ -183,7 +183,7 @@ def test_a_pin_is_taken_in_place_of_a_search(tmp_path: Path, monkeypatch: pytest
     assert (again.found, again.best.configuration, again.best.grid) == ("pinned", {"n": 32}, (8, 1, 1))
     again(x, y, 2.0)
     assert np.array_equal(y, 2 * x)
-    with pytest.raises(TileError, match=r"the pin of @scale for sm_80 is none of the configurations: \{'n': 32\}"):
+    with pytest.raises(TileError, match=r"the pin of @scale for sm_80 is not one of the configurations: \{'n': 32\}"):
         tuned({"n": (64, 128)}, x, y, pins=pins)
 
 

@@ -154,7 +154,7 @@ def test_a_wrong_result_of_a_script_is_one_message(
     )
     assert cutile.main(["--check", str(script)]) == 1
     printed = capsys.readouterr().err
-    assert "entry 'scale' computes something else than the interpreter" in printed
+    assert "entry 'scale' computes something other than the interpreter" in printed
     assert f"launched at {script}:3" in printed
 
 

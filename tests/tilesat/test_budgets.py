@@ -92,7 +92,7 @@ def test_facts_without_end_are_refused_with_the_rules_that_make_them(tmp_path: P
     rules.write_text(
         '(rule ((= d (divisor v)) (< d 1000000)) ((set (divisor v) (+ d 1))) :ruleset analysis :name "mine/climb")'
     )
-    with pytest.raises(TileError, match=r"facts about values do not come to an end: algebra at .*mine/climb") as caught:
+    with pytest.raises(TileError, match=r"analysis facts do not reach a fixpoint: algebra at .*mine/climb") as caught:
         tilesat.compile("examples/vecadd_ptr.mlir", rules=[rules], unchecked=True)
     assert "--without" in (caught.value.hint or "")
 
@@ -102,7 +102,7 @@ def test_facts_without_end_are_refused_with_the_rules_that_make_them(tmp_path: P
 def test_wrong_budgets_are_refused(option: str, value: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         main(["compile", str(GEMM), f"{option}={value}"])
-    assert f"{value!r} is not a whole number above 0" in capsys.readouterr().err
+    assert f"{value!r} is not a positive integer" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("name", ["extract_budget", "saturate_budget"])

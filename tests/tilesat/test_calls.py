@@ -139,7 +139,7 @@ def test_sizes_fit_the_type_of_indices() -> None:
     ("call", "said"),
     [
         (lambda k, x: k.run(1, x, y=x), "unexpected keyword argument"),
-        (lambda k, x: k[1](x, n=3), "entry 'vecadd' has no names: give its arguments in order"),
+        (lambda k, x: k[1](x, n=3), "entry 'vecadd' has no names: pass its arguments in order"),
     ],
 )
 def test_entries_of_tile_ir_have_no_names(call: Callable[..., Any], said: str, x: Any) -> None:
@@ -186,7 +186,7 @@ def test_a_list_is_a_table_and_a_tuple_its_items() -> None:
     kernel[2]([xs[0]], y, (1.0, 0))
     np.testing.assert_array_equal(y, xs[0][0])
     with pytest.raises(
-        TileError, match=r"parameter 'xs': expected a list of which each is an array f32\[\?,\?\], got f32"
+        TileError, match=r"parameter 'xs': expected a list, each element an array f32\[\?,\?\], got f32"
     ):
         kernel[2](xs[0], y, (1.0, 0))
     with pytest.raises(TileError, match=r"parameter 'pair': expected a tuple of 2, got one of 3"):
@@ -265,7 +265,7 @@ def test_jit_is_a_decorator_and_takes_text_too(x: Any) -> None:
     jit[1](x, y, z, x.size)
     np.testing.assert_array_equal(z, x + y)
     assert repr(jit) == "<Jit @program: 1 compiled>"
-    with pytest.raises(TileError, match="jit: a signature is what arguments say"):
+    with pytest.raises(TileError, match="jit: the arguments determine the signature"):
         tilesat.jit(scale, signature="f32[?]")
 
 

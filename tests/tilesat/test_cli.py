@@ -375,7 +375,7 @@ def test_run_ends_after_as_many_instructions_as_it_may_take(capsys: pytest.Captu
     assert main([*VECADD_RUN, "--max-instructions", "100000"]) == 0
     with pytest.raises(SystemExit):
         main([*VECADD_RUN, "--max-instructions", "0"])
-    assert "'0' is not a whole number above 0" in capsys.readouterr().err
+    assert "'0' is not a positive integer" in capsys.readouterr().err
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="processes are forked")

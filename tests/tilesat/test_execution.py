@@ -68,7 +68,7 @@ def test_argument_that_does_not_fit_is_named_with_what_is_wanted(position: int, 
 
 
 def test_wrong_number_of_arguments_lists_what_is_wanted() -> None:
-    with pytest.raises(TileError, match="4 parameters, 1 arguments") as caught:
+    with pytest.raises(TileError, match="expects 4 arguments, got 1") as caught:
         check_arguments(entry(), good()[:1])
     assert "a contiguous f16 array, a contiguous bf16 array, one i32, one f32" in caught.value.hint
 

@@ -111,7 +111,7 @@ def test_several_programs_are_checked_one_by_one(tmp_path, capfdbinary):
     assert said.decode().splitlines() == [
         f"{file}: program 1: ok, @a, 3 operations",
         f"{file}: program 3: ok, @c, 3 operations",
-        f"{file}: 2 of 3 programs are right",
+        f"{file}: 2 of 3 programs are correct",
     ]
     assert error.decode().startswith(f"{file}:4:8: error: 'cuda_tile.addf': operand 'lhs' must be")
     code, (_, error) = run(capfdbinary, "cat", file)
@@ -128,4 +128,4 @@ def test_what_a_version_cannot_hold_is_refused(tmp_path, capfdbinary):
     file.write_text("entry @k() {\n  %t = gdc_wait_tko -> token\n}\n")
     code, (_, error) = run(capfdbinary, "cat", file, "--as", "bytecode", "--bytecode-version", "13.3")
     assert code == 1
-    assert error.decode().startswith(f"{file}:2:8: error: 'cuda_tile.gdc_wait_tko' exists since 13.4")
+    assert error.decode().startswith(f"{file}:2:8: error: 'cuda_tile.gdc_wait_tko' was added in 13.4")

@@ -171,7 +171,7 @@ def test_nothing_is_left_where_nothing_fails(tmp_path: Path) -> None:
         (["compile", GEMM, "--print-after", "decoed"], "there is no pass 'decoed'"),
         (["compile", GEMM, "--stop-after", "decoed"], "the pipeline has no pass 'decoed'"),
         (["compile", GEMM, "--stop-after", "decode", "--emit", "nvvm"],
-         "--emit and --stop-after both say what to print"),
+         "--emit and --stop-after both select what to print"),
         (["compile", GEMM, "--stop-after", "decode", "--manifest", "k.json"], "--manifest needs the whole pipeline"),
     ],
 )  # fmt: skip

@@ -223,7 +223,7 @@ def test_focus_on_no_value_names_those_that_there_are(
 
 def test_focus_without_a_folder_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["compile", str(GEMM), "--viz-focus", "acc"]) == 1
-    assert "--viz-focus says what is drawn below --viz DIR" in capsys.readouterr().err
+    assert "--viz-focus selects what --viz DIR draws" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("text", ["acc:0", "acc:x", "%", ":1"])

@@ -32,9 +32,7 @@ def test_wrong_rule_is_refused_with_a_counterexample(tmp_path):
     assert "rule 'mine/swapped' is wrong: rewritten is not (subi b a 0); sample: a = " in str(caught.value)
     assert len(str(caught.value)) < 500
     assert str(caught.value).startswith(f"{path}:2:1: error: ")
-    assert (
-        caught.value.hint == "correct the rule, or give --unchecked (in Python unchecked=True) to use it all the same"
-    )
+    assert caught.value.hint == "correct the rule, or pass --unchecked (in Python unchecked=True) to use it anyway"
 
 
 def test_wrong_rule_is_used_unchecked(tmp_path):

@@ -21,5 +21,5 @@ def run(arguments: argparse.Namespace) -> int:
         print("\n".join(table(found)))
     print("\n".join(totals(before, after)))
     worse = sum(len(each.worse) + each.failed for each in found)
-    print(f"{len(after)} kernels, {len(found)} changed, {worse} worse than they may be")
+    print(f"{len(after)} kernels, {len(found)} changed, {worse} worse than the threshold allows")
     return FAILED if worse else OK

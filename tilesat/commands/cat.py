@@ -39,6 +39,6 @@ def _text(modules: list[Module], arguments: argparse.Namespace) -> str:
 
 def _bytecode(modules: list[Module], name: str, version: str) -> bytes:
     if len(modules) != 1:
-        hint = "give one program, without `// -----` lines"
+        hint = "pass one program, without `// -----` lines"
         raise TileError(f"bytecode holds one module, the file has {len(modules)}", Location(name), hint)
     return write_bytecode(modules[0], VERSIONS[version])

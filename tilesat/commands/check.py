@@ -55,7 +55,7 @@ def _check_parts(parts: list[str], name: str, hints: str) -> int:
             print(render(error), file=sys.stderr)
             continue
         print(f"{name}: program {number}: ok, {'; '.join(map(_summary, modules))}")
-    print(f"{name}: {len(parts) - wrong} of {len(parts)} programs are right")
+    print(f"{name}: {len(parts) - wrong} of {len(parts)} programs are correct")
     return FAILED if wrong else OK
 
 

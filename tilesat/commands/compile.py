@@ -40,7 +40,7 @@ def run(arguments: argparse.Namespace) -> int:
         deliver(from_level.compile_kernel(kernel, steps, arguments, seconds))
         return OK
     if arguments.viz_focus and arguments.viz is None:
-        raise TileError("--viz-focus says what is drawn below --viz DIR", hint="add --viz DIR")
+        raise TileError("--viz-focus selects what --viz DIR draws", hint="add --viz DIR")
     modules = read(source, seconds, name)
     if arguments.emit == "cuda_tile":  # says what was read, also where nothing can be compiled
         from ir.text import print_text

@@ -38,7 +38,7 @@ def _kernels(file: Path, arguments: argparse.Namespace) -> list[Kernel]:
     source, name = source_of(file, arguments)
     if kernel_of(source, name, arguments.level, seconds) is not None:
         raise TileError(
-            "a kernel of this level has no e-graph to explore", Location(name, 1, 1), "give Tile IR or nv_tileaa"
+            "a kernel of this level has no e-graph to explore", Location(name, 1, 1), "pass Tile IR or nv_tileaa"
         )
     module, entry = find_entry(read(source, seconds, name), arguments.entry)
     targets = list(dict.fromkeys(targets_of(arguments)))

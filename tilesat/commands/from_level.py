@@ -35,7 +35,9 @@ def kernel_of(source: bytes, name: str, wanted: str | None, seconds: dict[str, f
     text = level_text(source)
     found = "cuda_tile" if text is None else level_of(text)
     if wanted not in (None, found):
-        raise TileError(f"the file holds {found}, not {wanted}", Location(name, 1, 1), f"give --from {found}, or none")
+        raise TileError(
+            f"expected {wanted}, the file holds {found}", Location(name, 1, 1), f"pass --from {found}, or none"
+        )
     if text is None:
         return None
     from tilesat.levels import parse_kernel  # with the compiler, which other sources may not need

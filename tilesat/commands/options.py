@@ -19,7 +19,7 @@ def pipeline_options(arguments: argparse.Namespace) -> Options:
     if arguments.json and not arguments.explain:
         from tilesat.spec import SpecError  # types of arrays are for those who read some
 
-        raise SpecError("--json says how --explain prints: give both")
+        raise SpecError("--json selects the form of --explain: pass both")
     files = tuple(map(str, arguments.rules))
     if files and not arguments.unchecked:
         found = tried_rules(files)

@@ -41,7 +41,7 @@ def run(
         if getattr(arguments, option):
             raise TileError(f"--{option} needs the whole pipeline", hint="leave --stop-after out")
     if arguments.emit != "ptx":
-        raise TileError("--emit and --stop-after both say what to print", hint="leave one of them out")
+        raise TileError("--emit and --stop-after both select what to print", hint="leave one of them out")
     outcomes = through(steps, program, targets, arguments, seconds)
     several = len(outcomes) > 1
     deliver((named(arguments.output, str(each.context.target), several), each.text()) for each in outcomes)

@@ -23,7 +23,7 @@ def function(name: Any) -> Callable[..., Any]:
 def _load(path: str, name: str) -> Callable[..., Any]:
     spec = importlib.util.spec_from_file_location(Path(path).stem, path)
     if spec is None or spec.loader is None or not Path(path).is_file():
-        raise TileError("cannot read this file", Location(path), "give FILE.py:NAME of a function")
+        raise TileError("cannot read this file", Location(path), "pass FILE.py:NAME of a function")
     module = importlib.util.module_from_spec(spec)
     try:
         spec.loader.exec_module(module)

@@ -90,7 +90,7 @@ def functions(text: str) -> list[Function]:
         found[-1][1].append(_instruction(*begun, NO_CODES))
     made = [Function(name, tuple(code), labels) for name, code, labels in found if code]
     if not made:
-        raise TileError("the file holds no code that nvdisasm can show", hint="give a cubin of one target, or PTX")
+        raise TileError("the file holds no code that nvdisasm can show", hint="pass a cubin of one target, or PTX")
     return made
 
 

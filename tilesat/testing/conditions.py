@@ -75,7 +75,7 @@ def shown(value: Any) -> str:
 def parse(given: Mapping[str, Any], known: Mapping[str, Quantity], what: str) -> list[Condition]:
     """The conditions of a call of `expect` on `what`. Raises ExpectationError that lists what there is."""
     if not given:
-        raise ExpectationError(f"expect() of {what} says nothing; it can ask for {', '.join(known)}")
+        raise ExpectationError(f"expect() of {what} checks nothing; it accepts {', '.join(known)}")
     found: list[Condition] = []
     for text, wanted in given.items():
         name, separator, relation = text.rpartition("__")
@@ -85,7 +85,7 @@ def parse(given: Mapping[str, Any], known: Mapping[str, Quantity], what: str) ->
         if relation not in OPERATORS:
             raise ExpectationError(f"{text}: unknown operator {relation!r}; known are {', '.join(OPERATORS)}")
         if isinstance(wanted, str) and relation not in ("eq", "ne"):
-            raise ExpectationError(f"{text}: a text is compared by eq and ne, not by {relation}")
+            raise ExpectationError(f"{text}: a string is compared by eq and ne, not by {relation}")
         found.append(Condition(name, relation, wanted))
     return found
 

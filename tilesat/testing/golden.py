@@ -30,8 +30,8 @@ def check(path: Path, text: str, bless: bool, more: str) -> None:
     if text != wanted:
         shown = list(difference(wanted, text))
         rest = [f"... {len(shown) - LONGEST} more lines"] if len(shown) > LONGEST else []
-        lines = [f"{path} is not what the kernel is now (- golden, + now):", *shown[:LONGEST], *rest]
-        raise ExpectationFailed("\n  ".join([*lines, "if that is meant: pytest --bless", f"more: {more}"]))
+        lines = [f"{path} differs from the kernel as compiled now (- golden, + now):", *shown[:LONGEST], *rest]
+        raise ExpectationFailed("\n  ".join([*lines, "if that is intended: pytest --bless", f"more: {more}"]))
 
 
 def difference(before: str, after: str) -> Iterator[str]:

@@ -45,7 +45,7 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
     result = yield
     left_out = item.stash.get(LEFT_OUT, list[str]())
     if left_out:
-        raise pytest.skip.Exception(f"all else holds, but {_told(left_out)}", _use_item_location=True)
+        raise pytest.skip.Exception(f"everything else holds, but {_told(left_out)}", _use_item_location=True)
     return result
 
 

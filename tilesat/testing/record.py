@@ -21,7 +21,7 @@ FORM = "tilesat-run-1"
 @dataclass(frozen=True)
 class Figures:
     """Of a kernel: cost in cycles; instructions, of SASS, or of PTX where nothing is assembled; registers of a thread;
-    spills and shared memory in bytes; CPU seconds of its compilation. error: why there is none of that.
+    spills and shared memory in bytes; CPU seconds of its compilation. error: why they are missing.
     """
 
     cost: float = 0.0
@@ -134,7 +134,7 @@ def read_run(path: Path) -> tuple[Run, bool]:
     try:
         data: Mapping[str, Any] = json.loads(path.read_text())
         if data["form"] != FORM:
-            raise TileError(f"a run of another form: expected {FORM}, got {data['form']}", Location(str(path)))
+            raise TileError(f"a run in another format: expected {FORM}, got {data['form']}", Location(str(path)))
         return {key: Figures(**figures) for key, figures in data["kernels"].items()}, bool(data["assembled"])
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         hint = "`tilesat bench-record DIR -o FILE` makes one"
@@ -160,7 +160,7 @@ def changes(before: Run, after: Run, thresholds: Thresholds) -> Iterator[Change]
             yield Change(kernel, note=f"new{': ' + new.error if new.error else ''}")
         elif old.error or new.error:
             if old.error != new.error:
-                note = f"does not compile any more: {new.error}" if new.error and not old.error else ""
+                note = f"no longer compiles: {new.error}" if new.error and not old.error else ""
                 note = note or (f"another error: {new.error}" if new.error else "compiles now")
                 yield Change(kernel, note=note, failed=bool(new.error and not old.error))
         else:

@@ -189,7 +189,7 @@ def _integer(text: str) -> int:
     """At most 64 bits. Raises ValueError."""
     found = int(text)
     if not -(1 << 63) <= found < 1 << 63:
-        raise ValueError(f"{text} does not fit 64 bits")
+        raise ValueError(f"{text} does not fit in 64 bits")
     return found
 
 

@@ -106,7 +106,9 @@ class TileOp(Op):
     def same_type(self, name: str, value: Value, like_name: str, like: Value) -> None:
         """Operand `name` must have the type of operand `like_name`."""
         if value.type != like.type:
-            self.fail("operand '{}' has type {}, must have that of '{}', {}", name, value.type, like_name, like.type)
+            self.fail(
+                "operand '{}' has type {}, must have the type of '{}', {}", name, value.type, like_name, like.type
+            )
 
     def same_shape(self, name: str, value: Value, like_name: str, like: Value) -> None:
         """Operand or result `name` must have the shape of `like_name`."""

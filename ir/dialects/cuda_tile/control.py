@@ -23,7 +23,7 @@ def verify_no_views(op: Op, what: str, types: Sequence[Type]) -> None:
     """Views stay where they are made: the public dialect lets none of them cross a region's border."""
     for type_ in types:
         if isinstance(type_, TensorViewType | TileViewType):
-            op.fail("{} a view, {}: make it inside, from values", what, type_)
+            op.fail("{} a view, {}: make the view inside the region, from values", what, type_)
 
 
 class Terminator(ControlOp):
@@ -82,7 +82,7 @@ class Loop(ControlOp):
         """Carried values keep their types; each break inside gives the results."""
         carried = [value.type for value in self.init_values]
         verify_no_views(self, "cannot carry", carried)
-        verify_no_views(self, "cannot result in", [value.type for value in self.results])
+        verify_no_views(self, "cannot return", [value.type for value in self.results])
         last = verify_region(self, self.body, (CONTINUE, BREAK, RETURN))
         verify_types(self, "body arguments", [value.type for value in self.body.block.args], carried)
         if isinstance(last, Continue):
@@ -101,9 +101,9 @@ class If(ControlOp):
     def verify(self) -> None:
         """Each branch yields the results, unless it leaves a loop or the kernel."""
         wanted = [value.type for value in self.results]
-        verify_no_views(self, "cannot result in", wanted)
+        verify_no_views(self, "cannot return", wanted)
         if wanted and not self.else_.blocks:
-            self.fail("must have an else region to give its results")
+            self.fail("must have an else region to yield its results")
         for region in (self.then_, self.else_) if self.else_.blocks else (self.then_,):
             last = verify_region(self, region, (YIELD, CONTINUE, BREAK, RETURN))
             verify_types(self, "block arguments", [value.type for value in region.block.args], ())
@@ -117,7 +117,7 @@ def enclosing_loop(op: Op) -> For | Loop:
     while isinstance(parent, If):
         parent = parent.parent.parent_op if parent.parent else None
     if not isinstance(parent, For | Loop):
-        op.fail("must stand in a for or loop")
+        op.fail("must be inside a for or loop")
     return parent
 
 
@@ -138,7 +138,7 @@ class Break(Terminator):
     def verify(self) -> None:
         """Stands in a loop, perhaps through ifs, and gives its results."""
         loop = enclosing_loop(self)
-        self.expect(isinstance(loop, Loop), "only 'cuda_tile.loop' can be left, the innermost is '{}'", loop.name)
+        self.expect(isinstance(loop, Loop), "can only leave a 'cuda_tile.loop', the innermost loop is '{}'", loop.name)
         verify_types(self, "operands", self.types(), [value.type for value in loop.results])
 
 
@@ -150,7 +150,7 @@ class Yield(Terminator):
         """Stands in an if, reduce or scan."""
         parent = self.parent.parent_op if self.parent else None
         inside = parent is not None and parent.name in ("cuda_tile.if", "cuda_tile.reduce", "cuda_tile.scan")
-        self.expect(inside, "must stand in an if, reduce or scan")
+        self.expect(inside, "must be inside an if, reduce or scan")
 
 
 @op("cuda_tile.return", opcode=92)
@@ -163,11 +163,11 @@ class Return(Terminator):
         while owner is not None and owner.name not in ("cuda_tile.entry", "cuda_tile.testing$func"):
             owner = owner.parent.parent_op if owner.parent else None
             if isinstance(owner, For):
-                self.fail("cannot leave the kernel from inside a for: use a loop, or carry a flag and return behind it")
+                self.fail("cannot leave the kernel from inside a for: use a loop, or carry a flag and return after it")
         if owner is not None and owner.name != "cuda_tile.entry":
             verify_types(self, "operands", self.types(), owner.attributes.get("result_types", ()))
             return
-        self.expect(not self.operands, "an entry returns nothing, {} values are given", len(self.operands))
+        self.expect(not self.operands, "an entry returns nothing, got {} values", len(self.operands))
 
 
 @op("cuda_tile.assert", opcode=5)

@@ -78,9 +78,9 @@ class Module(TileOp):
         names: dict[str, Op] = {}
         for each in self.body.block.ops:
             if not isinstance(each, Entry | Global | TestingFunc):
-                each.fail("cannot stand in a module, only entries and globals can")
+                each.fail("is not allowed in a module: expected an entry or a global")
             first = names.setdefault(each.sym_name, each)
-            each.expect(first is each, "a symbol @{} exists already at {}", each.sym_name, first.location)
+            each.expect(first is each, "symbol @{} is already defined at {}", each.sym_name, first.location)
         verify_all_types(self)
 
     @property
@@ -235,7 +235,7 @@ class Assume(TileOp):
         power = divisor > 0 and divisor & (divisor - 1) == 0
         self.expect(power, "the divisor of div_by must be a positive power of two, is {}", divisor)
         self.expect(divisor <= LARGEST_DIVISOR, "the divisor of div_by must be at most 2^62, is {}", divisor)
-        self.expect((every is None) == (along is None), "'every' and 'along' of div_by come together")
+        self.expect((every is None) == (along is None), "'every' and 'along' of div_by must be given together")
         if every is None or along is None:
             return
         exists = 0 <= along < len(shape)
@@ -249,7 +249,7 @@ class Assume(TileOp):
         upper = highest if predicate.upper is None else predicate.upper
         self.expect(lower <= upper, "the lower bound {} is above the upper bound {}", lower, upper)
         inside = lowest <= lower and upper <= highest
-        self.expect(inside, "bounds {} to {} do not fit operand 'value' {}", lower, upper, self.value.type)
+        self.expect(inside, "bounds {} to {} do not fit in operand 'value' {}", lower, upper, self.value.type)
 
     @staticmethod
     def reference(value: Array, predicate: Attribute) -> Array:

@@ -51,7 +51,7 @@ def verify_hints(root: Op) -> None:
 def _faults(hints: OptimizationHints, keys: tuple[str, ...]) -> Iterator[str]:
     for arch, pairs in hints.entries:
         if arch not in ARCHITECTURES:
-            yield f"optimization hints for '{arch}': no such architecture, one of {', '.join(ARCHITECTURES)}"
+            yield f"optimization hints: unknown architecture '{arch}', expected one of {', '.join(ARCHITECTURES)}"
             continue
         for key, value in pairs:
             if key not in keys:

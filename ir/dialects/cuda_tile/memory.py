@@ -71,7 +71,7 @@ def verify_order(op: TileOp, order: MemoryOrder, scope: Scope | None, allowed: t
     """`order` is one of `allowed`; all but weak have a scope."""
     op.expect(order in allowed, "attribute 'order' must be {}, is {}", " or ".join(map(str, allowed)), order)
     if order == MemoryOrder.WEAK:
-        op.expect(scope is None, "attribute 'scope' is {}, weak has none", scope)
+        op.expect(scope is None, "attribute 'scope' is {}, but a weak access has no scope", scope)
     else:
         op.expect(scope is not None, "attribute 'scope' is missing, {} needs one", order)
 
@@ -82,7 +82,7 @@ MULTICAST = "multicast"
 
 def verify_unicast(op: TileOp, what: str, attr: str | None) -> None:
     """A multicast address is of use to the multimem operations only."""
-    op.expect(attr != MULTICAST, "{} is multicast, which only the multimem operations take", what)
+    op.expect(attr != MULTICAST, "{} is multicast, which only the multimem operations accept", what)
 
 
 def verify_pointees(op: TileOp, name: str, pointers: Value, other: str, value: Value) -> None:
@@ -92,7 +92,7 @@ def verify_pointees(op: TileOp, name: str, pointers: Value, other: str, value: V
         op.fail("operand '{}' must be pointers, is {}", name, type_)
     verify_unicast(op, f"operand '{name}'", type_.element.attr)
     wanted = TileType(type_.shape, type_.element.pointee)
-    op.expect(value.type == wanted, "'{}' has type {}, '{}' {} asks for {}", other, value.type, name, type_, wanted)
+    op.expect(value.type == wanted, "'{}' has type {}, '{}' {} requires {}", other, value.type, name, type_, wanted)
 
 
 def verify_view_access(
@@ -132,7 +132,7 @@ def verify_view_access(
 
 
 def verify_unicast_view(op: TileOp, view: Value) -> None:
-    """The view is none of multicast memory."""
+    """The view is not of multicast memory."""
     type_ = view.type
     verify_unicast(op, "operand 'view'", type_.view.attr if isinstance(type_, TileViewType) else None)
 

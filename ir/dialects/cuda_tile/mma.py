@@ -24,7 +24,7 @@ def _verify_shapes(op: TileOp, lhs: Value, rhs: Value, acc: Value) -> None:
     other = shape_of(rhs)
     op.expect(
         other[:-1] == (*batch, k),
-        "operand 'rhs' {} does not fit 'lhs' {}: its shape must be {}xN",
+        "operand 'rhs' {} does not match 'lhs' {}: its shape must be {}xN",
         rhs.type,
         lhs.type,
         "x".join(map(str, (*batch, k))),
@@ -64,7 +64,7 @@ class MmaF(TileOp):
         """Shapes fit, element types are among `accumulators`."""
         _verify_shapes(self, self.lhs, self.rhs, self.acc)
         lhs, rhs, acc = (element_type(value) for value in (self.lhs, self.rhs, self.acc))
-        self.expect(lhs == rhs, "operand 'rhs' has element type {}, must have that of 'lhs', {}", rhs, lhs)
+        self.expect(lhs == rhs, "operand 'rhs' has element type {}, must have the type of 'lhs', {}", rhs, lhs)
         allowed = self.accumulators.get(lhs, ())
         self.expect(bool(allowed), "operand 'lhs' cannot have element type {}", lhs)
         names = " or ".join(map(str, allowed))
@@ -138,7 +138,7 @@ class MmaFScaled(TileOp):
         _verify_shapes(self, self.lhs, self.rhs, self.acc)
         lhs, rhs, acc = (element_type(value) for value in (self.lhs, self.rhs, self.acc))
         scale, other = element_type(self.lhs_scale), element_type(self.rhs_scale)
-        self.expect(lhs == rhs, "operand 'rhs' has element type {}, must have that of 'lhs', {}", rhs, lhs)
+        self.expect(lhs == rhs, "operand 'rhs' has element type {}, must have the type of 'lhs', {}", rhs, lhs)
         self.expect(scale == other, "operand 'rhs_scale' has element type {}, 'lhs_scale' has {}", other, scale)
         self.expect(acc == F32, "operand 'acc' has element type {}, must have f32", acc)
         allowed = self.blocks.get((lhs, scale), ())

@@ -61,7 +61,7 @@ class Combining(TileOp):
         verify_types(last, "operands", [value.type for value in last.operands], scalars)
         for each in self.body.block.ops[:-1]:
             if each.effect is not PURE:
-                each.fail("has an effect; the region of '{}' at {} must be pure", self.name, self.location)
+                each.fail("has a side effect; the region of '{}' at {} must be pure", self.name, self.location)
 
     def wanted_results(self) -> list[TileType]:
         """The types that the results must have."""

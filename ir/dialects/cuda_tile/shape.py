@@ -148,7 +148,7 @@ class Extract(TileOp):
         message = "operand 'source' {} cannot be cut into {}: "
         _verify_alike(self, message, source, result)
         for dimension, (a, b) in enumerate(zip(source.shape, result.shape, strict=True)):
-            self.expect(a % b == 0, message + "dimension {} is no multiple of {}", source, result, dimension, b)
+            self.expect(a % b == 0, message + "dimension {} is not a multiple of {}", source, result, dimension, b)
         count = len(self.indices)
         self.expect(count == len(source.shape), "{} indices for operand 'source' {}", count, source)
         for index in self.indices[1:]:
@@ -180,7 +180,7 @@ class Insert(TileOp):
         message = "operand 'source' {} does not tile 'destination' {}: "
         _verify_alike(self, message, source, result)
         for dimension, (a, b) in enumerate(zip(source.shape, result.shape, strict=True)):
-            self.expect(b % a == 0, message + "dimension {} is no multiple of {}", source, result, dimension, a)
+            self.expect(b % a == 0, message + "dimension {} is not a multiple of {}", source, result, dimension, a)
         count = len(self.indices)
         self.expect(count == len(source.shape), "{} indices for operand 'source' {}", count, source)
         for index in self.indices[1:]:

@@ -59,7 +59,7 @@ class Print(Ordered):
         for match in CONVERSION.finditer(self.str_):
             self.expect(match[2] is None, "attribute 'str' has the unknown conversion '{}'", match[0])
             wanted += match[1] is not None
-        self.expect(wanted == len(self.args), "attribute 'str' converts {} operands, {} given", wanted, len(self.args))
+        self.expect(wanted == len(self.args), "attribute 'str' converts {} operands, got {}", wanted, len(self.args))
 
 
 @op("cuda_tile.preview_call", since=(13, 5), opcode=16386)

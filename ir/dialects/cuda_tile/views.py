@@ -114,7 +114,7 @@ class AtomicRedView(ViewUpdate):
         verify_mode(self, self.mode, "value", self.value)
         view = self.view.type
         plain = not isinstance(view, TileViewType) or view.padding is None
-        self.expect(plain, "operand 'view' {} has a padding value, an update has no use for it", view)
+        self.expect(plain, "operand 'view' {} has a padding value, which an update cannot use", view)
 
 
 MULTIMEM_ELEMENTS = (I32, I64, F16, BF16, F32, F64)
@@ -136,7 +136,7 @@ def verify_multimem(op: TileOp, view: Value) -> None:
     op.expect(element in MULTIMEM_ELEMENTS, "multicast elements are {}, operand 'view' is {}", names, type_)
     if isinstance(element, FloatType):
         size = prod(type_.tile) * element.width // 8
-        op.expect(size % MULTIMEM_BYTES == 0, "a multicast tile of floats takes a multiple of 4 bytes, not {}", size)
+        op.expect(size % MULTIMEM_BYTES == 0, "a multicast tile of floats must be a multiple of 4 bytes, not {}", size)
         dense = sum(stride == 1 for stride in array.strides)
         message = "16-bit multicast elements need one dimension whose static stride is 1, {} has {} of them"
         op.expect(element.width > 16 or dense == 1, message, array, dense)

@@ -63,7 +63,7 @@ def why_not(type_: Type) -> str:
 def _element(element: Type, shape: tuple[int, ...]) -> str:
     pointee = element.pointee if isinstance(element, PointerType) else None
     if pointee == I4:
-        return "nothing in memory is i4"
+        return "i4 cannot be stored in memory"
     half = pointee == F4E2M1FN and shape
     return "half bytes have no addresses of their own: keep one pointer and load through a view" if half else ""
 
@@ -73,15 +73,15 @@ def _tile(shape: tuple[int, ...], size: int, element: Type) -> str:
     if wrong:
         return f"dimension {wrong[0]} is not a positive power of two"
     if element == F4E2M1FN and size % 2:
-        return "a tile of f4E2M1FN has an even number of elements"
-    return f"a tile has at most {MAX_ELEMENTS} elements, this has {size}" if size > MAX_ELEMENTS else ""
+        return "a tile of f4E2M1FN must have an even number of elements"
+    return f"a tile has at most {MAX_ELEMENTS} elements, got {size}" if size > MAX_ELEMENTS else ""
 
 
 def _tensor_view(type_: TensorViewType) -> str:
     if len(type_.shape) != len(type_.strides):
         return f"{len(type_.shape)} sizes and {len(type_.strides)} strides"
     if type_.element == I4:
-        return "nothing in memory is i4"
+        return "i4 cannot be stored in memory"
     for what, sizes in (("size", type_.shape), ("stride", type_.strides)):
         wrong = [n for n in sizes if n is not None and n <= 0]
         if wrong:
@@ -93,7 +93,7 @@ def _tile_view(type_: TileViewType) -> str:
     rank, view = len(type_.tile), type_.view
     large = [n for n in type_.tile if n > LARGEST_SIZE]
     if large:
-        return f"tile dimension {large[0]} does not fit 32 bits"
+        return f"tile dimension {large[0]} does not fit in 32 bits"
     size = 1
     for dimension in type_.tile:
         size *= dimension
@@ -102,7 +102,7 @@ def _tile_view(type_: TileViewType) -> str:
     if rank != len(view.shape):
         return f"the tile has {rank} dimensions, the view {len(view.shape)}"
     if isinstance(type_, GatherScatterViewType) and not 0 <= type_.sparse_dim < rank:
-        return f"sparse_dim {type_.sparse_dim} is no dimension of the view"
+        return f"sparse_dim {type_.sparse_dim} is not a dimension of the view"
     if isinstance(type_, StridedViewType) and (len(type_.traversal) != rank or any(t <= 0 for t in type_.traversal)):
         return f"traversal_strides {list(type_.traversal)} must be {rank} positive numbers"
     if sorted(type_.dim_map) != list(range(rank)):

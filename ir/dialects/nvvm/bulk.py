@@ -188,7 +188,7 @@ class TensorMapReplace(Instruction):
         """A number for enumerations, a register of the field's size for others."""
         given = None if self.value is None else self.value.type
         wanted = None if self.field in NUMBERED else I64 if self.type == "b64" else I32
-        self.expect(given == wanted, "{} takes {}, is given {}", self.field, wanted or "a number", given or "a number")
+        self.expect(given == wanted, "{} expects {}, got {}", self.field, wanted or "a number", given or "a number")
 
     @classmethod
     def forms(cls) -> Iterator[Form]:

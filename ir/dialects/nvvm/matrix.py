@@ -113,7 +113,7 @@ class MmaSync(Shaped):
         self.expect(self.shape in shapes, "no mma.sync {} of {}; there are {}", self.shape, a, shapes)
         self.expect(a == b or mixes(a, b), "no mma.sync of {} and {}", a, b)
         self.expect(acc in MMA_ACCUMULATORS[a], "no mma.sync of {} into {}", a, acc)
-        self.expect((a == "b1") == bool(self.b1Op), "b1Op says how bits (b1) are combined, and of nothing else")
+        self.expect((a == "b1") == bool(self.b1Op), "b1Op applies to operands of bits (b1) only")
         m, n, k = self.shape
         inputs = [("a", self.a, m * k, a), ("b", self.b, k * n, b), ("c", self.c, m * n, acc)]
         for name, values, size, kind in (*inputs, ("d", self.results, m * n, acc)):

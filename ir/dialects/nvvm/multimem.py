@@ -41,7 +41,9 @@ class Multimem(Instruction):
         self.expect(type_ in types, "no multimem {} of {}; there are {}", kind, type_, types)
         held, bits = register_bits(value.type), register_bits(multimem_register(type_))
         self.expect(held == bits, "the value must have {} bits, has {}", bits, held)
-        self.expect(bool(self.attributes["order"]) == bool(self.scope), "an order has a scope, a weak access none")
+        self.expect(
+            bool(self.attributes["order"]) == bool(self.scope), "an ordered access needs a scope, a weak one has none"
+        )
 
 
 @instruction(

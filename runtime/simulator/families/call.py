@@ -157,7 +157,7 @@ class Call:
             route = self.routes.get(address)
             if route is None:
                 lane = int(np.flatnonzero(chosen)[0])
-                raise self.fail(lane, f"calls {address:#x}, which is no function with these arguments")
+                raise self.fail(lane, f"calls {address:#x}, which is not a function with these arguments")
             self._enter(route, np.flatnonzero(chosen))
             lanes.add(route.function.first, chosen)
 
@@ -279,7 +279,7 @@ def decode_call(d: Decode) -> Step | None:
         chosen = [functions[target.name]]
     else:
         name = target.name if isinstance(target, Symbol) else "this operand"
-        raise d.error(OperandError, f"`{name}` is no function with a body in this module")
+        raise d.error(OperandError, f"`{name}` is not a function with a body in this module")
     routes: dict[int, Route] = {}
     for function in chosen:
         routes[d.binding.code[function.name]] = Route(

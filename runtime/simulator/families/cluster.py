@@ -60,7 +60,7 @@ def _wait(d: Decode) -> Wait:
     def arrive(lanes: Array) -> None:
         wrong = barrier.wrong_wait(lanes)
         if wrong.any():
-            raise _misuse(d, wrong, "waits at the cluster barrier without barrier.cluster.arrive before")
+            raise _misuse(d, wrong, "waits at the cluster barrier without a preceding barrier.cluster.arrive")
 
     def resume(lanes: Array, is_complete: bool) -> None:
         barrier.waited(lanes)
@@ -106,7 +106,7 @@ def _require_shared(d: Decode, address: Array, lanes: Array | None) -> None:
         wrong &= lanes
     if wrong.any():
         lane = int(np.flatnonzero(wrong)[0])
-        raise d.error(OperandError, f"{d.machine.describe(lane)}: {int(address[lane]):#x} is no shared address")
+        raise d.error(OperandError, f"{d.machine.describe(lane)}: {int(address[lane]):#x} is not a shared address")
 
 
 def decode_getctarank(d: Decode) -> Step:

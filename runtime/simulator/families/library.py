@@ -57,7 +57,9 @@ def _memory(d: Decode, lane: int, address: int, size: int) -> bytes:
         start = memory.physical[number] + (address & ((1 << WINDOW_BITS) - 1)) - (1 << (WINDOW_BITS - 1))
         if memory.physical[number] <= start and start + size <= memory.physical[number] + memory.sizes[number]:
             return memory.arena[start : start + size].tobytes()
-    raise d.error(OutOfBoundsError, f"{machine.describe(lane)} passes address {address:#x}, where {size} bytes are not")
+    raise d.error(
+        OutOfBoundsError, f"{machine.describe(lane)} passes address {address:#x}, where {size} bytes are not mapped"
+    )
 
 
 def _text(d: Decode, lane: int, address: int, most: int = _MOST_TEXT) -> bytes:
@@ -156,7 +158,7 @@ def _free(d: Decode, arguments: list[End], result: End | None) -> Step:
             if where not in memory.heap:
                 raise d.error(
                     OutOfBoundsError,
-                    f"{machine.describe(lane)} frees {where:#x}, which malloc did not give or which is freed already",
+                    f"{machine.describe(lane)} frees {where:#x}, which malloc did not return or which is already freed",
                 )
             memory.free(where)
             del memory.heap[where]

@@ -322,7 +322,7 @@ def _blocking(
             return phase_of(values)
         if (values > 1).any():
             lane = int(np.flatnonzero(lanes)[int(np.argmax(values > 1))])
-            raise d.error(OperandError, f"{machine.describe(lane)} waits for parity {int(given[lane])}; it is 0 or 1")
+            raise d.error(OperandError, f"{machine.describe(lane)} waits for parity {int(given[lane])}, not 0 or 1")
         return values.astype(np.int64)
 
     def arrive(lanes: Array) -> None:

@@ -161,7 +161,7 @@ class Scales:
         if (thread >= most_threads).any() or (byte % step).any() or (byte + step > QUADS).any():
             raise self._d.error(
                 OperandError,
-                f"byte-id {int(byte.max())} and thread-id {int(thread.max())} select no {step} scale factors: "
+                f"byte-id {int(byte.max())} and thread-id {int(thread.max())} do not select {step} scale factors: "
                 f"thread-id is below {most_threads}, byte-id a multiple of {step}",
             )
         quad = thread[:, None] * lanes + np.arange(lanes)

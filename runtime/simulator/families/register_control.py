@@ -81,7 +81,7 @@ def _take(d: Decode, count: int) -> Wait:
 
     def describe(lane: int) -> str:
         free = int(pool.free[int(machine.cta_of_lane[lane])])
-        return f"{count} registers a thread; the pool of its CTA has {free}, and no warp gives more back"
+        return f"{count} registers a thread; the pool of its CTA has {free}, and no warp releases more"
 
     return Wait(d.pc, d.pc + 1, condition_of(d, d.instruction.guard), ready, resume, describe, arrive)
 

@@ -395,7 +395,7 @@ def _placed(d: Decode, box: Box, lane: int, start: int, size: int) -> tuple[Arra
     if int(cells.max()) * CHUNK + CHUNK > end:
         raise d.error(
             OutOfBoundsError,
-            f"{d.machine.describe(lane)}: swizzle {box.map.swizzle} moves bytes of the box behind shared memory",
+            f"{d.machine.describe(lane)}: swizzle {box.map.swizzle} moves bytes of the box past shared memory",
         )
     return cells, swapped
 

@@ -102,7 +102,7 @@ class MapPlace:
             start = int(self._own(_one(self._d, lane))[0])
             if start % machine.shared.stride + MAP_BYTES > machine.shared.size:
                 raise self.site.error(
-                    OutOfBoundsError, f"{machine.describe(lane)}: the tensor map reaches behind shared memory"
+                    OutOfBoundsError, f"{machine.describe(lane)}: the tensor map reaches past the end of shared memory"
                 )
             return machine.shared.bytes, start
         try:

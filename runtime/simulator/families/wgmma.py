@@ -298,7 +298,7 @@ class Operation:
         self.pc = d.pc
         all_members(d)
         if len(d.operands) < 4 + 2 * self.form.is_sparse:
-            raise d.error(OperandError, "wgmma.mma_async lacks operands")
+            raise d.error(OperandError, "wgmma.mma_async is missing operands")
         self.a, self.b, self._metadata, self._sign = _operands(d, self.form)
         self.accumulator = Accumulator(d, self.form)
         d.checks.update(self.accumulator.block.indices)

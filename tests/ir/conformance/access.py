@@ -37,7 +37,7 @@ def swapped(condition: str, pointers: str, value: str, says: str) -> Case:
 
 def accesses() -> list[Case]:
     """Tokens, loads and stores."""
-    asks = "'{}' has type {}, '{}' {} asks for {}"
+    asks = "'{}' has type {}, '{}' {} requires {}"
     mask, wide = "tile<4x8xi1>", "tile<4x16xf32>"
     return [
         Case("make_token", "a result that is no token", "testing$func @f() -> tile<i32> {\n  %x = make_token : tile<i32>\n  return %x : tile<i32>\n}\n", "result 'result' must be a token, is tile<i32>"),
@@ -48,9 +48,9 @@ def accesses() -> list[Case]:
         loaded("a result of another shape", "", f"weak %p : {POINTERS} -> {wide}, token", asks.format("result", wide, "source", POINTERS, LOADED)),
         loaded("a mask that is not i1", f", %m: {POINTERS}", f"weak %p, %m : {POINTERS}, {POINTERS} -> {LOADED}, token", f"operand 'mask' must be a tile of i1, is {POINTERS}"),
         loaded("a mask of another shape", ", %m: tile<4x16xi1>", f"weak %p, %m : {POINTERS}, tile<4x16xi1> -> {LOADED}, token", f"'mask' has type tile<4x16xi1>, must have the shape of 'source', {POINTERS}"),
-        loaded("padding of another shape", f", %m: {mask}, %a: {wide}", f"weak %p, %m, %a : {POINTERS}, {mask}, {wide} -> {LOADED}, token", f"operand 'padding_value' has type {wide}, must have that of 'result', {LOADED}"),
-        loaded("padding of another element type", f", %m: {mask}, %a: tile<4x8xf16>", f"weak %p, %m, %a : {POINTERS}, {mask}, tile<4x8xf16> -> {LOADED}, token", f"operand 'padding_value' has type tile<4x8xf16>, must have that of 'result', {LOADED}"),
-        loaded("weak with a scope", "", f"weak device %p : {LOAD}", "attribute 'scope' is device, weak has none", 2),
+        loaded("padding of another shape", f", %m: {mask}, %a: {wide}", f"weak %p, %m, %a : {POINTERS}, {mask}, {wide} -> {LOADED}, token", f"operand 'padding_value' has type {wide}, must have the type of 'result', {LOADED}"),
+        loaded("padding of another element type", f", %m: {mask}, %a: tile<4x8xf16>", f"weak %p, %m, %a : {POINTERS}, {mask}, tile<4x8xf16> -> {LOADED}, token", f"operand 'padding_value' has type tile<4x8xf16>, must have the type of 'result', {LOADED}"),
+        loaded("weak with a scope", "", f"weak device %p : {LOAD}", "attribute 'scope' is device, but a weak access has no scope", 2),
         loaded("release", "", f"release device %p : {LOAD}", "attribute 'order' must be weak or relaxed or acquire, is release"),
         loaded("a word in place of the scope", "", f"weak nearby %p : {LOAD}", "expected a memory scope or a value, found 'nearby'"),
         loaded("acquire without a scope", "", f"acquire %p : {LOAD}", "attribute 'scope' is missing, acquire needs one"),
@@ -59,7 +59,7 @@ def accesses() -> list[Case]:
         stored("a value of another element type", ", %a: tile<4x8xf16>", f"weak %p, %a : {POINTERS}, tile<4x8xf16> -> token", asks.format("value", "tile<4x8xf16>", "destination", POINTERS, LOADED)),
         stored("a mask of another shape", f", %a: {LOADED}, %m: tile<4x16xi1>", f"weak %p, %a, %m : {POINTERS}, {LOADED}, tile<4x16xi1> -> token", f"'mask' has type tile<4x16xi1>, must have the shape of 'destination', {POINTERS}"),
         stored("a mask that is not i1", f", %a: {LOADED}, %m: tile<4x8xi8>", f"weak %p, %a, %m : {POINTERS}, {LOADED}, tile<4x8xi8> -> token", "operand 'mask' must be a tile of i1, is tile<4x8xi8>"),
-        stored("weak with a scope", f", %a: {LOADED}", f"weak device %p, %a : {STORE}", "attribute 'scope' is device, weak has none"),
+        stored("weak with a scope", f", %a: {LOADED}", f"weak device %p, %a : {STORE}", "attribute 'scope' is device, but a weak access has no scope"),
         stored("acquire", f", %a: {LOADED}", f"acquire device %p, %a : {STORE}", "attribute 'order' must be weak or relaxed or release, is acquire"),
         stored("relaxed without a scope", f", %a: {LOADED}", f"relaxed %p, %a : {STORE}", "attribute 'scope' is missing, relaxed needs one"),
         stored("release without a scope", f", %a: {LOADED}", f"release %p, %a : {STORE}", "attribute 'scope' is missing, release needs one"),
@@ -69,7 +69,7 @@ def accesses() -> list[Case]:
 def updates() -> list[Case]:
     """Atomics and automatic memory."""
     ints, i = "tile<2xptr<i32>>", "tile<2xi32>"
-    asks = "'{}' has type {}, 'pointers' {} asks for {}"
+    asks = "'{}' has type {}, 'pointers' {} requires {}"
     return [
         updated("addf of integers", ints, i, "relaxed device %p, addf", f"mode addf needs f16, bf16, f32 or f64, operand 'arg' is {i}"),
         updated("an unknown mode", ints, i, "relaxed device %p, nand", "expected an atomic mode, found 'nand'"),
@@ -86,8 +86,8 @@ def updates() -> list[Case]:
         case("alloca", "a negative alignment", "", "%x = alloca num_elem = 32, alignment = -16 : tile<ptr<f32>>", "attribute 'alignment' must be a power of two, is -16"),
         case("alloca", "an alignment that is no power of two", "", "%x = alloca num_elem = 64, alignment = 3 : tile<ptr<f32>>", "attribute 'alignment' must be a power of two, is 3"),
         case("alloca", "an alignment below the element's size", "", "%x = alloca num_elem = 64, alignment = 2 : tile<ptr<f32>>", "attribute 'alignment' must be at least 4, the bytes of f32, is 2"),
-        case("print_tko", "no operand for a conversion", "", 'print_tko "one %i" -> token', "attribute 'str' converts 1 operands, 0 given"),
-        case("print_tko", "an operand too few", "%a: tile<2xf16>", 'print_tko "%f, %f", %a : tile<2xf16> -> token', "attribute 'str' converts 2 operands, 1 given"),
+        case("print_tko", "no operand for a conversion", "", 'print_tko "one %i" -> token', "attribute 'str' converts 1 operands, got 0"),
+        case("print_tko", "an operand too few", "%a: tile<2xf16>", 'print_tko "%f, %f", %a : tile<2xf16> -> token', "attribute 'str' converts 2 operands, got 1"),
         case("print_tko", "no format", "%a: tile<2xf16>", "print_tko : tile<2xf16> -> token", "expected a string for the format"),
         case("print_tko", "a conversion that does not end", "%a: tile<2xf16>", 'print_tko "all %", %a : tile<2xf16> -> token', "attribute 'str' has the unknown conversion '%'"),
         case("print_tko", "a number in place of the token", "%a: tile<i32>", 'print_tko "%i", %a token=%a : tile<i32> -> token', "operand 'token' must be a token, is tile<i32>"),

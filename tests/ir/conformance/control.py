@@ -31,11 +31,11 @@ def loops() -> list[Case]:
     f = f"{N}, %f: tile<f32>"
     return [
         case("continue", "no loop around it", "", "continue", "'cuda_tile.continue': cannot end a region of 'cuda_tile.testing$func'"),
-        case("continue", "an if around it, but no loop", "%c: tile<i1>", "if %c { continue }", "must stand in a for or loop"),
+        case("continue", "an if around it, but no loop", "%c: tile<i1>", "if %c { continue }", "must be inside a for or loop"),
         case("continue", "values where a for carries none", N, "for %i in (%n to %n, step %n) : tile<i32> { continue %n : tile<i32> }", TYPES.format("tile<i32>", "nothing")),
         case("continue", "no values where a loop carries one", N, "loop iter_values(%a = %n) : tile<i32> { }", TYPES.format("nothing", "tile<i32>")),
         case("break", "no loop around it", "", "break", "'cuda_tile.break': cannot end a region of 'cuda_tile.testing$func'"),
-        case("break", "a for around it", f"%c: tile<i1>, {N}", "for %i in (%n to %n, step %n) : tile<i32> { if %c { break } }", "only 'cuda_tile.loop' can be left, the innermost is 'cuda_tile.for'"),
+        case("break", "a for around it", f"%c: tile<i1>, {N}", "for %i in (%n to %n, step %n) : tile<i32> { if %c { break } }", "can only leave a 'cuda_tile.loop', the innermost loop is 'cuda_tile.for'"),
         case("break", "values where the loop has no results", N, "loop { break %n : tile<i32> }", TYPES.format("tile<i32>", "nothing")),
         case("return", "a for around it", f"%c: tile<i1>, {N}", "for %i in (%n to %n, step %n) : tile<i32> { if %c { return } }", "cannot leave the kernel from inside a for", 0),
         case("return", "a loop and a for around it", f"%c: tile<i1>, {N}", "for %i in (%n to %n, step %n) : tile<i32> { loop { if %c { break } return } }", "cannot leave the kernel from inside a for", 0),
@@ -43,7 +43,7 @@ def loops() -> list[Case]:
         case("for", "a counter of another type", N, generic_for("%i: tile<f32>", "continue"), "body arguments: " + TYPES.format("tile<f32>", "tile<i32>")),
         case("for", "a carried value of another type in the body", f, f"%x = {generic_for('%i: tile<i32>, %a: tile<f64>', 'continue %f : tile<f32>', 'tile<f32>')}", "body arguments: " + TYPES.format("tile<i32>, tile<f64>", "tile<i32>, tile<f32>")),
         case("for", "more values in the body than are carried", f, f"%x = {generic_for('%i: tile<i32>, %a: tile<f32>, %b: tile<f32>', 'continue %a : tile<f32>', 'tile<f32>')}", "body arguments: " + TYPES.format("tile<i32>, tile<f32>, tile<f32>", "tile<i32>, tile<f32>")),
-        case("for", "bounds of different type", "%n: tile<i32>, %w: tile<i64>", "for %i in (%n to %w, step %n) : tile<i32> { }", "operand 'upper_bound' has type tile<i64>, must have that of 'lower_bound', tile<i32>"),
+        case("for", "bounds of different type", "%n: tile<i32>, %w: tile<i64>", "for %i in (%n to %w, step %n) : tile<i32> { }", "operand 'upper_bound' has type tile<i64>, must have the type of 'lower_bound', tile<i32>"),
         case("for", "a step that its own body defines", N, "for %i in (%n to %n, step %s) : tile<i32> {\n    %s = constant <i32: 1> : tile<i32>\n  }", "'%s' is not defined here"),
         case("for", "an initial value that its own body defines", N, "%x = for %i in (%n to %n, step %n) : tile<i32> iter_values(%a = %s) -> (tile<i32>) {\n    %s = constant <i32: 1> : tile<i32>\n    continue %s : tile<i32>\n  }", "'%s' is not defined here"),
         case("for", "a tensor view carried", f"{N}, %v: {TENSOR}", f"%x = for %i in (%n to %n, step %n) : tile<i32> iter_values(%a = %v) -> ({TENSOR}) {{ continue %a : {TENSOR} }}", f"cannot carry a view, {TENSOR}"),
@@ -51,14 +51,14 @@ def loops() -> list[Case]:
         case("loop", "a carried value of another type in the body", "%f: tile<f32>", generic_loop("%a: tile<f64>", "continue %f : tile<f32>"), "body arguments: " + TYPES.format("tile<f64>", "tile<f32>")),
         case("loop", "more values in the body than are carried", "%f: tile<f32>", generic_loop("%a: tile<f32>, %b: tile<f32>", "continue %a : tile<f32>"), "body arguments: " + TYPES.format("tile<f32>, tile<f32>", "tile<f32>")),
         case("loop", "more types than carried values", "%f: tile<f32>", "loop iter_values(%a = %f) : tile<f32>, tile<f32> { continue %a : tile<f32> }", "expected '{' before the body, found ','"),
-        case("loop", "a carried value of another type than written", "%f: tile<f32>, %n: tile<i32>", "loop iter_values(%a = %f, %b = %n) : tile<f32>, tile<f32> { }", "has type tile<i32>, written is tile<f32>"),
+        case("loop", "a carried value of another type than written", "%f: tile<f32>, %n: tile<i32>", "loop iter_values(%a = %f, %b = %n) : tile<f32>, tile<f32> { }", "has type tile<i32>, written as tile<f32>"),
         case("loop", "a colon without types", "", "loop : { }", "expected a type"),
         case("loop", "carried values without types", "%f: tile<f32>", "loop iter_values(%a = %f) : { }", "expected a type"),
         case("loop", "an arrow without types", "%f: tile<f32>", "%x = loop iter_values(%a = %f) : tile<f32> -> { }", "expected a type"),
         case("loop", "an initial value that its own body defines", "", "%x = loop iter_values(%a = %s) : tile<i32> -> tile<i32> {\n    %s = constant <i32: 10> : tile<i32>\n    break %s : tile<i32>\n  }", "'%s' is not defined here"),
-        case("loop", "a name for a result that it does not have", "", "%x = loop { break }", "'cuda_tile.loop' has 0 results, 1 are named"),
-        case("loop", "a tensor view as result", f"%v: {TENSOR}", f"%x = loop : {TENSOR} {{ break %v : {TENSOR} }}", f"cannot result in a view, {TENSOR}"),
-        case("loop", "a partition view as result", f"%v: {TILES}", f"%x = loop : {TILES} {{ break %v : {TILES} }}", f"cannot result in a view, {TILES}"),
+        case("loop", "a name for a result that it does not have", "", "%x = loop { break }", "'cuda_tile.loop' has 0 results, but 1 are named"),
+        case("loop", "a tensor view as result", f"%v: {TENSOR}", f"%x = loop : {TENSOR} {{ break %v : {TENSOR} }}", f"cannot return a view, {TENSOR}"),
+        case("loop", "a partition view as result", f"%v: {TILES}", f"%x = loop : {TILES} {{ break %v : {TILES} }}", f"cannot return a view, {TILES}"),
         case("loop", "a tensor view carried", f"%v: {TENSOR}", f"loop iter_values(%a = %v) : {TENSOR} {{ continue %a : {TENSOR} }}", f"cannot carry a view, {TENSOR}"),
         case("loop", "a partition view carried", f"%v: {TILES}", f"loop iter_values(%a = %v) : {TILES} {{ continue %a : {TILES} }}", f"cannot carry a view, {TILES}"),
     ]  # fmt: skip
@@ -72,7 +72,7 @@ def branches() -> list[Case]:
     return [
         case("if", "a condition that is not i1", N, '"cuda_tile.if"(%n) ({\n    yield\n  }, {\n  }) : (tile<i32>) -> ()', "operand 'condition' must be a scalar tile of i1, is tile<i32>"),
         case("if", "a condition that is no scalar", "%c: tile<4xi1>", "if %c { }", "operand 'condition' must be a scalar tile of i1, is tile<4xi1>"),
-        case("if", "results without an else region", COND, f"%x = if %c -> (tile<i32>) {{ yield {n} }}", "must have an else region to give its results"),
+        case("if", "results without an else region", COND, f"%x = if %c -> (tile<i32>) {{ yield {n} }}", "must have an else region to yield its results"),
         case("if", "an else region that yields nothing", COND, f"%x = if %c -> (tile<i32>) {{ yield {n} }} else {{ print_tko \"no\" -> token }}", TYPES.format("nothing", "tile<i32>")),
         case("if", "a then region that yields what nobody takes", COND, f"if %c {{ yield {n} }} else {{ print_tko \"no\" -> token }}", TYPES.format("tile<i32>", "nothing")),
         case("if", "an else region that yields what nobody takes", COND, f"if %c {{ print_tko \"yes\" -> token }} else {{ yield {n} }}", TYPES.format("tile<i32>", "nothing")),
@@ -80,8 +80,8 @@ def branches() -> list[Case]:
         case("if", "an else region that yields another type", COND, both.format(w, n), TYPES.format("tile<i32>", "tile<i64>"), 3),
         case("if", "a break on one side, a value on the other", COND, f"loop {{ if %c {{ break }} else {{ yield {n} }} }}", TYPES.format("tile<i32>", "nothing"), 2),
         case("if", "a condition that its own body defines", "", "if %s {\n    %s = constant <i1: true> : tile<i1>\n  }", "'%s' is not defined here"),
-        case("if", "a tensor view as result", f"%c: tile<i1>, %v: {TENSOR}", f"%x = if %c -> ({TENSOR}) {{ {returning.format(TENSOR)} }} else {{ {returning.format(TENSOR)} }}", f"cannot result in a view, {TENSOR}"),
-        case("if", "a partition view as result", f"%c: tile<i1>, %v: {TILES}", f"%x = if %c -> ({TILES}) {{ {returning.format(TILES)} }} else {{ {returning.format(TILES)} }}", f"cannot result in a view, {TILES}"),
+        case("if", "a tensor view as result", f"%c: tile<i1>, %v: {TENSOR}", f"%x = if %c -> ({TENSOR}) {{ {returning.format(TENSOR)} }} else {{ {returning.format(TENSOR)} }}", f"cannot return a view, {TENSOR}"),
+        case("if", "a partition view as result", f"%c: tile<i1>, %v: {TILES}", f"%x = if %c -> ({TILES}) {{ {returning.format(TILES)} }} else {{ {returning.format(TILES)} }}", f"cannot return a view, {TILES}"),
     ]  # fmt: skip
 
 
@@ -96,7 +96,7 @@ def modules() -> list[Case]:
         Case("entry", "a returned value", "entry @k(%a: tile<f32>) -> tile<f32> {\n  return %a : tile<f32>\n}\n", "an entry returns nothing"),
         Case("entry", "a parameter that is no scalar", "entry @k(%a: tile<2x2xf32>) { }\n", "parameter 0 of @k must be a rank-0 tile or a token, is tile<2x2xf32>"),
         Case("get_global", "another pointee", called.format("g", "tile<ptr<f32>>"), "result tile<ptr<f32>> does not point to the elements of @g, f16"),
-        Case("get_global", "a name that is none of a global", called.format("h", "tile<ptr<f32>>"), "the module has no global @h"),
+        Case("get_global", "a name that no global has", called.format("h", "tile<ptr<f32>>"), "the module has no global @h"),
         Case("get_global", "a result that is no scalar", called.format("g", "tile<4xptr<f16>>"), "result 'result' must be a scalar tile of pointers, is tile<4xptr<f16>>"),
         Case("global", "two dimensions", "global @g <f16: [[1.0, 2.0]]> : tile<1x2xf16>\n", "attribute 'type' must have one dimension, is tile<1x2xf16>"),
         Case("global", "an unknown visibility", "global hidden @g <i32: [42]> : tile<1xi32>\n", "expected a symbol such as @kernel for the global's name, found 'hidden'"),
@@ -143,7 +143,7 @@ def reductions(name: str) -> list[Case]:
         combined(name, "an identity of another type", "%a, %b", f" dim=0R identities=[0.0 : f32, 0.5 : f32] : {two} {TWO} {yields}", "identity 0.5 is not of the element type of tile<8xi32>"),
         combined(name, "a negative dimension", "%a", one.replace("dim=0", "dim=-10") + PAIR, "dim -10 does not exist in operand tile<8xf32>"),
         combined(name, "a dimension that does not exist", "%a", one.replace("dim=0", "dim=10") + PAIR, "dim 10 does not exist in operand tile<8xf32>"),
-        combined(name, "an effect in the body", "%a", one + "(%u: tile<f32>, %v: tile<f32>) " + printed, f"has an effect; the region of 'cuda_tile.{name}'"),
+        combined(name, "an effect in the body", "%a", one + "(%u: tile<f32>, %v: tile<f32>) " + printed, f"has a side effect; the region of 'cuda_tile.{name}'"),
     ]  # fmt: skip
 
 

@@ -74,7 +74,7 @@ def cases() -> list[Case]:
         case("iota", "more values than the elements hold", "", "%x = iota : tile<512xi8>", "512 values do not fit result tile<512xi8>", 2),
         case("negi", "overflow<no_unsigned_wrap>", "%a: tile<i16>", "%x = negi %a overflow<no_unsigned_wrap> : tile<i16>", "overflow<no_unsigned_wrap> has no meaning for a negation"),
         case("offset", "a scalar offset for a tile", f"{pointers}, %i: tile<i32>", "%x = offset %p, %i : tile<8xptr<f32>>, tile<i32> -> tile<8xptr<f32>>", "'offset' has type tile<i32>, must have the shape of 'ptr', tile<8xptr<f32>>"),
-        case("offset", "a pointer in place of the offset", f"{pointers}, %i: tile<8xptr<f32>>", "%x = offset %p, %i : tile<8xptr<f32>>, tile<8xi32> -> tile<8xptr<f32>>", "operand 'offset' has type tile<8xptr<f32>>, written is tile<8xi32>"),
+        case("offset", "a pointer in place of the offset", f"{pointers}, %i: tile<8xptr<f32>>", "%x = offset %p, %i : tile<8xptr<f32>>, tile<8xi32> -> tile<8xptr<f32>>", "operand 'offset' has type tile<8xptr<f32>>, written as tile<8xi32>"),
         case("offset", "a float in place of the offset", f"{pointers}, %i: tile<8xf32>", "%x = offset %p, %i : tile<8xptr<f32>>, tile<8xf32> -> tile<8xptr<f32>>", "operand 'offset' must be a tile of integers, is tile<8xf32>"),
         case("offset", "a result with another pointee", f"{pointers}, %i: tile<8xi32>", "%x = offset %p, %i : tile<8xptr<f32>>, tile<8xi32> -> tile<8xptr<f64>>", "result must have the type of 'ptr', tile<8xptr<f32>>"),
         case("offset", "a result of another shape", f"{pointers}, %i: tile<8xi32>", "%x = offset %p, %i : tile<8xptr<f32>>, tile<8xi32> -> tile<16xptr<f32>>", "result must have the type of 'ptr', tile<8xptr<f32>>"),

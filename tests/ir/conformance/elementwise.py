@@ -43,7 +43,7 @@ def different_inputs(what: str, first: str, second: str) -> Family:
 
     def family(op: Elementwise) -> tuple[str, str, str, str]:
         lhs, rhs = first.replace("E", op.element), second.replace("E", op.element)
-        says = f"operand '{op.second}' has type {rhs}, must have that of '{op.first}', {lhs}"
+        says = f"operand '{op.second}' has type {rhs}, must have the type of '{op.first}', {lhs}"
         return f"operands of different {what}", op.parameters(lhs, rhs, lhs), op.use(lhs), says
 
     return family
@@ -54,7 +54,7 @@ def written_otherwise(what: str, written: str) -> Family:
 
     def family(op: Elementwise) -> tuple[str, str, str, str]:
         real, said = f"tile<2x4x{op.element}>", written.replace("E", op.element)
-        says = f"operand '{op.first}' has type {real}, written is {said}"
+        says = f"operand '{op.first}' has type {real}, written as {said}"
         return f"operands and written type of different {what}", op.parameters(real), op.use(said), says
 
     return family
@@ -135,7 +135,7 @@ def rounded_down(op: Elementwise) -> tuple[str, str, str, str]:
 def third_operand(op: Elementwise) -> tuple[str, str, str, str]:
     """An addend of another type."""
     lhs, acc = "tile<2x4xf32>", "tile<2x4xf16>"
-    says = f"operand 'acc' has type {acc}, must have that of 'lhs', {lhs}"
+    says = f"operand 'acc' has type {acc}, must have the type of 'lhs', {lhs}"
     return "an addend of different element type", op.parameters(lhs, lhs, acc), op.use(lhs), says
 
 

@@ -72,14 +72,14 @@ def shapes() -> list[Case]:
         case("extract", "too many indices", "%a: tile<8xf32>, %i: tile<i32>", "%x = extract %a[%i, %i] : tile<8xf32> -> tile<2xf32>", "2 indices for operand 'source' tile<8xf32>"),
         case("extract", "too few indices", TWO, "%x = extract %a[%i] : tile<4x8xf32> -> tile<2x4xf32>", "1 indices for operand 'source' tile<4x8xf32>"),
         case("extract", "an index that is no scalar", "%a: tile<8xf32>, %i: tile<2xi32>", "%x = extract %a[%i] : tile<8xf32> -> tile<4xf32>", "operand 'indices' must be a scalar tile of integers, is tile<2xi32>"),
-        case("extract", "sizes that do not divide the source's", TWO, "%x = extract %a[%i, %i] : tile<4x8xf32> -> tile<8x4xf32>", "operand 'source' tile<4x8xf32> cannot be cut into tile<8x4xf32>: dimension 0 is no multiple of 8"),
+        case("extract", "sizes that do not divide the source's", TWO, "%x = extract %a[%i, %i] : tile<4x8xf32> -> tile<8x4xf32>", "operand 'source' tile<4x8xf32> cannot be cut into tile<8x4xf32>: dimension 0 is not a multiple of 8"),
     ]  # fmt: skip
 
 
 def matrices() -> list[Case]:
     """Products of matrices, plain and scaled."""
     rhs, scales = (
-        "operand 'rhs' has element type {}, must have that of 'lhs', {}",
+        "operand 'rhs' has element type {}, must have the type of 'lhs', {}",
         "operand 'rhs_scale' has element type {}, 'lhs_scale' has {}",
     )
     rank, acc = (
@@ -90,7 +90,7 @@ def matrices() -> list[Case]:
         product("mmaf", "operands of f32 and f16", "4x8xf32 8x16xf16 4x16xf32", rhs.format("f16", "f32")),
         product("mmaf", "operands of f32 and f64", "4x8xf32 8x16xf64 4x16xf32", rhs.format("f64", "f32")),
         product("mmaf", "operands of two 8-bit formats", "4x4xf8E4M3FN 4x4xf8E5M2 4x4xf32", rhs.format("f8E5M2", "f8E4M3FN")),
-        product("mmaf", "K that differs", "4x16xf32 8x16xf32 4x16xf32", "operand 'rhs' tile<8x16xf32> does not fit 'lhs' tile<4x16xf32>: its shape must be 16xN"),
+        product("mmaf", "K that differs", "4x16xf32 8x16xf32 4x16xf32", "operand 'rhs' tile<8x16xf32> does not match 'lhs' tile<4x16xf32>: its shape must be 16xN"),
         product("mmaf", "M that differs", "16x8xf32 8x16xf32 4x16xf32", "operand 'acc' tile<4x16xf32> must have shape 16x16"),
         product("mmaf", "N that differs", "4x8xf32 8x16xf32 4x32xf32", "operand 'acc' tile<4x32xf32> must have shape 4x16"),
         product("mmaf", "a batch that differs", "2x4x8xf32 2x8x16xf32 4x4x16xf32", "operand 'acc' tile<4x4x16xf32> must have shape 2x4x16"),

@@ -94,7 +94,7 @@ def tensor_views() -> list[Case]:
         typed("tensor_view", "a comma after the element type", "tensor_view<f16,>", "is not a type"),
         typed("tensor_view", "a size of zero", "tensor_view<0xf32, strides=[1]>", "static size 0 is not positive"),
         typed("tensor_view", "elements that are pointers", "tensor_view<32xptr<f32>, strides=[1]>", "is not a type"),
-        typed("tensor_view", "elements of i4", "tensor_view<32xi4, strides=[1]>", "nothing in memory is i4", 0),
+        typed("tensor_view", "elements of i4", "tensor_view<32xi4, strides=[1]>", "i4 cannot be stored in memory", 0),
         counted("a size that the type does not ask for", (1, 0), "tensor_view<32xf32, strides=[1]>", "operand 'dynamic_shape' has 1 values, tensor_view<32xf32, strides=[1]> needs 0"),
         counted("a stride that the type does not ask for", (0, 1), "tensor_view<32xf32, strides=[1]>", "operand 'dynamic_strides' has 1 values, tensor_view<32xf32, strides=[1]> needs 0"),
         counted("no size where the type asks for one", (0, 0), "tensor_view<?xf32, strides=[1]>", "operand 'dynamic_shape' has 0 values, tensor_view<?xf32, strides=[1]> needs 1"),
@@ -129,7 +129,7 @@ def tile_views() -> list[Case]:
             viewed(kind, "4x8", "a dimension mapped twice", "dim_map [0, 0] must name each dimension of the view once", ", dim_map=[0, 0]"),
             viewed(kind, "4x8", "a negative dimension in dim_map", "dim_map [-1, 1] must name each dimension of the view once", ", dim_map=[-1, 1]"),
             viewed(kind, "5x8", "tile sizes that are no powers of two", "dimension 5 is not a positive power of two"),
-            viewed(kind, "1099511627776x8", "a tile size beyond 32 bits", "tile dimension 1099511627776 does not fit 32 bits"),
+            viewed(kind, "1099511627776x8", "a tile size beyond 32 bits", "tile dimension 1099511627776 does not fit in 32 bits"),
             viewed(kind, "1x1", "a tile of another rank than the view", "the tile has 2 dimensions, the view 3", view="tensor_view<8x8x64xf32, strides=[512,64,1]>", steps="1,1"),
             viewed(kind, "", "a tile without dimensions", "a partition needs a dimension", view="tensor_view<f32>", steps=""),
             case(name, "a view of other elements", "%v: tensor_view<64x64xf64, strides=[64,1]>", use, other.format("tensor_view<64x64xf64, strides=[64,1]>")),
@@ -154,7 +154,7 @@ def queries() -> list[Case]:
     found: list[Case] = []
     for name, view, lines in (("get_tensor_shape", MATRIX, 1), ("get_index_space_shape", TILES, 1)):
         found += [
-            case(name, "more names than dimensions", f"%v: {view}", f"%x, %y, %z = {name} %v : {view} -> tile<i32>", f"'cuda_tile.{name}' has 2 results, 3 are named", lines),
+            case(name, "more names than dimensions", f"%v: {view}", f"%x, %y, %z = {name} %v : {view} -> tile<i32>", f"'cuda_tile.{name}' has 2 results, but 3 are named", lines),
             case(name, "more results than dimensions in generic form", f"%v: {view}", generic.format(name, view), f"must have 2 results for operand 'src' {view}, has 3", lines),
         ]  # fmt: skip
     pointers = "tile<8x8xptr<i32>>"
@@ -197,8 +197,8 @@ def accesses() -> list[Case]:
         ],
         accessed("load_view_tko", "release", TILES, relaxed.format("acquire", "release"), head="release device", lines=2),
         accessed("store_view_tko", "acquire", TILES, relaxed.format("release", "acquire"), head="acquire device", lines=2),
-        accessed("load_view_tko", "weak with a scope", TILES, "attribute 'scope' is device, weak has none", head="weak device"),
-        accessed("store_view_tko", "weak with a scope", TILES, "attribute 'scope' is tl_blk, weak has none", head="weak tl_blk"),
+        accessed("load_view_tko", "weak with a scope", TILES, "attribute 'scope' is device, but a weak access has no scope", head="weak device"),
+        accessed("store_view_tko", "weak with a scope", TILES, "attribute 'scope' is tl_blk, but a weak access has no scope", head="weak tl_blk"),
         accessed("load_view_tko", "an unknown ordering", TILES, "expected a memory ordering, found 'sometimes'", head="sometimes"),
         accessed("store_view_tko", "an unknown ordering", TILES, "expected a memory ordering, found 'sometimes'", head="sometimes"),
         accessed("load_view_tko", "an unknown scope", TILES, scope, head="relaxed nearby"),
@@ -213,7 +213,7 @@ def accesses() -> list[Case]:
 def updates() -> list[Case]:
     """Atomic reductions into views."""
     floats = "tensor_view<2x2xf32, strides=[2,1]>"
-    padded = "operand 'view' {} has a padding value, an update has no use for it"
+    padded = "operand 'view' {} has a padding value, which an update cannot use"
     partition, strided = (
         f"partition_view<tile=(2x2), padding_value = zero, {COUNTS}>",
         f"strided_view<tile=(2x2), traversal_strides=[2,2], padding_value = zero, {COUNTS}>",
@@ -265,7 +265,7 @@ def multicast(
 
 def multimem() -> list[Case]:
     """Multicast arrays: what takes them, and what the multimem operations take."""
-    only = "is multicast, which only the multimem operations take"
+    only = "is multicast, which only the multimem operations accept"
     floats, pointers = multicast_array("f32"), "tile<ptr<f32, <multicast>>>"
     tiles, value = f"partition_view<tile=(4x4), {floats}>", "tile<4x4xf32>"
     load, reduce, store = "multimem_load_reduce_view_tko", "multimem_reduce_view_tko", "multimem_store_view_tko"
@@ -284,7 +284,7 @@ def multimem() -> list[Case]:
         multicast(load, "max of f32", "f32", f"reduction max needs integers or 16-bit floats, the tile is {value}", reduction="max"),
         multicast(load, "xor of f16", "f16", "reduction xor needs integers, the tile is tile<4x4xf16>", reduction="xor"),
         multicast(reduce, "min of f16", "f16", "reduction min needs integers, the tile is tile<4x4xf16>", "relaxed device", reduction="min"),
-        multicast(load, "two bytes in all", "f16", "a multicast tile of floats takes a multiple of 4 bytes, not 2", tile="1x1"),
+        multicast(load, "two bytes in all", "f16", "a multicast tile of floats must be a multiple of 4 bytes, not 2", tile="1x1"),
     ]  # fmt: skip
     for name, head in ((load, "weak"), (reduce, "relaxed device"), (store, "weak")):
         plain, packed = multicast_array("f32", attr=""), multicast_array("f16", strides="16,2")

@@ -176,7 +176,7 @@ def test_ptx_for_a_newer_device_is_refused(folder: Path, monkeypatch: pytest.Mon
     newer = folder / "newer.ptx"
     newer.write_text((HERE / "axpy.ptx").read_text().replace("8.0", "8.7").replace("sm_80", "sm_120a"))
     status, report = sanitize(folder, "--target", "sm_90", compiled(HERE / "program.c", folder), newer)
-    assert "error: module: the PTX is for sm_120a, the device is sm_90: give --target sm_120" in report
+    assert "error: module: the PTX is for sm_120a, the device is sm_90: pass --target sm_120" in report
     monkeypatch.setenv("KERNELS", str(newer))
     assert "the PTX is for sm_120a, the device is sm_80" in sanitize(folder, compiled(HERE / "registered.c", folder))[1]
     assert status == 1
@@ -214,7 +214,7 @@ def test_what_cannot_be_run(
     [
         ("no-such-compiler", "", "no C compiler: install gcc or clang"),
         ("false", "", "` failed:"),
-        (None, "/proc/nothing", "cannot build the library in /proc/nothing: .*; give another folder"),
+        (None, "/proc/nothing", "cannot build the library in /proc/nothing: .*; pass another folder"),
     ],
 )
 def test_a_library_that_cannot_be_built(

@@ -52,7 +52,7 @@ def test_ptx_for_one_architecture_or_family() -> None:
     image = fatbin(entry(PTX, 90, b"90"), entry(PTX, 90, b"90a", own), entry(PTX, 100, b"100f", family))
     targets = ((9, 0), (10, 0), (10, 3), (12, 0))
     assert [ptx_of(image, target) for target in targets] == ["90a", "100f", "100f", "90"]
-    with pytest.raises(DriverError, match="holds PTX for sm_100f, sm_90a, the device is sm_120: give --target"):
+    with pytest.raises(DriverError, match="holds PTX for sm_100f, sm_90a, the device is sm_120: pass --target"):
         ptx_of(fatbin(entry(PTX, 90, b"", own), entry(PTX, 100, b"", family)), (12, 0))
 
 
@@ -89,7 +89,7 @@ def test_zstd_by_the_systems_library(monkeypatch: pytest.MonkeyPatch) -> None:
     [
         (b"\x7fELF\x02", "the image is machine code .a cubin. and holds no PTX: load PTX instead"),
         (fatbin(entry(ELF, 90, b"\x7fELF")), "machine code for sm_90 and no PTX: build it with nvcc -gencode"),
-        (fatbin(entry(PTX, 100, b"x")), "holds PTX for sm_100, the device is sm_90: give --target"),
+        (fatbin(entry(PTX, 100, b"x")), "holds PTX for sm_100, the device is sm_90: pass --target"),
         (fatbin(), "the fat binary is cut off"),
     ],
 )

@@ -18,7 +18,7 @@ def test_places_beyond_the_limit_are_counted() -> None:
     assert "race: said of 5\n=========     in k at k.cu:5, PTX line 5\n=========     ld.shared.u32 %r1, [%r2];" in whole
     assert "first in launch 3, 4 times in all" in whole
     assert cut.count("race: said of") == 4
-    assert "2 more places are left out; --report OUT has them all\n========= places: 1 deadlock, 5 race\n" in cut
+    assert "2 more places are omitted; --report OUT lists them all\n========= places: 1 deadlock, 5 race\n" in cut
     assert cut.endswith("SUMMARY: 14 hazards at 6 places in 3 launches\n")
 
 

@@ -69,7 +69,7 @@ def test_explain_as_json(capsys: pytest.CaptureFixture[str]) -> None:
         assert sum(each["parts"].values()) == pytest.approx(each["cost"])
     assert {"rule", "matches", "seconds"} <= found["saturation"]["rules"][0].keys()
     assert main(["compile", VECADD, "--json"]) == 2
-    assert capsys.readouterr().err == "tilesat: error: --json says how --explain prints: give both\n"
+    assert capsys.readouterr().err == "tilesat: error: --json selects the form of --explain: pass both\n"
 
 
 @pytest.mark.parametrize(("helped", "least", "most"), [(True, 0, 2), (False, 10, 20)])
