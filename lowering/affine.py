@@ -8,7 +8,7 @@ from collections.abc import Callable
 from ir.core import Value
 from ir.dialects import cuda_tile as ct
 from ir.dialects import llvm
-from lowering.rewriting import without_promises
+from lowering.source.rewriting import without_promises
 
 DEPTH = 6
 """Operations, one in another, in which terms are looked for: bounds of tiles are products of sums of an index."""

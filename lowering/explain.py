@@ -130,7 +130,7 @@ class Explanation:
     def loops(self) -> Iterator[str]:
         """What was tried in place of the source's loops."""
         if self.selection.loops:
-            yield "loops done another way (lowering/skeletons.py)"
+            yield "loops done another way (lowering/skeletons/table.py)"
             yield from (f"    {each}" for each in self.selection.loops)
 
     def consumers(self) -> Iterator[str]:

@@ -89,7 +89,7 @@ def _loops(
     """The lines inside of loops: of an inner loop's behind those of the one around it, which they replace."""
     from ir.dialects import cuda_tile as ct
     from lowering.cost import UNKNOWN_TRIPS
-    from lowering.unrolling import trips_of
+    from lowering.source.unrolling import trips_of
 
     for op in ops:
         inside, count = loop, times

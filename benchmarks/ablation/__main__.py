@@ -26,7 +26,7 @@ from typing import Any
 import tilesat
 from benchmarks.ablation.cases import CASES, COLUMNS, FAMILIES, LOOPS, Case
 from lowering.atoms.names import PAIRS
-from lowering.joined_steps import PAIR
+from lowering.skeletons.joined_steps import PAIR
 from runtime.ptxas import assemble, disassemble
 from tilesat.mca.flow import loops, product_loop
 from tilesat.mca.listing import functions

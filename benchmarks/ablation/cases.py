@@ -56,4 +56,4 @@ FAMILIES: dict[str, tuple[str, ...]] = {
 }
 """Prefixes of the names of rules, and names of skeletons, by the family that is taken away."""
 LOOPS = "loop."
-"""Names of skeletons begin so (lowering/skeletons.py)."""
+"""Names of skeletons begin so (lowering/skeletons/table.py)."""

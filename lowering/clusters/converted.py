@@ -24,7 +24,7 @@ from lowering.clusters.exchanged import is_sent, may_be_exchanged
 from lowering.cost import UNKNOWN_TRIPS
 from lowering.layouts.elements import element_bytes
 from lowering.slicing.cuts import Accesses, Cuts, Dim, OpCut, Products, apart_cut, halves, is_splat, shape_of
-from lowering.unrolling import trips_of
+from lowering.source.unrolling import trips_of
 
 PRODUCT = 1 / 4096  # cycles of an SM for a multiplication and addition of f16: an H100's dense rate of warpgroups
 ELEMENT = 1 / 128  # for an element that is computed: a lane of four schedulers

@@ -23,9 +23,9 @@ from lowering.clusters.rewrite import number, plus, ranked
 from lowering.clusters.split import Split, adds_up, begun
 from lowering.launch import SUMS, TICKETS
 from lowering.layouts.elements import element_bytes
-from lowering.numbers import NUMBER, promised, quotient, remainder
-from lowering.rewriting import constant
 from lowering.slicing.cuts import Products
+from lowering.source.numbers import NUMBER, promised, quotient, remainder
+from lowering.source.rewriting import constant
 
 ALIGNED = 16  # bytes: what a launcher's memory is a multiple of, and each part
 LAST = (TileType((), PointerType(I32)), TileType((), I1))

@@ -19,9 +19,9 @@ from ir.types import I1, I32, FloatType, PartitionViewType, TileType, TokenType
 from lowering.clusters.converted import needed
 from lowering.clusters.exchanged import along, combined, exchanged, total
 from lowering.clusters.order import alone, crosses
-from lowering.numbers import NUMBER, promised, quotient, remainder
-from lowering.rewriting import Rewriter, constant
 from lowering.slicing.cuts import Cuts, Dim, is_splat, shape_of
+from lowering.source.numbers import NUMBER, promised, quotient, remainder
+from lowering.source.rewriting import Rewriter, constant
 
 
 def ranked(entry: ct.Entry, ctas: int, what: str = "cluster") -> ct.Entry:

@@ -19,9 +19,9 @@ from ir.dialects.nv_tileas import PartialSum
 from ir.types import TileType
 from lowering.clusters.plan import Refusal, between_ctas, shared_state
 from lowering.clusters.rewrite import as_type, halved, plus, ranked
-from lowering.numbers import NUMBER, promised, remainder
-from lowering.rewriting import Rewriter, constant
 from lowering.slicing.cuts import Cuts, Products, find_cuts, is_splat
+from lowering.source.numbers import NUMBER, promised, remainder
+from lowering.source.rewriting import Rewriter, constant
 
 LEAST = 16  # columns or rows of a CTA's part: those that 16-byte accesses of a warp's quarter fill, an estimate
 

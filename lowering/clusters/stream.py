@@ -29,7 +29,9 @@ from lowering.clusters.rewrite import as_type, number, plus
 from lowering.clusters.split import begun, from_zero
 from lowering.launch import GRID, SHARES, TICKETS
 from lowering.layouts.elements import element_bytes
-from lowering.numbers import (
+from lowering.persistence.loop import Tiles, Writer
+from lowering.persistence.order import as_counted, grouped
+from lowering.source.numbers import (
     MOST,
     NUMBER,
     added,
@@ -46,10 +48,8 @@ from lowering.numbers import (
     promised,
     quotient,
 )
-from lowering.persistence.loop import Tiles, Writer
-from lowering.persistence.order import as_counted, grouped
-from lowering.rewriting import Rewriter, constant
-from lowering.unrolling import trips_of
+from lowering.source.rewriting import Rewriter, constant
+from lowering.source.unrolling import trips_of
 
 PLACES = 2  # for parts of a CTA: one that begins at the first step of a tile block, and one that does not
 LONG = TileType((), I64)

@@ -39,7 +39,7 @@ from lowering.schedule.pairs import TensorPairError
 from lowering.schedule.tensor import TensorAgentError, TensorMemoryError, TensorScaledError
 from lowering.selection import Selection
 from lowering.selection.choices import Clustered, OtherLoops, Ranked
-from lowering.skeletons import permitted
+from lowering.skeletons.table import permitted
 from lowering.slicing import fitted, in_slices
 from lowering.targets import Feature
 from lowering.targets.devices import multiprocessors

@@ -21,7 +21,6 @@ from ir.dialects.nv_tileas_tokens import verify_pipelines
 from ir.records import dataclass
 from lowering.clusters import Division, Refusal, divisions, promising, refuse_cluster
 from lowering.decode import decode as decode_choice
-from lowering.induction import from_counters, growing
 from lowering.launch import parameters
 from lowering.modulo.ahead import choose
 from lowering.modulo.assignment import assign
@@ -33,12 +32,13 @@ from lowering.schedule.masked import peel
 from lowering.schedule.rotation import rotate
 from lowering.schedule.tensor import place_accumulators
 from lowering.selection import Selection, first_bound, select
-from lowering.sliced_loops import in_trips
 from lowering.slicing import HELD, THREADS, Product, fitted, in_slices
-from lowering.supported import refuse_on_target, refuse_oversized, refuse_unsupported, registers_of
+from lowering.source.induction import from_counters, growing
+from lowering.source.sliced_loops import in_trips
+from lowering.source.supported import refuse_on_target, refuse_oversized, refuse_unsupported, registers_of
+from lowering.source.unrolling import unrolled
 from lowering.targets import Feature
 from lowering.targets.target import LEAST_WARPS, WARP
-from lowering.unrolling import unrolled
 
 INFINITE = float("inf")
 FOLDED = 64  # registers a thread for a reduced tile, with which 4 warps do: as many again are computed from it

@@ -25,9 +25,9 @@ from ir.dialects.nv_tileas import CancelNextProgramId
 from ir.records import dataclass
 from ir.types import I32, TOKEN, PointerType, TileType
 from lowering.launch import COUNTER, GRID
-from lowering.numbers import FLAG, NUMBER, added, product, promised
 from lowering.persistence.order import AS_COUNTED, as_counted, grouped, regrouped
-from lowering.rewriting import Rewriter, constant, without_promises
+from lowering.source.numbers import FLAG, NUMBER, added, product, promised
+from lowering.source.rewriting import Rewriter, constant, without_promises
 
 COUNTED: Final = TileType((), PointerType(I32))
 

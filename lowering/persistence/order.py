@@ -25,12 +25,12 @@ from ir.types import TileType
 from lowering.atoms.evictions import Indices, Reach, sum_of
 from lowering.cost import UNKNOWN_TRIPS
 from lowering.layouts.elements import element_bytes
-from lowering.numbers import FLAG, MOST, NUMBER, added, difference, product, promised, quotient, remainder
-from lowering.rewriting import constant, without_promises
+from lowering.source.numbers import FLAG, MOST, NUMBER, added, difference, product, promised, quotient, remainder
+from lowering.source.rewriting import constant, without_promises
+from lowering.source.unrolling import trips_of
 from lowering.targets import Target
 from lowering.targets.devices import device
 from lowering.targets.target import LEAST_WARPS
-from lowering.unrolling import trips_of
 
 AS_COUNTED = 0
 WIDTHS = (AS_COUNTED, 1, 2, 4, 8, 16, 32)

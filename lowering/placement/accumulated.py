@@ -16,10 +16,10 @@ from egraph.skeleton import SkeletonLoop
 from ir.core import PURE, Block, Op, Value
 from ir.dialects import cuda_tile as ct
 from ir.types import TileType, TokenType
-from lowering.lagging import lags
 from lowering.layouts.elements import moved_bits
 from lowering.layouts.tensor import takes
 from lowering.placement.held import RENAMED, origin, zero
+from lowering.skeletons.lagging import lags
 
 Product = ct.MmaF | ct.MmaI | ct.MmaFScaled
 

@@ -12,7 +12,7 @@ from weakref import proxy
 
 from lowering.selection.resources import ADDRESSES
 from lowering.selection.trips import PRODUCTS
-from lowering.supported import registers_of
+from lowering.source.supported import registers_of
 from lowering.targets import Feature
 from lowering.targets.target import WARP
 

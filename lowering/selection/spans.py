@@ -19,7 +19,7 @@ from ir.dialects import cuda_tile as ct
 from ir.records import dataclass
 from ir.types import FloatType, TileType
 from lowering.selection.trips import PRODUCTS
-from lowering.supported import registers_of
+from lowering.source.supported import registers_of
 from lowering.targets.target import WARP
 
 WHOLE = (*PRODUCTS, ct.Reduce, ct.Scan)

@@ -17,9 +17,9 @@ from ir.types import IntType, TileType
 from lowering.affine import difference
 from lowering.cost import UNKNOWN_TRIPS
 from lowering.layouts.elements import element_bytes
+from lowering.source.unrolling import constant_of
 from lowering.targets import Target
 from lowering.targets.target import WARP
-from lowering.unrolling import constant_of
 
 
 def trip_counts(saturated: Saturated) -> dict[int, float]:

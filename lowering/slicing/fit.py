@@ -9,7 +9,7 @@ from ir.dialects import cuda_tile as ct
 from ir.types import TileType
 from lowering.slicing.cuts import find_cuts
 from lowering.slicing.rewrite import sliced
-from lowering.supported import registers_of
+from lowering.source.supported import registers_of
 from lowering.targets.target import LEAST_WARPS, WARP
 
 THREADS = WARP * LEAST_WARPS

@@ -15,8 +15,8 @@ import numpy as np
 from ir.core import CONTROL, WRITE, Block, Builder, Op, Region, Type, Value
 from ir.dialects import cuda_tile as ct
 from ir.types import PartitionViewType, TileType, TokenType
-from lowering.rewriting import constant
 from lowering.slicing.cuts import Cuts, Dim, OpCut, is_splat
+from lowering.source.rewriting import constant
 
 Instance = tuple[int, int]  # slice, place in the block: the order in which instances are put where nothing else says
 

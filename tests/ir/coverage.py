@@ -12,7 +12,7 @@ from ir.dialects.cuda_tile.attributes import TextEnum
 from ir.interpreter import run
 from ir.text import parse, print_text
 from ir.types import SCALARS
-from lowering.supported import lowered
+from lowering.source.supported import lowered
 from tests.generated_page import publish
 from tests.ir.samples import SAMPLES, program
 from tests.ir.test_samples import without_scales

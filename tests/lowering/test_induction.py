@@ -11,7 +11,7 @@ import pytest
 import tilesat
 from ir.dialects import cuda_tile as ct
 from ir.text import parse
-from lowering.induction import from_counters, growing
+from lowering.source.induction import from_counters, growing
 from tests.programs.program import Program, check, random
 
 SIZE, DEPTH, STEP = 64, 320, 64

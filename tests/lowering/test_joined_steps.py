@@ -18,10 +18,10 @@ from ir.dialects import nv_tileas, scf
 from ir.interpreter import run
 from ir.load import load
 from ir.text import print_text
-from lowering import joined_steps
-from lowering.joined_steps import Steps, levelled_steps, steps_joined
-from lowering.sliced_loops import Numbers
-from lowering.step_folds import StepFolds
+from lowering.skeletons import joined_steps
+from lowering.skeletons.joined_steps import Steps, levelled_steps, steps_joined
+from lowering.skeletons.step_folds import StepFolds
+from lowering.source.sliced_loops import Numbers
 from runtime.ptxas import assemble
 from tests.lowering.test_steady_states import attention, gemm
 from tests.programs.program import Program, interpret, random, simulate

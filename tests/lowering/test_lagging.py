@@ -13,9 +13,9 @@ from ir.core import verify
 from ir.dialects import cuda_tile as ct
 from ir.interpreter import run
 from ir.load import load
-from lowering import lagging
-from lowering.joined_steps import levelled_steps
-from lowering.lagging import lagging_levels, lags
+from lowering.skeletons import lagging
+from lowering.skeletons.joined_steps import levelled_steps
+from lowering.skeletons.lagging import lagging_levels, lags
 from runtime.ptxas import assemble
 from tests.lowering.test_joined_steps import MOST, STEP, arguments, small
 from tests.lowering.test_steady_states import attention

@@ -15,7 +15,7 @@ from ir.interpreter import run
 from ir.load import load
 from ir.text import print_text
 from ir.types import I32
-from lowering.sliced_loops import MOST, in_trips
+from lowering.source.sliced_loops import MOST, in_trips
 from tests.programs.program import random
 from tilesat.fuzz.writer import Loop, Writer
 

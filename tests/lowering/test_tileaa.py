@@ -26,7 +26,7 @@ from ir.types import (
 )
 from lowering.convert.cuda_tile_to_tileaa import SPECIAL, convert
 from lowering.convert.logical_forms import logical_type, same_parts, tile_ir_type
-from lowering.supported import LOWERED
+from lowering.source.supported import LOWERED
 from tests.conftest import GOLDEN
 from tests.programs import control, elementwise, literals, loops, products  # noqa: F401  (they fill PROGRAMS)
 from tests.programs.program import PROGRAMS

@@ -13,7 +13,7 @@ from ir.core import verify
 from ir.dialects import cuda_tile as ct
 from ir.interpreter import run
 from ir.load import load
-from lowering.unrolling import MOST_OPERATIONS, MOST_REGISTERS, MOST_TRIPS, unrolled
+from lowering.source.unrolling import MOST_OPERATIONS, MOST_REGISTERS, MOST_TRIPS, unrolled
 from tests.programs.program import random
 from tilesat.execution import largest_error
 from tilesat.fuzz.writer import Loop, Tile, Writer

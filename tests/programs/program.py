@@ -13,7 +13,7 @@ from egraph.encode import encode
 from ir.core import verify
 from ir.text import print_generic
 from ir.text.level_input import read_level
-from lowering.unrolling import unrolled
+from lowering.source.unrolling import unrolled
 from runtime.ptxas import assemble
 from runtime.simulator import Beside, GlobalMemory, Report, launch, launch_beside
 from tilesat.execution import RESIDENT, check_arguments, largest_error, launch_arguments, on_the_device

@@ -7,7 +7,7 @@ import pytest
 
 import tilesat
 from ir.dialects import cuda_tile as ct
-from lowering.moments import moments_online
+from lowering.skeletons.moments import moments_online
 from tests.programs.program import Program, check, random
 from tilesat.fuzz.writer import Tile, Writer
 from tilesat.source import find_entry, read

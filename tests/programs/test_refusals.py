@@ -8,7 +8,7 @@ import tilesat
 from ir.core import OPS, UnsupportedError
 from ir.dialects import cuda_tile as ct
 from ir.types import I32, I64, TileType
-from lowering.supported import INSTEAD, lowered
+from lowering.source.supported import INSTEAD, lowered
 from tilesat.fuzz.writer import Tile, Writer, element
 
 

@@ -9,13 +9,13 @@ import tilesat
 from egraph.permissions import AFN, NINF, REASSOC
 from ir.core import TileError
 from ir.dialects import cuda_tile as ct
-from lowering.by_lane import exact_by_lane, sums_by_lane
-from lowering.joined_steps import levelled_steps
-from lowering.moments import moments_online
-from lowering.online_sums import finite_sums_online, sums_online
-from lowering.scaled_products import scales_behind
-from lowering.skeletons import SKELETONS, permitted
-from lowering.swapped_products import swapped
+from lowering.skeletons.by_lane import exact_by_lane, sums_by_lane
+from lowering.skeletons.joined_steps import levelled_steps
+from lowering.skeletons.moments import moments_online
+from lowering.skeletons.online_sums import finite_sums_online, sums_online
+from lowering.skeletons.scaled_products import scales_behind
+from lowering.skeletons.swapped_products import swapped
+from lowering.skeletons.table import SKELETONS, permitted
 from tests.programs.program import Program, check, random
 from tilesat.fuzz.writer import Tile, Writer
 from tilesat.source import find_entry, read

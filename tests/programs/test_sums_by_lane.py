@@ -9,8 +9,8 @@ import pytest
 import tilesat
 from ir.dialects import cuda_tile as ct
 from ir.types import F32, TileType
-from lowering.by_lane import FEW, Runs, cut, exact_by_lane, folds, runs_of, sums_by_lane
 from lowering.layouts.layout import Layout
+from lowering.skeletons.by_lane import FEW, Runs, cut, exact_by_lane, folds, runs_of, sums_by_lane
 from tests.programs.program import Program, check, random
 from tests.programs.test_skeletons import TARGETS, entry_of
 from tilesat.fuzz.writer import Writer

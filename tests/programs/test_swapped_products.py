@@ -7,7 +7,7 @@ import pytest
 
 import tilesat
 from ir.dialects import cuda_tile as ct
-from lowering.swapped_products import heights, swapped
+from lowering.skeletons.swapped_products import heights, swapped
 from lowering.targets import target as target_named
 from tests.programs.program import Program, check, random
 from tilesat.fuzz.writer import Tile, Writer

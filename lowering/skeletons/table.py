@@ -14,13 +14,13 @@ from ir.dialects import cuda_tile as ct
 from ir.records import dataclass
 from lowering.atoms.forbidden import forbidden
 from lowering.atoms.names import LAGGING, LANES, MOMENTS, ONLINE, PAIRS, SCALING, SWAPPED
-from lowering.by_lane import exact_by_lane, runs_of, sums_by_lane
-from lowering.joined_steps import levelled_steps
-from lowering.lagging import lagging_levels
-from lowering.moments import moments_online
-from lowering.online_sums import finite_sums_online, sums_online
-from lowering.scaled_products import scales_behind
-from lowering.swapped_products import rows_of, swapped
+from lowering.skeletons.by_lane import exact_by_lane, runs_of, sums_by_lane
+from lowering.skeletons.joined_steps import levelled_steps
+from lowering.skeletons.lagging import lagging_levels
+from lowering.skeletons.moments import moments_online
+from lowering.skeletons.online_sums import finite_sums_online, sums_online
+from lowering.skeletons.scaled_products import scales_behind
+from lowering.skeletons.swapped_products import rows_of, swapped
 
 if TYPE_CHECKING:
     from lowering.selection import Selection

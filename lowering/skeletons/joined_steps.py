@@ -23,10 +23,10 @@ from ir.dialects.cuda_tile.attributes import ELEMENTWISE
 from ir.records import dataclass
 from ir.types import I1, IntType, PartitionViewType, TileType, Type
 from lowering.cost import UNKNOWN_TRIPS
-from lowering.rewriting import Rewriter, constant, without_promises
-from lowering.sliced_loops import Numbers, trips_between
-from lowering.step_folds import PRODUCTS, StepFolds
-from lowering.unrolling import constant_of, trips_of
+from lowering.skeletons.step_folds import PRODUCTS, StepFolds
+from lowering.source.rewriting import Rewriter, constant, without_promises
+from lowering.source.sliced_loops import Numbers, trips_between
+from lowering.source.unrolling import constant_of, trips_of
 
 PAIR = 2
 FEWEST = 4

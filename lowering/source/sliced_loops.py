@@ -14,8 +14,8 @@ import numpy as np
 from ir.core import PURE, Block, Builder, Op, Region, UnsupportedError, Value
 from ir.dialects import cuda_tile as ct
 from ir.types import TileType
-from lowering.rewriting import Rewriter, constant, without_promises
-from lowering.unrolling import constant_of, continues_early, trips_of
+from lowering.source.rewriting import Rewriter, constant, without_promises
+from lowering.source.unrolling import constant_of, continues_early, trips_of
 
 MOST = 16
 """Slices of a loop, an estimate: more only make the code longer."""

@@ -22,10 +22,10 @@ from ir.dialects.cuda_tile import TileOp
 from ir.dialects.cuda_tile.attributes import ELEMENTWISE
 from ir.dialects.cuda_tile.constraints import element_type
 from ir.types import FloatType
-from lowering.by_lane import EXACT
-from lowering.online_sums import SHAPING, harmless, shaped_from
-from lowering.scaled_products import zero
-from lowering.unrolling import continues_early
+from lowering.skeletons.by_lane import EXACT
+from lowering.skeletons.online_sums import SHAPING, harmless, shaped_from
+from lowering.skeletons.scaled_products import zero
+from lowering.source.unrolling import continues_early
 
 Key = Hashable
 """How a level is computed from what a loop carries, or a factor from a level: equal where both are computed alike."""

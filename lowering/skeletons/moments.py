@@ -22,10 +22,10 @@ from ir.dialects import cuda_tile as ct
 from ir.dialects.cuda_tile.constraints import element_type, shape_of
 from ir.records import dataclass
 from ir.types import F32, I1, PartitionViewType, TensorViewType, TileType
-from lowering.online_sums import SHAPING, addend, alike, alone, blocks, same_bounds, shaped_from
-from lowering.rewriting import Rewriter, constant, without_promises
-from lowering.scaled_products import inside, zero
-from lowering.unrolling import constant_of
+from lowering.skeletons.online_sums import SHAPING, addend, alike, alone, blocks, same_bounds, shaped_from
+from lowering.skeletons.scaled_products import inside, zero
+from lowering.source.rewriting import Rewriter, constant, without_promises
+from lowering.source.unrolling import constant_of
 
 
 @dataclass(frozen=True)

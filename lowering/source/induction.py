@@ -15,8 +15,8 @@ import numpy as np
 from ir.core import PURE, Block, Builder, Op, Region, Value
 from ir.dialects import cuda_tile as ct
 from ir.types import TileType
-from lowering.rewriting import Rewriter, constant
-from lowering.unrolling import constant_of, continues_early
+from lowering.source.rewriting import Rewriter, constant
+from lowering.source.unrolling import constant_of, continues_early
 
 Grown = Mapping[int, int]
 """What is added in an iteration, by place among the carried values."""

@@ -24,9 +24,9 @@ from ir.records import dataclass
 from ir.types import TileType, Type
 from lowering.layouts.f2 import log2
 from lowering.layouts.layout import Layout
-from lowering.rewriting import Rewriter, constant
-from lowering.scaled_products import Uses, zero
-from lowering.unrolling import continues_early
+from lowering.skeletons.scaled_products import Uses, zero
+from lowering.source.rewriting import Rewriter, constant
+from lowering.source.unrolling import continues_early
 
 if TYPE_CHECKING:
     from lowering.selection import Selection

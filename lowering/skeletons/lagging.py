@@ -19,11 +19,11 @@ from ir.dialects import cuda_tile as ct
 from ir.dialects.cuda_tile.constraints import element_type, shape_of
 from ir.records import dataclass
 from ir.types import F8E8M0FNU, F32, I1, FloatType, TileType
-from lowering.moments import closure
-from lowering.online_sums import SHAPING, shaped_from
-from lowering.rewriting import Rewriter, constant
-from lowering.scaled_products import zero
-from lowering.step_folds import PRODUCTS, Carried, Factor, Key, StepFolds
+from lowering.skeletons.moments import closure
+from lowering.skeletons.online_sums import SHAPING, shaped_from
+from lowering.skeletons.scaled_products import zero
+from lowering.skeletons.step_folds import PRODUCTS, Carried, Factor, Key, StepFolds
+from lowering.source.rewriting import Rewriter, constant
 
 LAG: Mapping[type[Op], float] = {ct.Exp2: 8.0, ct.Exp: 5.5}
 """By how much an exponent may be above zero: 2^8 = 256, e^5.5 = 245. The largest f8E4M3FN is 448."""

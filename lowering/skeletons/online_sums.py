@@ -20,9 +20,9 @@ from ir.core import PURE, READ, Block, Builder, Op, Region, Value
 from ir.dialects import cuda_tile as ct
 from ir.records import dataclass
 from ir.types import I1, TileType
-from lowering.rewriting import Rewriter, constant
-from lowering.scaled_products import Uses, zero
-from lowering.unrolling import constant_of, continues_early
+from lowering.skeletons.scaled_products import Uses, zero
+from lowering.source.rewriting import Rewriter, constant
+from lowering.source.unrolling import constant_of, continues_early
 
 SHAPING = (ct.Broadcast, ct.Reshape)
 

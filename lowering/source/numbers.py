@@ -9,7 +9,7 @@ import numpy as np
 from ir.core import Builder, Value
 from ir.dialects import cuda_tile as ct
 from ir.types import I1, I32, IntType, TileType
-from lowering.rewriting import constant
+from lowering.source.rewriting import constant
 
 NUMBER = TileType((), I32)
 FLAG = TileType((), I1)

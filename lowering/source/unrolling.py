@@ -10,10 +10,10 @@ from __future__ import annotations
 from ir.core import PURE, Builder, Op, Region, Value
 from ir.dialects import cuda_tile as ct
 from ir.types import TileType
-from lowering.rewriting import Rewriter, constant, without_promises
 from lowering.slicing import THREADS
 from lowering.slicing.fit import Product
-from lowering.supported import registers_of
+from lowering.source.rewriting import Rewriter, constant, without_promises
+from lowering.source.supported import registers_of
 
 MOST_TRIPS = 4  # of a loop that is written out, an estimate; those over the channels of a group in TileGym have 2
 MOST_OPERATIONS = 192  # that a loop of several trips becomes, an estimate; those of TileGym's group_norm become 132

@@ -17,7 +17,7 @@ from ir.dialects.cuda_tile.constraints import element_type, shape_of
 from ir.dialects.nv_tileas_tokens import within
 from ir.records import dataclass
 from ir.types import BF16, F16, F32, FloatType, IntType, TileType, Type
-from lowering.rewriting import Rewriter
+from lowering.source.rewriting import Rewriter
 
 EXACT_INTEGERS = 8
 """Bits of integers that every 16-bit float holds: bf16 has 8 bits of mantissa, with the leading one."""

@@ -17,10 +17,10 @@ from ir.dialects.cuda_tile.attributes import ELEMENTWISE
 from ir.dialects.cuda_tile.constraints import TileOp, shape_of
 from ir.types import TileType
 from lowering.atoms import mma, tcgen05, wgmma
-from lowering.rewriting import Rewriter
-from lowering.scaled_products import Uses
+from lowering.skeletons.scaled_products import Uses
+from lowering.source.rewriting import Rewriter
+from lowering.source.unrolling import continues_early
 from lowering.targets.target import Feature, Target
-from lowering.unrolling import continues_early
 
 if TYPE_CHECKING:
     from lowering.selection import Selection
