@@ -21,8 +21,8 @@ from typing import Any
 import numpy as np
 
 from benchmarks.simulator import RunOnly
-from runtime.simulator import GlobalMemory, Report, TensorMap
-from runtime.simulator import launch as simulate
+from ptxsim import GlobalMemory, Report, TensorMap
+from ptxsim import launch as simulate
 from tests.runtime.triton_launch import Described, Launched
 
 Array = np.ndarray[Any, Any]

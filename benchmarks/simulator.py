@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from runtime.simulator import GlobalMemory, Report, launch
+from ptxsim import GlobalMemory, Report, launch
 from tests.runtime.triton_launch import Described, Launched
 
 REPEATS = 5
@@ -37,7 +37,7 @@ class RunOnly:
     """Measures the part of each launch that comes after decoding, on a clock."""
 
     def __init__(self, clock: Callable[[], float] = time.perf_counter) -> None:
-        self._module: Any = importlib.import_module("runtime.simulator.launch")
+        self._module: Any = importlib.import_module("ptxsim.launch")
         self._run = self._module._run
         self._clock = clock
         self.seconds = 0.0

@@ -26,6 +26,7 @@ ADDED = {
     "CHANGELOG.md": "changelog.md",
     "egraph/rules/README.md": "law-for-rules.md",
     "examples/README.md": "examples.md",
+    "ptxsim/README.md": "ptxsim.md",
 }
 """Files of the tree by the page that each becomes."""
 SOURCES = {page: source for source, page in ADDED.items()}

@@ -523,8 +523,8 @@ def _text(value: Any) -> str:
 
 def _why_no_map(record: TensorMapRecord, base: int, dims: list[int], strides: list[int]) -> str | None:
     """Which rule the fields break: the driver says only that a value is invalid."""
-    from runtime.simulator.errors import LaunchError
-    from runtime.simulator.tensormap import TensorMap
+    from ptxsim.errors import LaunchError
+    from ptxsim.tensormap import TensorMap
 
     try:
         TensorMap(

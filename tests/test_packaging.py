@@ -19,6 +19,8 @@ from tilesat.cli import main
 ROOT = Path(__file__).resolve().parent.parent
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 PACKAGES = PROJECT["tool"]["importlinter"]["root_packages"]
+ALONE = {ROOT / "ptxsim" / "pyproject.toml", ROOT / "ptxsim" / "LICENSE"}
+"""What makes a package of ptxsim alone; our wheel has no use for it."""
 
 
 @pytest.mark.parametrize("name", PACKAGES)
@@ -57,6 +59,20 @@ def files(package: str) -> Iterator[Path]:
             yield path
 
 
+def test_the_simulator_alone_has_all_its_packages() -> None:
+    alone = tomllib.loads((ROOT / "ptxsim" / "pyproject.toml").read_text())
+    folders = {path.parent.relative_to(ROOT) for path in files("ptxsim") if path.suffix == ".py"}
+    assert sorted(alone["tool"]["setuptools"]["packages"]) == sorted(".".join(each.parts) for each in folders)
+    assert alone["project"]["version"] == PROJECT["project"]["version"]
+    assert alone["project"]["requires-python"] == PROJECT["project"]["requires-python"]
+
+
+def test_no_module_of_the_simulator_has_a_name_of_pythons_own() -> None:
+    """Python would find it in place of its own where the folder is the current one."""
+    names = {path.stem for path in (ROOT / "ptxsim").glob("*.py")}
+    assert not names & sys.stdlib_module_names
+
+
 def test_every_python_folder_is_a_declared_package() -> None:
     """A new sub-folder without __init__.py would be left out of the wheel without a word."""
     for package in PACKAGES:
@@ -70,7 +86,7 @@ def test_every_other_file_of_a_package_is_declared() -> None:
     data = PROJECT["tool"]["setuptools"]["package-data"]
     for package in PACKAGES:
         for path in files(package):
-            if path.suffix in (".py", ".md"):
+            if path.suffix in (".py", ".md") or path in ALONE:
                 continue
             home = next(folder for folder in path.parents if (folder / "__init__.py").exists())
             name = ".".join(home.relative_to(ROOT).parts)

@@ -1,4 +1,4 @@
-"""The wheel, installed outside the tree and tried on every supported Python of this machine: `make test-wheel`.
+"""The wheels, ptxsim alone too, outside the tree, tried on every supported Python of this machine: `make test-wheel`.
 
     python -m tests.wheel [PYTHON...]
 
@@ -10,6 +10,7 @@ first that fails.
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -113,19 +114,37 @@ def tried(python: str, wheel: Path, folder: Path) -> None:
     run([place / "python", "-m", "pytest", "-q", "test_vecadd.py"], work)
 
 
+FILES = re.compile(r"^```\w+ file=(\S+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+SCALE = ["scale.ptx", "--grid", "2", "--block", "32", "--arg", "f32[64]=arange", "--arg", "f32=3"]
+
+
+def tried_alone(python: str, wheel: Path, folder: Path) -> None:
+    """Install the simulator alone, run the script and the kernel of its README."""
+    place = environment(python, folder, str(wheel))
+    work = folder / "work"
+    work.mkdir()
+    for name, body in FILES.findall((ROOT / "ptxsim" / "README.md").read_text()):
+        (work / name).write_text(body)
+    run([place / "python", "scale.py"], work)
+    run([place / "ptxsim", *SCALE], work)
+
+
 def main() -> None:
     """Build, then try each Python."""
     found = sys.argv[1:] or pythons()
     if not found:
         sys.exit(f"no Python from {'.'.join(map(str, OLDEST))} on was found")
     with tempfile.TemporaryDirectory() as place:
-        wheel = build(sys.executable, Path(place))
-        print(f"{wheel.name}: {wheel.stat().st_size / 1e6:.1f} MB", flush=True)
+        wheels = [build(sys.executable, Path(place, each), each) for each in (".", "ptxsim")]
+        for wheel in wheels:
+            print(f"{wheel.name}: {wheel.stat().st_size / 1e6:.1f} MB", flush=True)
         for i, python in enumerate(found):
             began = time.monotonic()
             folder = Path(place) / str(i)
             folder.mkdir()
-            tried(python, wheel, folder)
+            (folder / "alone").mkdir()
+            tried(python, wheels[0], folder)
+            tried_alone(python, wheels[1], folder / "alone")
             version = ".".join(map(str, version_of(python)))
             print(f"Python {version}: installed and tried in {time.monotonic() - began:.0f} s", flush=True)
     print(f"{len(found)} passed, 0 failed")

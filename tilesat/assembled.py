@@ -117,9 +117,9 @@ def cycles(kernel: Kernel, work: Work, grid: Grid, multiprocessors: int) -> floa
     from lowering.targets import target as target_named
     from lowering.targets.occupancy import occupancy
     from lowering.targets.target import WARP
+    from ptxsim import source_lines
     from runtime.manifest import parse
     from runtime.ptxas import assemble, disassemble
-    from runtime.simulator import source_lines
     from tilesat.mca.levels import levels
     from tilesat.mca.listing import functions
     from tilesat.mca.units import QUARTERS

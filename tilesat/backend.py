@@ -24,7 +24,7 @@ from tilesat.in_source import raised_in
 from tilesat.just_in_time import Jit, jit
 
 if TYPE_CHECKING:
-    from runtime.simulator import Hazard, Report
+    from ptxsim import Hazard, Report
 
 ASKED, ASKING = "get_compute_capability", ("cuda.tile._cext", "cuda.tile._execution", "cuda.tile._compile")
 """Modules of cuda-tile 1.7.0 that ask the driver for the card's architecture."""

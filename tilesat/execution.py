@@ -22,7 +22,7 @@ from tilesat.shown import shown
 from tilesat.spec import Argument, Array, numpy_type
 
 if TYPE_CHECKING:
-    from runtime.simulator import GlobalMemory, Hazard, Report, SimulatorError
+    from ptxsim import GlobalMemory, Hazard, Report, SimulatorError
 
 GARBAGE = 0x7FC0_1234
 """What memory holds that a launcher has not zeroed: a NaN of f32."""
@@ -178,7 +178,7 @@ def simulate(
     report is returned.
     Raises SimulatorError with the PTX line.
     """
-    from runtime.simulator import GlobalMemory, SimulatorError, launch
+    from ptxsim import GlobalMemory, SimulatorError, launch
 
     grid, arguments = on_the_device(manifest, grid, arguments, resident)
     memory = GlobalMemory()
@@ -241,7 +241,7 @@ def on_the_device(
 @contextmanager
 def located(lines: Callable[[], Mapping[int, str]]) -> Generator[None]:
     """An error of the simulator inside gets the source lines of its PTX lines, and so do its hazards."""
-    from runtime.simulator import SimulatorError
+    from ptxsim import SimulatorError
 
     try:
         yield
@@ -278,8 +278,8 @@ def _tensor_map(
     parameter: dict[str, Any], arguments: Sequence[Argument], addresses: dict[int, Any], memory: GlobalMemory
 ) -> Any:
     """A tensor map of the manifest with its expressions evaluated for these arguments."""
+    from ptxsim import TensorMap
     from runtime.manifest import FILLS, PADDING_BYTES, extents_of_map
-    from runtime.simulator import TensorMap
 
     values = [addresses[id(a)] if id(a) in addresses else cast(Any, a).item() for a in arguments]
     padding = np.full(PADDING_BYTES, FILLS[parameter["oob_fill"]], np.uint8)

@@ -21,11 +21,11 @@ def user_errors() -> tuple[type[Exception], ...]:
     """
     from extract.errors import ExtractionError
     from ir.core import TileError
+    from ptxsim.errors import SimulatorError
     from runtime.cuda import CudaError
     from runtime.driver.build import BuildError
     from runtime.manifest import ManifestError
     from runtime.ptxas import PtxasError, PtxasNotFoundError
-    from runtime.simulator.errors import SimulatorError
     from tilesat.spec import SpecError
 
     tools = (SimulatorError, PtxasError, PtxasNotFoundError, CudaError, BuildError, ManifestError)
@@ -55,7 +55,7 @@ def describe(error: Exception) -> str:
 def _of_a_run(error: Exception) -> str:
     """What the simulator says, at the line of the source where it is known: else nothing."""
     from ir.core import Location, TileError
-    from runtime.simulator.errors import SimulatorError
+    from ptxsim.errors import SimulatorError
     from tilesat.in_source import place_of
 
     place = place_of(error)

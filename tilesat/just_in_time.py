@@ -25,7 +25,7 @@ from tilesat.kernel import Kernel
 from tilesat.on_card import Launches, handle_of, key_of, stream_of
 
 if TYPE_CHECKING:
-    from runtime.simulator import Report
+    from ptxsim import Report
 
 
 class Jit:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:  # a kernel out of the cache needs none of the compiler
     from ir.core import TileError
     from ir.dialects.cuda_tile import Entry, Module
     from lowering.pipeline import Compiled
-    from runtime.simulator import Report
+    from ptxsim import Report
     from tilesat.calling import Calling
     from tilesat.egraph import EGraph
     from tilesat.grid import Grid
@@ -199,7 +199,7 @@ class Kernel:
     def source_lines(self) -> dict[int, str]:
         """File and line of the source for each PTX line that computes something of it; nothing for a pickled kernel."""
         from lowering.levels import descend, road_from
-        from runtime.simulator import source_lines
+        from ptxsim import source_lines
         from tilesat.stored import Stored
 
         if "\n.file " in self.ptx:

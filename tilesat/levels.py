@@ -19,7 +19,7 @@ from tilesat.kernel import Stages, sass
 from tilesat.source import timed
 
 if TYPE_CHECKING:
-    from runtime.simulator import Report
+    from ptxsim import Report
     from tilesat.execution import Signature
     from tilesat.spec import Argument
 

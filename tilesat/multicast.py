@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 if TYPE_CHECKING:
-    from runtime.simulator import GlobalMemory
+    from ptxsim import GlobalMemory
 
 Array = np.ndarray[Any, Any]
 

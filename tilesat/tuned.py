@@ -13,7 +13,7 @@ from ir.core import Location, TileError
 from tilesat.output import write_file
 
 if TYPE_CHECKING:
-    from runtime.simulator import Report
+    from ptxsim import Report
     from tilesat.kernel import Kernel
 
 Values = dict[str, Any]

@@ -10,6 +10,24 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ptxsim import (
+    AssertionFailedError,
+    DeadlockError,
+    LaunchError,
+    MisalignedError,
+    Module,
+    OperandError,
+    OutOfBoundsError,
+    ParseError,
+    SimulatorError,
+    StepLimitError,
+    TargetError,
+    TrapError,
+    UnknownOpcodeError,
+    UnsupportedModifierError,
+)
+from ptxsim.launch import Kernel
+from ptxsim.ptx_types import Array
 from runtime.driver import limits
 from runtime.driver.answers import Answers, Options
 from runtime.driver.errors import (
@@ -32,24 +50,6 @@ from runtime.driver.images import capability_of, parts, ptx_of
 from runtime.driver.memory import DeviceMemory
 from runtime.driver.report import Summary
 from runtime.driver.tensormaps import encode_im2col, encode_tiled
-from runtime.simulator import (
-    AssertionFailedError,
-    DeadlockError,
-    LaunchError,
-    MisalignedError,
-    Module,
-    OperandError,
-    OutOfBoundsError,
-    ParseError,
-    SimulatorError,
-    StepLimitError,
-    TargetError,
-    TrapError,
-    UnknownOpcodeError,
-    UnsupportedModifierError,
-)
-from runtime.simulator.launch import Kernel
-from runtime.simulator.types import Array
 
 _DEFAULT_SHARED = 48 << 10
 # What ends a kernel: its status for the program, and what the report calls it.

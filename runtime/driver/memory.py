@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from ptxsim import Address, GlobalMemory
+from ptxsim.memory import FIRST_GLOBAL_WINDOW, WINDOW_BITS
 from runtime.driver.errors import INVALID_VALUE, OUT_OF_MEMORY, DriverError
-from runtime.simulator import Address, GlobalMemory
-from runtime.simulator.memory import FIRST_GLOBAL_WINDOW, WINDOW_BITS
 
 # Windows that the program maps as well: above 8 TiB, where address sanitizers keep nothing, and below the places that
 # Linux gives to programs (0x55...) and libraries (0x7f...).

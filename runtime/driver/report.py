@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import islice
 
-from runtime.simulator import SimulatorError
-from runtime.simulator.findings import Hazard, source_lines
+from ptxsim import SimulatorError
+from ptxsim.findings import Hazard, source_lines
 
 _RULE = "========="
 

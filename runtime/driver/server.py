@@ -12,12 +12,12 @@ from contextlib import suppress
 from types import TracebackType
 from typing import Any
 
+from ptxsim import SimulatorError
 from runtime.driver.answers import Options
 from runtime.driver.device import Device, print_at_once
 from runtime.driver.errors import INVALID_VALUE, NOT_SUPPORTED, OUT_OF_MEMORY, DriverError
 from runtime.driver.functions import functions
 from runtime.driver.report import Summary
-from runtime.simulator import SimulatorError
 
 _HEADER = struct.Struct("<IQ")
 _REPLY = struct.Struct("<iQ")

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import struct
 
+from ptxsim import LaunchError, TensorMap
+from ptxsim.tensormap import INTERLEAVES, SWIZZLES
 from runtime.driver.errors import INVALID_VALUE, DriverError
-from runtime.simulator import LaunchError, TensorMap
-from runtime.simulator.tensormap import INTERLEAVES, SWIZZLES
 
 # In the order of CUtensorMapDataType, CUtensorMapSwizzle, CUtensorMapL2promotion and CUtensorMapFloatOOBfill in cuda.h.
 _ELEMENTS = (

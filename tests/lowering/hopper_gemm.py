@@ -30,7 +30,7 @@ from lowering.layouts.shared import SharedLayout
 from lowering.layouts.tma import TmaPlan, tma_plan
 from lowering.layouts.wgmma import MatrixOperand, matrix_operand, operand_layout, wgmma_tile
 from lowering.levels import descend
-from runtime.simulator import GlobalMemory, TensorMap, launch
+from ptxsim import GlobalMemory, TensorMap, launch
 from tests.lowering.nvgpu_harness import Kernel
 
 NUMPY = {

@@ -30,7 +30,7 @@ from ir.types import (
     VectorType,
 )  # fmt: skip
 from lowering.levels import descend
-from runtime.simulator import GlobalMemory, launch
+from ptxsim import GlobalMemory, launch
 
 DTYPES = {
     I1: np.uint8, I8: np.int8, I16: np.int16, I32: np.int32, I64: np.int64, F16: np.float16, F32: np.float32,

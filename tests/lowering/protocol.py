@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 
 import pytest
 
-from runtime.simulator import SimulatorError
+from ptxsim import SimulatorError
 
 
 def changed(ptx: str, change: tuple[str, str], count: int = 0) -> str:

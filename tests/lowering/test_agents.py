@@ -20,8 +20,8 @@ from lowering.schedule.boundary import Boundary
 from lowering.schedule.explain import agents
 from lowering.schedule.units import Demand, map_units
 from lowering.targets import target
+from ptxsim import SimulatorError
 from runtime.ptxas import assemble
-from runtime.simulator import SimulatorError
 from tests.programs.agents import AGENTS
 from tests.programs.agents_random import nested as random_nest
 from tests.programs.program import FAR_APART, check, simulate

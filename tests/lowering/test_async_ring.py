@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 import tilesat
+from ptxsim import GlobalMemory, SimulatorError, launch
 from runtime.ptxas import assemble
-from runtime.simulator import GlobalMemory, SimulatorError, launch
 from tests.lowering.test_hopper import check
 from tests.programs.agents import AGENTS
 from tests.programs.program import check as check_program

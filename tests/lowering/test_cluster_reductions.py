@@ -16,8 +16,8 @@ from ir.dialects import cuda_tile as ct
 from ir.dialects import nv_tileas
 from ir.load import load
 from lowering.clusters import planned
+from ptxsim import SimulatorError
 from runtime.ptxas import assemble
-from runtime.simulator import SimulatorError
 from tests.lowering.protocol import caught, changed
 from tests.lowering.report import outline
 from tests.programs.program import Program, check, interpret, random, simulate

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import tilesat
-from runtime.simulator import GlobalMemory, launch
+from ptxsim import GlobalMemory, launch
 from tests.tilesat.example_cases import EXAMPLES, QUICK
 from tilesat.kernel import Kernel
 

@@ -14,7 +14,7 @@ from ir.types import F16, I32, TensorType
 from lowering.layouts.layout import Layout
 from lowering.layouts.shared import SharedLayout
 from lowering.schedule.first_fills import begin_before_wait
-from runtime.simulator import SimulatorError
+from ptxsim import SimulatorError
 from tests.lowering.test_hopper import check
 from tests.tilesat.example_cases import EXAMPLES, flash_attention
 from tilesat.kernel import Kernel

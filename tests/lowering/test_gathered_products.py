@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import tilesat
-from runtime.simulator import SimulatorError
+from ptxsim import SimulatorError
 from tests.programs.program import Program, check, random, simulate
 from tilesat.fuzz.writer import Writer
 

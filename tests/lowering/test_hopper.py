@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 import tilesat
+from ptxsim import GlobalMemory, SimulatorError, launch
 from runtime.ptxas import assemble
-from runtime.simulator import GlobalMemory, SimulatorError, launch
 from tests.tilesat.example_cases import EXAMPLES, QUICK, RAGGED, Case, gemm
 from tilesat.execution import check_arguments, largest_error, launch_arguments
 from tilesat.grid import as_grid

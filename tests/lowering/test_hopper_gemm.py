@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from ir.types import BF16, F8E4M3FN, F8E5M2, TF32
-from runtime.simulator import SimulatorError
+from ptxsim import SimulatorError
 from tests.lowering.hopper_gemm import HopperGemm, Shape, operands
 from tests.lowering.nvgpu_harness import PTXAS, assemble
 

@@ -12,7 +12,7 @@ from lowering.atoms.wgmma import WGMMA_ATOMS
 from lowering.convert.nvgpu_to_nvvm import convert
 from lowering.layouts.wgmma import matrix_operand, operand_layout, wgmma_tile
 from lowering.ptx import emit
-from runtime.simulator import GlobalMemory, TensorMap, launch
+from ptxsim import GlobalMemory, TensorMap, launch
 from tests.lowering.nvgpu_harness import Kernel, assemble
 
 ACC = nvgpu.ACCUMULATOR

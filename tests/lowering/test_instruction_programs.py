@@ -10,7 +10,7 @@ from ir.core import Block, Region, Value
 from ir.dialects import arith, gpu, llvm, nvvm, scf
 from ir.text import print_generic
 from ir.types import F16, F32, GLOBAL_PTR, I1, I16, I32, I64, VectorType
-from runtime.simulator import GlobalMemory, launch
+from ptxsim import GlobalMemory, launch
 from tests.lowering.nvgpu_harness import Kernel, assemble, elementwise
 from tilesat import lower
 

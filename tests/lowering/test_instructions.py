@@ -12,7 +12,7 @@ from ir.forms import legal_form, placed
 from lowering.ptx import emit
 from lowering.ptx.instructions import lines_of
 from lowering.targets import ALL_TARGETS, target
-from runtime.simulator.launch import check
+from ptxsim.launch import check
 from tests.lowering.instruction_kernels import Listing, complaint, instructions, listing, listings, samples
 from tests.lowering.instruction_page import OUTPUT, page
 

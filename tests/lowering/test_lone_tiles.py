@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from runtime.simulator import SimulatorError
+from ptxsim import SimulatorError
 from tests.programs.program import FAR_APART, Program, check, interpret, random, simulate
 from tilesat.execution import largest_error
 from tilesat.fuzz.writer import Tile, Writer

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import tilesat
-from runtime.simulator import SimulatorError
+from ptxsim import SimulatorError
 from tests.programs.products import attention, product
 from tests.programs.program import PROGRAMS, Program, check, simulate
 from tilesat.kernel import Kernel

@@ -14,9 +14,9 @@ import pytest
 from ir.load import load
 from lowering.convert.tileas_to_nvgpu import own_maps
 from lowering.pipeline import Options
+from ptxsim import GlobalMemory, launch
 from runtime.manifest import parse
 from runtime.ptxas import assemble
-from runtime.simulator import GlobalMemory, launch
 from tests.lowering.protocol import caught, changed
 from tests.programs.program import TENSOR_COPY_FRAME
 from tests.tilesat.example_cases import EXAMPLES, Case, flash_attention, gemm, layernorm

@@ -11,10 +11,10 @@ import pytest
 import tilesat
 from ir.core import TileError
 from ir.dialects import cuda_tile as ct
+from ptxsim import SimulatorError
 from runtime.cuda import CudaError, Device
 from runtime.manifest import MOST_TILES, ManifestError, parse, persistent_grid
 from runtime.ptxas import assemble
-from runtime.simulator import SimulatorError
 from tests.programs.program import DTYPES, Program, interpret, random, simulate
 from tests.runtime.fake_driver import FakeDriver
 from tests.tilesat.example_cases import QUICK

@@ -8,7 +8,7 @@ import pytest
 from ir.dialects import arith, gpu, llvm, nvgpu, nvvm, scf, vector
 from lowering.convert.nvgpu_to_nvvm import convert
 from lowering.levels import descend
-from runtime.simulator import GlobalMemory, launch
+from ptxsim import GlobalMemory, launch
 from tests.lowering.nvgpu_harness import F16, F32, GLOBAL_PTR, I1, I32, SHARED_PTR, Kernel, VectorType, assemble
 
 TILE, DEPTH, STAGES = 128, 64, 3

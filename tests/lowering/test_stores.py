@@ -39,8 +39,8 @@ from lowering.layouts.mma import mma_tile
 from lowering.layouts.shared import SharedLayout, swizzled
 from lowering.schedule import schedule
 from lowering.targets import target
+from ptxsim import GlobalMemory, SimulatorError, launch
 from runtime.ptxas import assemble
-from runtime.simulator import GlobalMemory, SimulatorError, launch
 from tilesat.execution import launch_arguments
 
 WARPS = 4

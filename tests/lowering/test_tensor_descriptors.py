@@ -10,8 +10,8 @@ from ir.core import Block, VerifyError, verify
 from ir.dialects import nvvm
 from ir.tensor_descriptors import instruction_descriptor, operand_bits
 from ir.types import I32, I64
-from runtime.simulator.descriptors import tcgen05_descriptor
-from runtime.simulator.tcgen05_form import Mode, parse
+from ptxsim.descriptors import tcgen05_descriptor
+from ptxsim.tcgen05_form import Mode, parse
 
 
 def test_a_known_product_and_operand() -> None:

@@ -29,8 +29,8 @@ from lowering.passes.table import ROAD
 from lowering.schedule import materialize
 from lowering.schedule.tensor import TensorScaledError, place_accumulators
 from lowering.targets import target
+from ptxsim.tcgen05_form import Mode, parse
 from runtime.ptxas import assemble
-from runtime.simulator.tcgen05_form import Mode, parse
 from tests.lowering.protocol import caught, changed
 from tests.lowering.test_clusters import ORDERS
 from tests.programs.program import check, read_back, simulate

@@ -13,7 +13,7 @@ import pytest
 import tilesat
 from ir.core import UnsupportedError
 from ir.dialects import cuda_tile as ct
-from runtime.simulator import SimulatorError
+from ptxsim import SimulatorError
 from tests.programs.program import TOLERANCE, Program, check, random, simulate
 from tilesat.fuzz.writer import Writer
 

@@ -12,7 +12,7 @@ from lowering.layouts.access import access_plan
 from lowering.layouts.layout import Layout
 from lowering.layouts.shared import PERIOD, side_by_side
 from lowering.schedule.scratch import behind
-from runtime.simulator.errors import HazardError
+from ptxsim.errors import HazardError
 from tests.lowering.test_steady_states import attention
 from tests.programs.program import Program, check, random, reported, simulate
 from tilesat.fuzz.writer import Writer

@@ -12,7 +12,7 @@ from ir.core import Op, TileError, Value, verify
 from ir.dialects import nvgpu, nvvm
 from ir.text.level_input import read_level
 from lowering.passes import code as code  # declares what texts hold
-from runtime.simulator import SimulatorError
+from ptxsim import SimulatorError
 from tests.lowering.test_hopper import simulate
 from tests.programs import cutile, cutile_cases, cutile_others  # noqa: F401
 from tests.programs.agents import AGENTS

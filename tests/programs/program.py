@@ -14,8 +14,8 @@ from ir.core import verify
 from ir.text import print_generic
 from ir.text.level_input import read_level
 from lowering.source.unrolling import unrolled
+from ptxsim import Beside, GlobalMemory, Report, launch, launch_beside
 from runtime.ptxas import assemble
-from runtime.simulator import Beside, GlobalMemory, Report, launch, launch_beside
 from tilesat.execution import RESIDENT, check_arguments, largest_error, launch_arguments, on_the_device
 from tilesat.fuzz.judge import FAR_APART
 from tilesat.fuzz.program import DTYPES, TOLERANCE, Array, Program, random

@@ -8,7 +8,7 @@ import pytest
 import tilesat
 from ir.dialects import cuda_tile as ct
 from ir.interpreter.memory import InterpreterError
-from runtime.simulator.errors import TrapError
+from ptxsim.errors import TrapError
 from tests.programs.program import Program, check, random
 from tilesat.fuzz.writer import Writer
 

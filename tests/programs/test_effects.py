@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 import tilesat
+from ptxsim import GlobalMemory, launch
+from ptxsim.errors import AssertionFailedError, HazardError
 from runtime.manifest import parse
-from runtime.simulator import GlobalMemory, launch
-from runtime.simulator.errors import AssertionFailedError, HazardError
 from tests.programs import effects
 from tests.programs.program import PROGRAMS, check, random
 from tilesat.execution import check_arguments, launch_arguments

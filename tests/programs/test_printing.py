@@ -12,8 +12,8 @@ from ir.dialects import cuda_tile as ct
 from ir.interpreter import run
 from ir.load import load
 from ir.types import TOKEN, TileType
+from ptxsim import GlobalMemory, launch
 from runtime.ptxas import assemble
-from runtime.simulator import GlobalMemory, launch
 from tests.programs.program import random
 from tilesat.execution import check_arguments, launch_arguments
 from tilesat.fuzz.writer import Tile, Writer, element

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from runtime.simulator import SimulatorError
+from ptxsim import SimulatorError
 from tests.lowering.test_steady_states import attention
 from tests.programs.program import Program, check, interpret, reported
 from tilesat.execution import largest_error

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 import tilesat
+from ptxsim import SimulatorError
 from runtime.ptxas import assemble
-from runtime.simulator import SimulatorError
 from tests.lowering.test_hopper import simulate
 from tests.programs.products import product
 from tests.programs.program import check

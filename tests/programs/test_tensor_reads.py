@@ -15,7 +15,7 @@ import tilesat
 from ir.dialects import cuda_tile as ct
 from ir.dialects import nv_tileas, scf
 from lowering.atoms.tcgen05 import BY_AGENT_READ
-from runtime.simulator import SimulatorError
+from ptxsim import SimulatorError
 from tests.lowering.test_steady_states import attention
 from tests.programs.program import Program, check, interpret, random, simulate
 from tests.programs.rings import causal_attention

@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from runtime.simulator import GlobalMemory, TensorMap, launch
-from runtime.simulator.errors import LaunchError, SimulatorError
-from runtime.simulator.parser import parse
+from ptxsim import GlobalMemory, TensorMap, launch
+from ptxsim.errors import LaunchError, SimulatorError
+from ptxsim.parser import parse
 
 SUCCESS, INVALID_VALUE, NO_DEVICE, INVALID_PTX, ILLEGAL_ADDRESS, CAPTURE_UNSUPPORTED = 0, 1, 100, 218, 700, 900
 UNSAFE = ("cuMemAlloc", "cuMemFree", "cuMemcpyHtoD", "cuMemcpyDtoH", "cuCtxSynchronize")

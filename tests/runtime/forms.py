@@ -15,8 +15,8 @@ from typing import Any
 
 import pytest
 
+from ptxsim import program
 from runtime.ptxas import find
-from runtime.simulator import program
 
 PATH = Path(__file__).parent / "data" / "forms.txt.gz"
 # Every .version that has one of the targets. Source: PTX ISA, "Release Notes".
@@ -86,7 +86,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     if not config.getoption("--collect-forms"):
         return
-    launch = importlib.import_module("runtime.simulator.launch")
+    launch = importlib.import_module("ptxsim.launch")
     link, known, new = launch.link, {_key(form) for form in read()}, set[str]()
 
     def collecting(entry: Any, binding: Any) -> Any:

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from runtime.simulator import GlobalMemory, launch
+from ptxsim import GlobalMemory, launch
 
 _BITS = {1: "b8", 2: "b16", 4: "b32", 8: "b64"}
 LANES = 256

@@ -11,10 +11,10 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from runtime.simulator import link
-from runtime.simulator.families.arithmetic import ByType
-from runtime.simulator.findings import Kind
-from runtime.simulator.parser import parse
+from ptxsim import link
+from ptxsim.families.arithmetic import ByType
+from ptxsim.findings import Kind
+from ptxsim.parser import parse
 from tests.generated_page import publish
 from tests.runtime.mutations.sweep import RESULTS, tables
 
@@ -23,13 +23,13 @@ OUTPUT = ROOT / "docs" / "simulator.md"
 DATA = Path(__file__).parent / "data"
 HEAD = """# The PTX simulator
 
-`runtime.simulator` runs PTX on NumPy. `launch(ptx, grid, block, args, memory, cluster=, dynamic_smem=, entry=,
+`ptxsim` runs PTX on NumPy. `launch(ptx, grid, block, args, memory, cluster=, dynamic_smem=, entry=,
 hazards=, suppress=, max_instructions=, schedule=, workers=, on_one_sm=)` runs an entry and returns a `Report`;
 `check(ptx)` only parses and decodes. `Module(ptx, memory)` loads PTX once: `module.launch(grid, block, args, ...)` as
 often as wanted; its variables keep their values; `module.symbol(name)`, `read` and `write` reach them,
 `module.kernel(name)` has what a driver tells of an entry (parameters and their offsets, most threads, shared bytes),
 `module.unload()` gives the memory back.
-`python -m runtime.simulator FILE.ptx` does it from a shell: without `--grid` it decodes every entry, with one it runs
+`python -m ptxsim FILE.ptx` does it from a shell: without `--grid` it decodes every entry, with one it runs
 an entry on arrays (`--arg 'f32[64]=normal:1'`) and lists hazards.
 What is not simulated is refused with the PTX line and its text; no modifier is skipped. This page is generated:
 `python -m tests.runtime.simulator_document`.

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from runtime.simulator import GlobalMemory, launch
+from ptxsim import GlobalMemory, launch
 from tests.runtime.wgmma_harness import Placement
 
 SHARED = 65536

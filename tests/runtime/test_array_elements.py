@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
+from ptxsim import GlobalMemory, OperandError, ParseError, launch
 from runtime import ptxas
-from runtime.simulator import GlobalMemory, OperandError, ParseError, launch
 
 HEAD = ".version 8.0\n.target sm_80\n.address_size 64\n"
 PTX = (

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from runtime.simulator import (
+from ptxsim import (
     DeadlockError,
     GlobalMemory,
     HazardError,
@@ -16,7 +16,7 @@ from runtime.simulator import (
     UnsupportedModifierError,
     launch,
 )
-from runtime.simulator.parser import parse
+from ptxsim.parser import parse
 from tests.runtime.async_harness import dims_of, strides_of
 
 OWN = Path(__file__).parent / "data" / "ptx"

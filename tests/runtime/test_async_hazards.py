@@ -4,7 +4,7 @@
 import numpy as np
 import pytest
 
-from runtime.simulator import DeadlockError, GlobalMemory, HazardError, SimulatorError, TensorMap, launch
+from ptxsim import DeadlockError, GlobalMemory, HazardError, SimulatorError, TensorMap, launch
 from tests.runtime.async_harness import DUMP, FILL, INIT, MAP, kernel, wait
 from tests.runtime.test_mbarriers import PIPELINE, run_pipeline
 

@@ -4,7 +4,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from runtime.simulator import GlobalMemory, SimulatorError, launch
+from ptxsim import GlobalMemory, SimulatorError, launch
 from tests.runtime.async_harness import DUMP, FILL, INIT, kernel, wait
 
 PARAMETERS = [".param .u64 data", ".param .u64 out"]

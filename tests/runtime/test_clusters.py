@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from runtime.simulator import DeadlockError, GlobalMemory, HazardError, LaunchError, SimulatorError, TensorMap, launch
+from ptxsim import DeadlockError, GlobalMemory, HazardError, LaunchError, SimulatorError, TensorMap, launch
 from tests.runtime.async_harness import INIT, MAP, SHARED_BASE, assert_chunks, kernel, swizzled, wait
 
 OUT = ".param .u64 out"

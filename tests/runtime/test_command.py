@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from runtime.simulator import command
+from ptxsim import command
 from tests import test_tutorial
 
 README = Path(command.__file__).parent / "README.md"

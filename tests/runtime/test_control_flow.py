@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from runtime.simulator import (
+from ptxsim import (
     DeadlockError,
     GlobalMemory,
     LaunchError,

@@ -7,7 +7,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from runtime.simulator import GlobalMemory, UnsupportedModifierError, launch
+from ptxsim import GlobalMemory, UnsupportedModifierError, launch
 from tests.runtime.harness import LANES, assert_same_floats, floats, integers, run_lanes
 from tests.runtime.rational import round_to
 from tests.runtime.test_gemm_ptx import DATA

@@ -457,4 +457,4 @@ def test_launcher_can_be_carried_away() -> None:
         names = {node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
         names |= {alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names}
         ours = {name for name in names if name and name.partition(".")[0] not in {*sys.stdlib_module_names, "numpy"}}
-        assert ours <= {"runtime.manifest", "runtime.simulator.errors", "runtime.simulator.tensormap"}
+        assert ours <= {"runtime.manifest", "ptxsim.errors", "ptxsim.tensormap"}

@@ -6,8 +6,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from ptxsim import GlobalMemory, Module, OutOfBoundsError, TrapError, launch
 from runtime import ptxas
-from runtime.simulator import GlobalMemory, Module, OutOfBoundsError, TrapError, launch
 from tests.runtime.test_printf import c_printf
 
 PTX = (Path(__file__).parent / "data" / "nvcc" / "forms.ptx").read_text()

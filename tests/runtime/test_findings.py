@@ -5,9 +5,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from runtime.simulator import DeadlockError, GlobalMemory, HazardError, LaunchError, Report, hazard_table, launch
-from runtime.simulator import findings as module
-from runtime.simulator.findings import Kind, source_lines
+from ptxsim import DeadlockError, GlobalMemory, HazardError, LaunchError, Report, hazard_table, launch
+from ptxsim import findings as module
+from ptxsim.findings import Kind, source_lines
 from tests.runtime.test_memory import kernel
 
 # Threads read each other's words with no barrier, twice; then one reads a byte that nothing wrote.

@@ -2,9 +2,9 @@
 
 import pytest
 
-from runtime.simulator import GlobalMemory, Module, SimulatorError, TargetError, check, floors, launch, link
-from runtime.simulator.parser import parse
-from runtime.simulator.program import Instruction
+from ptxsim import GlobalMemory, Module, SimulatorError, TargetError, check, floors, launch, link
+from ptxsim.parser import parse
+from ptxsim.program import Instruction
 from tests.runtime import forms
 
 FORMS = forms.read()

@@ -6,7 +6,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from runtime.simulator import GlobalMemory, launch
+from ptxsim import GlobalMemory, launch
 
 DATA = Path(__file__).parent / "data" / "ptx"
 

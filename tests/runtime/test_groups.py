@@ -3,19 +3,19 @@
 import numpy as np
 import pytest
 
-from runtime.simulator.box import box_of
-from runtime.simulator.decode import assign, into
-from runtime.simulator.floats import f16_to_f32
-from runtime.simulator.groups import Groups, warp_words
-from runtime.simulator.machine import Geometry, Machine
-from runtime.simulator.mbarrier import Mbarriers
-from runtime.simulator.memory import Fault, GlobalMemory
-from runtime.simulator.pointwise import Guarded, LaneStep, Several
-from runtime.simulator.program import Entry
-from runtime.simulator.report import extra_wavefronts, phase_lanes
-from runtime.simulator.tensormap import TensorMap
-from runtime.simulator.types import Array
-from runtime.simulator.warpgroups import fragment_index, matrix_index
+from ptxsim.box import box_of
+from ptxsim.decode import assign, into
+from ptxsim.floats import f16_to_f32
+from ptxsim.groups import Groups, warp_words
+from ptxsim.machine import Geometry, Machine
+from ptxsim.mbarrier import Mbarriers
+from ptxsim.memory import Fault, GlobalMemory
+from ptxsim.pointwise import Guarded, LaneStep, Several
+from ptxsim.program import Entry
+from ptxsim.ptx_types import Array
+from ptxsim.report import extra_wavefronts, phase_lanes
+from ptxsim.tensormap import TensorMap
+from ptxsim.warpgroups import fragment_index, matrix_index
 
 CTAS, SLOTS = 8, 128
 LANES = CTAS * SLOTS

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from runtime.simulator import GlobalMemory, HazardError, launch
+from ptxsim import GlobalMemory, HazardError, launch
 from tests.runtime.test_gemm_ptx import DATA
 from tests.runtime.test_memory import kernel
 

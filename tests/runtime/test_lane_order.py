@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from runtime.simulator import GlobalMemory, HazardError, launch
+from ptxsim import GlobalMemory, HazardError, launch
 from tests.runtime.async_harness import INIT, kernel, wait
 
 MEET = "bar.warp.sync -1;"

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from runtime.simulator import GlobalMemory, HazardError, SimulatorError, TensorMap, launch
+from ptxsim import GlobalMemory, HazardError, SimulatorError, TensorMap, launch
 from tests.runtime.async_harness import DUMP, INIT, MAP, dims_of, kernel, strides_of, wait
 
 OUT = ".param .u64 out"

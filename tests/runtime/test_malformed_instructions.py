@@ -6,7 +6,7 @@ from collections import Counter
 
 import numpy as np
 
-from runtime.simulator import GlobalMemory, LaunchError, SimulatorError, launch
+from ptxsim import GlobalMemory, LaunchError, SimulatorError, launch
 from tests.runtime.test_gemm_ptx import DATA
 
 STATEMENT = re.compile(r"(?:^|;)\s*((?:@!?%\w+ )?[a-z]\w*(?:\.[\w:]+)+\s+[^;]*;)", re.MULTILINE)

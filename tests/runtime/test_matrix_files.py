@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from runtime.simulator import (
+from ptxsim import (
     GlobalMemory,
     HazardError,
     ParseError,
@@ -14,7 +14,7 @@ from runtime.simulator import (
     UnsupportedModifierError,
     launch,
 )
-from runtime.simulator.parser import parse
+from ptxsim.parser import parse
 
 OWN = Path(__file__).parent / "data" / "ptx"
 SHARED = Path(__file__).parents[3] / "shared" / "data" / "ptx"

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from runtime.simulator import GlobalMemory, launch
+from ptxsim import GlobalMemory, launch
 from tests.runtime.test_gemm_ptx import DATA
 
 LANE = np.arange(32)

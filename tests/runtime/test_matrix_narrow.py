@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from runtime.simulator import GlobalMemory, UnsupportedModifierError, launch
+from ptxsim import GlobalMemory, UnsupportedModifierError, launch
 
 
 def run(instruction: str, registers: int, shared: np.ndarray, given: np.ndarray | None = None) -> np.ndarray:

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from runtime.simulator import DeadlockError, GlobalMemory, HazardError, SimulatorError, TensorMap, launch
+from ptxsim import DeadlockError, GlobalMemory, HazardError, SimulatorError, TensorMap, launch
 from tests.runtime.async_harness import DUMP, INIT, MAP, kernel, wait
 
 OUT = ".param .u64 out"

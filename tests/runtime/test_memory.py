@@ -5,7 +5,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from runtime.simulator import GlobalMemory, LaunchError, MisalignedError, OutOfBoundsError, launch
+from ptxsim import GlobalMemory, LaunchError, MisalignedError, OutOfBoundsError, launch
 from tests.runtime.harness import LANES, integers, run_lanes
 
 

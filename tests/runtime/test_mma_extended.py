@@ -4,7 +4,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from runtime.simulator import GlobalMemory, OperandError, UnsupportedModifierError, launch
+from ptxsim import GlobalMemory, OperandError, UnsupportedModifierError, launch
 
 TABLES = {
     "e4m3": ml_dtypes.float8_e4m3fn, "e5m2": ml_dtypes.float8_e5m2, "e2m1": ml_dtypes.float4_e2m1fn,

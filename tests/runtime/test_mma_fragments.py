@@ -7,7 +7,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from runtime.simulator import GlobalMemory, SimulatorError, launch
+from ptxsim import GlobalMemory, SimulatorError, launch
 
 DATA = Path(__file__).parent / "data" / "ptx"
 FILES = ["02_mma_sync_sm80", "02_mma_sync_f64_sm90", "02_mma_sync_fp8_sm89", "02_mma_sync_fp8_f16acc"]

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
+from ptxsim import GlobalMemory, LaunchError, Module, OutOfBoundsError, launch
 from runtime import ptxas
-from runtime.simulator import GlobalMemory, LaunchError, Module, OutOfBoundsError, launch
 
 PTX = """.version 8.0
 .target sm_80

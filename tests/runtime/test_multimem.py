@@ -4,8 +4,8 @@ import ml_dtypes
 import numpy as np
 import pytest
 
+from ptxsim import GlobalMemory, LaunchError, MisalignedError, OutOfBoundsError, SimulatorError, launch
 from runtime import ptxas
-from runtime.simulator import GlobalMemory, LaunchError, MisalignedError, OutOfBoundsError, SimulatorError, launch
 
 LANES = 64
 DTYPES = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from runtime.simulator import (
+from ptxsim import (
     Beside,
     DeadlockError,
     GlobalMemory,

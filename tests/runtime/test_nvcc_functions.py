@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from runtime.simulator import GlobalMemory, OutOfBoundsError, Report, TrapError, launch
+from ptxsim import GlobalMemory, OutOfBoundsError, Report, TrapError, launch
 from tests.runtime import rational
 
 PTX = (Path(__file__).parent / "data" / "nvcc" / "functions.ptx").read_text()

@@ -6,7 +6,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from runtime.simulator import GlobalMemory, Report, launch
+from ptxsim import GlobalMemory, Report, launch
 
 PTX = (Path(__file__).parent / "data" / "nvcc" / "kernels.ptx").read_text()
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from runtime.simulator import GlobalMemory, HazardError, TensorMap, launch
+from ptxsim import GlobalMemory, HazardError, TensorMap, launch
 from tests.runtime.tcgen05_harness import Shape, descriptor, kernel
 from tests.runtime.test_tcgen05_mma import B_START, NARROW, check, code, narrow, noise, padded, places, shared_image
 from tests.runtime.test_tma_loads import random_array

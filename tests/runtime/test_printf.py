@@ -8,7 +8,7 @@ import struct
 import numpy as np
 import pytest
 
-from runtime.simulator.printf import FormatError, render
+from ptxsim.printf import FormatError, render
 
 LIBC = ctypes.CDLL(None)
 DOUBLES = [

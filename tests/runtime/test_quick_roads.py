@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 
-from runtime.simulator import GlobalMemory, SimulatorError, TensorMap, launch
-from runtime.simulator.families.wgmma import Late
-from runtime.simulator.flights import Flights
-from runtime.simulator.hazards import Tracker
-from runtime.simulator.transfers import Transfers
-from runtime.simulator.types import Array
+from ptxsim import GlobalMemory, SimulatorError, TensorMap, launch
+from ptxsim.families.wgmma import Late
+from ptxsim.flights import Flights
+from ptxsim.hazards import Tracker
+from ptxsim.ptx_types import Array
+from ptxsim.transfers import Transfers
 from tests.runtime import test_wgmma_hazards as wgmma
 from tests.runtime.async_harness import INIT, MAP, kernel, wait
 

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from runtime.simulator.machine import WARP
-from runtime.simulator.mbarrier_uses import use_of
-from runtime.simulator.records import GENERIC, IS_READ, NOBODY, OBJECT, READERS, Records
-from runtime.simulator.statements import Statements
+from ptxsim.machine import WARP
+from ptxsim.mbarrier_uses import use_of
+from ptxsim.records import GENERIC, IS_READ, NOBODY, OBJECT, READERS, Records
+from ptxsim.statements import Statements
 
 BITS = {"readers": READERS, "is_object": OBJECT, "is_read": IS_READ, "generic": GENERIC}
 

@@ -3,13 +3,13 @@
 import numpy as np
 import pytest
 
-from runtime.simulator.groups import WARP
-from runtime.simulator.hazards import Tracker
-from runtime.simulator.machine import Geometry, Machine
-from runtime.simulator.memory import GlobalMemory
-from runtime.simulator.program import Entry
-from runtime.simulator.regions import Regions
-from runtime.simulator.types import Array
+from ptxsim.groups import WARP
+from ptxsim.hazards import Tracker
+from ptxsim.machine import Geometry, Machine
+from ptxsim.memory import GlobalMemory
+from ptxsim.program import Entry
+from ptxsim.ptx_types import Array
+from ptxsim.regions import Regions
 
 GRAIN, BYTES, CTAS = 4, 512, 2
 

@@ -6,8 +6,8 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from runtime.simulator import GlobalMemory, SimulatorError, TargetError, check, launch
-from runtime.simulator.parser import parse
+from ptxsim import GlobalMemory, SimulatorError, TargetError, check, launch
+from ptxsim.parser import parse
 
 OWN = Path(__file__).parent / "data"
 SHARED = Path(__file__).parents[3] / "shared" / "data" / "ptx"

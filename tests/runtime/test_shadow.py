@@ -3,16 +3,16 @@
 import numpy as np
 import pytest
 
-from runtime.simulator import GlobalMemory, HazardError, launch
-from runtime.simulator.assigned import Use, doubtful
-from runtime.simulator.control import Branch, Condition, Exit
-from runtime.simulator.functions import with_functions
-from runtime.simulator.grains import grain_of, tensor_grain_of
-from runtime.simulator.lane_boxes import LaneBoxes, row_index
-from runtime.simulator.machine import Geometry, Machine
-from runtime.simulator.mbarrier import Mbarriers
-from runtime.simulator.memory import Fault
-from runtime.simulator.parser import parse
+from ptxsim import GlobalMemory, HazardError, launch
+from ptxsim.assigned import Use, doubtful
+from ptxsim.control import Branch, Condition, Exit
+from ptxsim.functions import with_functions
+from ptxsim.grains import grain_of, tensor_grain_of
+from ptxsim.lane_boxes import LaneBoxes, row_index
+from ptxsim.machine import Geometry, Machine
+from ptxsim.mbarrier import Mbarriers
+from ptxsim.memory import Fault
+from ptxsim.parser import parse
 from tests.runtime.async_harness import INIT, wait
 from tests.runtime.async_harness import kernel as async_kernel
 from tests.runtime.test_memory import kernel

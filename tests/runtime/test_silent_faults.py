@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from runtime.simulator import GlobalMemory, HazardError, launch
+from ptxsim import GlobalMemory, HazardError, launch
 from tests.runtime.async_harness import kernel, wait
 
 PROTOCOLS = Path(__file__).parent / "data" / "protocols"

@@ -5,7 +5,7 @@ import re
 import numpy as np
 import pytest
 
-from runtime.simulator import DeadlockError, GlobalMemory, LaunchError, launch
+from ptxsim import DeadlockError, GlobalMemory, LaunchError, launch
 from tests.runtime.test_memory import kernel
 
 SEEDS = range(4)

@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from runtime.simulator import GlobalMemory, HazardError, SimulatorError, TensorMap, launch
+from ptxsim import GlobalMemory, HazardError, SimulatorError, TensorMap, launch
 
 PTX = (Path(__file__).parent / "data" / "ptx" / "17_tcgen05_gemm_f16.ptx").read_text()
 K = 192

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from runtime.simulator import DeadlockError, GlobalMemory, HazardError, launch
+from ptxsim import DeadlockError, GlobalMemory, HazardError, launch
 from tests.runtime.tcgen05_harness import Shape, descriptor, kernel
 from tests.runtime.test_tcgen05_mma import code, noise, places, shared_image
 from tests.runtime.wgmma_harness import draw

@@ -4,7 +4,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from runtime.simulator import OperandError
+from ptxsim import OperandError
 from tests.runtime.tcgen05_harness import SHARED, Shape, descriptor, run
 from tests.runtime.wgmma_harness import DTYPES, Placement, draw, fill
 

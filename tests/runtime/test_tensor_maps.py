@@ -4,8 +4,8 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from runtime.simulator import GlobalMemory, LaunchError, TensorMap, launch
-from runtime.simulator.tensormap import decode_map
+from ptxsim import GlobalMemory, LaunchError, TensorMap, launch
+from ptxsim.tensormap import decode_map
 from tests.runtime.async_harness import MAP, kernel
 
 GOOD = {

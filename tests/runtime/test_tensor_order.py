@@ -3,13 +3,13 @@
 import numpy as np
 import pytest
 
-from runtime.simulator.access import Site
-from runtime.simulator.clocks import Clocks
-from runtime.simulator.findings import Findings
-from runtime.simulator.machine import WARP, Geometry, Machine
-from runtime.simulator.memory import GlobalMemory
-from runtime.simulator.program import Entry, Instruction
-from runtime.simulator.tensor_order import TensorOrder
+from ptxsim.access import Site
+from ptxsim.clocks import Clocks
+from ptxsim.findings import Findings
+from ptxsim.machine import WARP, Geometry, Machine
+from ptxsim.memory import GlobalMemory
+from ptxsim.program import Entry, Instruction
+from ptxsim.tensor_order import TensorOrder
 
 CTAS, WARPS, SLABS = 2, 8, 4
 STATE = ("operation", "user", "_moving", "_column", "_epoch", "_stored", "_written")

@@ -6,7 +6,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from runtime.simulator import (
+from ptxsim import (
     GlobalMemory,
     MisalignedError,
     OperandError,

@@ -7,7 +7,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from runtime.simulator import GlobalMemory, SimulatorError, TensorMap, launch
+from ptxsim import GlobalMemory, SimulatorError, TensorMap, launch
 from tests.runtime.async_harness import FILL, MAP, SHARED_BASE, dims_of, kernel, strides_of, swizzled
 from tests.runtime.test_tma_loads import random_array
 

@@ -6,7 +6,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from runtime.simulator import GlobalMemory, HazardError, launch
+from ptxsim import GlobalMemory, HazardError, launch
 from tests.runtime.triton_launch import METADATA, Described, Launched, ptx_of
 
 

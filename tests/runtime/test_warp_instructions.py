@@ -5,7 +5,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from runtime.simulator import GlobalMemory, launch
+from ptxsim import GlobalMemory, launch
 from tests.runtime.harness import LANES, floats, integers, run_lanes
 from tests.runtime.test_gemm_ptx import DATA
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from runtime.simulator import GlobalMemory, SimulatorError, TensorMap, launch
+from ptxsim import GlobalMemory, SimulatorError, TensorMap, launch
 
 K = 320
 D = ",".join(f"%d{i}" for i in range(32))

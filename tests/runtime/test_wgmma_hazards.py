@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from runtime.simulator import GlobalMemory, HazardError, launch
+from ptxsim import GlobalMemory, HazardError, launch
 
 # Two warpgroups; A and B are written by st.shared, used twice, then overwritten for a second round.
 KERNEL = """.version 8.4

@@ -5,7 +5,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from runtime.simulator import GlobalMemory, HazardError, MisalignedError, launch
+from ptxsim import GlobalMemory, HazardError, MisalignedError, launch
 from tests.runtime import rational
 from tests.runtime.harness import LANES, assert_same_floats, floats, integers, run_lanes
 

@@ -7,8 +7,8 @@ import ml_dtypes
 import numpy as np
 import pytest
 
+from ptxsim import GlobalMemory, MisalignedError, OperandError, SimulatorError, launch
 from runtime import ptxas
-from runtime.simulator import GlobalMemory, MisalignedError, OperandError, SimulatorError, launch
 from tests.runtime.rational import round_to
 
 CUBES = [(16, 16, 16), (8, 32, 16), (32, 8, 16)]

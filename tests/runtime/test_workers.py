@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from runtime.simulator import GlobalMemory, HazardError, LaunchError, Module, Report, TrapError, launch
-from runtime.simulator.workers import stretches
+from ptxsim import GlobalMemory, HazardError, LaunchError, Module, Report, TrapError, launch
+from ptxsim.workers import stretches
 from tests.runtime.triton_launch import Described, Launched
 
 needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system cannot fork processes")
@@ -108,7 +108,7 @@ def test_a_process_that_dies_is_no_result(monkeypatch: pytest.MonkeyPatch) -> No
         if os.getpid() != parent:
             os._exit(1)
 
-    monkeypatch.setattr("runtime.simulator.schedule.Scheduler.run", dies)
+    monkeypatch.setattr("ptxsim.schedule.Scheduler.run", dies)
     with pytest.raises(RuntimeError, match="died without an answer"):
         run(2)
 

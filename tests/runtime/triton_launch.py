@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from runtime.simulator import GlobalMemory, Report, TensorMap, launch
+from ptxsim import GlobalMemory, Report, TensorMap, launch
 
 DATA = Path(__file__).parent / "data" / "triton"
 METADATA: dict[str, Any] = json.loads((DATA / "metadata.json").read_text())["kernels"]

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import ml_dtypes
 import numpy as np
 
-from runtime.simulator import GlobalMemory, launch
+from ptxsim import GlobalMemory, launch
 
 SHARED = 98304
 DTYPES = {

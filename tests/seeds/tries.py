@@ -18,7 +18,7 @@ from ir.text import print_generic
 from ir.types import GLOBAL_PTR
 from lowering.passes.table import PASSES
 from lowering.targets import ALL_TARGETS
-from runtime.simulator.launch import check
+from ptxsim.launch import check
 from tests.lowering.instruction_kernels import complaint, instructions, listing, listings
 from tests.lowering.nvgpu_harness import Kernel
 from tests.programs import loops  # noqa: F401

@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 import tilesat
+from ptxsim.findings import Kind
 from runtime import cuda
-from runtime.simulator.findings import Kind
 from tests.runtime.fake_driver import FakeDriver
 from tilesat import TileError
 from tilesat.cli import STAGES, main
@@ -380,7 +380,7 @@ def test_run_ends_after_as_many_instructions_as_it_may_take(capsys: pytest.Captu
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="processes are forked")
 def test_processes_share_the_grid(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    launch, shares = importlib.import_module("runtime.simulator.launch"), list[int]()
+    launch, shares = importlib.import_module("ptxsim.launch"), list[int]()
     apart = launch.run_apart
     monkeypatch.setattr(launch, "run_apart", lambda work, mine: (shares.append(len(mine)), apart(work, mine))[1])
     run = [*VECADD_RUN, "--check", "--no-hazards"]

@@ -10,7 +10,7 @@ import pytest
 
 import tilesat
 from lowering.atoms.names import MOVES, check_forbidden, every_name
-from runtime.simulator import HazardError
+from ptxsim import HazardError
 from tests.tilesat.example_cases import EXAMPLES, softmax, vecadd
 
 ROOT = Path(__file__).resolve().parents[2]

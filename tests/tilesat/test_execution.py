@@ -10,7 +10,7 @@ import pytest
 from ir.core import Block, Location, Region, TileError
 from ir.dialects.cuda_tile import Entry
 from ir.types import BF16, F16, F32, I32, PointerType, TileType
-from runtime.simulator.errors import LaunchError, StepLimitError
+from ptxsim.errors import LaunchError, StepLimitError
 from tilesat.execution import check_arguments, compare, largest_error, simulate, type_tolerance
 from tilesat.grid import as_grid
 from tilesat.spec import NUMPY_NAMES, numpy_type

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from ir.core import Location, TileError
-from runtime.simulator import OutOfBoundsError, SimulatorError
-from runtime.simulator.errors import AssertionFailedError
+from ptxsim import OutOfBoundsError, SimulatorError
+from ptxsim.errors import AssertionFailedError
 from tests.tilesat.test_backend import run
 from tilesat import cutile
 from tilesat.in_source import raised_in

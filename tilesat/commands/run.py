@@ -22,7 +22,7 @@ from tilesat.source import find_entry, read
 from tilesat.spec import Argument, Spec, parse
 
 if TYPE_CHECKING:
-    from runtime.simulator import Report
+    from ptxsim import Report
     from tilesat.levels import LoweredKernel
 
 
@@ -107,7 +107,7 @@ def _execute(
 @contextmanager
 def _hazards_shown() -> Generator[None]:
     """List the hazards collected before an error that ends the run."""
-    from runtime.simulator import SimulatorError, hazard_table
+    from ptxsim import SimulatorError, hazard_table
 
     try:
         yield
@@ -121,7 +121,7 @@ def _list_hazards(arguments: argparse.Namespace, report: Report | None) -> int:
     """With --hazards=report, the hazards by PTX line; 1 where there are any that are not suppressed."""
     if arguments.hazards != "report" or report is None:
         return OK
-    from runtime.simulator import hazard_table
+    from ptxsim import hazard_table
 
     print(hazard_table(report.hazards, report.suppressed))
     return FAILED if report.hazards else OK

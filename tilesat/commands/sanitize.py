@@ -6,10 +6,10 @@ import argparse
 import re
 import sys
 
+from ptxsim import LaunchError
+from ptxsim.findings import REPORT, Findings
 from runtime.driver.answers import Options
 from runtime.driver.program import run_program
-from runtime.simulator import LaunchError
-from runtime.simulator.findings import REPORT, Findings
 from tilesat.cli import FAILED
 from tilesat.output import write_file
 

@@ -14,8 +14,8 @@ import numpy as np
 from ir.types import TileType
 from lowering.explain import Explanation, ctas
 from lowering.targets import target as target_named
+from ptxsim import SimulatorError, hazard_table
 from runtime.ptxas import Cubin, PtxasNotFoundError, assemble, disassemble
-from runtime.simulator import SimulatorError, hazard_table
 from tilesat import Kernel
 from tilesat.cli import STAGES
 from tilesat.execution import WrongResultError, check_arguments, compare

@@ -1,8 +1,8 @@
 """The report of `tilesat sanitize`."""
 
+from ptxsim import LaunchError
+from ptxsim.findings import Hazard, Kind
 from runtime.driver.report import Summary
-from runtime.simulator import LaunchError
-from runtime.simulator.findings import Hazard, Kind
 
 
 def hazard(kind: Kind, line: int) -> Hazard:

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from ir.core import UNKNOWN
-from runtime.simulator import GlobalMemory, TensorMap, launch
-from runtime.simulator.parser import parse
+from ptxsim import GlobalMemory, TensorMap, launch
+from ptxsim.parser import parse
 from tests.runtime.async_harness import dims_of, strides_of
 from tests.runtime.mutations import compiled
 from tests.runtime.triton_launch import Described, Launched, ptx_of

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from runtime.simulator import HazardError, SimulatorError
+from ptxsim import HazardError, SimulatorError
 from tests.runtime.mutations.changes import OPERATOR, changes_of
 from tests.runtime.mutations.equivalents import equivalent
 from tests.runtime.mutations.operators import OPERATORS, Mutant, mutants_of

@@ -1,0 +1,5 @@
+"""The command line as a module."""
+
+from ptxsim.command import main
+
+main()
