@@ -25,7 +25,7 @@ class Checked:
 
     def __str__(self) -> str:
         """In one line."""
-        return f"{self.tried} rules checked on {SAMPLES} samples each"
+        return f"{self.tried} rule{'s' * (self.tried != 1)} checked on {SAMPLES} samples each"
 
 
 def checked(commands: Iterable[Command]) -> Checked:

@@ -250,7 +250,7 @@ OPERANDS = (
         P,
         "tensormap.create, update",
         operand("tensormap.replace", "ordinal"),
-        refused(nvvm.TensorMapReplace, [GLOBAL], "takes i64", (1, 0), field="global_address"),
+        refused(nvvm.TensorMapReplace, [GLOBAL], "expects i64", (1, 0), field="global_address"),
     ),
     item(P, "warpgroup.mma layouts", operand("wgmma.mma_async", "layoutA"), operand("wgmma.mma_async", "layoutB")),
     item(
@@ -318,7 +318,7 @@ FLOORS = (
         F,
         "WGMMA ordering",
         without("gemm.mlir", "sm_90a", "nvgpu", "wgmma.fence", "needs nvvm.wgmma.fence"),
-        without("gemm.mlir", "sm_90a", "nvgpu", "wgmma.commit", "its group is not closed"),
+        without("gemm.mlir", "sm_90a", "nvgpu", "wgmma.commit", "its group is not committed"),
         without("gemm.mlir", "sm_90a", "nvvm", "wgmma.fence", "needs nvvm.wgmma.fence"),
     ),
     item(F, "sparse selector bounds", operand("mma.sp.sync", "selector")),

@@ -129,7 +129,7 @@ BOUNDARY = (
     item(
         O,
         "'region types conversion failed'",
-        altered(GEMM, H, "nvvm", "%arg10: i32", "%arg10: !nv_tileas.pipeline<6>", "written is i32"),
+        altered(GEMM, H, "nvvm", "%arg10: i32", "%arg10: !nv_tileas.pipeline<6>", "written as i32"),
         here="located, in other words, with the operation that holds the type",
     ),
     item(O, "kernel_spec to nvvm.kernel", level(GEMM, H, "llvm", "nvvm.kernel"), ptx(GEMM, H, ".visible .entry")),

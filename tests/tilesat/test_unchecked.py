@@ -53,7 +53,7 @@ def test_right_rule_says_nothing(tmp_path):
 @pytest.mark.parametrize(
     ("text", "options", "code", "said"),
     [
-        (RIGHT, [], 0, f"tilesat: 1 rules checked on {SAMPLES} samples each"),
+        (RIGHT, [], 0, f"tilesat: 1 rule checked on {SAMPLES} samples each"),
         (OWN, [], 0, "warning: rule 'mine/seen' is not checked"),
         (WRONG, [], 1, "rule 'mine/swapped' is wrong"),
     ],
