@@ -29,7 +29,8 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[1]
 BENCHMARKS: dict[str, Sequence[str]] = {
     "gemm": (), "extraction": (), "tile_ir": (), "variants": (), "ablation": (), "schedules": (), "peers": (),
-    "time_bound": ("examples",), "pictures": (), "simulator": (), "diverged": (), "calibrate": ("--check",),
+    "saturation": (), "time_bound": ("examples",), "pictures": (), "simulator": (), "diverged": (),
+    "calibrate": ("--check",),
 }  # fmt: skip
 """By the module's name, with arguments. Of the others gpu needs a card, compile_time, corpus, fresh, llvm and
 triton_gemm what another package makes, and options answers a question that its arguments ask.

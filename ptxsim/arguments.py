@@ -22,8 +22,9 @@ def bind_arguments(kernel: Entry, args: Sequence[Argument]) -> bytes:
     """The parameter buffer of a launch. Raises LaunchError for arguments that do not fit the parameters."""
     if len(args) != len(kernel.parameters):
         names = ", ".join(parameter.name for parameter in kernel.parameters)
+        wanted = f"{len(kernel.parameters)} argument{'s' * (len(kernel.parameters) != 1)} ({names})"
         raise LaunchError(
-            f"entry `{kernel.name}` expects {len(kernel.parameters)} arguments ({names}), got {len(args)}",
+            f"entry `{kernel.name}` expects {wanted}, got {len(args)}",
             kernel.line,
         )
     result = bytearray(parameter_bytes(kernel))

@@ -15,6 +15,7 @@ from egraph.encode import EncodedProgram
 from egraph.skeleton import SkeletonLoop
 from ir.core import PURE, Block, Op, Value
 from ir.dialects import cuda_tile as ct
+from ir.dialects.cuda_tile.constraints import shape_of
 from ir.types import TileType, TokenType
 from lowering.layouts.elements import moved_bits
 from lowering.layouts.tensor import takes
@@ -45,6 +46,8 @@ def adding_up(program: EncodedProgram, among: Iterable[Op] | None = None) -> Ite
     read = {value for op in program.entry.walk() for value in op.operands if not isinstance(value.type, TokenType)}
     for op in products(program) if among is None else among:
         assert isinstance(op, Product)
+        if len(shape_of(op.acc)) != 2:
+            continue
         loop = None if op.parent is None else op.parent.parent_op
         if loop in loops and (around(loop) or top(loop)) and adds_up(op, cast(ct.For, loop), read):
             yield op
@@ -132,8 +135,8 @@ def stays(op: ct.MmaF | ct.MmaI, scaled: ct.MulF, carried: Value, body: Block) -
 
 
 def products(program: EncodedProgram) -> Iterator[ct.MmaF | ct.MmaI]:
-    """The matrix products of the source."""
-    return (op for op in program.source.values() if isinstance(op, ct.MmaF | ct.MmaI))
+    """The matrix products of the source, of two dimensions: batches have no layout in tensor memory."""
+    return (op for op in program.source.values() if isinstance(op, ct.MmaF | ct.MmaI) and len(shape_of(op.acc)) == 2)
 
 
 def read_alone(program: EncodedProgram) -> Iterator[int]:

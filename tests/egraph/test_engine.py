@@ -14,7 +14,7 @@ BASE = """(ruleset grow)
 (constructor leaf (i64) V)
 (constructor both (V V) V)
 (constructor N (i64) V :unextractable)
-(constructor at (V i64) V :unextractable)
+(constructor held_in (V i64) V :unextractable)
 (function weight (V) i64 :merge (max old new))
 (function fixed (V) i64 :no-merge)
 (relation r (i64 i64))
@@ -83,8 +83,8 @@ def test_subsumed_rows_and_maps_are_not_nodes():
         ('(rewrite (leaf 1) (leaf 2) :ruleset grow)', 3, "no name"),
         ('(rewrite (leaf 1) (leaf 2) :name "t/a")', 3, "no ruleset"),
         ('(rewrite (leaf 1) (leaf 2)\n :ruleset grow :name "t/a"', 3, "never closed"),
-        (')', 3, "closes nothing"),
-        ('stray', 3, "outside of any command"),
+        (')', 3, "without a matching '('"),
+        ('stray', 3, "is outside any command"),
         ('(rewrite (leaf 1) (leaf 2) :ruleset grow :name "t/a)', 3, "not closed"),
         ("(relation r (i64))", 3, "r"),
     ],

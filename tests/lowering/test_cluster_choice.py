@@ -113,7 +113,10 @@ def test_a_hint_gives_way() -> None:
     ("options", "message"),
     [
         ({"num_ctas": "most"}, "num_ctas: expected a number of CTAs, or 0, or 'auto', or parts of the tile such as "),
-        ({"num_ctas": 2, "tile_blocks": 4}, "tile_blocks: only a choice of CTAs, or of how they go"),
+        (
+            {"num_ctas": 2, "tile_blocks": 4},
+            "tile_blocks: they are used only to choose the CTAs or the persistent form",
+        ),
         ({"num_ctas": "auto", "tile_blocks": -1}, "tile_blocks: expected a number of tile blocks, or 0, got -1"),
         ({"num_ctas": "auto", "tile_blocks": True}, "tile_blocks: expected a number of tile blocks, or 0, got True"),
     ],

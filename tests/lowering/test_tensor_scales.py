@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.lowering.skeletons.scaled_products import FORMATS, error, expected, product, program
 
 import tilesat
 from ir.core import Block, VerifyError, verify
@@ -32,6 +31,7 @@ from lowering.targets import target
 from ptxsim.tcgen05_form import Mode, parse
 from runtime.ptxas import assemble
 from tests.lowering.protocol import caught, changed
+from tests.lowering.scaled_products import FORMATS, error, expected, product, program
 from tests.lowering.test_clusters import ORDERS
 from tests.programs.program import check, read_back, simulate
 from tests.programs.test_block_scaled import block_scaled, of_bytes

@@ -130,7 +130,7 @@ def test_integers_of_a_product_are_read_as_signed_or_not() -> None:
          "'arith.extf': vector<8xf64> is not a type of nv_tileaa (its types are integers, floats, !nv_tileaa.ptr"),
         (['%c = "arith.constant"() <{value = 1}> : () -> tensor<8xi32>'],
          "'arith.constant': must be a scalar, is tensor<8xi32>: constant_tensor has tensors"),
-        (['%c = "arith.constant"() <{value = 300}> : () -> i8'], "'arith.constant': 300 does not fit in i8"),
+        (['%c = "arith.constant"() <{value = 300}> : () -> i8'], "'arith.constant': 300 does not fit i8"),
         (['%a = "nv_tileaa.get_global"() <{symbol = "x", type = tensor<2xi32>, value = dense<1> : tensor<2xi32>}> : () '
           "-> !nv_tileaa.ptr<i32>",
           '%b = "nv_tileaa.get_global"() <{symbol = "x", type = tensor<2xi32>, value = dense<2> : tensor<2xi32>}> : () '

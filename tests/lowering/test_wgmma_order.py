@@ -145,7 +145,7 @@ def test_messages() -> None:
     assert refused(PRODUCT, COMMIT, WAIT).endswith("needs nvvm.wgmma.fence.aligned before the first product")
     again = PRODUCT.replace("%r", "%q").replace("%v)", "%w)")
     assert re.search(
-        r"needs nvvm.wgmma.fence.aligned behind 'arith.addf' at <text>:\d+:\d+, which accesses a register of it",
+        r"needs nvvm.wgmma.fence.aligned after 'arith.addf' at <text>:\d+:\d+, which accesses one of its registers",
         refused(FENCE, PRODUCT, COMMIT, WAIT, READ, again),
     )
     early = READ.replace("%w", "%r")
@@ -162,7 +162,7 @@ def test_one_side_of_a_branch_is_enough() -> None:
     """What is so on one path is taken to be so."""
     side = '  "scf.if"(%c) ({{\n{}"scf.yield"() : () -> ()\n}}, {{"scf.yield"() : () -> ()}}) : (i1) -> ()\n'
     assert "before the first product" in refused(side.format(FENCE), PRODUCT, COMMIT, WAIT)
-    assert "is not closed" in refused(FENCE, PRODUCT, side.format(COMMIT), WAIT, READ)
+    assert "is not committed" in refused(FENCE, PRODUCT, side.format(COMMIT), WAIT, READ)
 
 
 @pytest.mark.parametrize("k", [512])

@@ -11,6 +11,7 @@ from ir.core import TileError
 from ir.dialects import cuda_tile as ct
 from lowering.skeletons.by_lane import exact_by_lane, sums_by_lane
 from lowering.skeletons.joined_steps import levelled_steps
+from lowering.skeletons.lagging import lagging_levels
 from lowering.skeletons.moments import moments_online
 from lowering.skeletons.online_sums import finite_sums_online, sums_online
 from lowering.skeletons.scaled_products import scales_behind
@@ -254,12 +255,13 @@ def test_skeletons_need_their_permissions() -> None:
     assert [each.made for each in permitted(("afn", "triton"), ("product",))] == [exact_by_lane]
     assert [each.made for each in permitted(("reassoc",), ())] == [swapped, scales_behind, exact_by_lane, sums_by_lane]
     assert [each.made for each in permitted(("reassoc", "afn"), ("loop.scale", "loop.lanes"))] == [
-        swapped, sums_online, moments_online, levelled_steps,
+        swapped, sums_online, moments_online, levelled_steps, lagging_levels,
     ]  # fmt: skip
     assert list(permitted((), ("loop", "product"))) == []
     assert [(each.made, each.needs) for each in SKELETONS if each.needs] == [
         (scales_behind, {REASSOC}), (finite_sums_online, {REASSOC, AFN, NINF}), (sums_online, {REASSOC, AFN}),
-        (moments_online, {REASSOC, AFN}), (levelled_steps, {REASSOC, AFN}), (sums_by_lane, {REASSOC}),
+        (moments_online, {REASSOC, AFN}), (levelled_steps, {REASSOC, AFN}), (lagging_levels, {REASSOC, AFN}),
+        (sums_by_lane, {REASSOC}),
     ]  # fmt: skip
     with pytest.raises(TileError, match=r"no atom has a name that starts with 'loop\.scaled'"):
         tilesat.compile(gemm(), forbid=("loop.scaled",))

@@ -79,7 +79,7 @@ def test_hazards_are_found(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
         (["--arg", "f33[2]=zeros"], r"cannot parse argument 'f33[2]=zeros': expected TYPE[SHAPE]=CONTENTS, such as"),
         (["--arg", "u32=x"], "cannot parse argument 'u32=x': 'x' is not a number"),
         (["--arg", "u32[1]=nowhere.npy"], "contents are zeros, ones, arange, normal, uniform, integers or a file;"),
-        ([], "1 parameter"),
+        ([], "expects 1 argument (out), got 0"),
     ],
 )
 def test_messages(words: list[str], message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -59,7 +59,7 @@ def test_constraints_stand_for_themselves():
         (None, "a cuTile kernel needs a signature"),
         ("f32[?]", "@scale takes 4 parameters (x, y, factor, n), the signature names 1"),
         ("f99[?]; f32[?]; f32; =64", "unknown element type 'f99'"),
-        ("f32[x]; f32[?]; f32; =64", "'x' is no size"),
+        ("f32[x]; f32[?]; f32; =64", "'x' is not a size"),
         ("f32[?]:[1,1]; f32[?]; f32; =64", "2 strides for 1 sizes"),
         ("f32[?]; f32[?]; f32; =many", "a constant is a number, true or false"),
         ("f32[?]; f32[?]; f32; =3", "is not a power of two"),

@@ -56,9 +56,9 @@ def test_options_of_compile_are_options_of_passes(capsys: pytest.CaptureFixture[
 @pytest.mark.parametrize(
     ("stop", "passes"),
     [
-        ("decode", 17),
-        ("tileas-materialize-schedule", 14),
-        ("optimize-execution-unit-mapping", 11),
+        ("decode", 18),
+        ("tileas-materialize-schedule", 15),
+        ("optimize-execution-unit-mapping", 12),
         ("rematerialize", 4),
     ],
 )

@@ -230,7 +230,7 @@ def test_focus_without_a_folder_is_refused(capsys: pytest.CaptureFixture[str]) -
 def test_a_focus_that_cannot_be_read_is_refused(text: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         main(["compile", str(GEMM), "--viz", "x", "--viz-focus", text])
-    assert f"cannot read {text!r}: expected VALUE or VALUE:RADIUS" in capsys.readouterr().err
+    assert f"cannot parse {text!r}: expected VALUE or VALUE:RADIUS" in capsys.readouterr().err
 
 
 def test_a_stored_kernel_has_no_record(kernel: tilesat.Kernel) -> None:

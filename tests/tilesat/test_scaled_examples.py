@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.lowering.skeletons.scaled_products import FORMATS, expected, in_blocks
 
 import tilesat
 from runtime.ptxas import assemble
+from tests.lowering.scaled_products import FORMATS, expected, in_blocks
 from tests.programs.program import random
 from tests.tilesat.example_cases import EXAMPLES, up
 from tilesat.execution import largest_error

@@ -221,7 +221,7 @@ def test_answers_of_own_extractors_are_checked() -> None:
         extract(graph, lambda g: {0: 0})
     with pytest.raises(CheckError, match="is forbidden but chosen"):
         extract(graph, lambda g: {0: 0, 1: 3})
-    with pytest.raises(ExtractionError, match="class 1 is given node 0, which is not in it"):
+    with pytest.raises(ExtractionError, match="class 1 is assigned node 0, which is not in it"):
         extract(graph, lambda g: {0: 0, 1: 0})
     with pytest.raises(ExtractionError, match="its answer costs 6, not less than 6"):
         extract(graph, lambda g: {0: 0, 1: 1}, below=6.0)
