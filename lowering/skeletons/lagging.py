@@ -22,7 +22,7 @@ from ir.types import F8E8M0FNU, F32, I1, FloatType, TileType
 from lowering.skeletons.moments import closure
 from lowering.skeletons.online_sums import SHAPING, shaped_from
 from lowering.skeletons.scaled_products import zero
-from lowering.skeletons.step_folds import PRODUCTS, Carried, Factor, Key, StepFolds
+from lowering.skeletons.step_folds import PRODUCTS, Carried, Factor, Key, StepFolds, scaled_fold
 from lowering.source.rewriting import Rewriter, constant
 
 LAG: Mapping[type[Op], float] = {ct.Exp2: 8.0, ct.Exp: 5.5}
@@ -88,7 +88,20 @@ def may_lag(found: Levelled) -> bool:
     alike = element_type(found.before) == F32 and shape_of(found.exponents[0]) == shape_of(found.before)
     sums = (found.loop.results[place] for place in found.sums)
     f32 = all(element_type(each) == F32 for each in sums)
-    return isinstance(found.risen, ct.MaxF) and alike and f32 and small(found) and Behind(found).quotients()
+    return alike and f32 and bounded(found) and small(found) and Behind(found).quotients()
+
+
+def bounded(found: Levelled) -> bool:
+    """Is the level a maximum over all that the terms are powers of, so that none is above 1?"""
+    risen = found.risen
+    if not isinstance(risen, ct.MaxF):
+        return False
+    reduce = scaled_fold(risen.rhs if risen.lhs is found.before else risen.lhs)[1].op
+    if not isinstance(reduce, ct.Reduce):
+        return False
+    (folded,) = reduce.operands
+    ops = [op for op in found.loop.body.block.ops if op is not risen]  # what terms are made of beside the level
+    return all(any(folded in (*op.operands, *op.results) for op in closure([term], ops)) for term in found.terms)
 
 
 def carried_in(key: Key) -> Iterator[int]:
@@ -100,10 +113,14 @@ def carried_in(key: Key) -> Iterator[int]:
 
 
 def small(found: Levelled) -> bool:
-    """Are the terms below a level nothing but powers, in types that hold 2^8, until they are added up?"""
+    """Are the terms below a level nothing but powers, in types that hold 2^8, until they are added up in f32?"""
     terms, ops = set(found.terms), found.loop.body.block.ops
     for op in ops:
-        if not terms.intersection(op.operands) or isinstance(op, (*PRODUCTS, ct.Reduce)):
+        if not terms.intersection(op.operands):
+            continue
+        if isinstance(op, (*PRODUCTS, ct.Reduce)):
+            if element_type(op.results[0]) != F32:
+                return False
             continue
         if not isinstance(op, (*RENAMED, ct.FToF, ct.Select, ct.NegF)):
             return False

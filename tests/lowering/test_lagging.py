@@ -77,9 +77,10 @@ def behind(use: str, power: str = "exp2") -> str:
     with w.loop(0, w.t, carried=[w.const(-np.inf, "f32", 16), w.const(0.0, "f32", 16)]) as loop:
         highest, total = loop.values
         x = w.load(view, 0, loop.counter)
-        new = highest.max(x.reduce(1, "max"))
+        new = highest.max((x * x if use == "below another maximum" else x).reduce(1, "max"))
         terms = getattr(x - new.column(32), power)()
-        loop.values = [new, total * getattr(highest - new, power)() + terms.reduce(1)]
+        added = terms.to("f16").reduce(1).to("f32") if use == "added up in f16" else terms.reduce(1)
+        loop.values = [new, total * getattr(highest - new, power)() + added]
     highest, total = loop.values
     w.store(used(w, use, highest, total), w.view(w.y, [16], [1], [16]), 0)
     return w.text()
@@ -89,7 +90,7 @@ def used(w: Writer, use: str, highest: Tile, total: Tile) -> Tile:
     """What is stored."""
     one, zero = w.const(1.0, "f32", 16), w.const(0.0, "f32", 16)
     match use:
-        case "quotient":
+        case "quotient" | "below another maximum" | "added up in f16":
             return (total + total) / total
         case "zero is one":
             return total / total.eq(zero).where(one, total)
@@ -118,7 +119,7 @@ def used(w: Writer, use: str, highest: Tile, total: Tile) -> Tile:
 ALLOWED = ("quotient", "zero is one", "reciprocal", "with its level", "natural, with its level")
 REFUSED = (
     "sum", "square of a quotient's half", "level", "level and another logarithm", "one added", "level where it is zero",
-    "compared with one",
+    "compared with one", "below another maximum", "added up in f16",
 )  # fmt: skip
 
 
