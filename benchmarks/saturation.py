@@ -33,7 +33,7 @@ def measured(case: Case, target: str, more: dict[str, Any]) -> tuple[float, floa
     passes.saturate_program = timed
     try:
         source, rest = (case.file, {}) if case.file else (kernels()[case.name], {"signature": case.signature})
-        kernel = tilesat.compile(source, target, **rest, **more)
+        kernel: Any = tilesat.compile(source, target, **rest, **more)
     finally:
         passes.saturate_program = saturate
     matches = sum(sum(each.matches.values()) for each in kernel.compiled.saturated.report.iterations)
