@@ -15,13 +15,14 @@ from typing import Any, cast
 
 import numpy as np
 
-from egraph import accesses, combiners, facts, gathers, promises, skeleton
+from egraph import accesses, combiners, facts, gathers, promises
 from egraph.combiners import Body
 from egraph.dependence import dependence
 from egraph.interner import Interner
 from egraph.packing import by_bytes, by_shifts, is_narrow_literal
 from egraph.printing import Text, by_texts
 from egraph.scaled import by_factors, of_bytes
+from egraph.skeleton import Return, SkeletonBranch, SkeletonEffect, SkeletonLoop, SkeletonRegion
 from egraph.terms import NIL_VALUE, NONE_VALUE, Signature, integer_of, is_hint, signatures
 from ir.core import READ, WRITE, Block, Op, OptionalOperand, Region, Type, UnsupportedError, Value
 from ir.core import Operand as OneOperand
@@ -43,7 +44,7 @@ class EncodedProgram:
     """An encoded kernel: `values[k]` is the source value of number k (None where the encoder made the number)."""
 
     entry: ct.Entry
-    skeleton: skeleton.SkeletonRegion
+    skeleton: SkeletonRegion
     facts: dict[str, list[Row]]
     interner: Interner
     values: list[Value | None]
@@ -132,7 +133,7 @@ class _Encoder:
         self.asserted = False
         self.sided: dict[tuple[int, int], int] = {}
         self.items = 0
-        self.program = EncodedProgram(entry, skeleton.SkeletonRegion(), self.rows, self.interner, self.values)
+        self.program = EncodedProgram(entry, SkeletonRegion(), self.rows, self.interner, self.values)
         self.program.bodies = self.bodies.entries
         self.numbers = self.program.numbers
         self.rows["r.none"].append((NONE_VALUE,))
@@ -171,13 +172,11 @@ class _Encoder:
         self.scopes += 1
         return self.scopes - 1
 
-    def region(self, block: Block, into: skeleton.SkeletonRegion) -> tuple[int, ...]:
+    def region(self, block: Block, into: SkeletonRegion) -> tuple[int, ...]:
         """Encode the operations of a block; returns the numbers its terminator carries."""
         return self.run(block.ops, into)
 
-    def run(
-        self, ops: Sequence[Op], into: skeleton.SkeletonRegion, after: BranchContinuation | None = None
-    ) -> tuple[int, ...]:
+    def run(self, ops: Sequence[Op], into: SkeletonRegion, after: BranchContinuation | None = None) -> tuple[int, ...]:
         """Encode operations up to the end of their block; returns the numbers that its terminator carries.
 
         `after`: what follows the block where it falls through, and then the numbers are those of the block around it.
@@ -199,14 +198,12 @@ class _Encoder:
                 made = self.branch(op, BranchContinuation(op, ops[at + 1 :], after))
                 into.items.append(made)
                 if isinstance(ops[-1], ct.Return) and self.side is None and self.frame is None:
-                    into.items.append(skeleton.Return(ops[-1]))
+                    into.items.append(Return(ops[-1]))
                 return made.results
             self.operation(op, into)
         return ()
 
-    def resume(
-        self, after: BranchContinuation | None, yields: list[int], into: skeleton.SkeletonRegion
-    ) -> tuple[int, ...]:
+    def resume(self, after: BranchContinuation | None, yields: list[int], into: SkeletonRegion) -> tuple[int, ...]:
         """What follows a branch that has fallen through with these results."""
         if after is None:
             return tuple(yields)
@@ -240,7 +237,7 @@ class _Encoder:
         self.rows["r.splat"].append((number, int(value), self.type_id(FLAG)))
         return number
 
-    def operation(self, op: Op, into: skeleton.SkeletonRegion) -> None:
+    def operation(self, op: Op, into: SkeletonRegion) -> None:
         if isinstance(op, ct.For):
             into.items.append(self.loop(op))
         elif isinstance(op, ct.Loop):
@@ -248,7 +245,7 @@ class _Encoder:
         elif isinstance(op, ct.If):
             into.items.append(self.branch(op))
         elif isinstance(op, ct.Return):
-            into.items.append(skeleton.Return(op))
+            into.items.append(Return(op))
         elif (found := expanded(op)) is not None:
             ops, results = found
             for each in ops:
@@ -270,7 +267,7 @@ class _Encoder:
         else:
             self.term(op)
 
-    def scaled(self, op: ct.MmaFScaled, into: skeleton.SkeletonRegion) -> None:
+    def scaled(self, op: ct.MmaFScaled, into: SkeletonRegion) -> None:
         """The factors of a block-scaled product beside their scales."""
         ops, factors = of_bytes(op) or ((), (op.lhs, op.rhs))
         for each in ops:
@@ -427,7 +424,7 @@ class _Encoder:
                 self.rows["r.proj"].append((self.number(result), number, index))
         self.program.source[number] = op
 
-    def store(self, op: Op) -> skeleton.SkeletonEffect:
+    def store(self, op: Op) -> SkeletonEffect:
         """An operation that stays in order; its results depend on all loops around it."""
         item = self.items
         self.items += 1
@@ -436,15 +433,15 @@ class _Encoder:
         if isinstance(op, Exchange) and leaf_of(op.results[0].type) == "branch":  # in a layout of what is told
             self.rows["r.branch_yield"] += [(item, i, operands[i // op.parts]) for i in range(len(results))]
         at = [self.numbers[v] for v in accesses.place_of(op)]
-        return skeleton.SkeletonEffect(op, item, operands, tuple(results), tuple(at))
+        return SkeletonEffect(op, item, operands, tuple(results), tuple(at))
 
-    def aligned(self, op: ct.Alloca, into: skeleton.SkeletonRegion) -> None:
+    def aligned(self, op: ct.Alloca, into: SkeletonRegion) -> None:
         """The address of memory that is asked for, with what is known of it."""
         promise = ct.Assume((op.result,), [op.result.type], {"predicate": ct.DivBy(op.alignment)})
         self.operation(promise, into)
         self.numbers[op.result] = self.numbers[promise.result]
 
-    def loop(self, op: ct.For) -> skeleton.SkeletonLoop:
+    def loop(self, op: ct.For) -> SkeletonLoop:
         loop = self.new_scope(op)
         lower, upper, step = (self.numbers[v] for v in (op.lower_bound, op.upper_bound, op.step))
         inits = tuple([self.numbers[v] for v in op.init_values])
@@ -453,7 +450,7 @@ class _Encoder:
         self.scope |= 1 << loop
         iv = self.leaf("iv", induction, loop, deps=self.scope)
         carries = tuple([self.leaf("carry", v, loop, i, deps=self.scope) for i, v in enumerate(carried)])
-        body = skeleton.SkeletonRegion()
+        body = SkeletonRegion()
         types = tuple([r.type for r in op.results])
         with self.inside(None, types), self.only_if(self.runs(op)):
             yields = self.region(op.body.block, body)
@@ -463,7 +460,7 @@ class _Encoder:
         self.rows["r.loop_init"] += [(loop, i, k) for i, k in enumerate(inits)]
         self.rows["r.loop_yield"] += [(loop, i, k) for i, k in enumerate(yields)]
         results = tuple([self.leaf("res", r, loop, i, deps=outside) for i, r in enumerate(op.results)])
-        return skeleton.SkeletonLoop(op, loop, lower, upper, step, inits, iv, carries, body, yields, results, types)
+        return SkeletonLoop(op, loop, lower, upper, step, inits, iv, carries, body, yields, results, types)
 
     @contextmanager
     def inside(self, frame: WhileLoop | None, ends: tuple[Type, ...]) -> Generator[None]:
@@ -473,7 +470,7 @@ class _Encoder:
         yield
         self.frame, self.ends = outside
 
-    def endless(self, op: ct.Loop) -> tuple[skeleton.SkeletonLoop, int]:
+    def endless(self, op: ct.Loop) -> tuple[SkeletonLoop, int]:
         """A loop that is left by break: results go round in slots of their own, or in those of the carried values where
         they have the same types. Also the number of whether the kernel ends here, where it may, as the last result.
         """
@@ -489,7 +486,7 @@ class _Encoder:
         self.scope |= 1 << loop
         slots = [self.slot("carry", loop, i, kind, self.scope) for i, kind in enumerate(types)]
         self.numbers.update(zip(op.body.block.args, slots, strict=False))
-        body = skeleton.SkeletonRegion()
+        body = SkeletonRegion()
         frame = WhileLoop(shared, tuple(slots[: len(carried)]), tuple(slots[len(carried) : last]), ends)
         with self.inside(frame, (FLAG, *types)):
             again, *yields = self.region(op.body.block, body)
@@ -498,7 +495,7 @@ class _Encoder:
         self.rows["r.loop_yield"] += [(loop, i, k) for i, k in enumerate(yields)]
         left = tuple([self.slot("res", loop, i, kind, outside) for i, kind in enumerate(types)])
         self.numbers.update(zip(op.results, left[0 if shared else len(carried) : last], strict=True))
-        made = skeleton.SkeletonLoop(op, loop, 0, 0, 0, inits, 0, tuple(slots), body, tuple(yields), left, types, again)
+        made = SkeletonLoop(op, loop, 0, 0, 0, inits, 0, tuple(slots), body, tuple(yields), left, types, again)
         return made, left[-1] if ends else NONE_VALUE
 
     def slot(self, relation: str, loop: int, index: int, kind: Type, deps: int) -> int:
@@ -526,7 +523,7 @@ class _Encoder:
             )  # fmt: skip
         return number
 
-    def branch(self, op: ct.If, after: BranchContinuation | None = None) -> skeleton.SkeletonBranch:
+    def branch(self, op: ct.If, after: BranchContinuation | None = None) -> SkeletonBranch:
         """Both sides; of the values computed there only those behind a load or a loop depend on their side.
 
         `after`: what follows a branch of which a side leaves the block. It goes into the sides that fall through, into
@@ -536,7 +533,7 @@ class _Encoder:
         item = self.items
         self.items += 1
         condition = self.numbers[op.condition]
-        sides: list[tuple[int, skeleton.SkeletonRegion, tuple[int, ...]]] = []
+        sides: list[tuple[int, SkeletonRegion, tuple[int, ...]]] = []
         outside, side_outside = self.scope, self.side
         for index, region in enumerate((op.then_, op.else_)):
             scope = self.new_scope(op)
@@ -544,7 +541,7 @@ class _Encoder:
             self.side = self.number()
             self.rows["r.effect"].append((self.side, item, len(types) + index, self.type_id(TOKEN)))
             self.rows["r.deps"].append((self.side, self.scope))
-            into = skeleton.SkeletonRegion()
+            into = SkeletonRegion()
             with self.only_if(False):
                 yields = self.run(region.block.ops, into, after) if region.blocks else self.resume(after, [], into)
             sides.append((scope, into, yields))
@@ -559,7 +556,7 @@ class _Encoder:
             results.append(number)
             if leaf == "branch":
                 self.rows["r.branch_yield"] += [(item, index, y[index]) for y in (then_yields, other_yields)]
-        return skeleton.SkeletonBranch(
+        return SkeletonBranch(
             op,
             item,
             condition,
