@@ -105,9 +105,7 @@ class BranchContinuation:
 
 @dataclass(frozen=True)
 class WhileLoop:
-    """The slots of an endless loop: carried values, results where they are not `shared` with those, and, where the
-    kernel may end in the loop, whether it does.
-    """
+    """The slots of a loop without bounds: carried values, results that are not `shared` with them, may the kernel end?"""
 
     shared: bool
     carried: tuple[int, ...]
