@@ -105,7 +105,7 @@ class BranchContinuation:
 
 @dataclass(frozen=True)
 class WhileLoop:
-    """Slots of a loop without bounds: carried values, results that are not `shared` with them, may it end the kernel?"""
+    """Slots of a loop without bounds: carried values, results not `shared` with them; may it end the kernel?"""
 
     shared: bool
     carried: tuple[int, ...]
