@@ -61,29 +61,41 @@ def layout_text(layout: Layout, shape: Sequence[int]) -> str:
     """The grid as plain text; a cell is `w0 t12 r3` (warp, lane, register), `+n` where n more threads hold it, or the
     byte offset and the bank in shared memory, `@144 b4`.
     """
-    grid, note = _grid(layout, shape)
-    cells = [[f"{first} {second}".strip() for first, second, _ in row] for row in grid]
-    width = max(len(cell) for row in cells for cell in row)
-    lines = [" ".join(cell.ljust(width) for cell in row).rstrip() for row in cells]
-    return "\n".join([_title(layout, shape), *([note] if note else []), *lines]) + "\n"
+    return grid_text(_cells(layout, prod(shape)), shape, _title(layout, shape))
 
 
 def draw_layout(layout: Layout, shape: Sequence[int], name: str = "layout") -> Picture:
     """The grid as one HTML-label table; cells of four neighbouring lanes, or of 16 bytes, share a colour."""
-    grid, note = _grid(layout, shape)
-    cells = "".join("<TR>" + "".join(map(_cell, row)) + "</TR>" for row in grid)
-    table = f'<TABLE BORDER="0" CELLBORDER="1" CELLSPACING="0" CELLPADDING="2" COLOR="{INK}">{cells}</TABLE>'
-    title = _title(layout, shape) + (f"\n{note}" if note else "")
-    graph = Drawing.new(name, title)
+    return draw_grid(_cells(layout, prod(shape)), shape, _title(layout, shape), name)
+
+
+def grid_text(cells: Sequence[Cell], shape: Sequence[int], title: str) -> str:
+    """A tile's cells as plain text below a title."""
+    grid, note = _grid(cells, shape)
+    texts = [[f"{first} {second}".strip() for first, second, _ in row] for row in grid]
+    width = max(len(text) for row in texts for text in row)
+    lines = [" ".join(text.ljust(width) for text in row).rstrip() for row in texts]
+    return "\n".join([title, *([note] if note else []), *lines]) + "\n"
+
+
+def draw_grid(cells: Sequence[Cell], shape: Sequence[int], title: str, name: str) -> Picture:
+    """A tile's cells as one HTML-label table."""
+    grid, note = _grid(cells, shape)
+    rows = "".join("<TR>" + "".join(map(_cell, row)) + "</TR>" for row in grid)
+    table = f'<TABLE BORDER="0" CELLBORDER="1" CELLSPACING="0" CELLPADDING="2" COLOR="{INK}">{rows}</TABLE>'
+    graph = Drawing.new(name, title + (f"\n{note}" if note else ""))
     graph.table("grid", table)
-    return Picture(name, graph.source, note, layout_text(layout, shape))
+    return Picture(name, graph.source, note, grid_text(cells, shape, title))
 
 
-def _grid(layout: Layout, shape: Sequence[int]) -> tuple[list[list[Cell]], str]:
+def _cells(layout: Layout, size: int) -> list[Cell]:
+    """Each element's cell."""
+    return [*map(_shared_cell, offsets(layout))] if layout.shared else [*map(_held_cell, holders(layout, size))]
+
+
+def _grid(cells: Sequence[Cell], shape: Sequence[int]) -> tuple[list[Sequence[Cell]], str]:
     """The tile as rows of its last dimension (leading dimensions flattened), cut to the limits, and what was cut."""
     columns, size = shape[-1] if shape else 1, prod(shape)
-    shared = layout.shared
-    cells = [*map(_shared_cell, offsets(layout))] if shared else [*map(_held_cell, holders(layout, size))]
     rows = [cells[start : start + columns] for start in range(0, size, columns)]
     note = ""
     if len(rows) > MAX_ROWS or columns > MAX_COLUMNS:

@@ -145,6 +145,26 @@ class Layout:
 
 
 @dataclass(frozen=True, slots=True)
+class TensorTile:
+    """A tile in tensor memory: each bit of the row-major element index adds (by XOR) to the lane, to the column behind
+    `first` and to the bit within the column, as `bits` says. `columns` of them each of `stages` takes; `copies`: lanes
+    further on, 32 by 32, that hold the same. `uses`: who begins products with it, writes and reads it, in words.
+    `line`: its number in the level nv_tileas.
+    """
+
+    name: str
+    text: str
+    shape: list[int]
+    bits: list[tuple[int, int, int]]
+    first: int
+    columns: int
+    line: int = -1
+    stages: int = 1
+    copies: int = 0
+    uses: list[str] = field(default_factory=list[str])
+
+
+@dataclass(frozen=True, slots=True)
 class Step:
     """What an agent does at a barrier or a ring, or between them; `line`: its number in the level nv_tileas."""
 
@@ -229,6 +249,9 @@ class Record:
     effects: list[Effect] = field(default_factory=list[Effect])
     loops: list[Loop] = field(default_factory=list[Loop])
     layouts: list[Layout] = field(default_factory=list[Layout])
+    tensor_tiles: list[TensorTile] = field(default_factory=list[TensorTile])
+    tensor_columns: int = 0
+    """Columns of tensor memory that the CTA allocates."""
     agents: list[Agent] = field(default_factory=list[Agent])
     rings: list[Ring] = field(default_factory=list[Ring])
     schedules: list[Schedule] = field(default_factory=list[Schedule])

@@ -187,6 +187,28 @@ def test_grids_agree_with_those_of_graphviz(gemm: Page) -> None:
             assert made == [[*each[0], len(each)] for each in holders(layout, _size(layout))]
 
 
+def test_tiles_of_tensor_memory_are_grids_too(browser: Any, tmp_path: Path) -> None:
+    from viz.record import TensorTile
+    from viz.tensor_memory import places
+
+    file = tmp_path / "attention.html"
+    file.write_text(page_of([record_of(tilesat.compile(EXAMPLES / "flash_attention.mlir", "sm_100a"))]))
+    page = opened(browser, file)
+    page.locator("#tabs button", has_text="layouts").click()
+    grid = panel(page, "layouts")
+    which = grid.locator("select").first
+    tiles = page.evaluate("explorer.record.tensor_tiles")
+    assert len(tiles) == 3
+    for at, plain in enumerate(tiles):
+        which.select_option(f"-1|{at}")
+        assert f"columns {plain.get('first', 0)} to " in grid.locator(".code").inner_text()
+        made = page.evaluate("(at) => placesInTensorMemory(explorer.record.tensor_tiles[at])", at)
+        assert [(each["lane"], each["column"], each["bit"]) for each in made] == places(TensorTile(**plain))
+    grid.locator("canvas").hover(position={"x": 1, "y": 1})
+    assert "[0, 0]: lane 0, column 128" in grid.locator(".legend").last.inner_text()
+    assert not page.problems
+
+
 def _size(layout: Any) -> int:
     size = 1
     for extent in layout.used[0]:
