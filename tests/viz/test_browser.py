@@ -137,7 +137,7 @@ def test_a_value_shows_its_ways_with_cost_and_reason(gemm: Page) -> None:
     gemm.evaluate(
         "explorer.panel('e-graph').reveal(explorer.record.values.findIndex(each => each.name === '%acc_next'))"
     )
-    panel(gemm, "e-graph").locator(".row.marked", has_text="✓").first.click()
+    panel(gemm, "e-graph").locator(".row.marked", has_text="wgmma.m64n128k16").first.click()
     said = gemm.locator("#details").inner_text()
     for words in ("wgmma.m64n128k16.f16.f16.ss", "16,640", "tensor", "alu", "without it", "%b_transposed", "after it"):
         assert words in said, words
