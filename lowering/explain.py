@@ -55,7 +55,7 @@ TRIALS = 10_000.0
 def explain(compiled: Compiled) -> str:
     """The report: saturation, sizes, cost and bound, tile values and stores in the source's order, agents, loops."""
     report = Explanation(compiled.selection)
-    cut = ["large tiles are cut into slices of rows or columns: what follows names their values once a slice"]
+    cut = ["large tiles are cut into slices of rows or columns: values below are listed once per slice"]
     sections = (
         report.saturation(), cut if compiled.slices else (), report.extraction(), report.tile_blocks(),
         clusters(compiled), report.consumers(), report.loops(), (*report.shape(), *ctas(compiled)), report.values(),
@@ -130,7 +130,7 @@ class Explanation:
     def loops(self) -> Iterator[str]:
         """What was tried in place of the source's loops."""
         if self.selection.loops:
-            yield "loops done another way (lowering/skeletons/table.py)"
+            yield "alternative loops (lowering/skeletons/table.py)"
             yield from (f"    {each}" for each in self.selection.loops)
 
     def consumers(self) -> Iterator[str]:
@@ -178,7 +178,7 @@ class Explanation:
         if least.time.loops:
             limits = ", ".join(dict.fromkeys(least.time.busiest().values()))
             yield (
-                f"units: {least.time.cycles:.0f} cycles where those of a loop overlap ({limits} the busiest), no "
+                f"units: {least.time.cycles:.0f} cycles if operations of a loop overlap ({limits} the busiest), no "
                 + f"program takes fewer than {least.bound:.0f} (gap {100 * least.gap:.1f} %)"
                 + (f"; one of {least.best.cycles:.0f} costs more" if least.best.cycles < least.time.cycles else "")
             )
@@ -202,7 +202,7 @@ class Explanation:
                 kind = self.selection.shape[cls].split(" ", 1)[1]
                 other = next((text for text in others if text is not None and text.split(" ", 1)[1] == kind), None)
                 if trial is None:
-                    yield "        else nothing: no program without it"
+                    yield "        else none: no program does without it"
                 else:
                     yield f"        else {other or 'a program that needs none'}; {self.difference(trial)}"
 
@@ -210,7 +210,7 @@ class Explanation:
 
     def values(self) -> Iterator[str]:
         """One entry a class of tile values: where it is held, what computes it, and what came second."""
-        yield "tile values (cost: SM cycles of one CTA over all iterations; else: what is chosen without it)"
+        yield "tile values (cost: SM cycles of one CTA over all iterations; else: the choice without it)"
         known: dict[int, list[Value]] = {}
         for number, value in enumerate(self.program.values):
             if value is not None and isinstance(value.type, TileType) and value.type.size > 1:
@@ -281,18 +281,18 @@ class Explanation:
         """What extraction picks for a value when a node is forbidden, and the cost of that program."""
         same = [n for n in self.candidates.get(cls, ()) if self.selection.enodes[n] == self.selection.enodes[node]]
         if all(self.illegal(n) for n in self.candidates.get(cls, ()) if n not in same):
-            return RunnerUp("else nothing: no other legal way")
+            return RunnerUp("else none: there is no other legal way")
         if not self.trials.left:
-            return RunnerUp(f"else not tried: the {TRIALS:g} units of work for runners-up are spent")
+            return RunnerUp(f"else not tried: the {TRIALS:g} work units for runners-up are used up")
         trial = self.without(same)
         if trial is None:
-            return RunnerUp("else nothing: no program without it")
+            return RunnerUp("else none: no program does without it")
         before = {self.selection.enodes[n] for n in self.answer.chosen.values() if n in self.selection.enodes}
         ways = set(self.candidates.get(cls, ()))
         chosen = [n for n in trial.chosen.values() if n in ways]
         now = [n for n in chosen if self.selection.enodes[n] not in before]
         if not now:
-            words = "less of the same" if chosen else "a program without this value"
+            words = "the same, used less" if chosen else "a program without this value"
         else:
             here = self.how(self.selection.enodes[node])
             texts = [self.how(self.selection.enodes[n]) for n in now]
@@ -393,10 +393,10 @@ class Explanation:
             case placed.Product() if not all(map(self.illegal, self.candidates[self.value_of(node)])):
                 return f"{name}: tensor cores compute this product"
             case placed.Product():
-                return f"{name}: no target multiplies such narrow elements one at a time"
+                return f"{name}: no target multiplies elements this narrow one at a time"
             case placed.Convert():
                 source = self.layout(node.source_layout)
-                return f"{name}: from {source}, for another number of warps or with too much scratch"
+                return f"{name}: from {source}, for another number of warps, or with too much scratch memory"
             case placed.Copy():
                 return f"{name}: {self.why_no_copy(node)}"
             case _:
@@ -406,11 +406,11 @@ class Explanation:
         """Why an asynchronous copy that the target has is not legal."""
         view = self.program.interner.types[node.view_type]
         if view.padding not in (None, "zero"):
-            return f"pads with {view.padding}, and asynchronous copies fill in zeros only"
+            return f"pads with {view.padding}, but asynchronous copies pad with zeros only"
         if node.mechanism != Mechanism.TMA:
             return f"no access of {node.bytes} bytes in {self.layout(node.shared)}"
         if not self.frozen.analysis.get("deps", {}).get(self.value_of(node), 0):
-            return "not in a loop, and no agent brings tiles of one"
+            return "not in a loop, and no producer loads tiles of one"
         return f"no boxes make {self.layout(node.shared)}"
 
     def value_of(self, node: Node) -> int:

@@ -47,7 +47,7 @@ class Options:
     `provenance`: what each rule matches is noted; `costs`: a function of the user's
     that prices the nodes; `rates`: numbers of the target's tables that are others (`lowering.targets.changed`).
     `verify_each`: every level is verified, not only the placed program. `annotate`, `lineinfo`: PTX says where it comes
-    from, in comments or in .loc directives. `persistent`: how CTAs that go through all tiles take them
+    from, in comments or in .loc directives. `persistent`: how persistent CTAs take their tiles
     (`lowering.persistence`), `AUTO`: in the way that costs least. `ocg_knobs`: pragmas for the scheduler of ptxas
     (`lowering.ptx.knobs`).
     `ctas`: CTAs of a cluster that do the work of a tile block, 0: as hints say, `CHOSEN`: those that cost least, for a

@@ -45,17 +45,17 @@ def divisible(entry: ct.Entry) -> list[ct.For] | Refusal:
     loops = [op for op in ops if isinstance(op, ct.For) and adds_up(op)]
     products = [op for op in entry.walk() if isinstance(op, Products)]
     if not products:
-        return Refusal("it has no product whose steps CTAs could divide", entry)
+        return Refusal("it has no product whose K steps could be divided among CTAs", entry)
     within = {each for loop in loops for each in loop.walk()}
     if (rest := next((op for op in products if op not in within), None)) is not None:
-        return Refusal("no loop adds it up and does nothing else with what it carries", rest)
+        return Refusal("no loop only accumulates it", rest)
     before = ops[: ops.index(loops[-1]) + 1]
     if (refusal := next(in_between(before, loops), None)) is not None:
         return refusal
     sums = [value for loop in loops for value in loop.results]
     kinds = {cast(TileType, value.type).element for value in sums}
     if len(kinds) > 1 or any(bytes_of(value) % ALIGNED for value in sums):
-        return Refusal("its sums have several types, or not whole runs of 16 bytes", loops[-1])
+        return Refusal("its sums have several types, or are not multiples of 16 bytes", loops[-1])
     return loops
 
 
@@ -70,7 +70,7 @@ def in_between(ops: Sequence[Op], loops: Sequence[ct.For]) -> Iterator[Refusal]:
     sums = {value for loop in loops for value in loop.results}
     for each in (inner for op in ops for inner in op.walk()):
         if alone(each) or (each.effect is WRITE and not isinstance(each, ORDER)):
-            yield Refusal("it comes before a product whose steps CTAs divide", each)
+            yield Refusal("it comes before a product whose K steps are divided among CTAs", each)
         if not sums.isdisjoint(each.operands):
             yield Refusal("it needs a sum before the last product", each)
 

@@ -129,7 +129,7 @@ def shared_state(entry: ct.Entry) -> Iterator[Refusal]:
     """Effects that one CTA cannot have for all."""
     for op in entry.walk():
         if op.effect is WRITE and not isinstance(op, (*EFFECTS, *ORDER)):
-            yield Refusal("it is done once a tile block", op)
+            yield Refusal("it happens once a tile block", op)
 
 
 def cuts_of(entry: ct.Entry) -> list[tuple[int | None, int, Cuts]] | Refusal:
@@ -140,7 +140,7 @@ def cuts_of(entry: ct.Entry) -> list[tuple[int | None, int, Cuts]] | Refusal:
     product = largest(entry)
     stores = sorted((op for op in entry.walk() if isinstance(op, STORED)), key=lambda op: -size(stored_value(op)))
     if product is None and not stores:
-        return Refusal("nothing of it is computed in tiles that CTAs could divide", entry)
+        return Refusal("it computes no tiles that CTAs could divide", entry)
     first = stored_value(stores[0]) if product is None else product.results[0]
     found: list[tuple[int | None, int, Cuts]] = []
     for dim, cuts in legal_cuts(entry, [first], None, product is not None):
@@ -164,7 +164,7 @@ def why_whole(entry: ct.Entry, tile: Value, product: Op | None) -> str:
     least = 2 * LEAST[product is not None]
     dim, extent = max(enumerate(shape_of(tile)), key=lambda each: each[1], default=(0, 0))
     if extent < least:
-        return f"none of its dimensions has {least} or more"
+        return f"no dimension of it has {least} elements or more"
     found = obstacle(entry, [tile], dim, 2, may_be_exchanged)
     return "its halves depend on each other" + (f" by '{found.name}' at {found.location}" if found is not None else "")
 
@@ -173,7 +173,7 @@ def between_ctas(entry: ct.Entry, cuts: Cuts) -> Iterator[Refusal]:
     """What a CTA would have to tell another: its part of a tile."""
     for op in entry.walk():
         if op not in cuts.ops and alone(op) and any(v in cuts.values for v in op.operands):
-            yield Refusal("it takes a whole tile, of which each CTA holds a part", op)
+            yield Refusal("it needs a whole tile, and each CTA holds only a part", op)
 
 
 def legal_cuts(

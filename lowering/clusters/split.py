@@ -32,11 +32,11 @@ def split(entry: ct.Entry, ctas: int) -> ct.Entry | Refusal:
         return found
     products = [op for op in entry.walk() if isinstance(op, Products)]
     if not products:
-        return Refusal("it has no product whose steps CTAs could divide", entry)
+        return Refusal("it has no product whose K steps could be divided among CTAs", entry)
     loops = [op for op in entry.walk() if isinstance(op, ct.For) and adds_up(op)]
     within = {each for loop in loops for each in loop.walk()}
     if (rest := next((op for op in products if op not in within), None)) is not None:
-        return Refusal("no loop adds it up and does nothing else with what it carries", rest)
+        return Refusal("no loop only accumulates it", rest)
     made = Split(ctas).entry(ranked(entry, ctas))
     for bit in range(ctas.bit_length() - 1):
         cuts = scattered(made, bit)

@@ -67,7 +67,7 @@ def streamed(entry: ct.Entry, ctas: int, tile_blocks: int, width: int = 0) -> ct
         return Refusal("its loops have different numbers of steps", loops[-1])
     bounds = sources(first)
     if bounds is None or any(loop.unsigned_cmp for loop in loops):
-        return Refusal("how many steps it has depends on the tile block", loops[0])
+        return Refusal("its number of steps depends on the tile block", loops[0])
     expected = Expected(tile_blocks // ctas + 1, max(PLACES, ceil(ctas / tile_blocks)))
     return _Streamed(entry, loops, bounds, expected).divided(width)
 

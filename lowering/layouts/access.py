@@ -234,7 +234,7 @@ def global_access(layout: Layout, shape: Shape, contiguous_dim: int, max_vector:
     """
     fields = dim_bits(shape)
     if sum(field.width for field in fields) != layout.bits:
-        raise LayoutError(f"{layout} is no layout of a tile of shape {shape}")
+        raise LayoutError(f"{layout} is not a layout of a tile of shape {shape}")
     shift, width = fields[contiguous_dim] if shape else (0, 0)
     units = [1 << (shift + k) for k in range(min(width, log2(max_vector)))]
     vector = vector_bits(layout.reg, layout.thread, units)

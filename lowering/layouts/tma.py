@@ -56,8 +56,8 @@ def tma_plan(layout: SharedLayout, shape: Shape, contiguous: int) -> TmaPlan:
         if plan is not None:
             return plan
     raise LayoutError(
-        f"shared layout {layout} of {shape} is no swizzle of dense boxes along dimension {contiguous}",
-        hint="panels of at most 128 bytes along the dimension that is contiguous in global memory are",
+        f"shared layout {layout} of {shape} is not a swizzle of dense boxes along dimension {contiguous}",
+        hint="expected panels of at most 128 bytes along the dimension that is contiguous in global memory",
     )
 
 

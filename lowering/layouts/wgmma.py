@@ -108,7 +108,9 @@ def wgmma_tile(atom: WgmmaAtom, m: int, n: int, k: int, warpgroups: int, groups_
                 hint="choose a larger tile, fewer warpgroups or another atom",
             )
     if an & (an - 1):
-        raise LayoutError(f"{atom.name}: N = {an} is no power of two, as tiles are", hint="choose 8, 16, ..., 256")
+        raise LayoutError(
+            f"{atom.name}: N = {an} is not a power of two, as tile sizes are", hint="choose 8, 16, ..., 256"
+        )
     mb, nb, kb = m // (am * groups_m), n // (an * groups_n), k // ak
     group_rows, group_cols = _powers(am * mb, groups_m), _powers(an * nb, groups_n)
 
@@ -231,8 +233,8 @@ def matrix_operand(
                 lbo, sbo = strides
                 return MatrixOperand(swizzle, k_major, lbo, sbo, mn_bytes, k_bytes, CORE_ROWS * (swizzle or 16))
     raise LayoutError(
-        f"shared layout {layout} of {shape} is no canonical wgmma operand",
-        hint="panels of 32, 64 or 128 swizzled bytes along one dimension (operand_layout) are",
+        f"shared layout {layout} of {shape} is not a canonical wgmma operand",
+        hint="expected panels of 32, 64 or 128 swizzled bytes along one dimension (operand_layout)",
     )
 
 

@@ -67,11 +67,11 @@ def predictions(selection: Selection, func: nv_tileas.Func) -> Iterator[tuple[Pr
         why_not = ""
         count = trips[loop.item.loop]
         if (count - 1) * (before - after) <= once:  # the first one's product is waited for as before
-            why_not = f"so few iterations ({count:g}) do not save what one product more takes"
+            why_not = f"{count:g} iterations are too few to pay for one more product"
         elif held > room:
-            why_not = f"{held} registers of a thread would hold tiles, {room} may"
+            why_not = f"tiles would need {held} registers a thread, at most {room} are free"
         elif columns > most:  # its accumulator is then not free for the next product's left factor
-            why_not = f"{columns} columns of tensor memory would be taken, {most} may"
+            why_not = f"it would need {columns} columns of tensor memory, at most {most} are free"
         groups = selection.warps // GROUP
         turns = in_turns(loop.graph, latency, first, groups) if groups > 1 else after
         yield Prediction(loop, before, after, why_not, turns, turns + TURN < after), op, found

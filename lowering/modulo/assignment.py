@@ -229,15 +229,15 @@ def why_not(selection: Selection, func: nv_tileas.Func, loop: scf.For, warps: in
     copies = asynchronous(loop.body.block)
     plans = agents.plan(loop, [*by_rings(copies, gathered=True).values()])
     if not plans:
-        return "it cannot have all that its copies need"
+        return "it cannot compute everything that its copies need"
     tier = kind.shared_by(selection.ctas) if selection.ctas > 1 else kind
     shares = register_shares(WARP * selection.warps, WARPGROUP, PRODUCER_REGISTERS, tier)
     pointers = sum(copies_of(copy, fill) for plan in plans for copy, fill in zip(plan.copies, plan.fills, strict=True))
     held = LEAST_REGISTERS + POINTER * pointers
     if held > shares.other:
-        return f"its threads would hold {held} registers, {shares.other} may"
+        return f"its threads would need {held} registers, at most {shares.other} are granted"
     inside, _ = spilled(selection)
-    return f"loops of those who compute would spill {inside} registers" if inside else ""
+    return f"the consumers' loops would spill {inside} registers" if inside else ""
 
 
 def copies_of(copy: Copy, fill: Fill) -> int:

@@ -92,7 +92,7 @@ def _cycle(by: list[Dependence | None], last: int | None) -> list[Dependence]:
     while not cycle or place != start:
         step = by[place] if place is not None else None
         if step is None:
-            raise AssertionError("a path that grows for ever has a step to each of its operations")
+            raise AssertionError("a path that grows without bound has a step to each of its operations")
         cycle.append(step)
         place = step.source
     return cycle[::-1]

@@ -63,7 +63,7 @@ def search(graph: Graph, budget: Budget | None = None) -> Found:
     least = slots_of(rounded)
     schedule = iterative(rounded, least + one_after_another(rounded))
     if schedule is None:
-        raise AssertionError("operations one after another are a schedule")
+        raise AssertionError("a schedule of the operations one after another exists")
     while least < schedule.interval:
         answer = feasible(rounded, least, budget)
         if answer.schedule is not None:

@@ -66,7 +66,7 @@ class CandidateError(Exception):
     """
 
     def __init__(self, candidate: str, broken: VerifyError):
-        super().__init__(f"candidate '{candidate}' breaks the rules of a level: {broken}")
+        super().__init__(f"candidate '{candidate}' is not legal at its level: {broken}")
         self.candidate = candidate
 
 

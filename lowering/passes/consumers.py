@@ -60,7 +60,7 @@ def grouped(steps: Sequence[Step]) -> tuple[Step, ...]:
 def in_groups(entry: ct.Entry, attempt: Callable[[Sequence[Step]], Trial], steps: Sequence[Step]) -> Trial:
     """A program whose warpgroups take tiles in turn. Raises UnsupportedError, located, where one cannot hold a tile."""
     if GROUP not in warp_counts(entry):
-        refuse(entry, "one warpgroup has no registers for the sums of a tile")
+        refuse(entry, "one warpgroup has too few registers for the accumulators of a tile")
     made = attempt(grouped(steps))
     made.found.consumers = (replace(of_groups(made), taken=True),)
     return made

@@ -78,7 +78,7 @@ class Level:
         left = next(op for op in program.walk() if not self.legal(type(op)))
         hint = f"{self.name} holds operations of {', '.join(sorted(self.dialects))}"
         if left.name in self.illegal:
-            hint = "a kernel that is not scheduled yet says placed = true, one with pipelines says pipelined = true"
+            hint = "an unscheduled kernel has placed = true, one with pipelines has pipelined = true"
         where = f"after {after}" if after else f"in {self.name}"
         raise VerifyError(f"'{left.name}' is not legal {where}", left.location, hint)
 
@@ -107,16 +107,16 @@ LEVELS: dict[str, Level] = {
     for each in (
         Level("cuda_tile", "the source: tiles, views, tokens, loops", f"{PRINTERS}:source", True,
               frozenset({"cuda_tile"})),
-        Level("nv_tileaa", "the same in upstream's words: tensors, memrefs", f"{PRINTERS}:operations", True,
+        Level("nv_tileaa", "the same in upstream's terms: tensors, memrefs", f"{PRINTERS}:operations", True,
               frozenset({"nv_tileaa", "arith", "math", "scf"})),
-        Level("encoded", "the kernel as rows of the e-graph's tables, and its skeleton of effects",
+        Level("encoded", "the kernel as rows of the e-graph's tables, with its skeleton of effects",
               f"{PRINTERS}:encoded"),
         Level("egraph", "the saturated e-graph", f"{PRINTERS}:egraph"),
         Level("chosen", "one node for each class that the cheapest program needs", f"{PRINTERS}:chosen"),
-        Level("placed", "nv_tileas before scheduling: tiles in layouts, copies without a time or a buffer",
+        Level("placed", "nv_tileas before scheduling: tiles in layouts, copies not yet scheduled or buffered",
               f"{PRINTERS}:operations", True, TILES,
               frozenset((*SCHEDULED, *PIPELINED, *BARRIERS)), POINTERS),
-        Level("pipelined", "nv_tileas with pipelines: regions that fill or read a stage, iterators that say which",
+        Level("pipelined", "nv_tileas with pipelines: regions that fill or read a stage, iterators that select which",
               f"{PRINTERS}:operations", True, TILES, frozenset((*BEFORE_SCHEDULING, *BARRIERS)), POINTERS),
         Level("nv_tileas", "tiles in layouts, with buffers, rings, barriers and agents", f"{PRINTERS}:operations", True,
               TILES, frozenset((*BEFORE_SCHEDULING, *PIPELINED)), POINTERS),

@@ -25,8 +25,8 @@ KINDS: Mapping[str, str] = {
     "count": "a whole number",
     "number": "a number",
     "name": "a name",
-    "names": "names with commas between",
-    "function": "a Python function, which only a program can give",
+    "names": "comma-separated names",
+    "function": "a Python function, available from Python only",
 }
 """Kinds of options and what they expect."""
 

@@ -152,7 +152,7 @@ def slice_products(entry: ct.Entry, context: Context, half: int, count: int) -> 
     if half:
         ways = in_slices(made)
         if half > len(ways):
-            message = f"the largest products can be cut in {len(ways)} ways, 'half' asks for number {half}"
+            message = f"expected half up to {len(ways)}, the number of ways to cut the largest products, got {half}"
             raise UnsupportedError(message, entry.location, "slices have at least 64 rows or columns of a product")
         made = ways[half - 1]
     context.count(products=lambda: products(made) - products(entry), loops=cut)

@@ -31,7 +31,7 @@ def parse(text: str) -> tuple[Step, ...]:
     reader = _Reader(text)
     steps = reader.steps()
     if reader.at < len(text):
-        reader.fail(f"unexpected {text[reader.at]!r}", "passes have commas between: a,b{option=1},c(d,e)")
+        reader.fail(f"unexpected {text[reader.at]!r}", "separate passes with commas: a,b{option=1},c(d,e)")
     return steps
 
 
@@ -139,7 +139,7 @@ def check_levels(steps: Sequence[Step], level: str) -> str:
     for step in steps:
         if step.work.takes != level:
             raise VerifyError(
-                f"{step.work.name!r} takes {step.work.takes}, here the program is {level}",
+                f"{step.work.name!r} takes {step.work.takes}, but the program here is {level}",
                 Location(WHERE, 1, step.column), _way(level, step.work.takes),
             )  # fmt: skip
         inside = check_levels(step.inner, level) if step.inner else step.work.gives
@@ -198,7 +198,7 @@ def since(steps: Sequence[Step], level: str) -> tuple[Step, ...]:
         flat += step.inner if inside and any(level == each.work.gives for each in step.inner) else (step,)
     made = [place for place, step in enumerate(flat) if step.work.gives == level and not step.work.again]
     if not made and level != flat[0].work.takes:
-        raise VerifyError(f"the pipeline does not come to {level}", hint=f"it has {show(steps)}")
+        raise VerifyError(f"the pipeline does not reach {level}", hint=f"it has {show(steps)}")
     if level == flat[0].work.takes:
         return tuple(flat)
     return tuple(flat[made[-1] + 1 :])

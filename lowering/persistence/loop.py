@@ -191,6 +191,8 @@ class Writer(Rewriter):
     def end(self, op: Op, b: Builder) -> None:
         """The end of a tile."""
         if self.loops:
-            message = "a persistent kernel cannot return from inside a loop, which would have to end only this tile"
+            message = (
+                "a persistent kernel cannot return from inside a loop: the return would have to end only this tile"
+            )
             raise UnsupportedError(message, op.location, "leave the loop by break, or compile with --persistent off")
         b.add(ct.Continue, *self.tiles.following, types=())

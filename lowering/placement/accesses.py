@@ -54,13 +54,13 @@ def stated(sample: PlacedSample, head: str, arguments: Sequence[Sexpr]) -> None:
     if head == "gathered":
         third = sample.datum(arguments[3])
         if (id(first), id(second), id(third)) not in sample.gathers.get(id(value), ()):
-            raise Unsound("a tile is not what these pointers, mask and padding give")
+            raise Unsound("a tile is not the one that these pointers, mask and padding load")
     elif sample.loads.get((first.data, second.data, sample.integer(arguments[3]))) is not value:
-        raise Unsound("a tile is not what this view and index name")
+        raise Unsound("a tile is not the one that this view and index select")
     elif sample.interner.types[sample.integer(arguments[5])] != first.type:
-        raise Unsound("a load through a view of another type")
+        raise Unsound("a load through a view of a different type")
     if value.type != sample.type_at(arguments[-1 if head == "gathered" else 4]):
-        raise Unsound("a load's tile has another type")
+        raise Unsound("a load's tile has a different type")
 
 
 def remembered(sample: PlacedSample, form: List, found: Datum) -> None:

@@ -157,7 +157,7 @@ class PlacedSample(Sample):
         """The elements in order, from where a layout says that they lie; its replicas must agree."""
         places = layout.element_map()
         if held.layout is None or held.data.shape != places.shape:
-            raise Unsound("a tile is read in a layout of another size")
+            raise Unsound("a tile is read in a layout of a different size")
         found = np.empty(layout.size, held.data.dtype)
         found[places] = held.data
         if not meaning.equal(found[places], held.data):
@@ -278,7 +278,7 @@ class PlacedSample(Sample):
         """A layout that is wanted, offered or had must be one of the value's size; a question claims nothing."""
         if action.head in _WANTS:
             if not self.fits(self.datum(action.items[1]), self.integer(action.items[2])):
-                raise Unsound(f"({action.head} ...) names a layout of another size")
+                raise Unsound(f"({action.head} ...) names a layout of a different size")
         elif action.head == "taken":
             self.datum(action.items[1])
         elif action.head in accesses.STATED:
@@ -287,10 +287,10 @@ class PlacedSample(Sample):
             views.assertion(self, action.head, action.items[1:])
         elif action.head in memory.PLACES:
             if not memory.fits(self, self.datum(action.items[1]), self.integer(action.items[2])):
-                raise Unsound(f"({action.head} ...) names a layout of another size")
+                raise Unsound(f"({action.head} ...) names a layout of a different size")
         elif action.head == "tiles":
             if not values.is_list(self.datum(action.items[1])):
-                raise Unsound("(tiles ...) of what is no list")
+                raise Unsound("(tiles ...) of what is not a list")
         elif action.head.startswith("ask_"):
             for item in action.items[1:]:
                 self.evaluate(item)
@@ -403,7 +403,7 @@ class PlacedSample(Sample):
         """An operand that is placed."""
         found = self.evaluate(form)
         if not isinstance(found, Held):
-            raise NotCovered("an operand that is no placed value")
+            raise NotCovered("an operand that is not a placed value")
         return found
 
     def elementwise(self, signature: Signature, form: List) -> Held:
@@ -441,7 +441,7 @@ class PlacedSample(Sample):
         """The tile type that a type column names."""
         found = self.interner.types[self.integer(form)]
         if not isinstance(found, TileType):
-            raise Unsound(f"{found} is no tile type")
+            raise Unsound(f"{found} is not a tile type")
         return found
 
 

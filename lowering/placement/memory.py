@@ -183,7 +183,7 @@ def copied(sample: PlacedSample, items: Sequence[Sexpr]) -> Stored:
     number, shared, a, b, kind = (sample.integer(items[k]) for k in (2, 5, 6, 7, 8))
     access = sample.views[view]
     if a > access.aligned or b > access.inside or (kind == Mechanism.REGISTERS and a > access.inside):
-        raise Unsound(f"a copy of {a} bytes, {b} of them at a time inside, where {access}")
+        raise Unsound(f"a copy of {a} bytes, {b} at a time inside, where {access}")
     if (kind == Mechanism.CP_ASYNC and a not in CP_ASYNC) or (kind == Mechanism.TMA and a != TMA_ALIGNMENT):
         raise Unsound(f"no copy of kind {kind} moves {a} bytes")
     return stored(sample, _found(sample, view, index, number, items[3]), shared)
@@ -213,7 +213,7 @@ def _found(sample: PlacedSample, view: Any, index: Any, number: int, ty: Sexpr) 
     """The tile that is loaded there."""
     value = sample.loads.get((view, index, number))
     if value is None or value.type != sample.type_at(ty):
-        raise Unsound("another view, index or type than that of the load")
+        raise Unsound("a view, index or type that differs from the load's")
     return value
 
 
@@ -222,7 +222,7 @@ def read(sample: PlacedSample, items: Sequence[Sexpr]) -> Held:
     source, layout = _operand(sample, items[0]), sample.oracle.layout(sample.integer(items[3]))
     shared = cast(SharedLayout, source.layout)
     if source.type != sample.type_at(items[1]) or layout.size != np.size(source.data):
-        raise Unsound("a tile is read as one of another type")
+        raise Unsound("a tile is read as a different type")
     _instruction(sample, items[2], layout, shared)
     return Held(source.type, np.asarray(source.data)[shared.offset_map()][layout.element_map()], layout)
 
@@ -231,7 +231,7 @@ def written(sample: PlacedSample, items: Sequence[Sexpr]) -> Stored:
     """From registers to shared memory."""
     source, shared = sample.placed(items[0]), sample.oracle.shared(sample.integer(items[2]))
     if source.layout is None or source.type != sample.type_at(items[1]):
-        raise Unsound("a tile is written as one of another type, or from no layout")
+        raise Unsound("a tile is written as a different type, or not from a layout")
     _instruction(sample, items[3], source.layout, shared)
     return _image(source.type, sample.gathered(source, source.layout), shared)
 

@@ -133,7 +133,7 @@ def repeated(source: Held, wanted: Array) -> Array:
     for thread in range(len(wanted)):
         at = {int(e): r for r, e in enumerate(places[thread])} | {-1: 0}
         if not at.keys() >= set(wanted[thread].tolist()):
-            raise Unsound("a thread does not hold what it would repeat")
+            raise Unsound("a thread does not hold what it would recompute")
         found[thread] = source.data[thread, [at[int(e)] for e in wanted[thread]]]
     return found
 
@@ -188,6 +188,6 @@ def inserted(sample: PlacedSample, items: Sequence[Sexpr]) -> Held:
     numbers[_window(numbers_of(sample.placed(at)), part)] = np.arange(part.size).reshape(part.shape)
     wanted = numbers.reshape(-1)[after.element_map()]
     if held.layout is not None and held.data.shape != wanted.shape:
-        raise Unsound("a tile is read in a layout of another size")
+        raise Unsound("a tile is read in a layout of a different size")
     data = np.broadcast_to(held.data.reshape(-1)[0], wanted.shape) if held.layout is None else held.data
     return _given(sample, tile, np.where(wanted >= 0, repeated(piece, wanted), data), layout)

@@ -146,7 +146,7 @@ def _placed(sample: PlacedSample, item: Sexpr) -> Held | Stored:
     """An operand in registers or in shared memory."""
     found = sample.evaluate(item)
     if not isinstance(found, Held | Stored):
-        raise NotCovered("a factor that is no placed value")
+        raise NotCovered("a factor that is not a placed value")
     return found
 
 
@@ -166,7 +166,7 @@ def _layouts(
         pairs = zip(operands, row, strict=True)
         if all(not isinstance(each, Stored) or sample.oracle.layouts[id_] == each.layout for each, id_ in pairs):
             return row
-    raise Unsound("a factor lies in shared memory where the instruction does not read it")
+    raise Unsound("a factor is in shared memory, but the instruction does not read it there")
 
 
 def _whole(sample: PlacedSample, operand: Held | Stored, layout: int) -> Datum:
@@ -191,7 +191,7 @@ def _scaled(sample: PlacedSample, before: Datum, factor: Sexpr, layout: int) -> 
     """The sum before, scaled where threads load it by a factor in the same layout."""
     by = sample.placed(factor)
     if by.layout != sample.oracle.layout(layout):
-        raise Unsound("a sum is scaled in another layout than its factor's")
+        raise Unsound("a sum is scaled in a layout that differs from its factor's")
     return scaled_sum(sample, before, _whole(sample, by, layout))
 
 

@@ -139,7 +139,7 @@ class Agents:
             made = [fill for fill in fills if fill is not None]
             if len(made) < len(copies):
                 if products:
-                    pairs.refuse(products[0], "tensor copies cannot bring all of its tiles")
+                    pairs.refuse(products[0], "tensor copies cannot load all of its tiles")
                 return []
             plans.append(Plan(op, copies, made, min(c.stages for c in copies), before, bool(products)))
         return plans if Boundary(self.ops, [*(job.plan for job in self.jobs), *plans]).legal else []
@@ -270,7 +270,7 @@ class Agents:
                 rewriter.free = offset + nv_tileas.SLOT_BYTES + nv_tileas.DONE_BYTES * (memory.groups - 1)
 
     def share(self, boundary: Boundary, values: dict[Value, Value]) -> dict[Value, Value]:
-        """Move what is computed before the agents part out of the consumers' code; new values of the source's."""
+        """Move what is computed before the agents split out of the consumers' code; new values of the source's."""
         moved = {v.owner for v, way in boundary.ways.items() if way is Way.HOIST}
         for op in reversed(self.ops):
             if op in moved:

@@ -72,7 +72,7 @@ def begin_apart(consumer: Block, agents: Agents, warps: int, target: Target, for
     found = Products(consumer, dots, agents, warps)
     reason = f"{BY_AGENT_READ} is forbidden" if forbid else found.why_not()
     if reason:
-        agents.said = f"products are begun by threads that compute: {reason}"
+        agents.said = f"consumer threads issue the products: {reason}"
         return
     times = together([predicted(found.summary(loop), target) for loop in found.loops or [None]])
     if times.better:
@@ -111,24 +111,24 @@ class Products:
         """Why agents cannot have all that products need, or no warps beside the one that copies; empty: they can."""
         rings, ops = self.agents.rings.values(), nested(self.consumer)
         if not self.rings:
-            return "no agent brings tiles for them"
+            return "no producer loads tiles for them"
         if any(map(multiplies, self.skeletons.skeleton)) or self.agents.accumulators:
-            return "others are begun by one warp, which loops by itself"
+            return "others are issued by one warp that has its own loop"
         if any([*loops_around(loop)] for loop in self.loops):
-            return "their loops stand in others"
+            return "their loops are nested in others"
         if len({list(steps_to(loop))[-1][0] for loop in self.loops}) > 1:
             return "their loops do not follow one another"
         boxed = all(isinstance(fill, Boxed) for job in self.agents.jobs for fill in job.plan.fills)
         if not boxed or 1 + self.groups > GROUP:
-            return "the agent that copies leaves them no warps"
+            return "the producer leaves no warps for them"
         if any(ring.pipeline.peers > 1 or ring.passing for ring in rings):
             return "CTAs of a cluster, or groups of warps, share their tiles"
         if any(isinstance(op, nv_tileas.CreateNone) for op in ops) or not self.factors():
-            return "threads read tiles of theirs, or write some to shared memory"
+            return "threads read their tiles, or write some to shared memory"
         if len(self.rows) > 1 or not self.sums():
-            return "threads read or write for their sums in other places too"
+            return "threads also access their sums elsewhere"
         known = self.skeletons.legal and Way.SEND not in self.skeletons.ways.values()
-        return "" if known else "their agent would not know how often to begin them"
+        return "" if known else "their agent cannot compute how often to issue them"
 
     def factors(self) -> bool:
         """Do tiles in shared memory all come by rings, and serve products alone?"""

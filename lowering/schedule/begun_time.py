@@ -40,7 +40,7 @@ class Begun:
 
 @dataclass(frozen=True)
 class Times:
-    """Cycles of an iteration, predicted: where threads that compute begin its products, and where agents do."""
+    """Cycles of an iteration, predicted: if consumer threads issue its products, and if agents do."""
 
     before: float
     after: float
@@ -52,9 +52,9 @@ class Times:
 
     def said(self) -> str:
         """The prediction in words."""
-        who = "agents of their own" if self.better else "threads that compute"
-        both = f"{self.before:.0f} where threads that compute begin them, {self.after:.0f} where agents do"
-        return f"products are begun by {who}: predicted cycles an iteration {both}"
+        who = "agents of their own" if self.better else "consumer threads"
+        both = f"{self.before:.0f} if consumer threads issue them, {self.after:.0f} if agents do"
+        return f"products are issued by {who}: predicted cycles an iteration {both}"
 
 
 def predicted(found: Begun, target: Target) -> Times:

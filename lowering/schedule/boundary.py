@@ -2,7 +2,7 @@
 
     computed again   counters, tile indices, views; loads that no store of the kernel comes before or after; tiles of
                      row numbers, pointers and masks, in layouts of the producer's own warps (relaid.py)
-    in common        a scalar loaded before anything is written: loaded before the agents part, seen by both
+    in common        a scalar loaded before anything is written: loaded before the agents split, seen by both
     handed over      any other scalar: a consumer sends it through shared memory where it is made; so is, without a
                      value, the news that what a ring's copies come after has been stored
 The producer keeps the loops and branches around its copies (the skeleton) and what of them it needs: a slice of the
@@ -89,7 +89,7 @@ class Slice:
 
     def __init__(self, skeleton: Iterable[ControlFlow], wanted: Iterable[Placed], early: Set[Op] = frozenset()):
         """`wanted`: what its work reads, tiles in layouts of its own. `early`: scalars that may be computed before the
-        agents part.
+        agents split.
         """
         self.early = early
         self.skeleton = dict.fromkeys(skeleton)  # in order
@@ -208,7 +208,7 @@ def left(loop: scf.For | scf.While) -> list[Value]:
 
 
 def early(ops: Sequence[Op]) -> set[Op]:
-    """Top-level scalars that can be computed before the agents part: nothing has been written or waited for yet."""
+    """Top-level scalars that can be computed before the agents split: nothing has been written or waited for yet."""
     found: set[Op] = set()
     for op in ops:
         if any(each.effect is WRITE or is_strong(each) for each in op.walk()):

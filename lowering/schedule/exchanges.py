@@ -65,7 +65,7 @@ class Exchanges:
 
     def place(self, free: int, drained: int, parted: bool) -> int:
         """Give each its bytes, from `free` on, those over rings from `drained` on, and say where all threads meet,
-        unless agents part later; the end.
+        unless agents split later; the end.
         """
         for place, made in self.made:
             place.attributes["offset"] = align(free, EXCHANGE_ALIGNMENT)

@@ -44,8 +44,8 @@ def refuse_deadlock(func: nv_tileas.Func) -> None:
             if stuck:
                 others = ", ".join(str(op.location) for op in stuck[1:]) or "their ends"
                 raise TileError(
-                    f"the agents wait for one another for ever: '{stuck[0].name}' here, the others at {others}",
-                    stuck[0].location, "fill rings in the order in which they are read, or give them more stages",
+                    f"the agents deadlock: '{stuck[0].name}' here, the others at {others}",
+                    stuck[0].location, "fill the rings in the order in which they are read, or use more stages",
                 )  # fmt: skip
 
 

@@ -501,7 +501,7 @@ def takes_buffer(op: Op) -> bool:
 
 
 def _nowhere(b: Builder) -> Value:
-    raise TypeError("the token of no stage is valid nowhere")
+    raise TypeError("a token without a stage is never valid")
 
 
 _HANDLERS: dict[type[Op], Callable[[Any, Any, Builder], None]] = {

@@ -76,9 +76,9 @@ def plans(func: nv_tileas.Func, target: Target, forbid: Sequence[str] = ()) -> I
         if forbidden(PEELING, forbid):
             why_not = f"{PEELING}: forbidden by the caller"
         elif best.gain <= 0:
-            why_not = f"in {best.trips:g} iterations that saves less than new code takes"
+            why_not = f"over {best.trips:g} iterations that saves less than the new code costs"
         elif not fitting:
-            why_not = f"{best.added:.0f} instructions more are too many for a kernel of {whole:.0f}"
+            why_not = f"{best.added:.0f} more instructions are too many for a kernel of {whole:.0f}"
         if not why_not:
             left -= best.added
         yield Plan(best.split, best.length, best.saved, best.trips, best.added, why_not)
@@ -170,6 +170,6 @@ def explained(func: nv_tileas.Func, target: Target, forbid: Sequence[str]) -> It
         if not number:
             yield "masks (instructions of a warp, predicted)"
         sides = [name for name, side in (("the first", each.split.front), ("the last", each.split.back)) if side]
-        less = f"{each.length - each.saved:.0f} without masks in all but {' and '.join(sides)}"
+        less = f"{each.length - each.saved:.0f} without masks except in {' and '.join(sides)}"
         how = f"not split: {each.why_not}" if each.why_not else "split"
         yield f"  loop at {each.location}: {each.length:.0f} an iteration, {less}: {how}"

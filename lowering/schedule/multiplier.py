@@ -89,7 +89,7 @@ class Accumulator:
 
 
 class Part(Slice):
-    """What the agent of some loops needs of the consumers' code; what stands before the agents part, all have."""
+    """What the agent of some loops needs of the consumers' code; what stands before the agents split, all have."""
 
     def __init__(self, consumer: Block, loops: list[scf.For]):
         self.inside = {*nested(consumer)}
@@ -149,7 +149,7 @@ def multiplier(consumer: Block, agents: Agents, warps: int, target: Target) -> B
         prune(loop.walk)
     part = Part(consumer, loops)
     if not part.legal:
-        refuse(loops[0], "its agent cannot have all that its loops need")
+        refuse(loops[0], "its agent cannot compute everything that its loops need")
     stages = STAGES if taken(loops, STAGES) <= columns_of(target, max(1, target.asked_ctas)) else 1
     sums = {loop: Accumulator(loop, consumer, agents, warps, stages) for loop in loops}
     channels = agents.hand_over(part, {value: value for value in part.ways})

@@ -26,7 +26,7 @@ class TensorPairError(TileError):
 
 def refuse(op: Op, why: str) -> None:
     """Raise TensorPairError at an op."""
-    message = f"'{op.name}' cannot be made by a pair of CTAs: {why}"
+    message = f"'{op.name}' cannot be computed by a pair of CTAs: {why}"
     raise TensorPairError(message, op.location, f"forbid the atom: --forbid {PAIR}")
 
 
@@ -43,10 +43,10 @@ def refuse_mixed(products: Sequence[nv_tileas.Dot]) -> None:
     """
     ways = {paired(op): op for op in products}
     if len(ways) > 1:
-        refuse(ways[True], "a CTA makes other products of the kernel by itself")
+        refuse(ways[True], "a CTA computes other products of the kernel by itself")
     alone = [op for op in products if paired(op) and sum(isinstance(each, LOOPS) for each in enclosing(op)) == 1]
     if len(alone) > 1 or (alone and len(products) > 1):
-        refuse(alone[0], "another loop makes products in its place, and does not wait for the other CTA")
+        refuse(alone[0], "another loop accumulates in the same place without waiting for the other CTA")
 
 
 def of_loop(loop: scf.For) -> list[nv_tileas.TensorDot]:
@@ -59,7 +59,7 @@ def refuse_unfed(products: Sequence[nv_tileas.TensorDot], copies: Sequence[Copy]
     for product in products:
         for factor in (product.a, product.b):
             if source(factor) not in copies:
-                refuse(product, "it reads a tile that its loop does not bring in each step")
+                refuse(product, "it reads a tile that its loop does not load in every step")
 
 
 def source(value: Value) -> Op | None:

@@ -42,7 +42,7 @@ def part(consumer: Block, agents: Agents, warps: int, target: Target) -> None:
     UnsupportedError, located, where that is not possible.
     """
     if not agents.jobs:
-        refuse(consumer.ops[-1], "no producer brings their tiles")
+        refuse(consumer.ops[-1], "no producer loads their tiles")
     tiles = tile_loop(consumer, agents)
     if warps != GROUP:
         refuse(tiles, f"a tile is computed by {warps} warps, not one warpgroup")
@@ -54,7 +54,7 @@ def part(consumer: Block, agents: Agents, warps: int, target: Target) -> None:
     front = steps_from(main, body.ops[:place])
     for op in (*(each for each in consumer.ops if each is not tiles), *body.ops[:place]):
         if loud(op, target):
-            refuse(op, f"'{op.name}' comes before the main loop or is outside of the tiles, where both would run it")
+            refuse(op, f"'{op.name}' comes before the main loop or outside the tiles, where both groups would run it")
     Split(tiles, main, agents, front, target).build()
     agents.groups = GROUPS
 
@@ -69,9 +69,9 @@ def tile_loop(consumer: Block, agents: Agents) -> scf.For:
     """The only loop of the consumers' code, which carries nothing from tile to tile."""
     found = [op for op in consumer.ops if op.regions]
     if len(found) != 1 or not isinstance(found[0], scf.For):
-        refuse(found[0] if found else consumer.ops[-1], "only a counted loop, the kernel's one loop, goes over tiles")
+        refuse(found[0] if found else consumer.ops[-1], "expected one loop over tiles, a counted one")
     if any(run.loop is found[0] for ring in agents.rings.values() for run in ring.runs):
-        refuse(found[0], "the outermost loop itself reads the tiles that the producer brings")
+        refuse(found[0], "the outermost loop itself reads the producer's tiles")
     if found[0].init:
         refuse(found[0], "the loop carries values from tile to tile")
     return found[0]
@@ -82,13 +82,13 @@ def main_loop(tiles: scf.For, agents: Agents) -> scf.For:
     runs = [run.loop for ring in agents.rings.values() for run in ring.runs]
     for ring in agents.rings.values():
         for op in ring.alone:
-            refuse(op, "a tile that the producer brings is read outside of its main loop")
+            refuse(op, "a tile of the producer is read outside its main loop")
     if len(set(runs)) != 1 or runs[0].parent is not tiles.body.block:
         refuse(runs[-1], "the producer's tiles are read in several loops, or in loops of loops")
     boundary = Boundary(agents.ops, [job.plan for job in agents.jobs])
     handed = [op for value, way in boundary.ways.items() if way is Way.SEND and (op := value.op) is not None]
     for op in (*agents.sends, *handed):
-        refuse(op, "both would hand over to the producer what it needs")
+        refuse(op, "both groups would send the producer what it needs")
     return runs[0]
 
 
@@ -100,7 +100,7 @@ def steps_from(main: scf.For, ops: list[Op]) -> set[Op]:
             continue
         alone = loads_scalar(op) and not op.attributes.get("ordered", False)
         if not (computes(op) or alone):
-            refuse(op, "the number of steps is not computed by scalars alone")
+            refuse(op, "the number of steps is not computed from scalars alone")
         found.add(op)
         wanted.update(op.operands)
     return found

@@ -103,7 +103,9 @@ def materialize(
         view.operands[1] = written.stage
     if consumers == pingpong.NAME:
         if rewriter.once or rewriter.looped or rewriter.own:
-            pingpong.refuse(consumer.ops[-1], "threads copy or write tiles to buffers, which both would use at once")
+            pingpong.refuse(
+                consumer.ops[-1], "threads copy or write tiles to buffers, which both groups would use at once"
+            )
         pingpong.part(consumer, agents, func.warps, target)
     rewriter.exchanges.count(agents)
     in_phases(consumer, agents)
@@ -401,7 +403,7 @@ class Scheduler:
             Consumer(self, self.agents, plans, b).build(b)
             return
         if multiplies(op):
-            refuse(op, "no producer brings the tiles of its loop")
+            refuse(op, "no producer loads the tiles of its loop")
         if not ahead or stages < MIN_STAGES:
             self.plain_loop(op, b)
         else:

@@ -76,7 +76,7 @@ def outermost(op: Op) -> Block:
     """The block that holds all code around an op."""
     block = (list(around(op)) or [op])[-1].parent
     if block is None:
-        raise TypeError(f"{op} stands in no block")
+        raise TypeError(f"{op} is in no block")
     return block
 
 

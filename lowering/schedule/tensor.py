@@ -15,7 +15,7 @@ A left factor that threads compute lies there too where its atom says so: they w
 product. It lies over the scores that it is computed from, whose rows the same threads have loaded by then, unless the
 product of the next ones is under way.
 
-Tensor memory is allocated before agents part, and given back when all have loaded what they need.
+Tensor memory is allocated before agents split, and given back when all have loaded what they need.
 Source: PTX ISA 8.8, tcgen05; CUTLASS's sm_100 main loop, for one CTA.
 """
 
@@ -109,7 +109,7 @@ def keep(func: nv_tileas.Func, product: nv_tileas.Dot) -> None:
     body, scaled, kind = product.parent, product.c.op, product.result.type
     loop = None if body is None else body.parent_op
     if body is None or not isinstance(loop, scf.For) or not isinstance(scaled, arith.MulF) or scaled.parent is not body:
-        refuse(product, "its loop does not scale what it carries")
+        refuse(product, "its loop does not scale the carried value")
         raise AssertionError
     assert isinstance(kind, TensorType)
     carried, factor = scaled.operands
@@ -263,7 +263,7 @@ class _Accumulator:
         self.product = product
         loop = None if product.parent is None else product.parent.parent_op
         if not isinstance(loop, scf.For) or loop.parent is None or not (loop.parent is func.body.block or looped(loop)):
-            refuse(product, "it stands in no loop of the kernel's own, nor in one with others around it")
+            refuse(product, "it is in no top-level loop, nor in a nest of loops")
             raise AssertionError
         self.loop = loop
         self.body: Block = loop.body.block
@@ -273,25 +273,25 @@ class _Accumulator:
             copies = isinstance(each, Copy) and each.asynchronous
             renames = isinstance(each, nv_tileas.Permute | nv_tileas.Reshape) and not tiles([*each.results])
             if not (each is product or copies or renames or (each.effect is PURE and not tiles([*each.results]))):
-                refuse(product, f"its loop has '{each.name}' too")
+                refuse(product, f"its loop also contains '{each.name}'")
 
     def carried(self) -> int:
         """Its place among what the loop carries, from zero; nothing else there is a tile."""
         product, loop, body = self.product, self.loop, self.body
         if product.c not in body.args[1:]:
-            refuse(product, "its loop does not carry what it adds to")
+            refuse(product, "its loop does not carry the accumulator")
         place = body.args.index(product.c) - 1
         users = [each for each in nested(body) if product.result in each.operands or product.c in each.operands]
         left = body.terminator.operands
         if users != [product, body.terminator] or left[place] is not product.result:
-            refuse(product, "its loop uses the sum otherwise too")
+            refuse(product, "its loop also uses the sum otherwise")
         if left.count(product.result) != 1 or tiles([v for i, v in enumerate(loop.init) if i != place]):
             refuse(product, "its loop carries other tiles")
         others = {each for i, each in enumerate(loop.results) if i != place}
         if any(v in others for each in self.func.walk() for v in each.operands):
-            refuse(product, "all warps read what else its loop leaves, and one warp runs it")
+            refuse(product, "all warps read other results of its loop, which only one warp runs")
         if not zeros(loop.init[place]):
-            refuse(product, "its sum does not begin with zeros")
+            refuse(product, "its sum does not start from zero")
         return place
 
     def rewrite(self) -> None:

@@ -68,7 +68,7 @@ def propagate(block: Block) -> int | None:
             if warps is not None and found is not None and warps != found:
                 raise TileError(
                     "inconsistent numWarps in the agent switch, maybe it is called in different agents with different "
-                    f"numWarps: '{op.name}' is written for {warps} warps, what stands before it for {found}",
+                    f"numWarps: '{op.name}' is for {warps} warps, what precedes it for {found}",
                     op.location, "place all tiles of an agent in layouts of its own warps",
                 )  # fmt: skip
             found = found or warps
@@ -124,7 +124,7 @@ def map_units(demands: Sequence[Demand], target: Target, location: Location) -> 
     total = align(cursor, GROUP)
     if WARP * total > target.threads_per_cta:
         raise TileError(
-            f"the agents take {total} warps, {target.name} has {int(target.threads_per_cta) // WARP} a block", location,
+            f"the agents need {total} warps, {target.name} has {int(target.threads_per_cta) // WARP} a block", location,
             "use smaller tiles",
         )  # fmt: skip
     ends = [*sorted(first.values()), total]

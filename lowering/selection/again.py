@@ -89,7 +89,7 @@ class Kept:
         priced = [(node, below, price) for node, below in ways if (price := s.pricer.price(node, site))]
         if not priced:
             return None
-        found = s.new_class(f"value {value} again in loop {loop}")
+        found = s.new_class(f"value {value} rematerialised in loop {loop}")
         trips = s.trips.of(loop)
         for node, below, price in priced:
             made = s.builder.add(node.op, found, below, trips * price.cost.scalar())

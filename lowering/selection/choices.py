@@ -43,7 +43,7 @@ def places(frozen: Frozen) -> dict[int, ValueLayout]:
         other = found.get(cls, (value, layout))[1]
         if other != layout and value in typed:
             ops = ", ".join(sorted({node.op for node in frozen.by_class.get(cls, ())}))
-            hint = "a placed term must name what it depends on, its layout too, unless its operands imply it"
+            hint = "a placed term must name everything it depends on, including its layout unless the operands imply it"
             raise TileError(f"rules put layouts {other} and {layout} into one class of {ops}", hint=hint)
         found[cls] = (value, layout)
     return found

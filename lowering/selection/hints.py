@@ -52,7 +52,7 @@ def crowded(asked: int, minctas: int | None, lacking: int) -> str:
     """What is wrong with so many CTAs an SM, for a message; "" where nothing is."""
     if minctas is not None and minctas < asked:
         return f"is obeyed in part: threads and registers of {minctas} CTA{'s' * (minctas != 1)} fit an SM"
-    return f"leaves a thread about {lacking} registers too few: some are spilled" if lacking else ""
+    return f"leaves a thread about {lacking} registers short: some are spilled" if lacking else ""
 
 
 def as_asked(entry: ct.Entry | nv_tileaa.Func, target: Target) -> Target:
@@ -99,5 +99,7 @@ def unclustered(entry: ct.Entry, asked: HintValue, target: Target) -> str:
     if made is None:
         return "has no effect: a cluster has a power of two of CTAs"
     if isinstance(asked, int) and asked <= PORTABLE:
-        return "has no effect: the kernel was compiled with another number of CTAs, or takes its tile blocks one by one"
-    return f"is obeyed in part: clusters of {ctas} CTAs are the largest that are portable"
+        return (
+            "has no effect: the kernel was compiled for another number of CTAs, or processes its tile blocks one by one"
+        )
+    return f"is obeyed in part: clusters of {ctas} CTAs are the largest portable ones"

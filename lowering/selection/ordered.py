@@ -61,8 +61,8 @@ def ways(s: Selector, item: SkeletonEffect, trips: float) -> list[Alternative]:
             ))  # fmt: skip
     if isinstance(item.op, MultimemAccess) and not found:
         raise UnsupportedError(
-            f"'{item.op.whole.name}': pairs of 16-bit elements are not proved to lie at multiples of 4 bytes",
-            item.op.location, "promise even sizes and strides and a base of 4 bytes by assume div_by",
+            f"'{item.op.whole.name}': pairs of 16-bit elements are not proved to be 4-byte aligned",
+            item.op.location, "declare even sizes and strides and a 4-byte aligned base with assume div_by",
         )  # fmt: skip
     return found
 

@@ -43,10 +43,10 @@ def select(
 ) -> Selection:  # fmt: skip
     """Extract the cheapest program for `target`; atoms whose name starts with one of `forbid` may not be chosen.
     `method`: a name in `extract.METHODS`, or a function of the user's; `budget`: units of work that the search may do
-    (`extract.budget`); `cost`: what nodes cost instead of what the target's tables say.
+    (`extract.budget`); `cost`: node costs that replace the target's tables.
 
     `apart`: no two loops share the memory of a ring. `below`: programs that do not cost less are passed over.
-    `unspilled`: tiles take no more registers than there are. `known`: problems of this e-graph that were built before,
+    `unspilled`: tiles must fit in the register file. `known`: problems of this e-graph that were built before,
     to which this one is added. `aside`: where the best program so far spills registers, it is enough; the same asked
     for again, without, goes on from there. `sliced`: it may be put aside while it costs much more than the bound too,
     since the kernel in slices is tried next. `shape`: numbers of `warps` and `ctas` that CTAs must have, 0 for any.

@@ -92,8 +92,8 @@ class Shape:
                 inner, cost = self.own_map(-1), FIELDS * float(latency.shared)
             else:
                 cost = ROUND_TRIPS * float(latency.global_) + float(latency.barrier)
-            found = self.maps[array] = s.new_class("own tensor maps" if array < 0 else "an own tensor map")
-            s.builder.add("own tensor maps" if array < 0 else "an own tensor map", found, inner, cost)
+            found = self.maps[array] = s.new_class("tensor maps of its own" if array < 0 else "a tensor map of its own")
+            s.builder.add("tensor maps of its own" if array < 0 else "a tensor map of its own", found, inner, cost)
         return [found]
 
     @cached_property

@@ -228,7 +228,7 @@ class Steps:
         """The fold of both steps."""
         op = value.op
         if op is None or op not in self.order:
-            raise CannotJoinError("it is folded twice")
+            raise CannotJoinError("it is reduced twice")
         return self.once(("both",), value, lambda b: self.anew(op, self.of_both(op), value.type, b))
 
     def of_both(self, op: Op) -> list[Value]:
@@ -254,7 +254,7 @@ class Steps:
             return self.stretched(value, dim)
         op = value.op
         if op is None or value.index or op not in self.order:
-            raise CannotJoinError("it is no tile of a step")
+            raise CannotJoinError("it is not a tile of a step")
         kind = doubled(value.type, dim)
         return self.once(("joined", dim), value, lambda b: self.anew(op, self.operands(op, dim), kind, b))
 

@@ -29,8 +29,8 @@ def fitted(entry: ct.Entry) -> ct.Entry:
         if not found:
             raise UnsupportedError(
                 f"'{product.name}': an accumulator of {product.acc.type} takes {needed // 2} registers of each of "
-                f"{2 * THREADS} threads, {HELD} leave room for the operands, and what is done with it does not allow "
-                "slices of rows or columns",
+                f"{2 * THREADS} threads, but at most {HELD} leave room for the operands, and its uses do not "
+                "allow slicing by rows or columns",
                 product.location, "use a smaller tile",
             )  # fmt: skip
         entry = found[0]

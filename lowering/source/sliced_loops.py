@@ -58,7 +58,7 @@ def refuse_unsliceable(loop: ct.For, count: int) -> None:
     if continues_early(loop):
         last = loop.body.block.ops[-1]
         leaving = next(op for op in loop.walk() if isinstance(op, ct.Continue | ct.Return) and op is not last)
-        refuse(f"'{leaving.name}' is not expected inside a slice", leaving, "slices run to their ends; use a select")
+        refuse(f"'{leaving.name}' is not expected inside a slice", leaving, "slices run to their end; use a select")
     lower = without_promises(loop.lower_bound)
     least = constant_of(loop.lower_bound)
     if not isinstance(lower.op, ct.GetTileBlockId) and (least is None or least < 0):
@@ -66,10 +66,14 @@ def refuse_unsliceable(loop: ct.For, count: int) -> None:
     step, kind = constant_of(loop.step), loop.body.block.args[0].type
     assert isinstance(kind, TileType)
     if step is None or not 0 < step * count <= np.iinfo(ct.dtype_of(kind.element)).max:
-        refuse("unsupported step", loop, f"expected a constant whose {count}-fold its type {kind} holds")
+        refuse("unsupported step", loop, f"expected a constant such that {count} times it fits in {kind}")
     for op in loop.walk():
         if isinstance(op, ct.Assert):
-            refuse(f"unsupported '{op.name}' in it", op, "loads of later slices would come before it: take it out")
+            refuse(
+                f"unsupported '{op.name}' in it",
+                op,
+                "loads of later slices would move above it: take it out of the loop",
+            )
 
 
 class _Writer(Rewriter):

@@ -32,7 +32,7 @@ LOWERED: frozenset[type[Op]] = frozenset((
 MULTICAST_ACCESSES = (ct.MultimemLoadReduceView, ct.MultimemReduceView, ct.MultimemStoreView)
 
 INSTEAD: dict[str, str] = {
-    "preview_call": "write the function's operations where it is called",
+    "preview_call": "inline the function at its call",
 }
 """What to write instead, by mnemonic."""
 
@@ -70,7 +70,7 @@ def refuse_oversized(entry: ct.Entry, threads: int) -> None:
         op = cast(Op, largest.owner)
         raise UnsupportedError(
             f"'{op.name}': {largest.type} takes {registers_of(largest, threads)} registers of each of {threads} "
-            f"threads, which have 255, and the kernel about {total} instructions; {MOST_INSTRUCTIONS} can be compiled",
+            f"threads, which have 255, and the kernel about {total} instructions, of at most {MOST_INSTRUCTIONS}",
             op.location, "use smaller tiles, in a loop or over more tile blocks",
         )  # fmt: skip
 

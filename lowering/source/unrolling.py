@@ -21,7 +21,7 @@ MOST_REGISTERS = 64  # a thread for what such a loop loads in all its trips: a q
 
 
 def unrolled(entry: ct.Entry) -> ct.Entry:
-    """The entry with such loops written out; the same one where it has none. Names, places and hints stay."""
+    """The entry with such loops unrolled; the same one where it has none. Names, places and hints stay."""
     plan = _Plan()
     plan.length(entry.body)
     if not plan.trips:
@@ -71,7 +71,7 @@ class _Plan:
 
 
 class _Writer(Rewriter):
-    """Operations anew, some loops written out."""
+    """Operations anew, some loops unrolled."""
 
     def __init__(self, trips: dict[Op, int]):
         super().__init__()

@@ -336,7 +336,7 @@ def _sink(blocks: list[Block]) -> int:
 
 
 def _part(blocks: list[Block]) -> int:
-    """Operations before the agents part that one of them alone reads, to behind where it has its registers: at launch
+    """Operations before the agents split that one of them alone reads, to behind where it has its registers: at launch
     there are fewer. ptxas 13.5 spills six of them otherwise (attention, sm_100a).
     """
     heads = [block for block in blocks if any(isinstance(op, nvvm.SetMaxRegister) for op in block.ops)]

@@ -44,7 +44,7 @@ class Emitter:
     """Appends nvvm ops to the current block; `blocks` is the function's list in layout order."""
 
     def __init__(self, entry: Block, target: Target, threads: tuple[int, ...], forbid: Set[str] = frozenset()):
-        """`threads` of a block, by dimension; `forbid`: prefixes of names of atoms that may not be chosen."""
+        """`threads` of a block, by dimension; `forbid`: atoms to exclude, by prefix of their names."""
         self.target = target
         self.forbid = forbid
         self.facts = Facts(threads)

@@ -93,7 +93,7 @@ def initialise(x: Expander) -> None:
 
 @lowers(nv_tileas.CreatePipeline)
 def create_pipeline(x: Expander, op: nv_tileas.CreatePipeline) -> None:
-    """Remember the ring's barriers; they are initialised before the agents part."""
+    """Remember the ring's barriers; they are initialised before the agents split."""
     kind = cast(nv_tileas.PipelineType, op.result.type)
     count = kind.stages * op.groups
     full = x.emitter.mbarriers(count, op.offset)

@@ -37,7 +37,7 @@ class Channel:
 
 @lowers(nv_tileas.CreateChannel)
 def create(x: Expander, op: nv_tileas.CreateChannel) -> None:
-    """Remember the barriers; they are initialised before the agents part."""
+    """Remember the barriers; they are initialised before the agents split."""
     barriers = x.emitter.mbarriers(2, op.offset + SCALAR_BYTES)
     x.values[op.result] = Channel(op.offset, barriers, op.paired)
     x.mbarriers += [(barriers, 0, 1), (barriers, 1, op.receivers)]

@@ -51,7 +51,7 @@ class Expander:
         self.at_end: list[Callable[[], None]] = []  # what is left to do where the thread ends
         self.maxnreg = 0
         self.consumers = 0  # threads that are given registers of the others
-        self.threads = 0  # of the block, where agents part; else all compute
+        self.threads = 0  # of the block, where agents split; else all compute
         self.beside: list[Registers] = []  # what is computed together with the next tile that is stored
         self.elected: Value | None = None  # true in the thread that acts for its agent; None where it is alone
         self.multiplies = False  # is this the code of the one thread that begins products?

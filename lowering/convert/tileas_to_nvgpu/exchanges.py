@@ -54,7 +54,7 @@ class Place:
 
 @lowers(nv_tileas.CreateExchange)
 def create(x: Expander, op: nv_tileas.CreateExchange) -> None:
-    """Remember the barriers; they are initialised before the agents part, or here where all threads `meet`."""
+    """Remember the barriers; they are initialised before the agents split, or here where all threads `meet`."""
     barriers = x.emitter.mbarriers(op.rounds, op.offset)
     x.values[op.result] = Place(op, barriers)
     x.mbarriers += [(barriers, number, op.ctas * op.warps) for number in range(op.rounds)]
@@ -69,7 +69,7 @@ def exchange(x: Expander, op: nv_tileas.Exchange) -> None:
     """Store to all, arrive at all, wait for all, read."""
     emitter, place = x.emitter, x.values[op.place] if op.place is not None else None
     if not isinstance(place, Place):
-        raise TypeError(f"{op} has no place")
+        raise TypeError(f"{op} has no location")
     if not op.values:
         emitter.flush_pending_loads()  # what was to be loaded before they meet
     tiles = [x.tile(value) for value in op.values]

@@ -1,4 +1,4 @@
-"""Where agents part: barriers initialised by one thread, registers moved, then each agent's code on its own warps."""
+"""Where agents split: barriers initialised by one thread, registers moved, then each agent's code on its own warps."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def sides(op: nv_tileas.AgentSwitch) -> list[Side]:
 def agent_switch(x: Expander, op: nv_tileas.AgentSwitch) -> None:
     """What the agents share is complete; barriers are initialised; then each warp takes its agent's side."""
     emitter = x.emitter
-    emitter.flush_pending_loads()  # loads before the agents part belong to all of them
+    emitter.flush_pending_loads()  # loads before the agents split belong to all of them
     x.threads = WARP * sum(op.agent_strides)
 
     initialise(x)

@@ -109,7 +109,7 @@ class TensorMemory:
     def address(self) -> Value:
         """The allocation's first column in lane 0."""
         if self.first.base is None:
-            raise TypeError("tensor memory has no address before the agents part")
+            raise TypeError("tensor memory has no address before the agents split")
         return self.first.base
 
     def at(self, stage: Value | None) -> Value:

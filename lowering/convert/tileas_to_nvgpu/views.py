@@ -59,7 +59,7 @@ class Vectors(Registers):
 
     def access(self, number: int) -> Value:
         """Emit access `number`; its vector."""
-        raise TypeError("a kind of access says how it is emitted")
+        raise TypeError("a kind of access must define how it is emitted")
 
     def _vector(self, number: int) -> Value:
         found = self._loaded.get(number)
