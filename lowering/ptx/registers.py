@@ -71,7 +71,9 @@ class Liveness:
 
     def pressure(self, blocks: list[MachineBlock], counted: Callable[[Value], bool] = lambda _: True) -> int:
         """The peak number of live 32-bit registers, in the order of the code. Predicates count 0, and so do pairs of
-        values that stay live with the pair: ptxas puts those in adjacent registers. counted: which values count.
+        values that stay live with the pair:
+
+        ptxas puts those in adjacent registers. counted: which values count.
         """
         most = 0
         for block in blocks:

@@ -95,9 +95,10 @@ def shift(s: Selector, op: Op) -> None:
 
 @lowers(llvm.Add)
 def add(s: Selector, op: llvm.Add) -> None:
-    """A sum; with a single-use product of the same block it becomes a multiply-add. No mad.wide: ptxas 13.5 turns
-    mul.wide and add.s64 into one IMAD.WIDE, but mad.wide into a shift or a product and an addition in two halves each,
-    or moves it to the uniform pipe and its result back.
+    """A sum; with a single-use product of the same block it becomes a multiply-add.
+
+    No mad.wide: ptxas 13.5 turns mul.wide and add.s64 into one IMAD.WIDE, but mad.wide into a shift or a product and an
+    addition in two halves each, or moves it to the uniform pipe and its result back.
     """
     result, uses = op.results[0], list[Value]()
     for x, y in (op.operands, op.operands[::-1]):
