@@ -1,4 +1,6 @@
-"""Atomic updates: one of the threads that hold replicas of an element performs the update and passes the old value on."""
+"""Atomic updates: one of the threads that hold replicas of an element performs the update and passes the old value
+on.
+"""
 
 from __future__ import annotations
 

@@ -401,7 +401,9 @@ class Emitter:
     def pointer(
         self, base: Value, index: Value | None = None, element_bytes: int = 1, offset: int = 0, outermost: bool = False
     ) -> Value:
-        """base + index * element_bytes + offset; an `outermost` term is added last, even if others change more often."""
+        """base + index * element_bytes + offset; an `outermost` term is added last, even if others change more
+        often.
+        """
         if index is not None and (known := self.constant_of(index)) is not None:
             index, offset = None, offset + known * element_bytes
         if index is None and offset == 0:

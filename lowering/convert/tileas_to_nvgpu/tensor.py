@@ -78,7 +78,9 @@ class TensorMemory:
         branch(self.x, first_warp(self.x), ask)
 
     def meet(self) -> None:
-        """Barrier of the CTA, or of the cluster if its CTAs fill each other's rings; then all threads read the address."""
+        """Barrier of the CTA, or of the cluster if its CTAs fill each other's rings; then all threads read the
+        address.
+        """
         emitter = self.x.emitter
         emitter.effect(nvvm.TensorFence, when="before")
         (emitter.cluster_barrier if emitter.clustered else emitter.barrier)()

@@ -77,7 +77,9 @@ class Vectors(Registers):
         builder.location = asking
 
     def cached(self) -> str:
-        """The cache operator of the next access; for a large tile only the first `AHEAD` bytes may move above stores."""
+        """The cache operator of the next access; for a large tile only the first `AHEAD` bytes may move above
+        stores.
+        """
         taken = len(self._loaded) * self.width * element_bytes(self.element)
         return self.cache if taken < AHEAD else ""
 

@@ -190,7 +190,9 @@ class TileWindow:
         return total, key
 
     def _room(self, dim: int, xor: int) -> Value:
-        """How many elements there are from the thread's first one along `dim` to the array's end: i32, at most a tile."""
+        """How many elements there are from the thread's first one along `dim` to the array's end: i32, at most a
+        tile.
+        """
         emitter = self.emitter
         start, size = self._bounds(dim, xor)
         room = emitter.emit(arith.SubI, size, emitter.emit(arith.MinUI, start, size))
