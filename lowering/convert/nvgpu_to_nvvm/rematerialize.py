@@ -50,7 +50,9 @@ def successors(block: Block) -> tuple[Block, ...]:
 
 
 class Rematerializer:
-    """Rewrites one block: values computed in blocks before `start` that are not used by the loops before it (`busy`)."""
+    """Rewrites one block: values computed in blocks before `start` that are not used by the loops before it
+    (`busy`).
+    """
 
     def __init__(self, place: dict[Value, int], busy: set[Value], start: int):
         self.place = place
