@@ -1,7 +1,7 @@
-"""Every pass of the road, and the road itself: the pipeline that `tilesat compile` runs.
+"""Every pass, and the pipeline that `tilesat compile` runs. Passes have the seeds' names where those have one.
 
-The seeds' names where they have one. A line here is all that declares a pass: `tilesat passes`, `tilesat opt`, the
-printing options, docs/passes.md and the tests take it from here.
+A line here fully declares a pass: `tilesat passes`, `tilesat opt`, the printing options, docs/passes.md and the tests
+derive from it.
 """
 
 from __future__ import annotations
@@ -171,4 +171,4 @@ ROAD = (
     "convert-tileas-to-nvgpu,convert-nvgpu-to-nvvm,simplify-branches,merge-carried-values,carry-addresses,carry-as-read,"
     "rematerialize,simplify-by-uses,select-instructions,grant-registers,coalesce-registers,print-ptx"
 )
-"""What `tilesat compile` runs where no option changes it."""
+"""What `tilesat compile` runs by default."""
