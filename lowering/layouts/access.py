@@ -1,4 +1,4 @@
-"""How a distributed layout is moved to and from memory: vector accesses, ldmatrix/stmatrix, global tiles, cp.async.
+"""Moving distributed layouts to and from memory: vector accesses, ldmatrix/stmatrix, global tiles, cp.async.
 
 Every address is split into what depends on the thread and what is constant for each access:
     address = (thread part ^ access.xor) + access.add
@@ -262,7 +262,8 @@ class AsyncCopy:
 
 @dataclass(frozen=True, slots=True)
 class AsyncCopyPlan:
-    """A tile copied from global to shared memory by cp.async, `bytes` each; the layout only says who copies what.
+    """A tile copied from global to shared memory by cp.async, `bytes` each; the layout only determines which thread
+    copies what.
 
     Threads whose `free` bits are not 0 would copy replicas and must stay idle. `wavefronts` counts bank passes of the
     writes of one warp.

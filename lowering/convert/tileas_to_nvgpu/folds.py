@@ -27,7 +27,7 @@ def balanced(combine: Combine, values: list[Tuple]) -> Tuple:
 
 
 def tree(combine: Callable[[list[Tuple]], Tuple], values: list[Tuple], ways: int) -> Tuple:
-    """The values combined `width` at a time. The subtree of a node comes right before it, so few values are live at
+    """The values combined `ways` at a time. The subtree of a node comes right before it, so few values are live at
     once.
     """
     if len(values) == 1:
