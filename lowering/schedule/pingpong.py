@@ -69,7 +69,7 @@ def tile_loop(consumer: Block, agents: Agents) -> scf.For:
     """The only loop of the consumers' code, which carries nothing from tile to tile."""
     found = [op for op in consumer.ops if op.regions]
     if len(found) != 1 or not isinstance(found[0], scf.For):
-        refuse(found[0] if found else consumer.ops[-1], "expected one loop over tiles, a counted one")
+        refuse(found[0] if found else consumer.ops[-1], "expected a single counted loop over tiles")
     if any(run.loop is found[0] for ring in agents.rings.values() for run in ring.runs):
         refuse(found[0], "the outermost loop itself reads the producer's tiles")
     if found[0].init:

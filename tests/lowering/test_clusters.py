@@ -262,7 +262,7 @@ def nothing() -> str:
 
 
 REFUSED = [
-    (counted, "'cuda_tile.offset': tile<ptr<i32>> cannot be cut in two: none of its dimensions has 32 or more"),
+    (counted, "'cuda_tile.offset': tile<ptr<i32>> cannot be cut in two: no dimension of it has 32 elements or more"),
     (fenced, "'cuda_tile.memory_fence_alias_tko': it happens once a tile block"),
     (
         scanned,

@@ -132,7 +132,7 @@ def test_odd_rows_of_halves_are_refused() -> None:
     said = "'cuda_tile.multimem_store_view_tko': pairs of 16-bit elements are not proved to be 4-byte aligned"
     with pytest.raises(UnsupportedError, match=said) as refused:
         tilesat.compile(kernel(READ + STORE, "f16", even=1), "sm_90a")
-    assert "by assume div_by" in refused.value.hint
+    assert "with assume div_by" in refused.value.hint
 
 
 def test_arguments() -> None:
