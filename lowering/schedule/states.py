@@ -1,4 +1,4 @@
-"""What goes with an agent from one run of an op to the next: iterators of rings and channels, stages of buffers."""
+"""State that an agent carries from one run of an op to the next: iterators of rings and channels, stages of buffers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Stores through shared memory: tensor copies where the host can describe the array, else stores from registers."""
+"""Stores through shared memory: tensor copies if the host can describe the array, otherwise stores from registers."""
 
 from __future__ import annotations
 

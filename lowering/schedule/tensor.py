@@ -1,21 +1,21 @@
-"""Accumulators in tensor memory: what a loop adds up there, it does not carry; the tile is loaded behind the loop.
+"""Accumulators in tensor memory: a loop does not carry a sum that accumulates there; the tile is loaded after the loop.
 
     for k: acc = A(k) B(k) + acc        becomes        for k: D (+)= A(k) B(k);  commit D;  acc = load D
 
-The first product does not add. One warp of the consumers runs such a loop; all wait for its last product where they
-load. Every other product is read where it is complete, and what it adds to stays in registers:
+The first product does not accumulate. One warp of the consumers runs such a loop; all wait for its last product where
+they load. Every other product is read when it is complete, and its addend stays in registers:
 
     r = A B + c; ...; use r             becomes        D = A B;  commit D;  ...;  r = c + load D;  use r
 
-What a loop scales before it adds a product stays there too, in a layout that nothing else has; all wait for it:
+A sum that a loop scales before it adds a product stays there too, in a dedicated layout; all wait for it:
 
     for: r = A B + r f                  becomes        store D;  for: D *= f;  D += A B;  commit D;  wait D
 
-A left factor that threads compute lies there too where its atom says so: they write their rows, and meet before the
-product. It lies over the scores that it is computed from, whose rows the same threads have loaded by then, unless the
-product of the next ones is under way.
+A left factor that threads compute is there too if its atom requires it: they write their rows, and synchronise before
+the product. It overlays the scores that it is computed from, whose rows the same threads have loaded by then, unless
+the product of the next scores is in flight.
 
-Tensor memory is allocated before agents split, and given back when all have loaded what they need.
+Tensor memory is allocated before agents split, and freed when all have loaded what they need.
 Source: PTX ISA 8.8, tcgen05; CUTLASS's sm_100 main loop, for one CTA.
 """
 
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 
 READS = (nv_tileas.TensorLoad, nv_tileas.TensorScale)
-"""What threads read of accumulators."""
+"""Reads of accumulators by threads."""
 
 
 class TensorMemoryError(TileError):
@@ -50,11 +50,11 @@ class TensorMemoryError(TileError):
 
 
 class TensorAgentError(TensorMemoryError):
-    """One that an agent of its own cannot begin."""
+    """A product that a separate agent cannot issue."""
 
 
 class TensorScaledError(TensorMemoryError):
-    """A block-scaled one: the product of scaled factors is another way."""
+    """A block-scaled product: the product of scaled factors is an alternative."""
 
 
 def place_accumulators(func: nv_tileas.Func) -> int:
@@ -105,7 +105,9 @@ def read_alone(func: nv_tileas.Func, product: nv_tileas.Dot, shared: dict[Value,
 
 
 def keep(func: nv_tileas.Func, product: nv_tileas.Dot) -> None:
-    """A sum that a loop scales and adds a product to stays in tensor memory: stored before it, loaded behind it."""
+    """A sum that a loop scales and adds a product to stays in tensor memory: stored before the loop, loaded after
+    it.
+    """
     body, scaled, kind = product.parent, product.c.op, product.result.type
     loop = None if body is None else body.parent_op
     if body is None or not isinstance(loop, scf.For) or not isinstance(scaled, arith.MulF) or scaled.parent is not body:
@@ -158,7 +160,7 @@ def left(product: nv_tileas.Dot, first: Builder, made: Builder) -> Value:
 
 
 def lie_over(func: nv_tileas.Func) -> None:
-    """Let left factors lie over the accumulators that they are computed from, each over one that no other lies over."""
+    """Let left factors overlay the accumulators that they are computed from, at most one on each."""
     dots: dict[Value, list[nv_tileas.TensorDot]] = {}
     for op in func.walk():
         if isinstance(op, nv_tileas.TensorDot):
@@ -407,9 +409,9 @@ def in_phases(block: Block, agents: Agents) -> None:
 
 
 def order(block: Block, warps: int) -> None:
-    """Let threads meet before a product is begun in place of one that they have read, or reads what they have written,
-    where they do not anyway; all before a loop whose accumulators lie over those of another one. Where each warpgroup
-    of the `warps` has a block of rows, it begins the products of that alone, and waits for no other.
+    """Synchronise the threads before a product that overwrites one they have read, or reads what they have written,
+    unless they already do; all threads before a loop whose accumulators overlay those of another one. If each warpgroup
+    of the `warps` has a block of rows, it issues only the products of that block, and waits for no other.
     """
     dots = [op for op in nested(block) if isinstance(op, nv_tileas.TensorDot)]
     for dot in dots:

@@ -1,10 +1,10 @@
-"""Execution units: which warps of a CTA each agent gets.
+"""Execution units: the warps of a CTA assigned to each agent.
 
     demand    how many warps an agent's code is written for, read off its layouts (`propagate`)
     mapping   agents of whole warpgroups first; each begins at a multiple of its group; small agents fill the holes that
               this leaves; the CTA is padded to whole warpgroups, since setmaxnreg acts on them
-An agent whose warp count is a power of two begins at a multiple of it, so the low bits of a thread's number are its
-number in the agent. Source: the seeds' OptimizeExecutionUnitMapping and PropagateExecutionUnit.
+An agent whose warp count is a power of two starts at a multiple of it, so the low bits of a thread number are its
+number within the agent. Source: the seeds' OptimizeExecutionUnitMapping and PropagateExecutionUnit.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class Units:
 def demand(block: Block, groups: int = 1) -> Demand:
     """What an agent's code asks for, run by so many groups of warps: one warp where nothing in it is spread over warps.
 
-    Raises TileError, located, where the code is written for different numbers of warps.
+    Raises TileError, located, if the code is written for different numbers of warps.
     """
     warps = propagate(block) or 1
     return Demand(groups * warps, warps)
