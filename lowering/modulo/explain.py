@@ -29,7 +29,8 @@ LITTLE = 0.05
 def schedules(selection: Selection) -> Iterator[str]:
     """How fast each innermost loop of a chosen program could go if its iterations overlapped as well as they can.
 
-    Times are predicted by the tables of the target, not measured. Of these schedules the code has what `ahead` chose.
+    Times are predicted by the tables of the target, not measured. The code follows these schedules only as far as
+    `ahead` chose.
     """
     placed = decode(selection, selection.saturated.program.entry.sym_name)
     made = {each.loop.item.loop: each for each, _, _ in predictions(selection, placed)}
@@ -50,8 +51,8 @@ def schedules(selection: Selection) -> Iterator[str]:
 
 
 def meets(loop: SkeletonLoop) -> bool:
-    """Do the CTAs of a cluster wait for each other in a loop? Delays of hundreds of cycles make the search for its
-    schedule take minutes, and say what it would.
+    """Do the CTAs of a cluster wait for each other in a loop? With delays of hundreds of cycles the search for its
+    schedule takes minutes, and the delays determine the result anyway.
     """
     return any(isinstance(item, SkeletonEffect) and isinstance(item.op, Exchange | Meet) for item in loop.body.walk())
 
@@ -69,7 +70,7 @@ def masks(selection: Selection) -> Iterator[str]:
 
 
 def early_product(made: Prediction) -> str:
-    """What was predicted of a loop with its first product an iteration early, and whether it is made so."""
+    """The prediction for a loop with its first product one iteration early, and whether it is applied."""
     how = "made so" if not made.why_not else f"not applied: {made.why_not}"
     turns = f"; its warpgroups in turns {made.turns:.0f}: {'applied' if made.in_turns else 'not applied'}"
     said = f"in source order {made.before:.0f}, with its first product an iteration early {made.after:.0f}: {how}"
@@ -77,7 +78,7 @@ def early_product(made: Prediction) -> str:
 
 
 def gathering(found: Assigned, producers: int) -> str:
-    """What was predicted of each way to gather the tiles of a loop, and which is taken."""
+    """The prediction for each way to gather the tiles of a loop, and the chosen one."""
     taken = next(each for each in found.ways if each.producers == producers)
     return f"gathered tiles: {', '.join(map(str, found.ways))}; taken: {taken.who}"
 

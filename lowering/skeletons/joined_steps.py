@@ -1,5 +1,5 @@
-"""Loops whose steps are joined in pairs: two successive iterations that fold neighbouring tiles become one that folds a
-tile of twice the size, and what is left of an odd number is done as before.
+"""Loops whose steps are joined in pairs: two successive iterations that reduce neighbouring tiles become one that
+reduces a tile of twice the size, and a remaining odd iteration runs as before.
 
     for j: m, l, o = step(K[j], V[j])       for i: m, l, o = step(K[2 i, 2 i + 1], V[2 i, 2 i + 1])
                                             for j from 2 * (trips / 2) on: m, l, o = step(K[j], V[j])
