@@ -44,7 +44,7 @@ def converted(entry: ct.Entry, least: Least, known: Cuts | None = None) -> Cuts 
     """The cut in two, operation by operation, with the fewest cycles of a CTA, including `known` cuts; None if there is
     none. `least`: rows or columns of a half, of products and of other tiles.
     """
-    price = Price(entry)
+    price = CycleEstimate(entry)
     first = known or Cuts(2)
     starts = [each for each in roots(entry, least) if each[0] not in first.ops]
     begun = [found for each in starts[:STARTS] if (found := spread(entry, first, each, least)) is not None]
@@ -54,7 +54,7 @@ def converted(entry: ct.Entry, least: Least, known: Cuts | None = None) -> Cuts 
     return best if best.ops and pays else None
 
 
-def improved(entry: ct.Entry, price: Price, cuts: Cuts, starts: Sequence[Root], least: Least) -> Cuts:
+def improved(entry: ct.Entry, price: CycleEstimate, cuts: Cuts, starts: Sequence[Root], least: Least) -> Cuts:
     """Add further cuts as long as they save cycles."""
     cycles = price.of(cuts)
     for each in starts:
@@ -66,7 +66,7 @@ def improved(entry: ct.Entry, price: Price, cuts: Cuts, starts: Sequence[Root], 
     return cuts
 
 
-def rather_whole(entry: ct.Entry, price: Price, cuts: Cuts) -> Cuts:
+def rather_whole(entry: ct.Entry, price: CycleEstimate, cuts: Cuts) -> Cuts:
     """Compute values that are needed whole, or in other halves, whole in each CTA if that is cheaper than sending
     them.
     """
@@ -232,7 +232,7 @@ def cut_by_itself(op: Op, operand: int | None, result: int | None, dim: int) -> 
     return apart_cut(op, operand, result, dim, may_be_exchanged)
 
 
-class Price:
+class CycleEstimate:
     """Estimated cycles of a CTA for a cut program, only for comparing cuts."""
 
     def __init__(self, entry: ct.Entry):
@@ -262,7 +262,7 @@ class Price:
 
 def estimate(entry: ct.Entry) -> float:
     """Cycles of a CTA for a program, with its exchanges, only for comparing divisions."""
-    price = Price(entry)
+    price = CycleEstimate(entry)
     return price.of(Cuts(2)) + sum(price.trips[op] * told(op) for op in entry.walk() if isinstance(op, TELLING))
 
 

@@ -105,7 +105,7 @@ def _emit(filled: Filled, text: str, guarded: bool) -> None:
         for value in cast("list[Value]", getattr(op, op.held)):
             s.use(value, uses)
     kept = op.kept() if guarded and filled.defs else []
-    s.emit(text, filled.defs, [*uses, *filled.defs] if kept else uses, filled.args, ties, op.settle)
+    s.emit(text, filled.defs, [*uses, *filled.defs] if kept else uses, filled.args, ties, op.after_copies)
     for result, value in zip(filled.defs, kept, strict=bool(kept)):
         inner: list[Value] = []
         number = value if isinstance(value, int) else constant_of(s.root(value))

@@ -25,10 +25,10 @@ class MachineInstruction:
     """`text` with one %s for each of `args`; `defs` are written, `uses` read; `origin` is the op it stands for.
 
     `ties`: (def, use or immediate) that must share a register, because the instruction updates it in place; if they
-    cannot, copies are made before it, followed by the text `settle`.
+    cannot, copies are made before it, followed by the text `after_copies`.
     """
 
-    __slots__ = ("args", "defs", "origin", "settle", "text", "ties", "uses")
+    __slots__ = ("after_copies", "args", "defs", "origin", "text", "ties", "uses")
 
     def __init__(
         self,
@@ -38,7 +38,7 @@ class MachineInstruction:
         args: list[Value] | None = None,
         origin: Op | None = None,
         ties: Sequence[Copy] = (),
-        settle: str = "",
+        after_copies: str = "",
     ):
         self.text = text
         self.origin = origin
@@ -46,7 +46,7 @@ class MachineInstruction:
         self.uses = uses
         self.args = [*defs, *uses] if args is None else args
         self.ties = ties
-        self.settle = settle
+        self.after_copies = after_copies
 
     def read(self, value: Value, other: Value) -> None:
         """Replace one used value by another."""

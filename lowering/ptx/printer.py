@@ -101,7 +101,7 @@ class Printer:
             if self.lineinfo and each.origin is not None:
                 self._locate(each.origin.location)
             if each.ties:
-                self._settle(each)
+                self._copy_tied(each)
             lines.append("    " + each.text % tuple([names[v] for v in each.args]))
             if self.annotate and each.origin is not None:
                 lines[-1] += f"  // {each.origin.name} {escape(str(each.origin.location))[1:-1]}"
@@ -123,13 +123,13 @@ class Printer:
             self.lines.append(f"    .loc {file} {place.line} {place.column}")
             self.place = place
 
-    def _settle(self, each: MachineInstruction) -> None:
+    def _copy_tied(self, each: MachineInstruction) -> None:
         """Copies for registers that an instruction updates in place although their old value is needed later."""
         moves = self._changes(each.ties)
         if moves:
             self._moves(moves)
-            if each.settle:
-                self.lines.append(f"    {each.settle}")
+            if each.after_copies:
+                self.lines.append(f"    {each.after_copies}")
 
     def _fork(self, block: MachineBlock, following: Block | None) -> None:
         """A conditional branch: the edge to the next block falls through, the other one jumps."""

@@ -111,10 +111,10 @@ class Selector:
         uses: list[Value],
         args: list[Value] | None = None,
         ties: Sequence[Copy] = (),
-        settle: str = "",
+        after_copies: str = "",
     ) -> None:
         """Put an instruction before those already emitted in this block."""
-        self.code.append(MachineInstruction(text, defs, uses, args, self.origin, ties, settle))
+        self.code.append(MachineInstruction(text, defs, uses, args, self.origin, ties, after_copies))
 
     def label(self) -> str:
         """A fresh label for a loop inside one op."""

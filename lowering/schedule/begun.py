@@ -80,7 +80,7 @@ def begin_apart(consumer: Block, agents: Agents, warps: int, target: Target, for
     agents.said = times.said()
 
 
-class Spines(Part):
+class ControlSkeleton(Part):
     """What an agent needs of the consumers' code: the loops and branches around products, and their control."""
 
     def __init__(self, consumer: Block, dots: Sequence[nv_tileas.TensorDot]):
@@ -100,7 +100,7 @@ class Products:
         self.rows = {cast(nv_tileas.TensorMemoryType, dot.d.type).shape[0] // M for dot in dots}
         self.groups = warps // WARPS if self.rows == {warps // WARPS} else 1
         self.rings = {ring.pipeline.result: ring for ring in agents.rings.values()}
-        self.skeletons = Spines(consumer, dots)
+        self.skeletons = ControlSkeleton(consumer, dots)
         self.read: dict[Value, Handover] = {}  # by accumulator: threads read the products
         self.fed: dict[Value, Handover] = {}  # threads write for them
         self.loops = list(dict.fromkeys(loop for dot in dots for loop in loops_around(dot)))
@@ -262,7 +262,7 @@ class Products:
                 self.write(dot, self.fed[dot.d])
         for load in self.loads:
             if load.waited:
-                self.settle(load)
+                self.load_after_loop(load)
             elif load.d in self.read:
                 self.load(load)
         for loop in self.loops[:-1]:
@@ -343,7 +343,7 @@ class Products:
         replace(self.consumer, {op.result: tile}, inside)
         block.ops[at : at + 1] = adopted(made.block, block)
 
-    def settle(self, load: nv_tileas.TensorLoad) -> None:
+    def load_after_loop(self, load: nv_tileas.TensorLoad) -> None:
         """Threads load a sum after its loop when all products are complete, as they are after all loops and
         branches.
         """

@@ -32,7 +32,7 @@ Ring = nv_tileas.CreatePipeline | nv_tileas.CreateChannel
 
 
 @dataclass(frozen=True)
-class Place:
+class IteratorState:
     """The lowered form of an iterator: stage and parity of a ring; current and previous stage of a ring by groups;
     parity of a channel. Without values: a ring by groups that no loop has started.
     """
@@ -70,7 +70,7 @@ class _Lowering:
         self.func = func
         self.target = target
         self.values: dict[Value, Value] = {}
-        self.places: dict[Value, Place] = {}
+        self.places: dict[Value, IteratorState] = {}
         self.held: dict[Value, Held] = {}
         self.before: dict[Value, Value] = {}  # parity of a round, and that of the one before it, where one is asked for
         self.loops: list[scf.For] = []
@@ -160,29 +160,29 @@ class _Lowering:
         if op in self.passed:
             if self.passed[op]:
                 b.add(nv_tileas.BarrierExpectTx, op.ring, self.zero, types=(), bytes=0)
-            self.places[op.result] = Place(ring, (self.one, self.zero))
+            self.places[op.result] = IteratorState(ring, (self.one, self.zero))
             return
         if isinstance(ring, nv_tileas.CreateChannel):
             values = (self.zero,)
         else:
             values = () if ring.by == nv_tileas.GROUPS else (self.zero, self.zero)
-        self.places[op.result] = Place(ring, values)
+        self.places[op.result] = IteratorState(ring, values)
 
     def increment(self, op: nv_tileas.IncIter, b: Builder) -> None:
         """The next stage of a ring, and its parity."""
         place = self.places[op.iterator]
         if isinstance(place.ring, nv_tileas.CreateChannel):
             one = b.value(arith.Constant, types=[I32], value=1)
-            self.places[op.result] = Place(place.ring, (b.value(arith.XOrI, place.values[0], one),))
+            self.places[op.result] = IteratorState(place.ring, (b.value(arith.XOrI, place.values[0], one),))
             return
         stage, other = place.values
         stages = cast(nv_tileas.PipelineType, place.ring.result.type).stages
         if stages == 1:  # each round has one
             flip = b.value(arith.Constant, types=[I32], value=1)
-            self.places[op.result] = Place(place.ring, (stage, b.value(arith.XOrI, other, flip)))
+            self.places[op.result] = IteratorState(place.ring, (stage, b.value(arith.XOrI, other, flip)))
             return
         if stage is self.zero and place.ring.by == nv_tileas.MBARRIERS:
-            self.places[op.result] = Place(place.ring, (self.one, other))
+            self.places[op.result] = IteratorState(place.ring, (self.one, other))
             return
         following, wrapped = self.following(stage, stages, b)
         before = self.before.get(other)
@@ -193,7 +193,7 @@ class _Lowering:
         else:
             flip = b.value(arith.ExtUI, wrapped, types=[I32])
             values = (following, b.value(arith.XOrI, other, flip))
-        self.places[op.result] = Place(place.ring, values)
+        self.places[op.result] = IteratorState(place.ring, values)
 
     def advance(self, op: nv_tileas.AdvanceIter, b: Builder) -> None:
         """Stage and parity of a ring's round so many steps further: of 2 rounds one is that of parity 1."""
@@ -209,7 +209,7 @@ class _Lowering:
         wraps = b.value(arith.CmpI, found, ring, types=[I1], predicate="uge")
         following = b.value(arith.SubI, found, b.value(arith.Select, wraps, ring, zero))
         flips = b.value(arith.XOrI, *(b.value(arith.Select, each, one, zero) for each in (second, wraps)))
-        self.places[op.result] = Place(place.ring, (following, b.value(arith.XOrI, phase, flips)))
+        self.places[op.result] = IteratorState(place.ring, (following, b.value(arith.XOrI, phase, flips)))
 
     def following(self, stage: Value, stages: int, b: Builder) -> tuple[Value, Value]:
         """The stage behind one, and whether that is the first."""
@@ -293,10 +293,10 @@ class _Lowering:
 
         for number, (value, init) in enumerate(zip(values, inits, strict=True)):
             if number in twins:
-                self.places[value] = Place(self.places[init].ring, self.places[values[twins[number]]].values)
+                self.places[value] = IteratorState(self.places[init].ring, self.places[values[twins[number]]].values)
             elif init in self.places:
                 place = self.places[init]
-                self.places[value] = Place(place.ring, tuple(scalar() for _ in place.values))
+                self.places[value] = IteratorState(place.ring, tuple(scalar() for _ in place.values))
             elif init in self.held:
                 held = self.held[init]
                 self.held[value] = Held(held.pipeline, scalar(), held.valid and valid, True)
@@ -363,7 +363,7 @@ class _Lowering:
             at = b.value(arith.AddI, at, loop.step)
         begin_before_wait(b.block, start, produce.ahead)
         last = b.value(arith.Constant, types=[I32], value=produce.ahead)
-        self.places[iterator] = Place(self.places[iterator].ring, (self.zero, last))
+        self.places[iterator] = IteratorState(self.places[iterator].ring, (self.zero, last))
         return True
 
     def fill(self, op: nv_tileas.ProduceOne, loop: scf.For, at: Value, stage: Value, b: Builder) -> None:

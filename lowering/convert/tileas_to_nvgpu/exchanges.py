@@ -36,7 +36,7 @@ from lowering.schedule.exchanges import places
 
 
 @dataclass
-class Place:
+class ReceiveBuffer:
     """The receive buffer of a CTA: the barriers of its rounds, followed by their data."""
 
     op: nv_tileas.CreateExchange
@@ -56,7 +56,7 @@ class Place:
 def create(x: Expander, op: nv_tileas.CreateExchange) -> None:
     """Remember the barriers; they are initialised before the agents split, or here if all threads `meet`."""
     barriers = x.emitter.mbarriers(op.rounds, op.offset)
-    x.values[op.result] = Place(op, barriers)
+    x.values[op.result] = ReceiveBuffer(op, barriers)
     x.mbarriers += [(barriers, number, op.ctas * op.warps) for number in range(op.rounds)]
     x.emitter.clustered = True
     if op.meets:
@@ -68,7 +68,7 @@ def create(x: Expander, op: nv_tileas.CreateExchange) -> None:
 def exchange(x: Expander, op: nv_tileas.Exchange) -> None:
     """Store to all, arrive at all, wait for all, read."""
     emitter, place = x.emitter, x.values[op.place] if op.place is not None else None
-    if not isinstance(place, Place):
+    if not isinstance(place, ReceiveBuffer):
         raise TypeError(f"{op} has no location")
     if not op.values:
         emitter.flush_pending_loads()  # pending loads come before the exchange
@@ -104,7 +104,7 @@ def turn(emitter: Emitter, number: Value, rounds: int) -> tuple[Value, Value]:
 
 
 def tell(
-    emitter: Emitter, place: Place, tile: Registers, offset: int, bits: Sequence[int], stage: Value, rank: Value
+    emitter: Emitter, place: ReceiveBuffer, tile: Registers, offset: int, bits: Sequence[int], stage: Value, rank: Value
 ) -> None:
     """Send a tile to all CTAs. Threads that hold replicas serve one CTA each, as far as there are replicas."""
     replicas = replicas_of(tile)
@@ -122,7 +122,7 @@ def tell(
 
 
 def store_at(
-    emitter: Emitter, place: Place, tile: Registers, offset: int, distance: Value, stage: Value, unused: int,
+    emitter: Emitter, place: ReceiveBuffer, tile: Registers, offset: int, distance: Value, stage: Value, unused: int,
     rank: Value | None = None,
 ) -> None:  # fmt: skip
     """Store a tile to the CTA whose rank is this one's with these bits flipped, at the slot of a rank there, by the
@@ -154,7 +154,7 @@ def subsets(bits: Sequence[int]) -> Iterator[int]:
         yield sum(1 << bit for place, bit in enumerate(bits) if number >> place & 1)
 
 
-def arrive(emitter: Emitter, place: Place, bits: Sequence[int], stage: Value) -> None:
+def arrive(emitter: Emitter, place: ReceiveBuffer, bits: Sequence[int], stage: Value) -> None:
     """One lane of a warp for each CTA, after the stores of the warp's lanes and their reads of an earlier round."""
     emitter.effect(nvvm.SyncWarp, emitter.constant(-1))
     near = emitter.linear([1 << bit for bit in bits])
