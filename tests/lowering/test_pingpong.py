@@ -234,7 +234,7 @@ def test_turns_without_an_end_are_refused(change: Any, where: str, monkeypatch: 
         (AGENTS["agents-stored-each-round"], "carries values"),
         (AGENTS["agents-endless-queue"], "counted loop"),
         (AGENTS["agents-two-loops"], "several loops"),
-        (causal_attention(64, 64, 64, 2), "outermost loop itself|carries values|one loop"),
+        (causal_attention(64, 64, 64, 2), "outermost loop itself|carries values|counted loop"),
         (products_in_tiles("wide", tile=(128, 256, 64)), "too few registers for the accumulators"),
     ],
 )
