@@ -125,7 +125,7 @@ def scaled_elsewhere(func: nv_tileas.Func) -> None:
 
 REFUSED: dict[Callable[[nv_tileas.Func], None], str] = {
     again: "its loop does not carry the accumulator",
-    elsewhere: "it stands in no loop of the kernel's own",
+    elsewhere: "it is in no top-level loop",
     more: "its loop also contains 'nv_tileas.iota'",
     not_carried: "its loop does not carry the accumulator",
     used: "its loop also uses the sum otherwise",
