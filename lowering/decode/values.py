@@ -83,7 +83,7 @@ def pointee_bytes(d: Decoder, cls: int) -> int:
 def identity(
     d: Decoder, node: placed.Identity | placed.Assume | placed.Instead | leaves.Promised, b: Builder, made: Made
 ) -> Any:
-    """The value itself, or what stands for it."""
+    """The value itself, or its replacement."""
     return made[node.source]
 
 

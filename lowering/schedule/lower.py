@@ -338,7 +338,9 @@ class _Lowering:
     # --- producers and consumers
 
     def produce(self, op: nv_tileas.ProduceOne, b: Builder) -> None:
-        """By mbarriers what stands in it; by groups the tiles of a later iteration, behind the barrier of this one."""
+        """With mbarriers, its contents; for rings by groups the tiles of a later iteration, after the barrier of
+        this one.
+        """
         if not op.ahead:
             self.inline(op, b)
             return
@@ -435,7 +437,7 @@ class _Lowering:
             b.add(nv_tileas.BarrierArriveProducts, held.pipeline, held.stage, types=())
 
     def consume(self, op: nv_tileas.ConsumeOne | nv_tileas.ConsumerRead, b: Builder) -> None:
-        """What stands in a consumer's region; its results are what that yields."""
+        """The contents of a consumer's region; its results are the yielded values."""
         block, results = op.body.block, op.results
         if isinstance(op, nv_tileas.ConsumerRead):
             self.held[op.results[0]] = self.held[op.waited]

@@ -271,7 +271,7 @@ class Scheduler:
         return head
 
     def start(self, op: Copy, b: Builder) -> Value:
-        """A copy to a buffer of its own, where it stands."""
+        """A copy to a separate buffer, in place."""
         made = self.allocate(op, 1, tile_of(op)[1].size_bytes, 0, b)
         self.rewriter.once.append(made)
         self.copy(op, made.result, None, self.values(op.operands), b)
@@ -442,7 +442,7 @@ class Scheduler:
         return found[-1], len(found) > 1
 
     def inner(self, ops: list[Op], b: Builder) -> None:
-        """Rebuild what stands in a loop's body."""
+        """Rebuild the contents of a loop's body."""
         used = self.scratch_used
         self.depth += 1
         self.run(ops, b)

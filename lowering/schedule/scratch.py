@@ -113,7 +113,7 @@ def words(kind: Type) -> int:
 
 
 def nested(op: Op, looped: bool = False) -> Iterator[tuple[Op, bool]]:
-    """An op and those in its regions, each with whether it stands in a loop."""
+    """An op and those in its regions, each with whether it is in a loop."""
     yield op, looped
     if isinstance(op, (scf.For, scf.While, scf.If, *nv_tileas.REGIONS)):
         for region in op.regions:

@@ -297,7 +297,7 @@ class _Accumulator:
         return place
 
     def rewrite(self) -> None:
-        """The loop without the accumulator, and what stands around it."""
+        """The loop without the accumulator, and its surroundings."""
         product, loop, at = self.product, self.loop, self.block.ops.index(self.loop)
         kind = product.result.type
         assert isinstance(kind, TensorType)
@@ -420,7 +420,7 @@ def order(block: Block, warps: int) -> None:
         assert made is not None
         if kind.shape[0] // M == warps // WARPS and not any(multiplies(each) for each in enclosing(dot)):
             made.attributes["groups"] = kind.shape[0] // M
-    for dot in reversed(dots):  # what stands before a later one may do for an earlier one of the next iteration
+    for dot in reversed(dots):  # a barrier before a later one may serve an earlier one of the next iteration
         if not met(dot, block):
             meet(dot, apart(dot))
     order_loops(block, repeated=False)

@@ -152,7 +152,7 @@ class Shape:
         return found
 
     def same_ring(self, loop: int) -> int:
-        """The loop that stands for all that share its ring, and so its number of stages: those that agents fill."""
+        """The representative of the loops that share a ring, and thus its number of stages: those that agents fill."""
         s = self.selector
         agents = s.target.has(Feature.MBARRIER) and s.target.has(Feature.TMA)
         return next((together[0] for together in s.rings if loop in together), loop) if agents else loop

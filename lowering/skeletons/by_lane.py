@@ -200,7 +200,9 @@ class _Writer(Rewriter):
         self.gone: set[Op] = {op for found in plan.values() for each in found for op in each.gone}
 
     def operation(self, op: Op, b: Builder) -> None:
-        """One; a loop that carries tiles; the next tile that it carries; nothing of a fold that stands behind it."""
+        """One operation; a loop that carries tiles; its next carried tile; nothing for a reduction that moves after
+        it.
+        """
         if isinstance(op, ct.For) and op in self.plan:
             self.loop(op, self.plan[op], b)
         elif op in self.made:

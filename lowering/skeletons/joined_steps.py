@@ -182,7 +182,7 @@ class Steps:
         self.lower = constant_of(self.loop.lower_bound) or 0
 
     def once(self, form: tuple[object, ...], value: Value, make: Callable[[Builder], Value]) -> Value:
-        """A value in one of its forms, made where its source stands: in the loop or before it."""
+        """A value in one of its forms, created at the place of its source: in the loop or before it."""
         found = self.made.get((form, value))
         if found is not None:
             return found
