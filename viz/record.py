@@ -1,6 +1,7 @@
-"""The record of one compilation, from which every picture is drawn, as plain JSON-compatible data. A place is a source
-line that something comes from; lines of all levels, values and operations of schedules refer to places by number, which
-links them to each other. viz does not import lowering: `tilesat.pictures` fills the record.
+"""The record of one compilation, from which every picture is drawn, as plain JSON-compatible data.
+
+A place is a source line that something comes from; lines of all levels, values and operations of schedules refer to
+places by number, which links them to each other. viz does not import lowering: `tilesat.pictures` fills the record.
 """
 
 from __future__ import annotations
