@@ -1,4 +1,4 @@
-"""Accesses to tiles of views that no instruction makes, as accesses through pointers: strong ones, atomic updates,
+"""Accesses to tiles of views without a direct instruction, as accesses through pointers: strong ones, atomic updates,
 overlapping tiles, gathers and scatters.
 
     place along a dimension   index * step + iota, or the indices of a sparse dimension; unsigned, in i64
@@ -34,14 +34,16 @@ PADDING = {"zero": 0.0, "neg_zero": -0.0, "nan": float("nan"), "pos_inf": float(
 
 
 class TileUpdate(ct.AtomicRMW):
-    """An update by pointers whose old values nobody wants, of a tile at an index of a view: `whole` said it first."""
+    """An update through pointers with unused old values, of a tile at an index of a view; `whole` is the original
+    operation.
+    """
 
     whole: ct.AtomicRedView
 
 
 class MultimemAccess(ct.AtomicRMW):
-    """An access to multicast memory by pointers, of a tile of a view: `whole` said it first. What is loaded is its
-    result, of an element that the mask leaves out the value.
+    """An access to multicast memory through pointers, of a tile of a view; `whole` is the original operation. Its
+    result is what is loaded, or the given value for masked elements.
     """
 
     whole: Multicast

@@ -1,4 +1,4 @@
-"""Combiner regions of reductions: interned by structure, and recognised where they are one commutative operation."""
+"""Combiner regions of reductions: interned by structure, and recognised if they are one commutative operation."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ _COMBINERS: dict[type[Op], Combiner] = {
 
 @dataclass(frozen=True)
 class Body:
-    """An interned combiner: `region` is its first occurrence, `op` its operation where `combiner` is recognised."""
+    """An interned combiner: `region` is its first occurrence, `op` its operation if `combiner` is recognised."""
 
     key: Hashable
     region: Region

@@ -96,7 +96,7 @@ def encode(module_or_entry: Op) -> EncodedProgram:
 
 @dataclass(frozen=True)
 class BranchContinuation:
-    """What follows a branch in its block, and what follows that block where it falls through."""
+    """The code after a branch in its block, and after that block if it falls through."""
 
     branch: ct.If
     rest: Sequence[Op]

@@ -1,4 +1,4 @@
-"""What rules may ask about interned ids: shapes and elements of types, dimension maps, literals, promises, combiners.
+"""Queries of rules on interned ids: shapes and elements of types, dimension maps, literals, assumptions, combiners.
 
 Relations (all columns i64; `ty`, `shape`, `element`, `attr` are interned ids; element ids are type ids):
 

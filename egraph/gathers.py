@@ -1,5 +1,5 @@
-"""Tiles gathered through pointers that run along the first of two dimensions, as transposed tiles of such whose
-pointers run along the last one: there whole runs are loaded, or copied to shared memory, at once (rules in isel.egg).
+"""Tiles gathered through pointers that run along the first of two dimensions, as transposes of tiles whose pointers run
+along the last one, where whole runs are loaded, or copied to shared memory, at once (rules in isel.egg).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ SWAP = (1, 0)
 
 
 class Along(enum.Enum):
-    """What elements do along a dimension: they are equal, go up by one (pointers: by one element), or anything."""
+    """How elements vary along a dimension: equal, increasing by one (pointers: by one element), or arbitrary."""
 
     EQUAL = enum.auto()
     RUN = enum.auto()

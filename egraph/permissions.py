@@ -1,8 +1,7 @@
-"""Permissions for inexact replacements: what `--fast` names, and what each allows.
+"""Permissions for inexact rewrites: the names of `--fast`, and what each allows.
 
-A permission is one-way. It lets a value be computed by another term than the source wrote (`(instead v w)` in
-egraph/rules/permitted.egg); it does not make the two equal, so that no fact, fold or comparison of one reaches the
-other.
+A permission is one-way. It allows a value to be computed by a different term than in the source (`(instead v w)` in
+egraph/rules/permitted.egg); it does not make the two equal, so no fact, fold or comparison of one reaches the other.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""extract: the cheapest program of an e-graph, with its lower bound.
+"""extract: the cheapest program of an e-graph, with a lower bound.
 
-Knows nothing of GPUs, tiles or egglog; imports no other package of this project.
+Independent of GPUs, tiles and egglog; imports no other package of this project.
 """
 
 from __future__ import annotations

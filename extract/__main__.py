@@ -19,7 +19,7 @@ from extract.statistics import table
 from extract.top import top
 
 INTERRUPTED: Final = 130
-"""128 + SIGINT, as shells report it; only where Ctrl-C came before any answer."""
+"""128 + SIGINT, as shells report it; only if Ctrl-C came before any answer."""
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -50,7 +50,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _compare(graph: Graph, options: argparse.Namespace) -> int:
-    """All methods; 1 where none has an answer."""
+    """Run all methods; 1 if none has an answer."""
     outcomes = compare(graph, budget=options.budget, time_limit=options.time_limit)
     if options.json:
         print(json.dumps([
@@ -64,7 +64,7 @@ def _compare(graph: Graph, options: argparse.Namespace) -> int:
 
 
 def as_record(graph: Graph, answers: list[Answer]) -> dict[str, Any]:
-    """The JSON output: the best answer, under `answers` all where several were asked for."""
+    """The JSON output: the best answer, and all under `answers` if several were requested."""
     record = {**_record(graph, answers[0]), "nodes": graph.n_nodes, "classes": graph.n_classes}
     report = answers[0].report
     if report is not None:
@@ -101,7 +101,7 @@ def _finite(value: float) -> float | None:
 
 
 def as_text(graph: Graph, answers: list[Answer]) -> str:
-    """The output for people."""
+    """The text output."""
     answer = answers[0]
     lines = [
         f"cost     {answer.cost:.10g}",
@@ -122,7 +122,7 @@ def as_text(graph: Graph, answers: list[Answer]) -> str:
 
 
 MAX_CHANGES: Final = 4
-"""Nodes named of an answer that is not the best."""
+"""Nodes listed for an answer that is not the best."""
 
 
 def _read(path: str) -> Graph:

@@ -1,4 +1,4 @@
-"""What an extraction returns, and the check that believes none of it."""
+"""The result of an extraction, and the independent check of it."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class Answer:
     report: Report | None = None
     """Sizes and progress, from the methods that keep them."""
     ended: str = ""
-    """The limit that ended the search before its proof, in words; empty where none did."""
+    """The limit that ended the search before a proof, in words; empty if none did."""
 
     def __repr__(self) -> str:
         """One line."""
@@ -128,8 +128,8 @@ def needed(graph: Graph, choice: dict[int, int]) -> dict[int, int]:
 def check(graph: Graph, answer: Answer) -> None:
     """Re-verify an answer from the flat arrays alone.
 
-    Raises CheckError when it is incomplete, cyclic, holds classes nobody needs, breaks a group or a resource row, uses
-    a forbidden node, states a wrong cost, or a bound above its cost.
+    Raises CheckError when it is incomplete, cyclic, contains unneeded classes, violates a group or a resource row,
+    uses a forbidden node, states a wrong cost, or a bound above its cost.
     """
     for cls, node in answer.chosen.items():
         if not 0 <= node < graph.n_nodes or int(graph.node_class[node]) != cls:

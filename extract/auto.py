@@ -1,4 +1,4 @@
-"""The portfolio: each method hands its answer to the next, and all stop when the bound meets the cost."""
+"""The portfolio: each method passes its answer to the next, and all stop when the bound meets the cost."""
 
 from __future__ import annotations
 
@@ -42,12 +42,12 @@ def auto(
     """The best answer within the budget, sooner when it is proved optimal.
 
     Simplification, dynamic programming over small treewidth, greedy with local search, the relaxation and the 0-1
-    program near it, the whole one, and where that takes long the pruned one and neighbourhoods first. branch: a choice
+    program near it, the whole one, or, if that takes long, the pruned one and neighbourhoods first. branch: a choice
     group whose alternatives are searched one by one (`extract.branching`), for groups that divide the graph. below:
-    answers that do not cost less are passed over, which may end the search early. effort: once heuristics and the
-    relaxation have had their turn, the search goes on for a part of the budget that is `effort` times the root of the
-    gap. Raises InfeasibleError when no answer meets the constraints or costs less than `below`, ExtractionError when
-    the budget ended before any was found.
+    answers that do not cost less are skipped, which may end the search early. effort: after the heuristics and the
+    relaxation, the search continues for a fraction of the budget that is `effort` times the square root of the gap.
+    Raises InfeasibleError when no answer meets the constraints or costs less than `below`, ExtractionError when the
+    budget ended before any was found.
     """
     search = Pursuit(graph, as_budget(budget, time_limit), start, listener, branch, below, effort)
     while not search.ended:
@@ -56,8 +56,8 @@ def auto(
 
 
 class Limit(NamedTuple):
-    """What a search that goes on must stay below, and the effort that it is worth: as in `auto`; an answer from
-    elsewhere, near which it looks.
+    """Limits of a continued search: the cost to stay below and the effort, as in `auto`; an answer from elsewhere to
+    search near.
     """
 
     below: float
@@ -66,17 +66,17 @@ class Limit(NamedTuple):
 
 
 class Found(NamedTuple):
-    """How far a search has come when it is put aside."""
+    """The progress of a suspended search."""
 
     answer: Answer | None
     bound: float
 
 
 class Pursuit:
-    """The search of `auto`, which may be put aside, behind heuristics and the relaxation: they mostly have found
-    the best answer, and what follows proves that. Where the gap is wide, behind the tight relaxation; but before that
-    where it is wider than `elsewhere`, since a better answer is likelier found in another graph. `glance`: behind its
-    first bounds too, which take a tenth to a fifth of a search and may show that another graph should come first.
+    """The search of `auto`, which can be suspended after the heuristics and the relaxation: they have usually found the
+    best answer, and the rest proves it. If the gap is wide, it is suspended after the tight relaxation; but before that
+    if the gap is wider than `elsewhere`, because a better answer is then more likely in another graph. `glance`: also
+    after its first bounds, which take a tenth to a fifth of a search and may show that another graph should come first.
     """
 
     def __init__(
@@ -91,7 +91,7 @@ class Pursuit:
         self.ended = False
 
     def go_on(self) -> None:
-        """To where the search may be put aside, or to its end. Raises as `auto` does."""
+        """Run to the next suspension point, or to the end. Raises as `auto` does."""
         limit, self._limit = (self._limit, None) if self._aside else (None, self._limit)  # a search begins with none
         try:
             self._found = self._stages.send(limit)
@@ -113,7 +113,7 @@ class Pursuit:
 
     @property
     def bound(self) -> float:
-        """What no answer costs less than, as far as is known."""
+        """The best known lower bound."""
         return self._found.bound
 
 
@@ -159,7 +159,7 @@ def until_interrupted(session: Session) -> Generator[None]:
 
 
 def begin(session: Session) -> None:
-    """What takes little time, and is all that many graphs need."""
+    """The fast steps, which suffice for many graphs."""
     large = session.graph is not None and session.graph.n_nodes > SMALL
     run_greedy(session, quick=large)
     run_bounds(session, thorough=True)
@@ -197,7 +197,7 @@ def tighten(session: Session) -> None:
 
 
 def finish(session: Session) -> None:
-    """All that follows, until the bound meets the cost, the gap is accepted or the budget is spent."""
+    """The remaining steps, until the bound meets the cost, the gap is accepted or the budget is used up."""
     if session.done:
         return
     from extract.branch_cut import branch_and_cut

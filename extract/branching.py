@@ -1,5 +1,5 @@
-"""One choice group searched alternative by alternative, where it divides the graph: what is left of it under one
-alternative is much smaller, and the best answer so far cuts the others short.
+"""One choice group searched alternative by alternative, for groups that divide the graph: under one alternative the
+remaining graph is much smaller, and the best answer so far prunes the others.
 
 The first steps of the portfolio are taken for all alternatives, to the first bound of the relaxation; then the next
 step is one of the alternative whose bound is least. Measured on the

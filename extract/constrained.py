@@ -1,8 +1,8 @@
-"""Choice groups and resource rows around a bottom-up pass that knows neither.
+"""Choice groups and resource rows around a bottom-up pass that supports neither.
 
-A group is met by forbidding the nodes of its other alternatives: all assignments are tried where there are few,
-coordinate descent finds one beyond. A resource row is met by raising the price of the resource until the choice fits,
-then the local search wins back what the price cost too much.
+A group is satisfied by forbidding the nodes of its other alternatives: if there are few assignments, all are tried,
+otherwise coordinate descent finds one. A resource row is satisfied by raising the price of the resource until the
+choice fits; then local search recovers what the price overcharged.
 """
 
 from __future__ import annotations

@@ -91,7 +91,7 @@ def _relaxes(session: Session, program: IntegerProgram, method: str, budget: Bud
 
 
 def _conclude(session: Session, method: str) -> None:
-    """Nothing cheaper than the best is left in the whole program."""
+    """The whole program contains nothing cheaper than the best."""
     if session.chosen is None:
         raise InfeasibleError(session.why_none)
     session.prove(method)

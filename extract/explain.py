@@ -13,7 +13,7 @@ MAX_NAMES = 6
 """Operators named of a class without a usable node."""
 
 MAX_LINKS = 12
-"""Longer chains of reasons are cut in the middle of the message: nobody reads further."""
+"""Longer chains of reasons are abbreviated in the middle of the message."""
 
 
 def unbuildable(graph: Graph, settled: Settled, weight: list[float]) -> str:

@@ -1,7 +1,8 @@
 """An e-graph as flat arrays: the only input of every extraction method.
 
 Children are class ids, never node ids. Costs are scalars: a caller with cost vectors reduces them per target and calls
-`Graph.with_cost`, which keeps the validated structure and its adjacency lists. Must not import other packages of ours.
+`Graph.with_cost`, which keeps the validated structure and its adjacency lists. Must not import other packages of this
+project.
 """
 
 from __future__ import annotations

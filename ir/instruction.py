@@ -80,7 +80,7 @@ class Instruction(Op):
     reference: ClassVar[str] = ""
     temporaries: ClassVar[Mapping[str, Type]] = {}
     tied: ClassVar[tuple[str, str] | None] = None
-    settle: ClassVar[str] = ""
+    after_copies: ClassVar[str] = ""
     held: ClassVar[str] = ""
     extern: ClassVar[str] = ""
 
@@ -118,20 +118,20 @@ class Form:
 
 def instruction(
     name: str, ptx: str, needs: Needs = SM_80, *, source: str, seed: str = "", upstream: bool = False,
-    temporaries: Mapping[str, Type] | None = None, tied: tuple[str, str] | None = None, settle: str = "",
+    temporaries: Mapping[str, Type] | None = None, tied: tuple[str, str] | None = None, after_copies: str = "",
     held: str = "", extern: str = "",
 ) -> Callable[[type[InstructionT]], type[InstructionT]]:  # fmt: skip
     """Declare an instruction.
 
-    `seed`: its name in the seeds, where that is another. `tied`: results and operands that share registers, updated in
-    place; where registers must be copied before it, `settle` is printed between. `held`: operands that are read though
-    no hole names them, and whose registers the results are. `extern`: the declaration of a function that it calls.
-    `source`: where the PTX ISA, or who else, says so.
+    `seed`: its name in the seeds, if different. `tied`: results and operands that share registers because they are
+    updated in place; if registers must be copied before it, `after_copies` is printed in between. `held`: operands that
+    are read without a placeholder in the text, and whose registers the results share. `extern`: the declaration of a
+    function that it calls. `source`: the section of the PTX ISA, or another source.
     """
 
     def declare(cls: type[InstructionT]) -> type[InstructionT]:
         cls.ptx, cls.floor, cls.reference, cls.seed = ptx, needs, source, seed
-        cls.temporaries, cls.tied, cls.settle = temporaries or {}, tied, settle
+        cls.temporaries, cls.tied, cls.after_copies = temporaries or {}, tied, after_copies
         cls.held, cls.extern = held, extern
         return op(name, upstream=upstream)(cls)
 

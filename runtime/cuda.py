@@ -4,7 +4,7 @@
         run(Path("gemm.cubin").read_bytes(), json.loads(Path("gemm.json").read_text()), (8, 8, 1), arguments, device)
 
 The driver is reached through the package cuda-bindings (`pip install cuda-bindings`). This module and
-`runtime.manifest` import nothing of the compiler, so that compiled kernels can be carried to a machine with a card.
+`runtime.manifest` import no part of the compiler, so that compiled kernels can be moved to a machine with a GPU.
 """
 
 from __future__ import annotations
@@ -45,15 +45,15 @@ Array: TypeAlias = "np.ndarray[Any, Any]"
 MOST_MAPS = 4096
 """Tensor maps of 128 bytes that a device keeps; then all are dropped."""
 _LOG_BYTES = 8192
-"""Room for what the driver's assembler says about PTX that it refuses."""
+"""Buffer for the log of the driver's assembler about rejected PTX."""
 
 
 class CudaError(RuntimeError):
-    """The driver refused something, or what was given does not fit the kernel; the message says which."""
+    """The driver reported an error, or an argument does not fit the kernel; the message says which."""
 
 
 class NoDeviceError(CudaError):
-    """No GPU can be reached: the message says whether the package, the driver or the card is missing."""
+    """No GPU is available: the message says whether the package, the driver or the GPU is missing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +77,7 @@ Argument: TypeAlias = "DeviceArray | np.generic[Any] | int | float"
 class Device:
     """One GPU and its primary context, which PyTorch and Triton use too.
 
-    Raises NoDeviceError where there is none. `driver` is the module cuda.bindings.driver, or an object like it.
+    Raises NoDeviceError if there is none. `driver` is the module cuda.bindings.driver, or a compatible object.
     """
 
     def __init__(self, ordinal: int = 0, driver: Any = None) -> None:
@@ -94,7 +94,7 @@ class Device:
         self.multiprocessors = self._attribute("MULTIPROCESSOR_COUNT")
         self._context = self._call("cuDevicePrimaryCtxRetain", self._device)
         self.threads: set[int] = set()
-        """Threads that have made the context their current one."""
+        """Threads in which the context is current."""
         self.enter()
         self._allocations: set[int] = set()
         self._modules: list[Any] = []
@@ -114,9 +114,9 @@ class Device:
         self.close(quiet=error is not None)
 
     def close(self, quiet: bool = False) -> None:
-        """Free all that was allocated and loaded here, and let go of the context.
+        """Free everything allocated and loaded here, and release the context.
 
-        quiet: say nothing of failures, which follow from the one that is being told of (a faulted context).
+        quiet: suppress errors that follow from one already being reported (a faulted context).
         """
         steps = [("cuMemFree", address) for address in self._allocations]
         steps += [("cuModuleUnload", module) for module in self._modules]
@@ -137,7 +137,7 @@ class Device:
     def empty(self, shape: tuple[int, ...], dtype: Any) -> DeviceArray:
         """Memory for an array, not set to anything."""
         kind = np.dtype(dtype)
-        size = max(1, int(np.prod(shape, dtype=np.int64)) * kind.itemsize)  # the driver refuses to allocate nothing
+        size = max(1, int(np.prod(shape, dtype=np.int64)) * kind.itemsize)  # the driver rejects empty allocations
         address = int(self._call("cuMemAlloc", size))
         self._allocations.add(address)
         return DeviceArray(address, shape, kind)
@@ -152,7 +152,7 @@ class Device:
         return held
 
     def get(self, held: DeviceArray, into: Array | None = None) -> Array:
-        """What an array of the device holds now, in a new array or in `into`; waits for launches before it."""
+        """The current contents of a device array, in a new array or in `into`; waits for earlier launches."""
         array = np.empty(held.shape, held.dtype) if into is None else into
         if array.nbytes != held.nbytes or not array.flags.c_contiguous:
             raise CudaError(f"{held.nbytes} bytes of the device do not match {array.dtype}{list(array.shape)}")
@@ -161,7 +161,7 @@ class Device:
         return array
 
     def free(self, held: DeviceArray) -> None:
-        """Give the memory of an array of this device back."""
+        """Free the memory of an array of this device."""
         if held.owned and held.address in self._allocations:
             self._allocations.remove(held.address)
             self._call("cuMemFree", held.address)
@@ -173,7 +173,7 @@ class Device:
     def load(self, image: bytes | str, manifest: Mapping[str, Any] | Manifest) -> Kernel:
         """Load a cubin (bytes) or PTX (text) as its manifest says.
 
-        Raises ManifestError, or CudaError where the device is of another architecture or the driver refuses the image.
+        Raises ManifestError, or CudaError if the device has a different architecture or the driver rejects the image.
         """
         checked = manifest if isinstance(manifest, Manifest) else parse(manifest)
         self._check_target(checked.target, isinstance(image, bytes) and image.startswith(b"\x7fELF"))
@@ -303,15 +303,15 @@ class Kernel:
         self, grid: Grid, arguments: Sequence[Argument], dependent: bool = False, stream: int = 0,
         cooperative: bool = False,
     ) -> Callable[[], None]:  # fmt: skip
-        """A function that launches over `grid` tile blocks on a stream (0: the default one) and does not wait. It
+        """A function that launches over `grid` tile blocks on a stream (0: the default one) without waiting. It
         allocates nothing, and calls the driver once.
 
         Arguments are those of the source's entry: arrays of the device and numbers; tensor maps are encoded here.
-        dependent: the grid may begin before the one before it has ended (programmatic stream serialization), for
-        kernels that wait for it by themselves (gdc_wait_tko). cooperative: the driver launches all CTAs at once or
-        refuses, for kernels whose CTAs wait for one another. Of a persistent kernel as many CTAs are launched as fit
-        the device at once, and counters are zeroed before each launch, on the same stream: a call each.
-        Raises CudaError where an argument does not fit.
+        dependent: the grid may start before the previous one has ended (programmatic stream serialization), for kernels
+        that wait for it themselves (gdc_wait_tko). cooperative: the driver launches all CTAs at once or fails, for
+        kernels whose CTAs wait for one another. For a persistent kernel as many CTAs are launched as fit the device at
+        once, and counters are zeroed before each launch on the same stream, with one call each. Raises CudaError if an
+        argument does not fit.
         """
         launched = self.manifest.launched
         if not self.manifest.persistent:
@@ -419,7 +419,7 @@ _SHARED: dict[int, Device] = {}
 
 
 def shared() -> Device:
-    """The device of this process, opened once for all launches and let go of when the process ends.
+    """The device of this process, opened once for all launches and released when the process ends.
 
     Raises NoDeviceError where there is none.
     """
@@ -453,7 +453,7 @@ def run(
             if array.flags.writeable:
                 device.get(there, array)
     finally:
-        with suppress(CudaError):  # after a fault every call fails, and the first failure is the one to tell
+        with suppress(CudaError):  # after a fault every call fails; report the first failure
             for _, there in held.values():
                 device.free(there)
 
@@ -522,7 +522,7 @@ def _text(value: Any) -> str:
 
 
 def _why_no_map(record: TensorMapRecord, base: int, dims: list[int], strides: list[int]) -> str | None:
-    """Which rule the fields break: the driver says only that a value is invalid."""
+    """The rule that the fields violate: the driver only reports an invalid value."""
     from ptxsim.errors import LaunchError
     from ptxsim.tensormap import TensorMap
 

@@ -1,9 +1,10 @@
-"""How the arguments of a cuTile kernel become those of its entry: what each parameter takes, and what that becomes.
+"""Maps the arguments of a cuTile kernel to those of its entry. An array becomes its address, sizes and strides, in its
+index type; a scalar stays itself, a constant disappears, a tuple becomes its items, a list the address of a table and
+its length.
 
-An array is its address, its sizes, its strides, in the type of its indices; a scalar is itself, a constant is nothing,
-a tuple is its items, a list the address of a table and its length. What a kernel was compiled for (types, ranks, fixed
-sizes and strides, divisors, alignment) is checked: a promise that an argument breaks would be a wrong answer.
-Source: cuda-tile 1.7.0, calling conventions cutile_python_v1 and v2, read off the entries that it exports.
+The properties that a kernel was compiled for (types, ranks, fixed sizes and strides, divisors, alignment) are checked,
+because violating them would give wrong results. Source: cuda-tile 1.7.0, calling conventions cutile_python_v1 and v2,
+read off the entries that it exports.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from tilesat.spec import numpy_type
 
 @dataclass(frozen=True)
 class ArrayParameter:
-    """An array: its element type, the type of its indices, and what is promised of it; None and 1 promise nothing.
+    """An array: its element type, the type of its indices, and its assumed properties; None and 1 assume nothing.
 
     Sizes and strides are in elements, `alignment` of the address is in bytes. `overlapping`: may two indices be one
     element?
@@ -44,7 +45,7 @@ class ArrayParameter:
         return 1 + 2 * len(self.shape)
 
     def given(self, argument: Any, name: str) -> Iterator[Any]:
-        """The address as a view, then sizes and strides. Raises TileError for what breaks a promise."""
+        """The address as a view, then sizes and strides. Raises TileError for a violated assumption."""
         if not is_array(argument):
             _wrong(name, str(self), shown(argument))
         view = view_of(argument, name)
@@ -244,7 +245,7 @@ def located_at(location: Location) -> Generator[None]:
 
 
 def missing(name: str, kernel: str, location: Location) -> NoReturn:
-    """Raise the error for a parameter that nothing is given for."""
+    """Raise the error for a missing argument."""
     raise TileError(f"parameter '{name}' of @{kernel} is missing", location)
 
 

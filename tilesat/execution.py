@@ -25,9 +25,9 @@ if TYPE_CHECKING:
     from ptxsim import GlobalMemory, Hazard, Report, SimulatorError
 
 GARBAGE = 0x7FC0_1234
-"""What memory holds that a launcher has not zeroed: a NaN of f32."""
+"""The contents of memory that a launcher has not zeroed: an f32 NaN."""
 RESIDENT = 4
-"""CTAs at once in the simulator: fewer than a device has, so that persistent kernels go round."""
+"""Concurrent CTAs in the simulator: fewer than on a device, so that persistent kernels loop."""
 ROUNDINGS = 4
 """Of 16-bit values on the way to a result: an operand and the result, each rounded in both runs."""
 SUMMANDS = 1 << 15
@@ -59,9 +59,9 @@ def check_arguments(entry: Entry, arguments: Sequence[Argument | int | float]) -
 
 
 def checked(signature: Signature, arguments: Sequence[Argument | int | float]) -> list[Argument]:
-    """The arguments with plain numbers as scalars of the parameter's type.
+    """The arguments, with plain numbers as scalars of the parameter's type.
 
-    Raises TileError that names the parameter and says what it needs.
+    Raises TileError that names the parameter and what it needs.
     """
     types = signature.types
     if len(arguments) != len(types):
@@ -149,8 +149,8 @@ def interpret(
     arguments: Sequence[Argument],
     output: Callable[[str], object] | None = None,
 ) -> None:
-    """Run the reference interpreter; arrays are written in place, what the kernel prints goes to `output`, by default
-    standard output. Of multicast memory it knows one copy only; raises TileError for more.
+    """Run the reference interpreter; arrays are written in place, the kernel's prints go to `output`, by default
+    standard output. Multicast memory has a single copy here; raises TileError for more.
     """
     from ir.interpreter import run
 
@@ -167,9 +167,9 @@ def simulate(
     max_instructions: int | None = None, suppress: Sequence[str] = (), schedule: str = "together",
     resident: int = RESIDENT, workers: int = 1, output: Callable[[str, int], object] | None = None,
 ) -> Report:  # fmt: skip
-    """Run PTX on the simulator as its launch manifest says; arrays are written in place.
+    """Run PTX on the simulator according to its launch manifest; arrays are written in place.
 
-    Of a persistent kernel `resident` CTAs go through the tile blocks of the grid, at a time where it takes over those
+    For a persistent kernel `resident` CTAs process the tile blocks of the grid, concurrently if it takes over those
     that have not started.
 
     An array given twice is one allocation, and so are those that share memory. What the kernel prints goes to `output`
@@ -362,7 +362,9 @@ class Comparison:
 
 
 class WrongResultError(Exception):
-    """The simulator, or a GPU, computed something else than the reference interpreter. comparisons: of each array."""
+    """The simulator, or a GPU, gave a result that differs from the reference interpreter. comparisons: of each
+    array.
+    """
 
     def __init__(self, name: str, comparisons: Sequence[Comparison]):
         self.comparisons = tuple(comparisons)

@@ -1,4 +1,4 @@
-"""Pictures of a compilation, all made of one record: an overview, values in detail, layouts; programs as dataflow.
+"""Pictures of a compilation, all drawn from one record: an overview, values in detail, layouts; programs as dataflow.
 
 record         what a compilation was, as plain data
 overview       one node a value of the chosen program

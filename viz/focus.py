@@ -1,4 +1,4 @@
-"""A value in detail: every layout that it may have, every way to make it, and what is near it in the e-graph."""
+"""A value in detail: every layout that it may have, every way to compute it, and its neighbourhood in the e-graph."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which thread and register holds which element of a tile, or where it lies in shared memory, as a grid.
+"""A grid of which thread and register holds which element of a tile, or its position in shared memory.
 
 Layouts are XOR bases over the row-major flattened element index, as linear layouts are (arXiv 2505.23819).
 """
@@ -30,7 +30,7 @@ Holder = tuple[int, int, int]
 
 
 def holders(layout: Layout, size: int) -> list[list[Holder]]:
-    """For each element of a tile of `size` elements, everyone who holds it, first warp and lane first."""
+    """For each element of a tile of `size` elements, all its holders, first warp and lane first."""
     found: list[list[Holder]] = [[] for _ in range(size)]
     registers, lanes, warps = (_span(bases) for bases in (layout.reg, layout.lane, layout.warp))
     for w, from_warp in enumerate(warps):

@@ -1,7 +1,7 @@
-"""The record of one compilation: what every picture is drawn from, as plain data that JSON holds.
+"""The record of one compilation, from which every picture is drawn, as plain JSON-compatible data.
 
-A place is a line of the source that something comes from; lines of all levels, values and operations of schedules name
-places by number, and so are linked to each other. viz does not import lowering: `tilesat.pictures` fills the record.
+A place is a source line that something comes from; lines of all levels, values and operations of schedules refer to
+places by number, which links them to each other. viz does not import lowering: `tilesat.pictures` fills the record.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from dataclasses import MISSING, dataclass, field, fields, is_dataclass
 from typing import Any
 
 VERSION = 1
-"""Of the form that `to_json` writes; raised where a reader of the old one would misread the new one."""
+"""Of the form that `to_json` writes; incremented when a reader of the old form would misread the new one."""
 
 Place = tuple[str, int, int]
 """File, line, column; 1-based, a line of 0 where only the file is known."""

@@ -139,7 +139,7 @@ from ir.types import TensorType, TileType
 
 @op("nv_tileas.func")
 class Func(Op):
-    """A kernel; block arguments are its parameters. `warps` is the number of warps of a CTA that compute.
+    """A kernel; block arguments are its parameters. `warps` is the number of consumer warps of a CTA.
 
     `params` are the launch manifest's records of the parameters, `ranges` the parameters of which every execution
     promises more than their type says (number of the parameter, least and greatest value, a divisor), `asked_ctas` the
@@ -173,7 +173,7 @@ class Func(Op):
         verify_ends(self, Return)
 
     def verify_inside(self) -> None:
-        """Tokens and iterators, where there are any; tensor maps that exist."""
+        """Checks tokens and iterators, if any, and that tensor maps exist."""
         for record in self.tensormaps:
             verify_map(self, record)
         for each in self.walk():
@@ -234,7 +234,7 @@ class Iota(Op):
 
 @op("nv_tileas.broadcast")
 class Broadcast(Op):
-    """Dimensions of size 1 expand; no instruction where the layouts allow it. A scalar source is a splat."""
+    """Dimensions of size 1 expand, without an instruction if the layouts allow it. A scalar source is a splat."""
 
     source = Operand(is_held)
     result = Result(is_held)
@@ -298,7 +298,7 @@ class Insert(Op):
 
 @op("nv_tileas.assert")
 class Assert(Op):
-    """The launch ends with a message, at a line of a file, where an element of `condition` is false."""
+    """The launch ends with a message, at a line of a file, if an element of `condition` is false."""
 
     condition = Operand(is_mask)
     message = Attr(str)

@@ -1,6 +1,6 @@
 """nv_tileas between agents: barriers of a ring's stages, tensor copies, the switch, channels for scalars.
 
-Part of the dialect of `nv_tileas`, which hands these names on. Source of names: the seeds' async.pipeline operations,
+Part of the dialect of `nv_tileas`, which re-exports these names. Source of names: the seeds' async.pipeline operations,
 MaterializeSchedule and OptimizeExecutionUnitMapping.
 """
 
@@ -64,7 +64,9 @@ class BarrierArriveCopies(Op):
 
 @op("nv_tileas.async.mbarrier_arrive_products")
 class BarrierArriveProducts(Op):
-    """One arrival at a stage's full barrier when all products in tensor memory that a thread has begun are complete."""
+    """One arrival at a stage's full barrier when all products in tensor memory that a thread has issued are
+    complete.
+    """
 
     pipeline = Operand(is_pipeline)
     stage = Operand(is_i32)
@@ -145,7 +147,7 @@ class TiledTmaStore(Op):
 
 @op("nv_tileas.async.store_wait")
 class StoreWait(Op):
-    """Wait until this thread's tensor stores have reached global memory; behind a barrier all threads see them."""
+    """Wait until this thread's tensor stores have reached global memory; after a barrier all threads see them."""
 
     effect = WRITE
 

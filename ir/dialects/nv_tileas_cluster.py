@@ -37,12 +37,12 @@ class CreateExchange(Op):
 
     @property
     def first(self) -> int:
-        """Where what the first CTA tells in the first round lies: at a multiple of the widest access."""
+        """The offset of the first CTA's data of the first round, at a multiple of the widest access."""
         return self.barriers_end if self.data < 0 else self.data
 
     @property
     def barriers_end(self) -> int:
-        """The first multiple of the widest access behind the barriers."""
+        """The first multiple of the widest access after the barriers."""
         return self.offset + -(-BARRIER_BYTES * self.rounds // WIDEST) * WIDEST
 
     @property
@@ -53,7 +53,7 @@ class CreateExchange(Op):
 
     @property
     def end(self) -> int:
-        """The byte behind it."""
+        """The end offset."""
         return self.first + self.rounds * self.parts * self.bytes
 
 

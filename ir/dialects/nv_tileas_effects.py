@@ -26,15 +26,15 @@ class WaitOnDependency(Op):
 
 @op("nv_tileas.launch_dependents")
 class LaunchDependents(Op):
-    """Lets the grids that depend on this one start, where the target can start them before this one has ended."""
+    """Lets dependent grids start, if the target can start them before this one has ended."""
 
     effect = WRITE
 
 
 @op("nv_tileas.fence_alias")
 class FenceAlias(Op):
-    """What a thread has accessed comes before what is accessed, behind the next barrier, through other addresses of the
-    same memory.
+    """Orders a thread's accesses before those made, after the next barrier, through other addresses of the same
+    memory.
     """
 
     effect = WRITE

@@ -344,9 +344,9 @@ class AsyncWait(Op):
 
 @op("nv_tileas.async.fence")
 class AsyncFence(Op):
-    """What threads have written to shared memory becomes visible to instructions that read it asynchronously.
+    """Makes threads' writes to shared memory visible to instructions that read it asynchronously.
 
-    `everywhere`: what they have written to global memory too.
+    `everywhere`: their writes to global memory too.
     """
 
     everywhere = flag()

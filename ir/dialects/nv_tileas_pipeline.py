@@ -93,7 +93,7 @@ class CreateIterator(Op):
 
 @op("nv_tileas.async.pipeline.inc_iter")
 class IncIter(Op):
-    """The stage behind this one."""
+    """The next stage."""
 
     iterator = Operand(is_iterator)
     result = Result(like="iterator")
@@ -126,7 +126,9 @@ class Drain(Op):
 
 @op("nv_tileas.async.pipeline.create_none")
 class CreateNone(Op):
-    """A consumer's token of no stage: where a loop releases the stage of the iteration before, the first has none."""
+    """A consumer's token without a stage: in a loop that releases the previous iteration's stage, the first
+    iteration has none.
+    """
 
     pipeline = Operand(is_pipeline)
     result = Result(is_consumer_token)
@@ -151,8 +153,8 @@ class ProduceOne(Op):
 
 @op("nv_tileas.async.pipeline.producer_acquire")
 class ProducerAcquire(Op):
-    """Wait until the stage is empty; one thread announces the `bytes` of tensor copies to come. `implied`: what
-    has been waited for before says so.
+    """Wait until the stage is empty; one thread announces the expected `bytes` of tensor copies. `implied`: an earlier
+    wait implies it.
     """
 
     pipeline = Operand(is_pipeline)
@@ -211,7 +213,7 @@ class ConsumerWait(Op):
 
 @op("nv_tileas.async.pipeline.consumer_read")
 class ConsumerRead(Op):
-    """What reads the stage; the results are the token, then what its region yields."""
+    """The readers of the stage; the results are the token, then what its region yields."""
 
     waited = Operand(is_consumer_token)
     body = RegionField()
@@ -223,7 +225,7 @@ class ConsumerRead(Op):
 @op("nv_tileas.async.pipeline.consumer_release")
 class ConsumerRelease(Op):
     """The stage of a token has been read, and may be filled again; nothing for the token of no stage. `last`: the ring
-    is not filled again, so nobody waits for it; `implied`: what this agent tells others later says so.
+    is not filled again, so nothing waits for it; `implied`: a later signal of this agent implies it.
     """
 
     read = Operand(is_consumer_token)

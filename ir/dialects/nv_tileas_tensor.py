@@ -1,4 +1,4 @@
-"""nv_tileas in tensor memory: accumulators that lie there, the products that add to them, what reads them.
+"""nv_tileas in tensor memory: accumulators, the products that add to them, and their readers.
 
 Part of the dialect of `nv_tileas`, which hands these names on. Source of names: PTX ISA 8.8, tcgen05.
 """
@@ -102,14 +102,14 @@ class TensorScale(Op):
 
 @op("nv_tileas.tensor_meet")
 class TensorMeet(Op):
-    """The threads of each warpgroup meet; orders what they do with tensor memory before and behind it."""
+    """Barrier of the threads of each warpgroup; orders their tensor memory accesses before and after it."""
 
     effect = WRITE
 
 
 @op("nv_tileas.tensor_wait")
 class TensorWait(Op):
-    """Threads go on where all products that were begun on an accumulator are complete."""
+    """Threads wait until all products issued on an accumulator are complete."""
 
     d = Operand(is_tensor_memory)
     phase = OptionalOperand(is_i32)
@@ -119,7 +119,7 @@ class TensorWait(Op):
 
 @op("nv_tileas.tensor_commit")
 class TensorCommit(Op):
-    """Threads that load the accumulator may do so when all products that were begun are complete."""
+    """Lets threads load the accumulator when all issued products are complete."""
 
     d = Operand(is_tensor_memory)
 

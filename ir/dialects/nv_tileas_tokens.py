@@ -52,7 +52,7 @@ FRESH, TAKEN, MOVED = 0, 1, 2
 
 
 def verify_pipelines(kernel: Op) -> None:
-    """Raises VerifyError, at the operation, where a scheduled kernel uses its pipelines otherwise."""
+    """Raises VerifyError, at the operation, if a scheduled kernel uses its pipelines in any other way."""
     checker = _Checker()
     for op in kernel.walk():
         checker.look(op)
@@ -73,7 +73,7 @@ class _Checker:
     # --- each operation
 
     def look(self, op: Op) -> None:
-        """What can be said of one op; its uses and values are remembered."""
+        """Check one op; its uses and values are recorded."""
         for value in op.operands:
             if value.type == CONSUMER_TOKEN:
                 self.uses.setdefault(value, []).append(op)
@@ -181,7 +181,7 @@ class _Checker:
         state[value] = FRESH
 
     def known(self, op: Op, iterator: Value, state: dict[Value, int]) -> int:
-        """What has been done with an iterator."""
+        """The uses of an iterator so far."""
         op.expect(iterator in state, "the enclosing loop does not carry the iterator")
         op.expect(state[iterator] != MOVED, "the iterator has advanced: its stage may no longer be used")
         return state[iterator]

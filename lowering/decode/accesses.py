@@ -1,4 +1,4 @@
-"""Effects with operands: stores, strong loads and updates, what CTAs tell each other, assertions and prints."""
+"""Effects with operands: stores, strong loads and updates, exchanges between CTAs, assertions and prints."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ KINDS = {
     ct.AtomicMode.ADDF: "fadd", ct.AtomicMode.MAX: "smax", ct.AtomicMode.MIN: "smin", ct.AtomicMode.UMAX: "umax",
     ct.AtomicMode.UMIN: "umin", ct.AtomicMode.XCHG: "exch",
 }  # fmt: skip
-"""What nvgpu.atomic calls each update."""
+"""The name of each update in nvgpu.atomic."""
 
 
 def ordering(order: ct.MemoryOrder, scope: ct.Scope | None) -> dict[str, Any]:
@@ -44,7 +44,7 @@ def load(d: Decoder, op: ct.LoadPtr, item: SkeletonEffect) -> None:
 
 @lowers_effect(ct.AtomicRMW, ct.AtomicCAS)
 def update(d: Decoder, op: ct.AtomicRMW | ct.AtomicCAS, item: SkeletonEffect) -> None:
-    """An atomic update, and its result where it is used."""
+    """An atomic update, and its result if used."""
     choice, operands, kinds = result_of(d, op, item)
     order = ordering(op.order, op.scope)
     values = 1 if isinstance(op, ct.AtomicRMW) else 2
@@ -63,7 +63,7 @@ def update(d: Decoder, op: ct.AtomicRMW | ct.AtomicCAS, item: SkeletonEffect) ->
 def result_of(
     d: Decoder, op: ct.LoadPtr | ct.AtomicRMW | ct.AtomicCAS, item: SkeletonEffect
 ) -> tuple[StoreChoice, list[Value], list[Type]]:
-    """How an access is done, its operands, the type of its result; what follows stands at its place in the source."""
+    """The form of an access, its operands, the type of its result; sets the location of the following ops."""
     choice = d.selection.stores[item.item]
     operands = [d.value_at(k, choice.layout) for k in item.placed]
     d.builder.location = op.location
@@ -71,7 +71,7 @@ def result_of(
 
 
 def opened(d: Decoder, item: SkeletonEffect) -> None:
-    """The access of an item was put at the end of the innermost scope."""
+    """Record that the access of an item was added at the end of the innermost scope."""
     d.opened(d.order.store_id(item), len(d.scopes) - 1)
 
 
@@ -115,7 +115,7 @@ def store_staged(d: Decoder, item: SkeletonEffect) -> None:
 
 @lowers_effect(nv_tileas.Exchange)
 def exchange(d: Decoder, op: nv_tileas.Exchange, item: SkeletonEffect) -> None:
-    """What the CTAs of a cluster tell each other, and where it is known."""
+    """An exchange between the CTAs of a cluster, and where its results are known."""
     choice = d.selection.stores[item.item]
     operands = [d.value_at(k, choice.layout) for k in item.operands]
     kinds = [d.placed_type(result.type, choice.layout) for result in op.results]

@@ -1,5 +1,5 @@
-"""How each placed operation becomes nv_tileas ops: a function of the decoder, the e-node, and the builder of the block
-that it stands in. `made` holds what the classes of its operands became.
+"""The lowering of each placed operation to nv_tileas ops: a function of the decoder, the e-node, and the builder of its
+block. `made` holds the results for the classes of its operands.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ def attributes_of(d: Decoder, node: PlacedForm) -> dict[str, Any]:
 
 
 def pointee_bytes(d: Decoder, cls: int) -> int:
-    """Bytes of what a pointer value points to."""
+    """Bytes of the pointee of a pointer value."""
     kind = d.interner.type(d.frozen.analysis["type"][d.selection.owner[cls][0]])
     element = cast(TileType, kind).element
     return max(1, cast(PointerType, element).pointee.width // 8)
@@ -83,7 +83,7 @@ def pointee_bytes(d: Decoder, cls: int) -> int:
 def identity(
     d: Decoder, node: placed.Identity | placed.Assume | placed.Instead | leaves.Promised, b: Builder, made: Made
 ) -> Any:
-    """The value itself, or what stands for it."""
+    """The value itself, or its replacement."""
     return made[node.source]
 
 
@@ -127,7 +127,7 @@ def effect(d: Decoder, node: leaves.ItemResult, b: Builder, made: Made) -> Value
 
 @lowers(leaves.Missing)
 def missing(d: Decoder, node: leaves.Missing, b: Builder, made: Made) -> None:
-    """An operand that is left out."""
+    """An absent operand."""
 
 
 @lowers(placed.Constant)
@@ -369,13 +369,13 @@ def product(d: Decoder, node: placed.Product, b: Builder, made: Made) -> Value:
 
 @lowers(placed.PlacedReduce)
 def reduce(d: Decoder, node: placed.PlacedReduce, b: Builder, made: Made) -> Value:
-    """One dimension folded."""
+    """Reduce one dimension."""
     return folded(d, b, node, [made[node.list]], [cast(TileType, d.interner.type(node.type))])[0]
 
 
 @lowers(placed.PlacedFold)
 def fold(d: Decoder, node: placed.PlacedFold, b: Builder, made: Made) -> list[Value]:
-    """One dimension of several tiles folded together."""
+    """Reduce one dimension of several tiles together."""
     operands: list[Value] = made[node.list]
     return folded(d, b, node, operands, d.interner.attributes[node.types])
 
@@ -415,11 +415,11 @@ def write_shared(d: Decoder, node: placed.WriteShared, b: Builder, made: Made) -
 
 
 NEVER_ASKED = (ct.MakeToken, ct.JoinTokens)
-"""Tokens are spent where the order of accesses is decided (`lowering.tokens`): no value stands for them."""
+"""Tokens are resolved when the order of accesses is decided (`lowering.tokens`): they have no values."""
 
 
 def without_lowering(classes: Iterable[type[Node]]) -> list[str]:
-    """Placed operations that nothing lowers: neither a function nor, where they are arithmetic, a scalar op."""
+    """Placed operations without a lowering: neither a function nor, if they are arithmetic, a scalar op."""
     missing: list[str] = []
     for cls in classes:
         maker = lowers.find(cls)

@@ -27,7 +27,7 @@ AS_IT_IS = "loop_annotation = #llvm.loop_annotation<disableNonforced = true>"
 
 
 def print_module(func: llvm.Func) -> str:
-    """A kernel whose registers have been granted, as a module for `mlir-opt`, with the target that it is for."""
+    """A kernel with granted registers as a module for `mlir-opt`, with its target."""
     major, minor = target(func.target).ptx_version
     body = Body(func).text()
     externs = sorted(
@@ -58,7 +58,7 @@ def _global(array: GlobalArray) -> str:
 
 
 def _attribute(row: Row, func: llvm.Func) -> str:
-    """What a directive is upstream; empty where the kernel has none."""
+    """The upstream form of a directive; empty if the kernel has none."""
     numbers = row.line(func).partition(" ")[2]
     listed = isinstance(func.attributes.get(row.attribute), tuple)
     value = f"array<i32: {numbers}>" if listed else f"{numbers} : i32"
@@ -130,7 +130,7 @@ class Body:
     # Operations
 
     def operation(self, op: Op) -> None:
-        """As LLVM writes it, where it means the same, else as inline PTX; what nobody reads is left out."""
+        """In LLVM's form if equivalent, otherwise as inline PTX; dead operations are left out."""
         if op.effect is PURE and self.inline.needed.isdisjoint(op.results):
             return
         if isinstance(op, llvm.Br | llvm.CondBr):
@@ -153,7 +153,9 @@ class Body:
             self.names[op.results[0]] = made
 
     def _branch(self, op: llvm.Br | llvm.CondBr) -> None:
-        """A branch back keeps LLVM from unrolling the loop: the schedule has said how much of it is in flight."""
+        """A back edge keeps LLVM from unrolling the loop: the schedule has already decided how much of it is in
+        flight.
+        """
         targets = ", ".join(self.blocks[block] for block in op.successors)
         properties: list[str] = []
         if any(self.order[block] <= self.order[op.parent] for block in op.successors if op.parent is not None):
@@ -164,7 +166,9 @@ class Body:
         self.line(op.name, [self.typed(value) for value in op.operands], "", f"[{targets}]{shown}")
 
     def _barrier(self, op: nvvm.Barrier0 | nvvm.NamedBarrier) -> None:
-        """Upstream's own, unlike inline PTX, is nothing that LLVM may copy into two branches: it knows `convergent`."""
+        """Upstream's own operation, which, unlike inline PTX, is `convergent`, so LLVM does not duplicate it into
+        two branches.
+        """
         numbers = (op.barrierId, op.numberOfThreads) if isinstance(op, nvvm.NamedBarrier) else ()
         given = [self.constant(number, "i32") for number in numbers]
         sizes = "1, 1, 0" if given else "0, 0, 0"
@@ -251,4 +255,4 @@ FORMS: dict[type[Op], Callable[[Body, Any], str]] = {
     llvm.PtrToInt: _cast,
     llvm.IntToPtr: _cast,
 }
-"""Operations that LLVM writes in another way than we do; returns the name of the result."""
+"""Operations with a different form in LLVM; each function returns the name of the result."""

@@ -1,7 +1,7 @@
-"""What a chosen program takes: its loops by the order of their code, all else by the cost tables.
+"""The predicted time of a chosen program: its loops by code order, everything else by the cost tables.
 
-A loop takes as long as its busiest unit, or as what one of the warps of a scheduler waits for in the order of the code,
-which the others of the CTA and other CTAs of the SM share: `tilesat.mca` says the same of assembled code. All of it is
+A loop takes as long as its busiest unit, or as the dependent waits of one warp of a scheduler in code order, shared
+among the other warps of the CTA and other CTAs of the SM: `tilesat.mca` does the same for assembled code. All of it is
 predicted from the tables of the target.
 """
 
@@ -22,8 +22,8 @@ from lowering.targets import Feature
 
 @dataclass(frozen=True)
 class LoopTime:
-    """Of one innermost loop: iterations; of each the cycles of the busiest `unit`, and of a warp that has the SM for
-    itself, shared by those that take turns.
+    """Of one innermost loop: iterations; of each the cycles of the busiest `unit`, and of a warp with the SM to itself,
+    divided by the warps that share it.
     """
 
     trips: float

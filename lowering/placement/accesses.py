@@ -1,7 +1,7 @@
-"""Meanings of the source's loads and stores: what rules may say of them.
+"""Semantics of the source's loads and stores, for checking rules about them. A load through a view gives an arbitrary
+tile, identified by its view, index and token; a load through pointers reads the sample's memory.
 
-A load through a view gives any tile, known by its view, index and token; a load through pointers is what the sample's
-memory holds. Rules state both of a load's result, and a store's value lies in the buffer that a copy takes to memory.
+Rules relate a load's result to both, and a store's value is in the buffer that a copy writes to memory.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ BY_POINTERS, BY_VIEW = "load_ptr_tko", "load_view_tko"
 
 
 def viewed(sample: PlacedSample, form: List) -> Datum:
-    """A load through a view, whose operands are new: a tile and a token."""
+    """A load through a view with fresh operands: a tile and a token."""
     found = memory.tile(sample)
     number = len(sample.loads)
     view = view_of(sample, found)
@@ -49,22 +49,22 @@ def view_of(sample: PlacedSample, tile: Datum) -> Datum:
 
 
 def stated(sample: PlacedSample, head: str, arguments: Sequence[Sexpr]) -> None:
-    """Test what a rule states of a load: its first result, of these operands and types."""
+    """Test what a rule states about a load: its first result, for these operands and types."""
     value, first, second = (sample.datum(item) for item in arguments[:3])
     if head == "gathered":
         third = sample.datum(arguments[3])
         if (id(first), id(second), id(third)) not in sample.gathers.get(id(value), ()):
-            raise Unsound("a tile is not what these pointers, mask and padding give")
+            raise Unsound("a tile is not the one that these pointers, mask and padding load")
     elif sample.loads.get((first.data, second.data, sample.integer(arguments[3]))) is not value:
-        raise Unsound("a tile is not what this view and index name")
+        raise Unsound("a tile is not the one that this view and index select")
     elif sample.interner.types[sample.integer(arguments[5])] != first.type:
-        raise Unsound("a load through a view of another type")
+        raise Unsound("a load through a view of a different type")
     if value.type != sample.type_at(arguments[-1 if head == "gathered" else 4]):
-        raise Unsound("a load's tile has another type")
+        raise Unsound("a load's tile has a different type")
 
 
 def remembered(sample: PlacedSample, form: List, found: Datum) -> None:
-    """A load through pointers, for what rules state of it."""
+    """A load through pointers, for what rules state about it."""
     operands = tuple([id(sample.datum(item)) for item in form.items[1:4]])
     sample.gathers.setdefault(id(found.data[0]), set()).add((operands[0], operands[1], operands[2]))
 

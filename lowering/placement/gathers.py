@@ -1,7 +1,8 @@
-"""Meanings of loads through pointers: an element is what lies at its address where its mask lets it, else a given one.
+"""Semantics of loads through pointers: an element is read from its address if its mask is true, otherwise it is a given
+value.
 
-Addresses are drawn in groups that are consecutive and aligned, as gathers of rows have them. A vector is loaded where a
-thread holds it as a whole, its addresses are consecutive and aligned to its bytes, and one bit of the mask decides.
+Addresses are drawn in consecutive, aligned groups, as in gathers of rows. A vector can be loaded if a thread holds it
+as a whole, its addresses are consecutive and aligned to its bytes, and one bit of the mask decides.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ ANSWERS: dict[str, tuple[tuple[str, tuple[int, ...]], ...]] = {
     "gather_run": (("ask_gather_run", (0, 1)),),
     "runs_read": (("ask_runs", (0, 1)),),
 }
-_ANY = 1 << 30  # without a mask all of a tile is one run
+_ANY = 1 << 30  # without a mask, the whole tile is one run
 _GROUPS = (1, 2, 4, 8, 8)
 _SPACE = 1 << 12
 """Addresses are below this times the bytes of a group."""
@@ -56,7 +57,7 @@ def mask(sample: PlacedSample, shape: tuple[int, ...]) -> Datum:
 
 
 def gathered(sample: PlacedSample, arguments: Sequence[Sexpr]) -> None:
-    """A value that a gather gives: it is drawn, or made of its number's type; zeros stand where r.runs speaks of it."""
+    """A value loaded by a gather: drawn, or of its number's type; padded with zeros if r.runs mentions it."""
     value, names = arguments[0], [cast(Atom, each).text for each in arguments]
     known = None if isinstance(value, Atom) and sample.is_free(value) else sample.datum(value)
     type_ = sample.tile_type(memory.tile(sample) if known is None else known)
@@ -77,7 +78,7 @@ def gathered(sample: PlacedSample, arguments: Sequence[Sexpr]) -> None:
 
 
 def run(sample: PlacedSample, head: str, form: Sexpr) -> int:
-    """A fact about runs: as strong as it is true, or weaker; the same each time it is asked."""
+    """A fact about runs, at most as strong as is true; the same for each query."""
     value = sample.datum(form)
     key = head, id(value)
     if key not in sample.runs:
@@ -90,7 +91,7 @@ def run(sample: PlacedSample, head: str, form: Sexpr) -> int:
 
 
 def is_run(head: str, value: Datum, count: int) -> bool:
-    """Do pointers, or a mask, come in such runs?"""
+    """Do pointers, or a mask, have such runs?"""
     if count <= 1 or value.data is None:
         return True
     type_, data = cast(TileType, value.type), value.data
@@ -112,7 +113,7 @@ def claim(sample: PlacedSample, head: str, form: Sexpr, count: int) -> None:
 def _taken(
     sample: PlacedSample, addresses: Array, allowed: Array | None, other: Array | None, type_: TileType
 ) -> Array:
-    """What lies at addresses, where it is allowed."""
+    """The contents of addresses, where the mask allows."""
     flat = meaning.integers(addresses).reshape(-1)
     found = np.array(sample.random.tile(type_)).reshape(-1)
     for k, address in enumerate(flat):
@@ -134,7 +135,7 @@ def _vectors(sample: PlacedSample, layout: Layout, shape: tuple[int, ...], count
 def _runs(
     addresses: Held, allowed: Held, layout: Layout, shape: tuple[int, ...], count: int, sample: PlacedSample
 ) -> None:
-    """Raise Unsound where an access of so many elements takes what does not lie together, or part of a mask."""
+    """Raise Unsound where an access of so many elements is not contiguous, or splits a mask."""
     for head, held in zip(RUNS, (addresses, allowed), strict=True):
         if held.data is None:
             continue
@@ -144,7 +145,7 @@ def _runs(
 
 
 def loaded(sample: PlacedSample, items: Sequence[Sexpr]) -> Held:
-    """A gather of registers: each thread loads what it holds the pointers of."""
+    """A gather of registers: each thread loads the elements whose pointers it holds."""
     addresses, allowed, other = (sample.placed(item) for item in items[:3])
     type_, layout, count = (
         sample.type_at(items[4]),
@@ -159,7 +160,7 @@ def loaded(sample: PlacedSample, items: Sequence[Sexpr]) -> Held:
 
 
 def copied(sample: PlacedSample, items: Sequence[Sexpr]) -> memory.Stored:
-    """The same copied to shared memory, zeros where the mask leaves elements out."""
+    """The same copied to shared memory, with zeros for masked elements."""
     addresses, allowed = (sample.placed(item) for item in items[:2])
     type_, layout, shared = (
         sample.type_at(items[3]),

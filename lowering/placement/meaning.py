@@ -1,10 +1,10 @@
-"""What placed terms mean, for checking the rules that make them: which thread and register holds which element.
+"""Semantics of placed terms, for checking the rules that create them: which thread and register holds which element.
 
-`(held_in v l)` and `(native v l)` are v's elements where layout l puts them: an array of [threads, registers], or for a
-value that every thread holds whole the value itself. A placed operation is evaluated on such arrays: an elementwise
-one register by register, a conversion by its two maps, and one that renames registers leaves them where they are. A
-rule that wants, offers or has a value in a layout must name a layout of that value's size. What loops carry and
-branches yield is any tile, the same on both sides; a reduction takes the greatest element.
+`(held_in v l)` and `(native v l)` are v's elements in layout l: an array of [threads, registers], or, for a value that
+every thread holds whole, the value itself. A placed operation is evaluated on such arrays: an elementwise one register
+by register, a conversion by its two maps, and one that renames registers leaves them unchanged. A rule that wants,
+offers or has a value in a layout must name a layout of that value's size. Carried values and branch results are
+arbitrary tiles, the same on both sides; a reduction takes the greatest element.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from lowering.placement.values import Held
 WARPS = (1, 2, 4)
 _WANTS = ("want", "offer", "has", "held_in")
 _OF_ANY = (*_WANTS, *memory.PLACES, "instead", "ask_default", "taken")
-"""Relations that may be the only ones to speak of a value."""
+"""Relations that may be the only ones to mention a value."""
 _MORE = (*memory.OF_LAYOUTS, *views.WIDTHS, "view_strides")
 _YIELDS = ("loop_init", "loop_yield", "branch_yield")
 _DEFAULTS = ("default_layout", "carry_default", "branch_default", "uniform_type")
@@ -55,7 +55,7 @@ _ANSWERS: dict[str, tuple[tuple[str, tuple[int, ...]], ...]] = {
     **gathers.ANSWERS,
     **views.ANSWERS,
 }
-"""Relations of answers: the questions that make their rows, with the columns that the question has of them."""
+"""Relations of answers: the queries that produce their rows, with the columns that come from the query."""
 
 
 class PlacedSample(Sample):
@@ -68,12 +68,12 @@ class PlacedSample(Sample):
         self.warps = int(self.random.pick(WARPS))
         self.oracle = self.asked(rng)
         self.loads: dict[tuple[Any, Any, int], Datum] = {}
-        self.gathers: dict[int, set[tuple[int, int, int]]] = {}  # operands of loads through pointers, by what they give
+        self.gathers: dict[int, set[tuple[int, int, int]]] = {}  # operands of loads through pointers, by their result
         self.views: dict[Any, views.Access] = {}
         self.widths: dict[tuple[str, Any], int] = {}
         self.cells: dict[int, Any] = {}  # of global memory, by address
         self.runs: dict[tuple[str, int], int] = {}
-        self.padded = False  # is what a gather's mask leaves out anything but zero?
+        self.padded = False  # is the padding of a gather's mask anything but zero?
         self.leaves: dict[tuple[str, tuple[int, ...]], Datum] = {}
         self.kinds: dict[tuple[int, ...], TileType] = {}
 
@@ -157,7 +157,7 @@ class PlacedSample(Sample):
         """The elements in order, from where a layout says that they lie; its replicas must agree."""
         places = layout.element_map()
         if held.layout is None or held.data.shape != places.shape:
-            raise Unsound("a tile is read in a layout of another size")
+            raise Unsound("a tile is read in a layout of a different size")
         found = np.empty(layout.size, held.data.dtype)
         found[places] = held.data
         if not meaning.equal(found[places], held.data):
@@ -278,7 +278,7 @@ class PlacedSample(Sample):
         """A layout that is wanted, offered or had must be one of the value's size; a question claims nothing."""
         if action.head in _WANTS:
             if not self.fits(self.datum(action.items[1]), self.integer(action.items[2])):
-                raise Unsound(f"({action.head} ...) names a layout of another size")
+                raise Unsound(f"({action.head} ...) names a layout of a different size")
         elif action.head == "taken":
             self.datum(action.items[1])
         elif action.head in accesses.STATED:
@@ -287,10 +287,10 @@ class PlacedSample(Sample):
             views.assertion(self, action.head, action.items[1:])
         elif action.head in memory.PLACES:
             if not memory.fits(self, self.datum(action.items[1]), self.integer(action.items[2])):
-                raise Unsound(f"({action.head} ...) names a layout of another size")
+                raise Unsound(f"({action.head} ...) names a layout of a different size")
         elif action.head == "tiles":
             if not values.is_list(self.datum(action.items[1])):
-                raise Unsound("(tiles ...) of what is no list")
+                raise Unsound("(tiles ...) of what is not a list")
         elif action.head.startswith("ask_"):
             for item in action.items[1:]:
                 self.evaluate(item)
@@ -403,7 +403,7 @@ class PlacedSample(Sample):
         """An operand that is placed."""
         found = self.evaluate(form)
         if not isinstance(found, Held):
-            raise NotCovered("an operand that is no placed value")
+            raise NotCovered("an operand that is not a placed value")
         return found
 
     def elementwise(self, signature: Signature, form: List) -> Held:
@@ -441,7 +441,7 @@ class PlacedSample(Sample):
         """The tile type that a type column names."""
         found = self.interner.types[self.integer(form)]
         if not isinstance(found, TileType):
-            raise Unsound(f"{found} is no tile type")
+            raise Unsound(f"{found} is not a tile type")
         return found
 
 
@@ -468,7 +468,7 @@ def _converted(sample: PlacedSample, items: Sequence[Sexpr]) -> Held:
 
 
 def _literal(name: str) -> Callable[[PlacedSample, Sequence[Sexpr]], Held]:
-    """A value made from nothing, in the layout that the term names."""
+    """A value without operands, in the layout that the term names."""
 
     def made(sample: PlacedSample, items: Sequence[Sexpr]) -> Held:
         return sample.held(sample.draw(List((Atom(name, 0), *items[:-1]), 0, 0, 0)), sample.integer(items[-1]))
@@ -486,7 +486,7 @@ def _permuted(sample: PlacedSample, items: Sequence[Sexpr]) -> Held:
 
 
 def _broadcast(sample: PlacedSample, items: Sequence[Sexpr]) -> Held:
-    """Each thread repeats what it holds: the source's element must be among its registers."""
+    """Each thread repeats its elements: the source's element must be among its registers."""
     source, type_ = sample.placed(items[0]), sample.type_at(items[1])
     after = sample.oracle.layout(sample.integer(items[2]))
     small = cast(TileType, source.type)
@@ -508,7 +508,7 @@ def _product(name: str) -> Callable[[PlacedSample, Sequence[Sexpr]], Held]:
 
 
 def _reduced(sample: PlacedSample, items: Sequence[Sexpr]) -> Held:
-    """One dimension folded, of the tile that the term's layout says is held; what is left stays where it was."""
+    """Reduce one dimension of the tile held in the term's layout; the other elements stay in place."""
     source, layout = sample.placed(items[0]), sample.oracle.layout(sample.integer(items[5]))
     tile, dim = cast(TileType, source.type), sample.integer(items[1])
     whole = source.data if source.layout is None else sample.gathered(source, layout).reshape(tile.shape)
@@ -519,7 +519,7 @@ def _reduced(sample: PlacedSample, items: Sequence[Sexpr]) -> Held:
 
 
 def _leaf(sample: PlacedSample, head: str, items: Sequence[Sexpr]) -> Held:
-    """What a loop carries or a branch yields, in the layout that the term names."""
+    """A carried value or branch result, in the layout that the term names."""
     return sample.held(sample.leaf(head, items[:-1]), sample.integer(items[-1]))
 
 
@@ -563,7 +563,7 @@ _OPERATIONS: dict[str, Callable[[PlacedSample, Sequence[Sexpr]], Held | memory.S
     "p.res": lambda sample, items: _leaf(sample, "res", items),
     "p.branch": lambda sample, items: _leaf(sample, "branch", items),
 }
-"""What placed operations give, by constructor."""
+"""The results of placed operations, by constructor."""
 
 
 @cache

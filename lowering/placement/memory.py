@@ -1,7 +1,7 @@
-"""Meanings of tiles in shared memory, and of loads through views: which offset of a buffer holds which element.
+"""Semantics of tiles in shared memory, and of loads through views: which offset of a buffer holds which element.
 
-A value in a shared layout is its elements in the order of their offsets. What a view and an index name in global memory
-is any tile, the same for all that read it there. An access of more bytes than are aligned there, or inside (`views`),
+A value in a shared layout is its elements in the order of their offsets. The tile of a view at an index in global
+memory is arbitrary, but the same for every read. An access of more bytes than are aligned or in bounds there (`views`)
 is an error, and so is an instruction that cannot move a tile between two layouts.
 """
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 PLACES = ("want_shared", "staged", "boxed", "ahead", "gather_staged")
 """Relations of a value and a shared layout."""
 NUMBERED = ("r.ahead", "r.held", "r.runs", "r.taken")
-"""Relations of the numbers of values: what is worth doing with these; they claim nothing."""
+"""Relations of value numbers: heuristics about what is worth doing; they claim nothing."""
 ANSWERS: dict[str, tuple[tuple[str, tuple[int, ...]], ...]] = {
     "run_bytes": (("ask_run", (0, 1, 2)),),
     "shared_read": (("ask_shared", (0, 1, 2)),),
@@ -44,7 +44,7 @@ ANSWERS: dict[str, tuple[tuple[str, tuple[int, ...]], ...]] = {
 }
 """Relations of answers, as in `meaning`."""
 OF_LAYOUTS = ("boxed_read", "ahead_read")
-"""Of these, those whose layout of registers rules do not ask to be wanted."""
+"""Those whose register layout rules do not require to be demanded."""
 MATRICES = ("ldmatrix", "stmatrix")
 _SHAPES = ((16, 64), (64, 16), (32, 32), (4, 8), (2, 16, 32))
 _ELEMENTS = (F16, F16, F32, I8, I32)
@@ -58,7 +58,7 @@ class Stored(Datum):
 
 
 def tile(sample: PlacedSample) -> Datum:
-    """A tile that a copy could move."""
+    """A tile that a copy can move."""
     type_ = TileType(_SHAPES[int(sample.random.rng.integers(len(_SHAPES)))], sample.random.pick(_ELEMENTS))
     return Datum(type_, sample.random.tile(type_))
 
@@ -120,7 +120,7 @@ def relation(sample: PlacedSample, head: str, arguments: Sequence[Sexpr]) -> Non
 
 
 def loaded(sample: PlacedSample, arguments: Sequence[Sexpr]) -> None:
-    """A value that a load through a view gives; its view and index are new."""
+    """A value loaded through a view, with a fresh view and index."""
     if isinstance(arguments[0], Atom) and sample.is_free(arguments[0]):
         sample.env[arguments[0].text] = tile(sample)
     value = sample.datum(arguments[0])
@@ -178,19 +178,21 @@ def _instruction(sample: PlacedSample, form: Sexpr, layout: Layout, shared: Shar
 
 
 def copied(sample: PlacedSample, items: Sequence[Sexpr]) -> Stored:
-    """What a view and an index name, copied by `a` bytes at a time, `b` of which are inside of the array or outside."""
+    """The tile of a view and an index, copied `a` bytes at a time, where `b` bytes are uniformly inside or outside
+    the array.
+    """
     view, index = (sample.placed(item).data for item in items[:2])
     number, shared, a, b, kind = (sample.integer(items[k]) for k in (2, 5, 6, 7, 8))
     access = sample.views[view]
     if a > access.aligned or b > access.inside or (kind == Mechanism.REGISTERS and a > access.inside):
-        raise Unsound(f"a copy of {a} bytes, {b} of them at a time inside, where {access}")
+        raise Unsound(f"a copy of {a} bytes, {b} at a time inside, where {access}")
     if (kind == Mechanism.CP_ASYNC and a not in CP_ASYNC) or (kind == Mechanism.TMA and a != TMA_ALIGNMENT):
         raise Unsound(f"no copy of kind {kind} moves {a} bytes")
     return stored(sample, _found(sample, view, index, number, items[3]), shared)
 
 
 def gotten(sample: PlacedSample, items: Sequence[Sexpr]) -> Held:
-    """The same loaded to registers, by vectors that a thread holds as a whole."""
+    """The same, loaded to registers by vectors that a thread holds as a whole."""
     view, index = (sample.placed(item).data for item in items[:2])
     number, seen, id_, nbytes = (sample.integer(items[k]) for k in (2, 4, 5, 6))
     value = _found(sample, view, index, number, items[3])
@@ -213,7 +215,7 @@ def _found(sample: PlacedSample, view: Any, index: Any, number: int, ty: Sexpr) 
     """The tile that is loaded there."""
     value = sample.loads.get((view, index, number))
     if value is None or value.type != sample.type_at(ty):
-        raise Unsound("another view, index or type than that of the load")
+        raise Unsound("a view, index or type that differs from the load's")
     return value
 
 
@@ -222,7 +224,7 @@ def read(sample: PlacedSample, items: Sequence[Sexpr]) -> Held:
     source, layout = _operand(sample, items[0]), sample.oracle.layout(sample.integer(items[3]))
     shared = cast(SharedLayout, source.layout)
     if source.type != sample.type_at(items[1]) or layout.size != np.size(source.data):
-        raise Unsound("a tile is read as one of another type")
+        raise Unsound("a tile is read as a different type")
     _instruction(sample, items[2], layout, shared)
     return Held(source.type, np.asarray(source.data)[shared.offset_map()][layout.element_map()], layout)
 
@@ -231,7 +233,7 @@ def written(sample: PlacedSample, items: Sequence[Sexpr]) -> Stored:
     """From registers to shared memory."""
     source, shared = sample.placed(items[0]), sample.oracle.shared(sample.integer(items[2]))
     if source.layout is None or source.type != sample.type_at(items[1]):
-        raise Unsound("a tile is written as one of another type, or from no layout")
+        raise Unsound("a tile is written as a different type, or not from a layout")
     _instruction(sample, items[3], source.layout, shared)
     return _image(source.type, sample.gathered(source, source.layout), shared)
 

@@ -1,5 +1,5 @@
-"""Meanings of parts of tiles: extract, insert and cat, drawn and placed. A thread that makes one from registers must
-hold every element that it is to give.
+"""Semantics of parts of tiles: extract, insert and cat, drawn and placed. A thread that computes one from registers
+must hold every element of its result.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def drawn(sample: PlacedSample, form: List) -> Datum:
-    """The value of an extract, an insert or a cat, with what is free of it drawn."""
+    """The value of an extract, an insert or a cat, with its free variables drawn."""
     return _DRAWN[form.head](sample, form.items[1:])
 
 
@@ -48,7 +48,7 @@ def _divided(sample: PlacedSample, type_: TileType) -> TileType:
 
 
 def _indices(sample: PlacedSample, form: Sexpr, tile: TileType, part: TileType) -> tuple[int, ...]:
-    """Which part; drawn where it is free."""
+    """The index of the part; drawn if it is free."""
     if isinstance(form, Atom) and sample.is_free(form):
         counts = [a // b for a, b in zip(tile.shape, part.shape, strict=True)]
         numbers = [np.asarray(int(sample.random.rng.integers(n)), np.int32) for n in counts]
@@ -121,8 +121,8 @@ PARTS = tuple(_DRAWN)
 
 
 def repeated(source: Held, wanted: Array) -> Array:
-    """What each thread holds of the elements that are wanted of it: numbers [threads, registers] in the source's order.
-    Raises Unsound where it does not hold one; of an element -1 nothing is wanted.
+    """The required elements from each thread's registers: numbers [threads, registers] in the source's order. Raises
+    Unsound if a thread does not hold one; -1 requires nothing.
     """
     if np.size(source.data) == 1:
         return np.broadcast_to(np.reshape(source.data, -1)[0], wanted.shape).copy()
@@ -133,13 +133,13 @@ def repeated(source: Held, wanted: Array) -> Array:
     for thread in range(len(wanted)):
         at = {int(e): r for r, e in enumerate(places[thread])} | {-1: 0}
         if not at.keys() >= set(wanted[thread].tolist()):
-            raise Unsound("a thread does not hold what it would repeat")
+            raise Unsound("a thread does not hold what it would recompute")
         found[thread] = source.data[thread, [at[int(e)] for e in wanted[thread]]]
     return found
 
 
 def _given(sample: PlacedSample, type_: TileType, data: Array, layout: Sexpr) -> Held:
-    """What the threads give, in a layout that the term names; of one element every thread has it."""
+    """The threads' results, in the layout that the term names; every thread has a single element."""
     id_ = sample.integer(layout)
     if id_ == 0:
         return Held(type_, np.reshape(data.reshape(-1)[0], type_.shape))
@@ -147,7 +147,7 @@ def _given(sample: PlacedSample, type_: TileType, data: Array, layout: Sexpr) ->
 
 
 def extracted(sample: PlacedSample, items: Sequence[Sexpr]) -> Held:
-    """A part of what each thread holds."""
+    """A part of a tile, within each thread's registers."""
     source, at, ty, layout = items
     held, part = sample.placed(source), sample.type_at(ty)
     after = sample.oracle.layout(sample.integer(layout))
@@ -157,7 +157,7 @@ def extracted(sample: PlacedSample, items: Sequence[Sexpr]) -> Held:
 
 
 def extracted_shared(sample: PlacedSample, items: Sequence[Sexpr]) -> Held:
-    """A part of what all threads hold, by shared memory."""
+    """A part of a tile, through shared memory."""
     source, at, ty, layout, before = items
     held, part = sample.placed(source), sample.type_at(ty)
     found = whole(sample, held, sample.integer(before))[_window(numbers_of(sample.placed(at)), part)]
@@ -188,6 +188,6 @@ def inserted(sample: PlacedSample, items: Sequence[Sexpr]) -> Held:
     numbers[_window(numbers_of(sample.placed(at)), part)] = np.arange(part.size).reshape(part.shape)
     wanted = numbers.reshape(-1)[after.element_map()]
     if held.layout is not None and held.data.shape != wanted.shape:
-        raise Unsound("a tile is read in a layout of another size")
+        raise Unsound("a tile is read in a layout of a different size")
     data = np.broadcast_to(held.data.reshape(-1)[0], wanted.shape) if held.layout is None else held.data
     return _given(sample, tile, np.where(wanted >= 0, repeated(piece, wanted), data), layout)

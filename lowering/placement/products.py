@@ -1,9 +1,9 @@
-"""Meanings of matrix products by an atom: which operand lies where in registers, shared or tensor memory.
+"""Semantics of matrix products by an atom: the position of each operand in registers, shared or tensor memory.
 
-A product is that of the source's operands where the choice of its atom reads them: a factor in registers by the
-fragment's layout, one in shared memory by the layout that the instruction's descriptor is made for, and the scales of
-a block-scaled one beside. What adds up in tensor memory through a loop, and what is read there, is the same number;
-a loop that scales its sum has the sum before and the factor as numbered values.
+A product is that of the source's operands as its atom reads them: a factor in registers by the fragment's layout, one
+in shared memory by the layout of the instruction's descriptor, plus the scales of a block-scaled one. A sum that
+accumulates in tensor memory through a loop, and a product read from there, have the same value; a loop that scales its
+sum has the previous sum and the factor as numbered values.
 """
 
 from __future__ import annotations
@@ -42,8 +42,8 @@ QUESTIONS: dict[str, tuple[str, tuple[int, ...]]] = {
     "block_scaled_choice": ("ask_scaled", (0, 1, 2, 3, 4)),
     "tensor_scaled_choice": ("ask_scaled", (0, 1, 2, 3, 4)),
 }
-"""Relations of choices: the question that makes their rows, with the columns that it has of them. An atom and the
-layouts of the operands follow.
+"""Relations of choices: the query that produces their rows, with the columns that come from it. An atom and the layouts
+of the operands follow.
 """
 CHOICES = {
     "p.mmaf": ("mma_choice",),
@@ -57,13 +57,13 @@ CHOICES = {
     "p.mmaf_scaled": ("block_scaled_choice",),
     "p.tcgen05_block_scaled": ("tensor_scaled_choice",),
 }
-"""The choices that a placed product may be made by."""
+"""The choices that a placed product may use."""
 BY_SCALES = ("p.mmaf_scaled", "p.tcgen05_block_scaled")
 SCALED_SUM = "r.scaled_sum"
 NUMBERED = ("r.read", "r.accumulated", "r.negated", SCALED_SUM)
-"""Relations of the numbers of products: where their sum lies, which is no claim about its value."""
+"""Relations of the numbers of products: where their sum is kept, which claims nothing about its value."""
 SCALED = "r.scaled"
-"""The numbers of a product by scales, and of what it reads."""
+"""The numbers of a product by scales, and of its operands."""
 _OPERANDS = tuple([Atom(f"operand{k}", 0) for k in range(3)])
 _ROWS, _COLUMNS, _DEPTHS = (64, 128), (16, 32), (8, 16, 32, 64)
 """Sizes of tiles that fill one or two warpgroups' instructions of every kind, and of few k."""
@@ -81,7 +81,7 @@ class Sizes:
         sample.random.matrices = Matrices((self.m,), (self.k,), (self.n,), (self.factor,))
 
     def fill_tensor_memory(self) -> None:
-        """Such that block-scaled products there have scales enough to copy."""
+        """Sizes for which block-scaled products there have enough scales to copy."""
         self.m = self.n = self.k = 128
 
     def left(self, sample: PlacedSample) -> Datum:
@@ -146,14 +146,14 @@ def _placed(sample: PlacedSample, item: Sexpr) -> Held | Stored:
     """An operand in registers or in shared memory."""
     found = sample.evaluate(item)
     if not isinstance(found, Held | Stored):
-        raise NotCovered("a factor that is no placed value")
+        raise NotCovered("a factor that is not a placed value")
     return found
 
 
 def _layouts(
     sample: PlacedSample, head: str, key: tuple[int, ...], choice: int, operands: Sequence[Datum]
 ) -> list[int]:
-    """Where the atom reads its operands; those in shared memory lie as one of its choices for these types says."""
+    """Where the atom reads its operands; those in shared memory in a layout of one of its choices for these types."""
     names = CHOICES[head]
     rows: list[list[int]] = []
     for question in dict.fromkeys(QUESTIONS[name][0] for name in names if len(QUESTIONS[name][1]) == len(key)):
@@ -166,7 +166,7 @@ def _layouts(
         pairs = zip(operands, row, strict=True)
         if all(not isinstance(each, Stored) or sample.oracle.layouts[id_] == each.layout for each, id_ in pairs):
             return row
-    raise Unsound("a factor lies in shared memory where the instruction does not read it")
+    raise Unsound("a factor is in shared memory, but the instruction does not read it there")
 
 
 def _whole(sample: PlacedSample, operand: Held | Stored, layout: int) -> Datum:
@@ -180,7 +180,7 @@ def _whole(sample: PlacedSample, operand: Held | Stored, layout: int) -> Datum:
 
 
 def _negated(operand: Held | Stored) -> Any:
-    """What imm-scale-a of -1 makes of a factor."""
+    """A factor under imm-scale-a of -1."""
     data: Array = np.negative(operand.data)
     if isinstance(operand, Stored):
         return Stored(operand.type, data, operand.layout)
@@ -188,10 +188,10 @@ def _negated(operand: Held | Stored) -> Any:
 
 
 def _scaled(sample: PlacedSample, before: Datum, factor: Sexpr, layout: int) -> Datum:
-    """The sum before, scaled where threads load it by a factor in the same layout."""
+    """The previous sum, scaled by a factor in the layout in which threads load it."""
     by = sample.placed(factor)
     if by.layout != sample.oracle.layout(layout):
-        raise Unsound("a sum is scaled in another layout than its factor's")
+        raise Unsound("a sum is scaled in a layout that differs from its factor's")
     return scaled_sum(sample, before, _whole(sample, by, layout))
 
 
@@ -215,7 +215,7 @@ def _in_registers(sample: PlacedSample, found: Datum, id_: int) -> Held:
 
 
 def rescaled(sample: PlacedSample, arguments: Sequence[Sexpr], form: List) -> None:
-    """A product n whose sum before is k scaled by m: `form` is the product."""
+    """A product n whose previous sum is k scaled by m: `form` is the product."""
     number, before, factor = (sample.leaf("N", (each,)) for each in arguments)
     sample.require(before.type == factor.type == number.type)
     sample.env[cast(Atom, form.items[3]).text] = scaled_sum(sample, before, factor)

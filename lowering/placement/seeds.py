@@ -1,4 +1,6 @@
-"""What placement starts from: what is uniform, what stores and loops use, and layouts in which stores coalesce."""
+"""The starting facts of placement: uniform values, operands of stores and loops, and layouts in which stores
+coalesce.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,7 @@ from lowering.targets import Feature
 
 
 def seed(program: EncodedProgram, oracle: LayoutOracle) -> dict[str, list[Row]]:
-    """Facts that placement starts from: what is uniform, what stores and loops use, in which layouts stores coalesce.
+    """The starting facts of placement: uniform values, operands of stores and loops, layouts in which stores coalesce.
 
     Raises UnsupportedError, located, for effects that have no lowering yet.
     """
@@ -57,7 +59,7 @@ def seed(program: EncodedProgram, oracle: LayoutOracle) -> dict[str, list[Row]]:
 def _seed_store(item: SkeletonEffect, oracle: LayoutOracle, rows: dict[str, list[Row]]) -> None:
     op = item.op
     if item.alone:
-        return  # nothing of it has a place
+        return  # it has no placed values
     if isinstance(op, ct.Assert):
         kind = cast(TileType, op.condition.type)
         rows["r.want"] += [(item.operands[0], layout) for layout in oracle.anchors(kind, len(kind.shape) - 1)]
@@ -97,7 +99,7 @@ def _seed_store(item: SkeletonEffect, oracle: LayoutOracle, rows: dict[str, list
 
 
 def _seed_access(item: SkeletonEffect, oracle: LayoutOracle, rows: dict[str, list[Row]]) -> None:
-    """An access in order that gives a tile: operands and result in one layout."""
+    """An ordered access with a tile result: operands and result in one layout."""
     result = item.op.results[0].type
     if not isinstance(result, TileType):
         item.op.fail("needs a tile")

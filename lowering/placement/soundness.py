@@ -1,4 +1,4 @@
-"""Checking the rules that make placed terms on random tiles in random layouts."""
+"""Checks the rules that create placed terms, on random tiles in random layouts."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ PLACED_RULESETS = ("demand", "place", "isel")
 
 
 class ProductsSample(PlacedSample):
-    """A sample for rules about matrix products: tiles that the instructions of warpgroups fill."""
+    """A sample for rules about matrix products: tiles that fill warpgroup instructions."""
 
     def __init__(self, rng: np.random.Generator, hints: Hints = NO_HINTS):
         super().__init__(rng, hints)

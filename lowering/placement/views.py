@@ -174,4 +174,4 @@ def assertion(sample: PlacedSample, head: str, arguments: Sequence[Sexpr]) -> No
     items: tuple[Datum, ...] = sample.datum(arguments[0]).data
     at = sample.integer(arguments[1])
     if not (0 <= at < len(items) and sample.same(items[at], sample.datum(arguments[2]))):
-        raise Unsound(f"item {at} of a list is another")
+        raise Unsound(f"item {at} of a list differs")

@@ -1,6 +1,6 @@
-"""Where the CTAs of a cluster tell each other something: places in shared memory that nothing else lies over.
+"""Buffers of exchanges between the CTAs of a cluster: dedicated places in shared memory.
 
-Other CTAs write there whenever they get there, so neither scratch nor rings may share these bytes.
+Other CTAs may write there at any time, so neither scratch nor rings may share these bytes.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class Exchanges:
         return made.results
 
     def count(self, agents: Agents) -> None:
-        """The number of the round goes on from one run of an exchange to the next."""
+        """The round number is carried from one run of an exchange to the next."""
         for _, op in self.made:
 
             def following(number: Value) -> Op:
@@ -64,8 +64,8 @@ class Exchanges:
             alternate(op, len(op.operands) - 1, following)
 
     def place(self, free: int, drained: int, parted: bool) -> int:
-        """Give each its bytes, from `free` on, those over rings from `drained` on, and say where all threads meet,
-        unless agents part later; the end.
+        """Give each its bytes, from `free` on, those over rings from `drained` on, and record where all threads
+        synchronise, unless agents split later; returns the end.
         """
         for place, made in self.made:
             place.attributes["offset"] = align(free, EXCHANGE_ALIGNMENT)
@@ -81,7 +81,7 @@ class Exchanges:
 
 
 def places(values: Sequence[Value]) -> list[int]:
-    """Byte offsets of the values that one CTA tells another."""
+    """Byte offsets of the values that one CTA sends to another."""
     found: list[int] = []
     free = 0
     for value in values:
@@ -91,7 +91,7 @@ def places(values: Sequence[Value]) -> list[int]:
 
 
 def sent_bytes(values: Sequence[Value]) -> int:
-    """Bytes of what one CTA tells another, for which there is a place in any case."""
+    """Bytes that one CTA sends to another, for which there is always a buffer."""
     if not values:
         return EXCHANGE_ALIGNMENT
     return align(places(values)[-1] + size_of(values[-1]), EXCHANGE_ALIGNMENT)

@@ -1,10 +1,10 @@
 """Copies to shared memory become software pipelines: rings of stages that are filled some iterations ahead.
 
-Where a producer can be parted from the kernel (agents.py) it fills the ring; else those who compute do, by cp.async:
-each iteration has a region that fills a stage `ahead` iterations early and one that reads the stage of its own. Copies
-outside loops, and those whose tile are not known ahead, are waited for at once. Stages have no numbers yet: lower.py
-gives them some, and makes waits and barriers of the regions. Source: the seeds' modulo scheduling and buffer
-assignment, for one agent; CUTLASS's sm_80 mainloop has the same shape.
+If a producer can be split from the kernel (agents.py), it fills the ring; otherwise the consumers do, by cp.async: each
+iteration has a region that fills a stage `ahead` iterations early and one that reads its own stage. Copies outside
+loops, and copies of tiles that are not known ahead, are waited for at once. Stages have no numbers yet: lower.py
+assigns them, and turns the regions into waits and barriers. Source: the seeds' modulo scheduling and buffer assignment,
+for one agent; CUTLASS's sm_80 mainloop has the same shape.
 """
 
 from __future__ import annotations
@@ -52,10 +52,10 @@ class Rewriter:
         self.tensor = any(isinstance(each, nv_tileas.TensorDot) for each in func.walk())
         self.values: dict[Value, Value] = {}
         self.free = 0  # first free byte of shared memory
-        self.once: list[nv_tileas.AllocTensor] = []  # buffers that are filled once: no scratch lies over them
+        self.once: list[nv_tileas.AllocTensor] = []  # buffers that are filled once: no scratch overlays them
         self.looped: list[nv_tileas.AllocTensor] = []  # buffers of one loop that all have read where it ends
         self.held: list[tuple[nv_tileas.WriteBuffer, nv_tileas.BufferView]] = []  # buffers in turn
-        self.rings: list[list[Ring]] = []  # those that stand together are used at different times
+        self.rings: list[list[Ring]] = []  # rings in one group are used at different times
         self.exchanges = Exchanges()
         self.own: dict[int, list[Ring]] = {}  # by depth of their loops: rings that the consumers fill themselves
 
@@ -84,7 +84,7 @@ def materialize(
 ) -> nv_tileas.Func:
     """Schedule a placed kernel in place of its copies; adds `shared_bytes` and `tensormaps` to its attributes.
     `forbid`: prefixes of the name of agents that begin products which threads read.
-    Raises UnsupportedError, located, where its `consumers` cannot take tiles in turn as they are to.
+    Raises UnsupportedError, located, if its `consumers` are to alternate on tiles but cannot.
     """
     rewriter = Rewriter(func, target)
     block = func.body.block
@@ -103,7 +103,9 @@ def materialize(
         view.operands[1] = written.stage
     if consumers == pingpong.NAME:
         if rewriter.once or rewriter.looped or rewriter.own:
-            pingpong.refuse(consumer.ops[-1], "threads copy or write tiles to buffers, which both would use at once")
+            pingpong.refuse(
+                consumer.ops[-1], "threads copy or write tiles to buffers, which both groups would use at once"
+            )
         pingpong.part(consumer, agents, func.warps, target)
     rewriter.exchanges.count(agents)
     in_phases(consumer, agents)
@@ -175,7 +177,7 @@ class Scheduler:
         self.depth = 0
         self.begun: dict[scf.For, Consumer] = {}  # a stage of whose rings is read before the loop
         self.lone: list[Lone] = []  # tiles from outside of loops that the producer brings, before they are waited for
-        self.scratch_used = False  # since the last ring was filled: the next one may lie over it
+        self.scratch_used = False  # since the last ring was filled: the next one may overlay it
 
     def run(
         self, ops: list[Op], b: Builder, coming: list[tuple[Copy, Value]] | None = None, whole: bool = False
@@ -269,14 +271,16 @@ class Scheduler:
         return head
 
     def start(self, op: Copy, b: Builder) -> Value:
-        """A copy to a buffer of its own, where it stands."""
+        """A copy to a separate buffer, in place."""
         made = self.allocate(op, 1, tile_of(op)[1].size_bytes, 0, b)
         self.rewriter.once.append(made)
         self.copy(op, made.result, None, self.values(op.operands), b)
         return made.result
 
     def bring(self, op: nv_tileas.TiledCopy, ops: Sequence[Op], b: Builder) -> bool:
-        """Let the producer bring a tile, where it fills a ring of a loop of `ops` anyway and can; did it?"""
+        """Let the producer load a tile if it fills a ring of a loop of `ops` anyway and can; returns whether it
+        does.
+        """
         loops = (each for each in ops if isinstance(each, scf.For))
         if not op.tma or not any(self.plan(e, asynchronous(e.body.block)) for e in loops):
             return False
@@ -308,7 +312,7 @@ class Scheduler:
         self.run(ops[-1:], b)
 
     def arrive(self, coming: list[tuple[Copy, Value]], b: Builder) -> None:
-        """Wait once for all copies that are on their way."""
+        """Wait once for all copies in flight."""
         if any(op.asynchronous for op, _ in coming):
             b.add(nv_tileas.AsyncCommit, types=())
             b.add(nv_tileas.AsyncWait, types=(), pending=0)
@@ -320,8 +324,9 @@ class Scheduler:
         coming.clear()
 
     def hold(self, op: nv_tileas.Hold, b: Builder) -> None:
-        """Write a tile to one of two buffers in turn: who writes one again has passed the other one's barrier, and so
-        has waited for the products that read it. All wait for products in tensor memory themselves: one will do.
+        """Write a tile to two alternating buffers: a thread that rewrites one has passed the other's barrier, and thus
+        has waited for the products that read it. For products in tensor memory all threads wait themselves: one buffer
+        suffices.
         """
         rewriter, (kind, shared) = self.rewriter, tile_of(op)
         stages = 2 if self.depth and not self.rewriter.tensor else 1
@@ -387,7 +392,7 @@ class Scheduler:
         )  # fmt: skip
 
     def loop(self, op: scf.For, b: Builder) -> None:
-        """Pipeline the copies of a loop whose tiles depend on nothing but its counter; keep the others in place."""
+        """Pipeline the copies of a loop whose tiles depend only on its counter; keep the others in place."""
         body = op.body.block
         copies = asynchronous(body)
         ahead = [c for c in copies if slice_of(c.operands, body) is not None]
@@ -401,7 +406,7 @@ class Scheduler:
             Consumer(self, self.agents, plans, b).build(b)
             return
         if multiplies(op):
-            refuse(op, "no producer brings the tiles of its loop")
+            refuse(op, "no producer loads the tiles of its loop")
         if not ahead or stages < MIN_STAGES:
             self.plain_loop(op, b)
         else:
@@ -437,7 +442,7 @@ class Scheduler:
         return found[-1], len(found) > 1
 
     def inner(self, ops: list[Op], b: Builder) -> None:
-        """Rebuild what stands in a loop's body."""
+        """Rebuild the contents of a loop's body."""
         used = self.scratch_used
         self.depth += 1
         self.run(ops, b)
@@ -456,7 +461,7 @@ class Scheduler:
         self.rebuild(op, [*self.values([op.lower, op.upper, op.step]), *self.values(op.init)], inner, b)
 
     def endless(self, op: scf.While, b: Builder) -> None:
-        """A loop without a count: what it copies itself is waited for at once."""
+        """A while loop: its own copies are waited for at once."""
         inner = Block([a.type for a in op.body.block.args])
         self.rewriter.values.update(zip(op.body.block.args, inner.args, strict=True))
         inside = Builder(inner, op.location)
@@ -507,7 +512,7 @@ def needs(op: Op, coming: Sequence[tuple[Copy, Value]]) -> bool:
 
 
 class _Pipeline:
-    """One loop with a ring of `stages` for the copies `ahead`, which those who read them start."""
+    """One loop with a ring of `stages` for the copies `ahead`, which their readers issue."""
 
     def __init__(self, scheduler: Scheduler, op: scf.For, ahead: list[Copy], stages: int):
         self.scheduler = scheduler

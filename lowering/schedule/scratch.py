@@ -1,10 +1,10 @@
-"""Scratch memory: what conversions, reductions and staged stores need for themselves, and where it lies.
+"""Scratch memory: the needs of conversions, reductions and staged stores, and its placement.
 
     beside the rings    in loops, and before a loop whose ring another agent may be filling already
     over the rings      elsewhere: they are drained by then; buffers that are filled once stay
-Each op that needs scratch gets its byte offset as attribute `scratch`. One that fits beside what the last one before
-it took, in what alignment or the largest of them takes of shared memory anyway, does not lie over that: who writes one
-has passed the barrier of the other one, behind which nobody reads the first.
+Each op that needs scratch gets its byte offset as attribute `scratch`. An op whose scratch fits next to that of the
+previous one, in memory that alignment or the largest of them takes anyway, does not overlay it: a thread that writes
+one has passed the barrier of the other, after which the first is no longer read.
 """
 
 from __future__ import annotations
@@ -113,7 +113,7 @@ def words(kind: Type) -> int:
 
 
 def nested(op: Op, looped: bool = False) -> Iterator[tuple[Op, bool]]:
-    """An op and those in its regions, each with whether it stands in a loop."""
+    """An op and those in its regions, each with whether it is in a loop."""
     yield op, looped
     if isinstance(op, (scf.For, scf.While, scf.If, *nv_tileas.REGIONS)):
         for region in op.regions:
@@ -155,7 +155,7 @@ def scratch_of(op: Op, target: Target) -> int:
 
 
 def atomic_scratch(op: nv_tileas.Atomic) -> int:
-    """Where threads hold replicas the one that makes an update leaves the old value for the others."""
+    """If threads hold replicas, the one that performs an update passes the old value to the others."""
     kind = op.values[0].type
     if not op.results or (isinstance(kind, TensorType) and not layout_of(kind).free().thread):
         return 0

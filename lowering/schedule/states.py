@@ -1,4 +1,4 @@
-"""What goes with an agent from one run of an op to the next: iterators of rings and channels, stages of buffers."""
+"""State that an agent carries from one run of an op to the next: iterators of rings and channels, stages of buffers."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def outermost(op: Op) -> Block:
     """The block that holds all code around an op."""
     block = (list(around(op)) or [op])[-1].parent
     if block is None:
-        raise TypeError(f"{op} stands in no block")
+        raise TypeError(f"{op} is in no block")
     return block
 
 

@@ -1,13 +1,14 @@
-"""What a loop folds in each iteration and carries, carried before it is folded.
+"""Reductions carried by a loop, carried as tiles and reduced after it.
 
     for j: m = max(m, reduce_max(x_j))          for j: M = max(M, x_j)              reduce_max(M)
     for j: l = l a + reduce_add(p_j)            for j: L = L broadcast(a) + p_j     reduce_add(L)
-Threads then exchange nothing in the loop: their own elements are folded with those of the iterations before, and across
-lanes and warps once behind it. Exact of maxima, minima and sums of integers; sums of floats are in another order.
+Threads then exchange nothing in the loop: their own elements are combined with those of previous iterations, and across
+lanes and warps once after it. Exact for maxima, minima and integer sums; float sums are reordered.
 
-Where a thread has many elements of what is folded, these are folded first, so that it carries one: of accumulators of
-128 x 64, whose columns lie in four lanes, a tile of 128 x 4. Which lie in one thread, the chosen program of the loop as
-it was says (`runs_of`). Source: FlashAttention-3 (hopper/softmax.h), which carries the sums of rows so.
+If a thread holds many elements along the reduced dimension, these are reduced first, so that it carries one: for
+accumulators of 128 x 64, whose columns are spread over four lanes, a tile of 128 x 4. The chosen program of the
+original loop shows which elements are in one thread (`runs_of`). Source: FlashAttention-3 (hopper/softmax.h), which
+carries the sums of rows so.
 """
 
 from __future__ import annotations
@@ -199,7 +200,9 @@ class _Writer(Rewriter):
         self.gone: set[Op] = {op for found in plan.values() for each in found for op in each.gone}
 
     def operation(self, op: Op, b: Builder) -> None:
-        """One; a loop that carries tiles; the next tile that it carries; nothing of a fold that stands behind it."""
+        """One operation; a loop that carries tiles; its next carried tile; nothing for a reduction that moves after
+        it.
+        """
         if isinstance(op, ct.For) and op in self.plan:
             self.loop(op, self.plan[op], b)
         elif op in self.made:

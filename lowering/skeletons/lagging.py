@@ -1,4 +1,4 @@
-"""Levels that lag: while a maximum rises by little, sums stay below the one that they are below already.
+"""Lagging levels: while a running maximum rises only slightly, sums keep their current level.
 
     m' = max(m, x)                               m' = max(m, x); n = m if |log2 f(m, m')| <= 8 else m'
     l, o = l f(m, m') + ..., o f(m, m') + ...    l, o = l f(m, n) + ..., o f(m, n) + ...;  n is carried

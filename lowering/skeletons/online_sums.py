@@ -29,7 +29,7 @@ SHAPING = (ct.Broadcast, ct.Reshape)
 
 @dataclass(frozen=True)
 class Passes:
-    """The loop of the maximum, that of the sum, and what stands between them and depends on the first; the
+    """The loop of the maximum, that of the sum, and the operations in between that depend on the first; the
     exponential, and the difference that it is of.
     """
 

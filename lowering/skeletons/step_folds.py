@@ -1,4 +1,4 @@
-"""What a loop carries, as folds over all of its steps: two steps may then be one of twice the size.
+"""Carried values as reductions over all steps of a loop: two steps can then become one of twice the size.
 
     m = max(m, max x_j)                     a fold of what no step before has made
     l = l f(m, m') + sum f(x_j, m')         a sum of terms below a level that rises: f(a, b) = exp(g(a) - g(b))

@@ -1,5 +1,5 @@
-"""Alternative skeletons: loops and products that do another way what the source wrote, under permissions where that is
-not exact. Each is tried as a whole kernel, and cost decides (lowering/passes/candidates.py).
+"""Alternative skeletons: alternatives to the source's loops and products, under permissions if inexact. Each is tried
+as a whole kernel, and cost decides (lowering/passes/candidates.py).
 """
 
 from __future__ import annotations

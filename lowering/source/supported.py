@@ -1,5 +1,5 @@
-"""What the compiler refuses before it starts: operations and forms of control flow without a lowering, each located and
-with what to write instead.
+"""What the compiler rejects up front: operations and forms of control flow without a lowering, each with its location
+and what to write instead.
 """
 
 from __future__ import annotations
@@ -27,19 +27,19 @@ LOWERED: frozenset[type[Op]] = frozenset((
     ct.MakeGatherScatterView, ct.Assert, ct.Print, ct.MemoryFenceAlias, ct.GdcWait, ct.GdcLaunchDependents, ct.Alloca,
     CancelNextProgramId, Exchange, Meet,
 ))  # fmt: skip
-"""Operations with a lowering of their own; elementwise ones have it where they name a scalar operation that exists."""
+"""Operations with a lowering of their own; elementwise ones have one if they name an existing scalar operation."""
 
 MULTICAST_ACCESSES = (ct.MultimemLoadReduceView, ct.MultimemReduceView, ct.MultimemStoreView)
 
 INSTEAD: dict[str, str] = {
-    "preview_call": "write the function's operations where it is called",
+    "preview_call": "inline the function at its call",
 }
 """What to write instead, by mnemonic."""
 
 
 MOST_INSTRUCTIONS = 1 << 16
-"""Of a thread. Measured with loads and stores of one tile: ptxas 13.5 takes 13 s for 8,200 of them, over 300 s for
-32,800. The largest of 142 kernels of cuTile's samples and TileGym has 6,400."""
+"""Instructions of a thread. Measured with loads and stores of one tile: ptxas 13.5 takes 13 s for 8,200 of them, over
+300 s for 32,800. The largest of 142 kernels of cuTile's samples and TileGym has 6,400."""
 
 
 def refuse_unsupported(entry: ct.Entry) -> None:
@@ -60,8 +60,8 @@ def element_of(view: Value) -> Type | None:
 
 
 def refuse_oversized(entry: ct.Entry, threads: int) -> None:
-    """Raise UnsupportedError where the tiles of an entry take more instructions than can be assembled: code of a thread
-    has one for each of its registers and each operation.
+    """Raise UnsupportedError if the tiles of an entry take more instructions than can be assembled: per-thread code has
+    one for each register and each operation.
     """
     values = [result for op in entry.walk() for result in op.results]
     total = sum(registers_of(value, threads) for value in values)
@@ -70,7 +70,7 @@ def refuse_oversized(entry: ct.Entry, threads: int) -> None:
         op = cast(Op, largest.owner)
         raise UnsupportedError(
             f"'{op.name}': {largest.type} takes {registers_of(largest, threads)} registers of each of {threads} "
-            f"threads, which have 255, and the kernel about {total} instructions; {MOST_INSTRUCTIONS} can be compiled",
+            f"threads, which have 255, and the kernel about {total} instructions, of at most {MOST_INSTRUCTIONS}",
             op.location, "use smaller tiles, in a loop or over more tile blocks",
         )  # fmt: skip
 
@@ -84,7 +84,7 @@ def registers_of(tile: Value, threads: int) -> int:
 
 
 def refuse_on_target(entry: ct.Entry, target: Target) -> None:
-    """Raise UnsupportedError for the first conversion, or access to multicast memory, that the target has not."""
+    """Raise UnsupportedError for the first conversion, or access to multicast memory, that the target lacks."""
     for op in entry.walk():
         if isinstance(op, MULTICAST_ACCESSES) and not target.has(Feature.MULTIMEM):
             hint = "compile for sm_90 or later, or access each copy through a view of its own"
@@ -102,7 +102,7 @@ def refuse_on_target(entry: ct.Entry, target: Target) -> None:
 
 
 def lowered(cls: type[Op]) -> bool:
-    """Has this operation a lowering?"""
+    """Does this operation have a lowering?"""
     if cls in LOWERED:
         return True
     return issubclass(cls, TileOp) and cls.placement is ELEMENTWISE and cls.lowers_to in OPS

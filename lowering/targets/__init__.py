@@ -24,7 +24,7 @@ __all__ = [
 
 
 class TargetError(TileError):
-    """A target that the compiler does not know, or that cannot run what was asked."""
+    """A target that the compiler does not know, or that cannot do what was requested."""
 
 
 def _found() -> dict[str, Target]:
@@ -44,7 +44,7 @@ ALL_TARGETS: Mapping[str, Target] = MappingProxyType(_found())
 
 
 def target(name: str) -> Target:
-    """The tier of this name. Raises TargetError listing those there are."""
+    """The tier of this name. Raises TargetError listing the known ones."""
     found = ALL_TARGETS.get(name)
     if found is None:
         raise TargetError(f"unknown target {name!r}", hint=f"choose one of {', '.join(ALL_TARGETS)}")

@@ -11,7 +11,7 @@ from lowering.targets import guide
 from lowering.targets.sm100a import SM_100A
 from lowering.targets.target import NO_TMEM, PAIR_SPLIT, Limit
 
-PTX_VERSION = (9, 0)  # the first that knows the name; PTX ISA, release notes
+PTX_VERSION = (9, 0)  # the first that supports the name; PTX ISA, release notes
 
 SM_110A = replace(
     SM_100A,

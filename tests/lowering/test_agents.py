@@ -63,7 +63,7 @@ CROSSING = {
     "agents-in-a-branch": (0, 1),
     "agents-two-loops": (0, 0),
 }
-"""Scalars (or the news of a store) handed over through shared memory, and scalars loaded before the agents part."""
+"""Scalars (or the news of a store) handed over through shared memory, and scalars loaded before the agents split."""
 
 
 @cache
@@ -134,13 +134,13 @@ def test_warps_of_the_agents() -> None:
 def test_explained() -> None:
     """Where each scalar comes over, by its place in the source."""
     text = "\n".join(agents(scheduled(compiled("agents-persistent-ordered"))))
-    assert text.startswith(
-        "agents\n  warps 0 to 3: computation\n  warp 4: copies, started by one thread, 3 idle behind it\n"
-    )
+    assert text.startswith("agents\n  warps 0 to 3: computation\n  warp 4: copies, issued by one thread, then 3 idle\n")
     assert re.search(
         r"a ring of \d+ stages, filled by 1 arrivals, emptied by 4\n  handed over as i32, <text>:\d+:", text
     )
-    assert "\n  loaded before the agents part, <text>:" in "\n".join(agents(scheduled(compiled("agents-known-before"))))
+    assert "\n  loaded before the agents split, <text>:" in "\n".join(
+        agents(scheduled(compiled("agents-known-before")))
+    )
     assert "copies by all threads" in "\n".join(agents(scheduled(compiled("agents-expert"))))
     alone = tilesat.compile(AGENTS["agents-persistent"].source(), "sm_80")
     assert list(agents(scheduled(alone))) == []

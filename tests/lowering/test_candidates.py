@@ -115,5 +115,5 @@ def test_a_first_look_that_breaks_a_level_s_rules_is_a_defect(monkeypatch: pytes
     monkeypatch.setattr(Context, "through", through)
     entry, tier = load(EXAMPLES / "gemm.mlir").entries[0], target(TIER)
     slices = Context(tier, Shared((tier,))).trying("slices 1")
-    with pytest.raises(candidates.CandidateError, match="candidate 'slices 1' breaks the rules of a level"):
+    with pytest.raises(candidates.CandidateError, match="candidate 'slices 1' is not legal at its level"):
         candidates.least_cost(entry, slices, parse("encode,saturate,extract"))

@@ -216,7 +216,7 @@ def test_a_loop_without_a_producer_is_refused() -> None:
         if isinstance(op, nv_tileas.TiledCopy):
             op.attributes["stages"] = 0
     assert place_accumulators(func) == 1
-    with pytest.raises(TensorScaledError, match="no producer brings the tiles of its loop") as caught_:
+    with pytest.raises(TensorScaledError, match="no producer loads the tiles of its loop") as caught_:
         materialize(func, target("sm_100a"))
     assert caught_.value.hint == f"forbid the atom: --forbid {BY_SCALES}"
 

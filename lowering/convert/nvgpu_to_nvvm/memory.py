@@ -24,8 +24,8 @@ SHUFFLE_KINDS = {"xor": "bfly", "down": "down", "idx": "idx", "up": "up"}
 
 @lowers(Instruction)
 def instruction(c: Conversion, op: Instruction) -> None:
-    """An instruction is legal as it is: each value becomes its registers. Under a predicate that is known it stays
-    without one, or goes.
+    """An instruction is already legal: each value becomes its registers. If its predicate is known, it loses the
+    predicate or is removed.
     """
     operands: list[Value] = []
     segments: list[int] = []
@@ -51,7 +51,7 @@ def instruction(c: Conversion, op: Instruction) -> None:
 
 
 def predicate_of(c: Conversion, pred: Value | None) -> Value | bool:
-    """The i1 register of an optional predicate, or its value where it is known."""
+    """The i1 register of an optional predicate, or its value if it is known."""
     if pred is None:
         return True
     register = c.register(pred)
@@ -116,7 +116,7 @@ def atomic(c: Conversion, op: nvgpu.Atomic) -> None:
 
 
 def atomic_type(kind: str, type: Type) -> str:
-    """The type that PTX names in an atomic operation: floats with a rounding of their own, integers by their sign."""
+    """The PTX type of an atomic operation: floats with their rounding, integers by signedness."""
     letter = nvgpu.ATOMIC_KINDS[kind][1]
     if letter == "f":
         name = f"{type.element}x2" if isinstance(type, VectorType) else str(type)

@@ -45,7 +45,7 @@ def number(x: Expander, op: arith.Constant) -> None:
 
 @lowers(nv_tileas.Constant)
 def constant(x: Expander, op: nv_tileas.Constant) -> None:
-    """A tile literal: one constant where its elements are all equal, else an array of the module."""
+    """A tile literal: one constant if its elements are all equal, otherwise an array of the module."""
     kind, layout = tensor_of(op.result), layout_of(op.result)
     if not op.value.splat:
         x.values[op.result] = Literal(x.emitter, layout, kind.element, op.value, op.location)
