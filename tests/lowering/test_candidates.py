@@ -90,14 +90,14 @@ def test_a_shape_that_is_asked_for() -> None:
 
 
 def test_costs_that_forbid_every_number_of_ctas() -> None:
-    """As `benchmarks.variants` does where it forces a number that is not offered: there is no program, and it says so."""
+    """As `benchmarks.variants` does where it forces a number that is not offered: it says that there is no program."""
 
     def none(graph: Graph) -> NDArray[np.float64]:
         numbers = [op[0].isdigit() and op.partition(" ")[2] == "CTAs" for op in graph.node_op]
         assert any(numbers)
         return np.where(numbers, np.inf, graph.cost)
 
-    with pytest.raises(TileError, match="no lowering for sm_90a: .* cannot be built"):
+    with pytest.raises(TileError, match=r"no lowering for sm_90a: .* cannot be built"):
         chosen("layernorm", costs=none)
 
 
