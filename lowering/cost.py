@@ -22,8 +22,6 @@ from lowering.targets.target import WARP, Target
 SECTOR = 32  # bytes that global memory moves at once; CUDA C++ Best Practices Guide, coalesced access
 UNKNOWN_TRIPS = 32  # a loop whose count is not known: long enough that its body outweighs what stands around it
 RAGGED = 7  # more instructions of a cp.async that may copy a prefix: count, address shift; sm_80 SASS of ptxas 13.5
-TENSOR_ROWS = 4  # lanes x 32 bits of a warp that tensor memory gives up in a cycle, one to each scheduler's warps: an
-# estimate, four times shared memory's 128 bytes
 TENSOR_LOAD = 32  # registers of a tcgen05.ld: those of one follow one another, so wider ones leave less choice
 TENSOR_PART = 16  # registers of a tcgen05.st of a left factor, which is computed piece by piece: with 32, attention of
 # 256 x 128 x 128 spills 12 bytes (ptxas 13.5), with 16 none
@@ -198,7 +196,7 @@ class Machine:
         """What products in tensor memory have made, in as many registers of each thread: waited for, loaded, and added
         to others, which takes as much as so many multiply-adds.
         """
-        passes = registers * self.warps / TENSOR_ROWS
+        passes = registers * REGISTER_BYTES * WARP * self.warps / self.target.throughput.tmem_bytes
         issue = self.instructions("load_store", -(-registers // TENSOR_LOAD))
         latency = self.target.latency
         parts = (("tensor memory", passes), ("load_store", issue))

@@ -8,8 +8,10 @@ from dataclasses import dataclass, field
 
 from lowering.targets import Target
 from tilesat.mca import units
+from tilesat.mca.agents import Together, together
+from tilesat.mca.descriptors import IN_TENSOR_MEMORY
 from tilesat.mca.flow import loops
-from tilesat.mca.listing import functions
+from tilesat.mca.listing import Instruction, functions
 from tilesat.mca.timing import timing
 
 
@@ -35,11 +37,12 @@ class LoopFigures:
 
 @dataclass(frozen=True)
 class FunctionFigures:
-    """A function: its instructions in all, and its innermost loops."""
+    """A function: its instructions in all, its innermost loops, and its agents where it has several."""
 
     name: str
     instructions: int
     loops: tuple[LoopFigures, ...]
+    agents: Together | None = None
 
 
 def figures(listing: str, target: Target, warps: int = 1) -> list[FunctionFigures]:
@@ -47,16 +50,26 @@ def figures(listing: str, target: Target, warps: int = 1) -> list[FunctionFigure
     found: list[FunctionFigures] = []
     for function in functions(listing):
         made: list[LoopFigures] = []
-        for loop in loops(function):
+        inner = loops(function)
+        for loop in inner:
             each = timing(loop.path, target)
-            products = Counter(i.opcode for i in loop.path if units.product(i.opcode) is not None)
+            products = Counter(name for i in loop.path if (name := named(i)))
             unknown = sorted({i.family for i in loop.path if not units.unit(i.opcode)})
             made.append(LoopFigures(
                 loop.address, len(loop.path), loop.beside, dict(each.counts.most_common()), each.cycles, each.alone,
                 warps, each.with_warps(warps), each.limit(warps), dict(products), tuple(unknown),
             ))  # fmt: skip
-        found.append(FunctionFigures(function.name, len(function.instructions), tuple(made)))
+        agents = together(inner, target, warps)
+        found.append(FunctionFigures(function.name, len(function.instructions), tuple(made), agents))
     return found
+
+
+def named(each: Instruction) -> str:
+    """A matrix product with its shape, which an opcode names but in tensor memory; "" of anything else."""
+    if not IN_TENSOR_MEMORY.match(each.opcode):
+        return each.opcode if units.product(each.opcode) is not None else ""
+    shape = units.shape(each)
+    return f"{each.opcode} {'x'.join(map(str, shape)) if shape else 'of a shape that is not known'}"
 
 
 def lines(found: Sequence[FunctionFigures], target: Target) -> Iterator[str]:
@@ -78,6 +91,17 @@ def lines(found: Sequence[FunctionFigures], target: Target) -> Iterator[str]:
                 yield "    products: " + ", ".join(f"{number} {opcode}" for opcode, number in loop.products.items())
             if loop.unknown:
                 yield f"    opcodes without a unit: {', '.join(loop.unknown)}"
+        if function.agents is not None:
+            yield from agents_together(function.agents)
+
+
+def agents_together(found: Together) -> Iterator[str]:
+    """What an iteration of all agents takes."""
+    each = ", ".join(f"{cycles:.0f} of 0x{address:x}" for address, cycles in found.agents)
+    yield f"  agents together: {found.predicted:.0f} cycles an iteration of each, limited by {found.limit}"
+    yield f"    steady loops: {each}"
+    busy = sorted(found.cycles.items(), key=lambda row: -row[1])
+    yield f"    units, in all: {', '.join(f'{unit} {cycles:.0f}' for unit, cycles in busy)}"
 
 
 def count(number: int, what: str) -> str:
