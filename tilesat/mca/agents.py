@@ -2,9 +2,10 @@
 
 An agent brings tiles, or begins products in tensor memory, each by one warp, or it computes. Loops that do the same of
 these are of one agent where control flow leads from one to the other, else of several (a comparison with the number of
-a warp stands before each agent's code, so control flow leads from agent to agent too). All run at the same time and go
-round in step, as rings keep them: an iteration of each takes as long as the slowest one, or as the busiest unit of the
-SM, which all share.
+a warp stands before each agent's code, so control flow leads from agent to agent too). Sides of a branch, one of which
+runs, are taken for one agent where they are about as long; agents with the same code twice are not told from these.
+All run at the same time and go round in step, as rings keep them: an iteration of each takes as long as the slowest
+one, or as the busiest unit of the SM, which all share.
 """
 
 from __future__ import annotations
@@ -34,10 +35,10 @@ class Together:
 
 def together(found: Sequence[Loop], target: Target, warps: int) -> Together | None:
     """The agents of a function with these loops, each of which has `warps` on a scheduler but for those of one warp;
-    None where there is one alone.
+    None where there is one alone, or none of one warp.
     """
     groups = agents(found)
-    if len(groups) < 2:
+    if len(groups) < 2 or not any(map(work, found)):
         return None
     loops = [steady(group) for group in groups]
     times = [timing(loop.path, target) for loop in loops]
@@ -75,7 +76,13 @@ def agents(found: Sequence[Loop]) -> list[list[Loop]]:
 
 def joined(first: Loop, second: Loop) -> bool:
     """Are two loops of one agent?"""
-    return work(first) == work(second) and (leads(first, second) or leads(second, first))
+    return work(first) == work(second) and (leads(first, second) or leads(second, first) or alike(first, second))
+
+
+def alike(first: Loop, second: Loop) -> bool:
+    """Do two loops do about as much of the same? So do the sides of a branch, of which one runs."""
+    lengths = sorted((len(first.path), len(second.path)))
+    return first.products == second.products and lengths[0] >= STEADY * lengths[1]
 
 
 def work(loop: Loop) -> str:

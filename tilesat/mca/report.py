@@ -82,11 +82,11 @@ def lines(found: Sequence[FunctionFigures], target: Target) -> Iterator[str]:
             yield f"  loop at 0x{loop.address:x}: {loop.instructions} instructions an iteration{beside}"
             shared = f"{count(loop.warps, 'warp')} a scheduler"
             yield f"    {loop.predicted:.0f} cycles with {shared}, limited by {loop.limit}; one alone {loop.alone:.0f}"
-            yield "    " + f"{'unit':12}{'instructions':>12}{'cycles':>9}"
-            rows = {"issue": loop.instructions, **loop.counts}
+            yield "    " + f"{'unit':13}{'instructions':>11}{'cycles':>9}"
+            rows = {**dict.fromkeys(loop.cycles, 0), "issue": loop.instructions, **loop.counts}
             for unit, number in sorted(rows.items(), key=lambda row: -loop.cycles.get(row[0], 0.0)):
                 taken = f"{loop.cycles[unit]:9.0f}" if unit in loop.cycles else f"{'-':>9}"
-                yield f"    {unit:12}{number:12}{taken}"
+                yield f"    {unit:13}{number or '':11}{taken}"
             if loop.products:
                 yield "    products: " + ", ".join(f"{number} {opcode}" for opcode, number in loop.products.items())
             if loop.unknown:

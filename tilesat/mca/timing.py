@@ -12,7 +12,7 @@ keeps up.
 from __future__ import annotations
 
 import re
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -32,6 +32,8 @@ AHEAD = 4
 """Iterations that a warp may be ahead of another one: as many as rings have stages, or a greedy warp has a unit for
 itself for ever.
 """
+QUEUE = 4
+"""Accesses to shared memory that a scheduler may have issued before they are begun. Source: arXiv 2503.20481."""
 BRANCH = 2.0
 """Cycles more of a taken branch, an estimate: the instruction that follows is fetched anew."""
 _PENDING = re.compile(r"gsb\d+, 0x([0-9a-f]+)")
@@ -166,6 +168,7 @@ class _Scheduler:
         """Cycles of products in tensor memory that may be under way: an iteration's, since rings have stages."""
         self.warps = [_Warp(number) for number in range(warps)]
         self.free: dict[str, float] = {}
+        self.queue = deque[float](maxlen=QUEUE)  # when the last accesses to shared memory begin
         self.tensor = self.slot = 0.0
         self.last: _Warp | None = None
         takes, passes = (sum(_is_turn(each, kind) for each in path) for kind in ("SYNC", "ARV"))
@@ -221,9 +224,11 @@ class _Scheduler:
             return max([at, *self.done(warp, each)])
         if each.opcode.startswith("UTC"):
             return max(at, self.tensor - self.ahead)
-        if self.taken[warp.place] and not _grouped(each):
-            return max([at, *(self.free.get(unit, 0.0) for unit in self.taken[warp.place])])
-        return at
+        if _grouped(each):
+            return at
+        if units.SHARED in self.taken[warp.place] and len(self.queue) == QUEUE:
+            at = max(at, self.queue[0])
+        return max([at, *(self.free.get(unit, 0.0) for unit in self.taken[warp.place] if unit != units.SHARED)])
 
     def done(self, warp: _Warp, each: Instruction) -> list[float]:
         """When the groups of products end that an instruction waits for."""
@@ -243,15 +248,19 @@ class _Scheduler:
             if "gsb" in each.operands:
                 warp.groups.append(self.tensor + float(self.target.latency.mma))
         elif uses:
-            self.free |= {unit: at + busy for unit, busy in uses.items()}
+            self.free |= {unit: at + busy for unit, busy in uses.items() if unit != units.SHARED}
+            if busy := uses.get(units.SHARED, 0.0):
+                begins = max(at, self.free.get(units.SHARED, 0.0))
+                self.free[units.SHARED] = begins + busy
+                self.queue.append(begins)
         elif self.in_turns and _is_turn(each, "SYNC"):
             warp.turns.pop(0)
         elif self.in_turns and _is_turn(each, "ARV"):
             following = self.warps[(warp.number + 1) % len(self.warps)]
             following.turns.append(at + float(self.target.latency.shared))
         sets = [barrier for barrier in (each.writes, each.reads) if barrier != NO_BARRIER]
-        ready = at + units.latency(each, self.target) if sets else None
-        warp.barriers |= {barrier: at + units.latency(each, self.target) for barrier in sets}
+        ready = begins + units.latency(each, self.target) if sets else None
+        warp.barriers |= {barrier: begins + units.latency(each, self.target) for barrier in sets}
         made = Issued(each, warp.iteration, at, begins, taken, ready, warp.number)
         warp.now, self.slot, self.last = at + max(1, each.stall), at + 1, warp
         warp.place += 1
