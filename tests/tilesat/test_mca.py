@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -237,6 +238,26 @@ def test_registers_from_and_to_tensor_memory(text: str, cycles: float) -> None:
 def test_shared_memory_has_a_bandwidth(text: str, bytes_: int) -> None:
     """128 bytes a cycle of an SM, whose four quarters do the same: a cycle for a byte of each of a warp's threads."""
     assert units.taken(instruction(text), SM_80).get("shared", 0) == bytes_
+
+
+@pytest.mark.parametrize(("accesses", "stalls"), [(6, 0), (9, 3)])
+def test_accesses_to_shared_memory_queue(accesses: int, stalls: int) -> None:
+    """Each takes 16 cycles, and four may wait to be begun: more keep the warp."""
+    load = ("LDSM.16.M88.4 R4, [R2]", word(4))
+    first = steady(path_of(*[load] * accesses, *[("FADD R2, R2, R2", word(4))] * 60), SM_80, 1)
+    loads = [each for each in first if each.instruction.family == "LDSM"]
+    assert [each.at for each in loads[:5]] == [0, 4, 8, 12, 16]
+    gaps = [after.begins - each.begins for each, after in pairwise(loads)]
+    assert gaps == [16] * (accesses - 1)
+    assert sum(after.at - each.at > 4 for each, after in pairwise(loads)) == stalls
+
+
+def test_what_never_runs_is_no_access() -> None:
+    """Loads of [RZ] stand before fences in the loop of an agent of one warp."""
+    code = ["@!PT LDS RZ, [RZ]", "UTMALDG.3D [UR8], [UR4]"]
+    found = timing(path_of(*code), SM_90A)
+    assert found.agent
+    assert found.cycles == {"issue": 3.0}
 
 
 def test_products_of_warps_reach_a_share_of_the_rate() -> None:

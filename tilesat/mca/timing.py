@@ -81,7 +81,7 @@ class Timing:
 def by_one_warp(path: Sequence[Instruction]) -> bool:
     """Does code begin bulk copies or products in tensor memory, and nothing with tiles itself?"""
     begins = any(units.begun_once(each) for each in path)
-    return begins and not any(units.unit(each.opcode) in units.OF_TILES for each in path)
+    return begins and not any(units.unit(each.opcode) in units.OF_TILES and not units.never(each) for each in path)
 
 
 def timing(path: Sequence[Instruction], target: Target) -> Timing:
@@ -259,8 +259,9 @@ class _Scheduler:
             following = self.warps[(warp.number + 1) % len(self.warps)]
             following.turns.append(at + float(self.target.latency.shared))
         sets = [barrier for barrier in (each.writes, each.reads) if barrier != NO_BARRIER]
-        ready = begins + units.latency(each, self.target) if sets else None
-        warp.barriers |= {barrier: begins + units.latency(each, self.target) for barrier in sets}
+        done = (at if _grouped(each) else begins) + units.latency(each, self.target)
+        ready = done if sets else None
+        warp.barriers |= dict.fromkeys(sets, done)
         made = Issued(each, warp.iteration, at, begins, taken, ready, warp.number)
         warp.now, self.slot, self.last = at + max(1, each.stall), at + 1, warp
         warp.place += 1

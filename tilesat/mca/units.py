@@ -130,6 +130,11 @@ def shape(each: Instruction) -> tuple[int, int, int] | None:
     return (m, n, 8 * K_BYTES // width) if m and n else None
 
 
+def never(each: Instruction) -> bool:
+    """Is an instruction there for its place alone, as the loads of [RZ] before a fence?"""
+    return each.predicate.strip() == "@!PT"
+
+
 def begun_once(each: Instruction) -> bool:
     """Does one warp of a CTA do this for all: a product in tensor memory, its commit, a bulk copy?"""
     return each.family.startswith(("UTC", "UTMA", "UBLK"))
@@ -149,6 +154,8 @@ def taken(each: Instruction, target: Target) -> Mapping[str, float]:
     wait for factors from shared memory: a product of 64 rows reaches wgmma's rate from 64 columns on, as measured in
     arXiv 2402.13499.
     """
+    if never(each):
+        return {}
     rates, own, done = target.throughput, unit(each.opcode), shape(each)
     if done is not None:
         found = {own: 2.0 * prod(done) / _products(each, target)}
