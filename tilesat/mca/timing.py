@@ -104,8 +104,7 @@ def once(path: Sequence[Instruction], target: Target, warps: int) -> float:
         return 0.0
     scheduler = _Scheduler(path, target, min(warps, MOST))
     ready = max(each.ready or 0.0 for each in scheduler.issued(1))
-    busiest = max(timing(path, target).cycles.values())
-    return max(scheduler.end, scheduler.tensor, ready, warps * busiest)
+    return max(scheduler.end, scheduler.tensor, ready, *timing(path, target).of_all(warps).values())
 
 
 @dataclass(frozen=True)
