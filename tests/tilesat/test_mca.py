@@ -106,6 +106,7 @@ def test_one_warp_waits_for_what_it_asked() -> None:
     alone = float(SM_80.latency.shared) + 4 + 5 + 2
     found = timing(loop.path, SM_80)
     assert found.alone == alone
+    assert found.waits == {"LDS": float(SM_80.latency.shared) - 2}
     assert found.cycles == {"issue": 3.0, "load_store": 4.0, "shared": 4.0, "fma_f32": 2.0}
     assert found.limit(1) == "latency"
     assert found.with_warps(1) == alone
@@ -200,6 +201,7 @@ def test_one_warp_begins_products_in_tensor_memory() -> None:
     found = timing(loop.path, SM_100A)
     assert found.cycles == {"issue": 6.0, "tensor": 256.0, "shared": 256.0}
     assert found.alone == found.with_warps(2) == found.of_many(8) == 256
+    assert found.waits == {"tensor": 256 - 6 - 2}
     assert (found.agent, found.limit(1), found.limit(2)) == (True, "tensor", "tensor")
 
 

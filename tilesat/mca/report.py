@@ -18,8 +18,9 @@ from tilesat.mca.timing import timing
 @dataclass(frozen=True)
 class LoopFigures:
     """One innermost loop. instructions: of an iteration's path; beside: of its body that the path passes over; units:
-    instructions and cycles of one warp; alone: cycles of a warp that has a scheduler for itself; predicted: of `warps`
-    that share one, with what limits them; products: the matrix products of the path; unknown: opcodes without a unit.
+    instructions and cycles of one warp; alone: cycles of a warp that has a scheduler for itself; waits: those in which
+    it waits, by what for; predicted: of `warps` that share one, with what limits them; products: the matrix products of
+    the path; unknown: opcodes without a unit.
     """
 
     address: int
@@ -31,6 +32,7 @@ class LoopFigures:
     warps: int
     predicted: float
     limit: str
+    waits: dict[str, float] = field(default_factory=dict[str, float])
     products: dict[str, int] = field(default_factory=dict[str, int])
     unknown: tuple[str, ...] = ()
 
@@ -57,7 +59,7 @@ def figures(listing: str, target: Target, warps: int = 1) -> list[FunctionFigure
             unknown = sorted({i.family for i in loop.path if not units.unit(i.opcode)})
             made.append(LoopFigures(
                 loop.address, len(loop.path), loop.beside, dict(each.counts.most_common()), each.cycles, each.alone,
-                warps, each.with_warps(warps), each.limit(warps), dict(products), tuple(unknown),
+                warps, each.with_warps(warps), each.limit(warps), each.waits, dict(products), tuple(unknown),
             ))  # fmt: skip
         agents = together(inner, target, warps)
         found.append(FunctionFigures(function.name, len(function.instructions), tuple(made), agents))
@@ -82,6 +84,9 @@ def lines(found: Sequence[FunctionFigures], target: Target) -> Iterator[str]:
             yield f"  loop at 0x{loop.address:x}: {loop.instructions} instructions an iteration{beside}"
             shared = f"{count(loop.warps, 'warp')} a scheduler"
             yield f"    {loop.predicted:.0f} cycles with {shared}, limited by {loop.limit}; one alone {loop.alone:.0f}"
+            waits = ", ".join(f"{cycles:.0f} for {what}" for what, cycles in loop.waits.items())
+            issues = loop.alone - sum(loop.waits.values())
+            yield f"    alone it issues for {issues:.0f} cycles, and waits {waits or 'for nothing'}"
             yield "    " + f"{'unit':13}{'instructions':>11}{'cycles':>9}"
             rows = {**dict.fromkeys(loop.cycles, 0), "issue": loop.instructions, **loop.counts}
             for unit, number in sorted(rows.items(), key=lambda row: -loop.cycles.get(row[0], 0.0)):

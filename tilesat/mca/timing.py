@@ -43,13 +43,15 @@ _TURN = re.compile(r"\s*R\d+, 0x[0-9a-f]+")
 @dataclass(frozen=True)
 class Timing:
     """Of one iteration: instructions by unit, cycles of each unit for a warp, and of these what one warp begins for
-    all of the CTA, cycles that a warp takes alone.
+    all of the CTA, cycles that a warp takes alone, and of these for what it waits: results of a family of instructions,
+    a unit; in the others it issues, and keeps to the compiler's stalls.
     """
 
     counts: Counter[str]
     cycles: dict[str, float]
     once: dict[str, float]
     alone: float
+    waits: dict[str, float]
     path: tuple[Instruction, ...] = field(repr=False)
     target: Target = field(repr=False)
 
@@ -95,7 +97,17 @@ def timing(path: Sequence[Instruction], target: Target) -> Timing:
             cycles[unit] = cycles.get(unit, 0.0) + busy
         for unit, busy in {"issue": 1.0, **taken}.items() if begun else ():
             once[unit] = once.get(unit, 0.0) + busy
-    return Timing(counts, cycles, once, _Scheduler(path, target, 1).interval(1), tuple(path), target)
+    scheduler = _Scheduler(path, target, 1)
+    alone = scheduler.interval(1)
+    return Timing(
+        counts,
+        cycles,
+        once,
+        alone,
+        dict(sorted(scheduler.waits.items(), key=lambda each: -each[1])),
+        tuple(path),
+        target,
+    )
 
 
 def once(path: Sequence[Instruction], target: Target, warps: int) -> float:
@@ -138,7 +150,7 @@ def steady(path: Sequence[Instruction], target: Target, iterations: int = 2, war
 @dataclass
 class _Warp:
     """Where a warp is: the next instruction, the earliest cycle of it as far as it is known, the end of its last
-    iteration, barriers, products under way, when it was given turns.
+    iteration, when barriers are reached and by which family, products under way, when it was given turns.
     """
 
     number: int
@@ -146,7 +158,7 @@ class _Warp:
     iteration: int = 0
     now: float = 0.0
     ended: float = 0.0
-    barriers: dict[int, float] = field(default_factory=dict[int, float])
+    barriers: dict[int, tuple[float, str]] = field(default_factory=dict[int, tuple[float, str]])
     groups: list[float] = field(default_factory=list[float])
     turns: list[float] = field(default_factory=list[float])
 
@@ -170,6 +182,8 @@ class _Scheduler:
         self.queue = deque[float](maxlen=QUEUE)  # when the last accesses to shared memory begin
         self.tensor = self.slot = 0.0
         self.last: _Warp | None = None
+        self.waits: dict[str, float] = {}
+        """Cycles in which a warp waited, of the iterations that count, by what it waited for."""
         takes, passes = (sum(_is_turn(each, kind) for each in path) for kind in ("SYNC", "ARV"))
         self.in_turns = takes == passes > 0
         self.warps[0].turns = [0.0]
@@ -215,19 +229,25 @@ class _Scheduler:
 
     def earliest(self, warp: _Warp) -> float:
         """When the next instruction of a warp could be issued."""
+        return max([self.slot, warp.now, *(at for at, _ in self.waited(warp))])
+
+    def waited(self, warp: _Warp) -> Iterator[tuple[float, str]]:
+        """What else the next instruction of a warp waits for: until when, and for results of which family, which unit,
+        or a turn.
+        """
         each = self.path[warp.place]
-        at = max([self.slot, warp.now, *(warp.barriers.get(barrier, 0.0) for barrier in each.waits)])
+        for barrier in each.waits:
+            yield warp.barriers.get(barrier, (0.0, ""))
         if self.in_turns and _is_turn(each, "SYNC"):
-            return max(at, warp.turns[0])
-        if each.family == "WARPGROUP":
-            return max([at, *self.done(warp, each)])
-        if each.opcode.startswith("UTC"):
-            return max(at, self.tensor - self.ahead)
-        if _grouped(each):
-            return at
-        if units.SHARED in self.taken[warp.place] and len(self.queue) == QUEUE:
-            at = max(at, self.queue[0])
-        return max([at, *(self.free.get(unit, 0.0) for unit in self.taken[warp.place] if unit != units.SHARED)])
+            yield warp.turns[0], "turns"
+        elif each.family == "WARPGROUP":
+            yield from ((at, "tensor") for at in self.done(warp, each))
+        elif each.opcode.startswith("UTC"):
+            yield self.tensor - self.ahead, "tensor"
+        elif not _grouped(each):
+            if units.SHARED in self.taken[warp.place] and len(self.queue) == QUEUE:
+                yield self.queue[0], units.SHARED
+            yield from ((self.free.get(unit, 0.0), unit) for unit in self.taken[warp.place] if unit != units.SHARED)
 
     def done(self, warp: _Warp, each: Instruction) -> list[float]:
         """When the groups of products end that an instruction waits for."""
@@ -237,6 +257,9 @@ class _Scheduler:
     def issue(self, warp: _Warp) -> Issued:
         """Issue the next instruction of a warp."""
         each, at = self.path[warp.place], self.earliest(warp)
+        if warp.iteration >= ROUNDS and at > (ready := max(self.slot, warp.now)):
+            what = max(self.waited(warp))[1]
+            self.waits[what] = self.waits.get(what, 0.0) + at - ready
         uses, begins = self.taken[warp.place], at
         taken = uses.get(units.unit(each.opcode), 0.0)
         if each.family == "WARPGROUP":
@@ -260,7 +283,7 @@ class _Scheduler:
         sets = [barrier for barrier in (each.writes, each.reads) if barrier != NO_BARRIER]
         done = (at if _grouped(each) else begins) + units.latency(each, self.target)
         ready = done if sets else None
-        warp.barriers |= dict.fromkeys(sets, done)
+        warp.barriers |= dict.fromkeys(sets, (done, each.family))
         made = Issued(each, warp.iteration, at, begins, taken, ready, warp.number)
         warp.now, self.slot, self.last = at + max(1, each.stall), at + 1, warp
         warp.place += 1
