@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import sys
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import field
 from typing import TypeVar
 
@@ -414,23 +414,25 @@ def block_of(value: Value) -> Block | None:
 
 
 def released_late(kernel: Op) -> frozenset[int]:
-    """The rings whose stages are released an iteration late, by where their barriers begin: the empty barrier of a stage
-    lies in the place of the following one, so their producer waits at another number than the one that it fills.
+    """The rings whose stages are released an iteration late, by where their barriers begin: the empty barrier of a
+    stage lies in the place of the following one, so their producer waits at another number than that which it fills.
     """
-    fills = indices(kernel, LOADS, full=True)
-    waits = indices(kernel, (nvvm.MBarrierTryWaitParity,), full=False)
+    fills = indices(kernel, LOADS, True, {})
+    waits = indices(kernel, (nvvm.MBarrierTryWaitParity,), False, fills)
     return frozenset(ring for ring, numbers in fills.items() if waits.get(ring, numbers) - numbers)
 
 
-def indices(kernel: Op, kinds: tuple[type[Op], ...], full: bool) -> dict[int, set[Value]]:
-    """The numbers at which ops use the full or the empty barriers of rings, but for constants."""
+def indices(kernel: Op, kinds: tuple[type[Op], ...], full: bool, others: Mapping[int, object]) -> dict[int, set[Value]]:
+    """The numbers at which ops use the full or the empty barriers of rings, but for constants, and for full barriers
+    that begin where `others` say.
+    """
     found: dict[int, set[Value]] = {}
-    for op in kernel.walk():
-        for value in op.operands if isinstance(op, kinds) else ():
-            get = value.owner
-            if isinstance(get, nvgpu.MBarrierGet) and get.index is not None:
-                if not isinstance(get.index.owner, CONSTANTS):
-                    found.setdefault(barriers_of(value, full), set()).add(get.index)
+    for value in (v for op in kernel.walk() if isinstance(op, kinds) for v in op.operands):
+        get = value.owner
+        if not isinstance(get, nvgpu.MBarrierGet) or barriers_of(value, full=True) in others or get.index is None:
+            continue
+        if not isinstance(get.index.owner, CONSTANTS):
+            found.setdefault(barriers_of(value, full), set()).add(get.index)
     return found
 
 
