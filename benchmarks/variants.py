@@ -3,9 +3,10 @@
     python -m benchmarks.variants [--target sm_80,sm_90a] [--only TEXT] [--json OUT.json]
 
 Each case of benchmarks/peers/cases.py with matrix products is compiled as it is chosen, and with one decision forced:
-atoms forbidden, warps, CTAs an SM. The code's time is that of `tilesat.mca` for its loop of products: cycles of an SM
-for as many multiply-adds, with the CTAs that registers and shared memory of the cubin allow; its instructions are those
-that the warps of an SM issue for them. Equal PTX counts once. Nothing is measured.
+atoms forbidden, warps, CTAs an SM, how warps divide products (rows x columns). The code's time is that of `tilesat.mca`
+for its loop of products: cycles of an SM for as many multiply-adds, with the CTAs that registers and shared memory of
+the cubin allow; its instructions are those that the warps of an SM issue for them. Equal PTX counts once. Nothing is
+measured.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from numpy.typing import NDArray
 
 from benchmarks.peers.__main__ import source
 from benchmarks.peers.cases import CASES, Case
+from egraph.placed import Product
 from extract import Graph
 from ir.core import TileError
 from ir.dialects import llvm
@@ -69,6 +71,27 @@ def force(wanted: str, graph: Graph) -> NDArray[np.float64]:
     return np.where(others, np.inf, graph.cost)
 
 
+def divided(made: Compiled) -> Iterator[tuple[str, Options]]:
+    """How warps may divide all products of tensor cores (rows x columns of warps), each in turn. The graph is the one
+    that `made` was extracted from, since the same kernel is compiled again.
+    """
+    chosen = made.selection
+    divisions = {
+        node: str(chosen.oracle.choice(each.choice)).rpartition(" on ")[2]
+        for node, each in chosen.enodes.items() if isinstance(each, Product)
+    }  # fmt: skip
+    for name in sorted(set(divisions.values())):
+        others = [node for node, division in divisions.items() if division != name]
+        yield name, Options(costs=partial(without, others))
+
+
+def without(nodes: Sequence[int], graph: Graph) -> NDArray[np.float64]:
+    """Costs that forbid nodes."""
+    cost = graph.cost.copy()
+    cost[nodes] = np.inf
+    return cost
+
+
 def variants(case: Case, target: str) -> Iterator[tuple[str, Compiled]]:
     """The programs of a case that differ, with what was forced."""
     module, entry = find_entry(read(source(case, target), {}), None)
@@ -76,12 +99,14 @@ def variants(case: Case, target: str) -> Iterator[tuple[str, Compiled]]:
     choices = {"": Options()}
     choices |= {f"no {name}": Options(forbid=frozenset({name})) for name in FORBIDDEN}
     choices |= {name: Options(costs=partial(force, name)) for name in FORCED}
-    seen: set[str] = set()
-    for name, options in choices.items():
+    ways, seen = list(choices.items()), set[str]()
+    for name, options in ways:  # grows behind the first
         try:
             (made,) = compile_entry(module, entry, [target], options, shared=shared)
         except TileError:
             continue  # a kernel that has no such program
+        if not name:
+            ways += divided(made)
         if made.ptx not in seen:
             seen.add(made.ptx)
             yield name, made

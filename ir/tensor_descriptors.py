@@ -37,6 +37,16 @@ def scaled_descriptor(
     return bytes_[1] << 4 | types | majors | n >> 3 << 17 | m >> 7 << 27 | bytes_[0] << 29
 
 
+def described_shape(bits: int, scaled: bool) -> tuple[int, int]:
+    """m and n of the product that 32 bits describe, a block-scaled one or not; m of both CTAs where a pair makes it."""
+    return (bits >> 27 & 3) << 7 if scaled else (bits >> 24 & 0x1F) << 4, (bits >> 17 & 0x3F) << 3
+
+
+def described_factor(bits: int) -> int:
+    """The number of A's type within its kind."""
+    return bits >> 7 & 7
+
+
 def operand_bits(lbo: int, sbo: int, swizzle: str) -> int:
     """The constant part of an operand's matrix descriptor; strides in bytes."""
     return (lbo >> 4) << 16 | (sbo >> 4) << 32 | VERSION << 46 | SWIZZLES[swizzle] << 61

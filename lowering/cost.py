@@ -22,8 +22,6 @@ from lowering.targets.target import WARP, Target
 SECTOR = 32  # bytes of a global memory transaction; CUDA C++ Best Practices Guide, coalesced access
 UNKNOWN_TRIPS = 32  # for a loop with an unknown trip count: long enough that its body outweighs the surrounding code
 RAGGED = 7  # extra instructions of a cp.async that may copy a prefix: count, address shift; sm_80 SASS of ptxas 13.5
-TENSOR_ROWS = 4  # lanes x 32 bits that tensor memory reads for a warp in a cycle, one for each scheduler's warps: an
-# estimate, four times shared memory's 128 bytes
 TENSOR_LOAD = 32  # registers of a tcgen05.ld: they are consecutive, so wider loads constrain allocation more
 TENSOR_PART = 16  # registers of a tcgen05.st of a left factor, which is computed piece by piece: with 32, attention of
 # 256 x 128 x 128 spills 12 bytes (ptxas 13.5), with 16 none
@@ -199,7 +197,7 @@ class Machine:
         """Reading the result of products in tensor memory into `registers` of each thread: wait, load, and add to
         others, which costs the same as that many multiply-adds.
         """
-        passes = registers * self.warps / TENSOR_ROWS
+        passes = registers * REGISTER_BYTES * WARP * self.warps / self.target.throughput.tmem_bytes
         issue = self.instructions("load_store", -(-registers // TENSOR_LOAD))
         latency = self.target.latency
         parts = (("tensor memory", passes), ("load_store", issue))

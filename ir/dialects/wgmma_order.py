@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import sys
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import field
 from typing import TypeVar
 
@@ -34,8 +34,10 @@ CONSTANTS = (arith.Constant, llvm.Constant)
 OPEN = -1
 """The age of a product whose group is not closed; of the newest group it is 0."""
 K = TypeVar("K")
-Key = tuple[Value, int, int]
-"""A stage of shared memory: its number, the bytes from one to the next, and where the barriers of its ring lie."""
+Key = tuple[Value | None, int, int]
+"""A stage of shared memory: its number, None for one of an iteration before this one, the bytes from one to the next,
+and where the barriers of its ring lie.
+"""
 UNKNOWN = -1
 """The ring of a place that no tensor copy fills."""
 LOADS = (nvvm.TensorLoad, nvvm.TensorLoadCluster)
@@ -108,6 +110,7 @@ class _Order:
         self.registers = {self.find(v) for op in kernel.walk() if isinstance(op, PRODUCTS) for v in registers_of(op)}
         self.seen: dict[Block, list[tuple[Op, list[Value]]]] = {}
         self.rings = sorted(filled(op) for op in kernel.walk() if isinstance(op, LOADS))
+        self.late = released_late(kernel)
 
     # --- registers
 
@@ -281,7 +284,9 @@ class _Order:
             op.fail("writes the stage that the product at {} reads, which is {}", product.location, in_flight(age))
         if isinstance(op, nvvm.MBarrierArrive) and (barrier := self.stage(op.addr)) is not None:
             for (stage, _, ring), (age, product) in state.stages.items():
-                if stage is barrier[0] and (ring == barrier[2] or UNKNOWN in (ring, barrier[2])):
+                known, late = UNKNOWN not in (ring, barrier[2]), barrier[2] in self.late
+                released = stage is None if late else stage is barrier[0]
+                if released and (ring == barrier[2] or not (known or late)):
                     op.fail("releases the stage that the product at {} reads, which is {}", product.location,
                             in_flight(age))  # fmt: skip
 
@@ -384,20 +389,51 @@ def handed(op: Op) -> Iterator[tuple[Value, Value]]:
 
 
 def renamed(state: State, pairs: Iterable[tuple[Value, Value]], inside: Block | None = None) -> State:
-    """A state over an edge: numbers of stages have new names, and lose those that are made in a loop's body."""
+    """A state over an edge: numbers of stages have new names, and lose those that are made in a loop's body, which are
+    stages of an iteration before.
+    """
     if not state.stages:
         return state
     named = list(pairs)
     made: dict[Key, tuple[int, Op]] = {}
     for (stage, size, ring), flight in state.stages.items():
-        block = stage.owner if isinstance(stage.owner, Block) else stage.owner.parent
-        names = [new for old, new in named if old is stage]
-        if inside is None or block is not inside:
+        names: list[Value | None] = [new for old, new in named if old is stage]
+        if inside is not None:
+            names.append(None)
+        if stage is None or inside is None or block_of(stage) is not inside:
             names.append(stage)
-        for name in names:
+        for name in dict.fromkeys(names):
             if (name, size, ring) not in made or flight[0] < made[name, size, ring][0]:
                 made[name, size, ring] = flight
     return State(state.fenced, state.touched, state.flying, made)
+
+
+def block_of(value: Value) -> Block | None:
+    """Where a value is made, or whose argument it is."""
+    return value.owner if isinstance(value.owner, Block) else value.owner.parent
+
+
+def released_late(kernel: Op) -> frozenset[int]:
+    """The rings whose stages are released an iteration late, by where their barriers begin: the empty barrier of a
+    stage lies in the place of the following one, so their producer waits at another number than that which it fills.
+    """
+    fills = indices(kernel, LOADS, True, {})
+    waits = indices(kernel, (nvvm.MBarrierTryWaitParity,), False, fills)
+    return frozenset(ring for ring, numbers in fills.items() if waits.get(ring, numbers) - numbers)
+
+
+def indices(kernel: Op, kinds: tuple[type[Op], ...], full: bool, others: Mapping[int, object]) -> dict[int, set[Value]]:
+    """The numbers at which ops use the full or the empty barriers of rings, but for constants, and for full barriers
+    that begin where `others` say.
+    """
+    found: dict[int, set[Value]] = {}
+    for value in (v for op in kernel.walk() if isinstance(op, kinds) for v in op.operands):
+        get = value.owner
+        if not isinstance(get, nvgpu.MBarrierGet) or barriers_of(value, full=True) in others or get.index is None:
+            continue
+        if not isinstance(get.index.owner, CONSTANTS):
+            found.setdefault(barriers_of(value, full), set()).add(get.index)
+    return found
 
 
 def filled(load: Op) -> tuple[int, int]:

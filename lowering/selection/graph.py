@@ -126,9 +126,9 @@ class Selector:
         return self.builder.build(sorted(set(roots)), n_classes=len(self.names), class_name=self.names)
 
     def offered(self, graph: Graph) -> dict[str, tuple[int, ...]]:
-        """The candidate numbers of warps and of CTAs an SM."""
+        """The candidate numbers of warps and of CTAs an SM, unless the costs forbid all of them."""
         known = {name: self.groups.get((name,)) for name in ("warps", "ctas")}
-        return {name: tuple(graph.groups[group]) for name, group in known.items() if group is not None}
+        return {name: tuple(graph.groups[group]) for name, group in known.items() if group in graph.groups}
 
     def selection(self, graph: Graph, tables: Graph, answer: Answer) -> Selection:
         """The answer in the terms of the program."""

@@ -36,6 +36,7 @@ SM_103A = Target(
         extremum_slots=EXTREMUM_WHOLE,
         sync_share=SYNC,
         f8_adds=F8_HALVES,
+        tmem_bytes=guide.TMEM_BYTES,
         tensor={
             "f16": Rate(8192, TENSOR),
             "bf16": Rate(8192, TENSOR),

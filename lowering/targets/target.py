@@ -71,6 +71,7 @@ class Throughput:
 
     `tensor` counts a multiply-add as two operations, by the operand type's name. `pair_slots`: instructions that one of
     f32x2 becomes, `extremum_slots`: one min or max of three. `sync_share`: the part of `tensor` that mma.sync reaches.
+    `tmem_bytes`: tensor memory to or from registers; 0 without tensor memory.
     `f8_adds`: if not 0, ptxas makes an mma.sync of f8 into two of f16 plus this many additions.
     """
 
@@ -92,6 +93,7 @@ class Throughput:
     extremum_slots: Rate = EXTREMUM_SPLIT
     sync_share: Rate = ALL_OF_IT
     f8_adds: Rate = F8_WHOLE
+    tmem_bytes: Rate = Rate(0, str(NO_TMEM.source))
 
 
 @dataclass(frozen=True, slots=True)
