@@ -51,6 +51,7 @@ FAMILIES: dict[str, tuple[str, ...]] = {
     "quotient": ("quotient",),
     "scaled products": ("loop.scale",),
     "online sums": ("loop.online",),
+    "online attention": ("loop.attention",),
     "pairs of steps": ("loop.pairs",),
     "folds by lane": ("loop.lanes",),
     "moments": ("loop.moments",),
