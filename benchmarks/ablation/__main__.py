@@ -4,10 +4,11 @@
 
 Each kernel of benchmarks/ablation/cases.py is compiled under the permissions of a column, with all rules and without
 those of a family (of all families, where none is named). The hot loop is that with the most products; a kernel without
-products has all its innermost loops counted, one without loops all its code. Of a hot loop that does two steps at once
-half is counted. Of loops that ptxas would unroll one iteration is counted (.pragma "nounroll"), and where all are
-counted each is counted whole, with its masks (loop.peel forbidden): one that is split at them is still one pass. All
-else is of the code as it ships. Nothing is measured on a card.
+products, or with products in several passes, has all its innermost loops counted, one without loops all its code. Of a
+hot loop that does two steps at once half is counted. Of loops that ptxas would unroll one iteration is counted (.pragma
+"nounroll"), and where all are counted each is counted once, with its masks and for single steps (loop.peel and
+loop.pairs forbidden), since one that is split is still one pass. All else is of the code as it ships. Nothing is
+measured on a card.
 """
 
 from __future__ import annotations
@@ -99,11 +100,11 @@ def figures(case: Case, target: str, fast: tuple[str, ...], without: tuple[str, 
     (function,) = functions(disassemble(cubin))
     code = [each for each in function.instructions if each.family != "NOP"]
     found = rolled(kernel.ptx, target)
-    hot = product_loop(found)
+    hot = None if case.passes else product_loop(found)
     if found and hot is None:
-        found = rolled(compiled(case, target, fast, (*without, PEELING)).ptx, target)
+        found = rolled(compiled(case, target, fast, (*without, PEELING, PAIRS)).ptx, target)
     inner = len(hot.path) if hot else sum(len(loop.path) for loop in found)
-    steps = PAIR if any(each.name == PAIRS and each.taken for each in kernel.compiled.selection.loops) else 1
+    steps = PAIR if hot and any(each.name == PAIRS and each.taken for each in kernel.compiled.selection.loops) else 1
     matches = sum(sum(each.matches.values()) for each in kernel.compiled.saturated.report.iterations)
     return Figures(kernel.cost, inner or len(code), steps, len(code), cubin.registers, matches, seconds)
 
