@@ -106,7 +106,7 @@ def joined(first: ct.For, second: ct.For, block: Block) -> Passes | None:
     if level not in first.results or shape_of(level) != shape_of(base):
         return None
     place, rows = level.index, rows_of(difference.rhs, base)
-    tile = folded(addend(first, ct.MaxF, place), ct.MaxF)
+    tile = highest_of(first, place, rows)
     same = {first.body.block.args[0]: second.body.block.args[0]}
     if tile is None or rows is None or not below_infinity(first.init_values[place]):
         return None
@@ -114,6 +114,18 @@ def joined(first: ct.For, second: ct.For, block: Block) -> Passes | None:
         return None
     sums = Sums(second, power, rows, derived, same_in_all)
     return Passes(first, place, sums, between, tile, rows, inner is not None) if sums.found() else None
+
+
+def highest_of(loop: ct.For, place: int, rows: Rows | None) -> Value | None:
+    """The tile of which a loop finds the maximum of each of these rows, at a place of what it carries: no element is
+    above that of its own row.
+    """
+    more = addend(loop, ct.MaxF, place)
+    tile, reduce = folded(more, ct.MaxF), None if more is None else shaped_from(more).op
+    if more is None or tile is None or not isinstance(reduce, ct.Reduce) or rows_of(more, reduce.results[0]) is None:
+        return None
+    left = tuple(dim for dim, size in enumerate(shape_of(tile)) if size > 1 and dim != reduce.dim)
+    return tile if left == rows else None
 
 
 def below_infinity(start: Value) -> bool:

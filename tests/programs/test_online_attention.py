@@ -283,3 +283,18 @@ def test_the_finite_form_may_leave_terms_out() -> None:
     """Where no maximum is infinite, no NaN is left out either."""
     entry = entry_of(attention(form="two", out=True))
     assert finite_attention_online(entry) is not entry
+
+
+@pytest.mark.parametrize("dim", [0, 1])
+def test_an_element_is_below_the_maximum_of_its_own_row(dim: int) -> None:
+    """Below that of a column a term may be above 1, and early ones above what any float holds."""
+    w = Writer("square", x="ptr<f32>", y="ptr<f32>", t="i32")
+    view = w.view(w.x, [ROWS, ROWS * MOST], [ROWS * MOST, 1], [ROWS, ROWS])
+    with w.loop(0, w.t, carried=[w.const(-np.inf, "f32", ROWS)]) as first:
+        first.values = [first.values[0].max(w.load(view, 0, first.counter).reduce(dim, "max"))]
+    with w.loop(0, w.t, carried=[w.const(0.0, "f32", ROWS)]) as second:
+        term = (w.load(view, 0, second.counter) - first.values[0].column(ROWS)).exp()
+        second.values = [second.values[0] + term.reduce(1)]
+    w.store(second.values[0], w.view(w.y, [ROWS], [1], [ROWS]), 0)
+    entry = entry_of(w.text())
+    assert (sums_online(entry) is entry) is (dim == 0)
