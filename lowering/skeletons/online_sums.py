@@ -4,7 +4,7 @@
     for j: l = l + sum exp(x_j - m)                 o = o f + exp(x_j - n) v_j; m = n
     for j: o = o + exp(x_j - m) / l v_j      o = o / l
 The pairs (m, l) and (m, o) are monoids with identity (-inf, 0), of which the loops compute the products; one pass over
-x is left. Sums alone join first, then those of products (online attention), each where that costs less.
+x is left. Sums alone are joined where that costs less, and both with their products (online attention) where that does.
 Where n is -inf, 0 is taken away in its place: x is -inf too, its exponential 0, and so is the factor of l, which is 0.
 Behind the loops all is as with several passes: of a row of nothing but -inf they leave NaN, which m - m gives again,
 unless the source takes 0 away there itself. Where ninf is permitted too, n is finite: neither is done.
@@ -63,13 +63,21 @@ def finite_sums_online(entry: ct.Entry) -> ct.Entry:
 
 
 def attention_online(entry: ct.Entry) -> ct.Entry:
-    """The entry with loops joined that add up products of such terms, perhaps beside sums."""
-    return _joined(entry, finite=False, products=True)
+    """The entry with loops joined that add up products of such terms, and sums before them, which alone may not pay;
+    the same one where it has no such products.
+    """
+    return _with_products(entry, finite=False)
 
 
 def finite_attention_online(entry: ct.Entry) -> ct.Entry:
     """The same where no iteration ends with an infinite maximum."""
-    return _joined(entry, finite=True, products=True)
+    return _with_products(entry, finite=True)
+
+
+def _with_products(entry: ct.Entry, finite: bool) -> ct.Entry:
+    sums = _joined(entry, finite, products=False)
+    made = _joined(sums, finite, products=True)
+    return entry if made is sums else made
 
 
 def _joined(entry: ct.Entry, finite: bool, products: bool) -> ct.Entry:
