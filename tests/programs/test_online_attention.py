@@ -13,6 +13,7 @@ from ir.core import verify
 from ir.dialects import cuda_tile as ct
 from ir.interpreter import run
 from ir.load import load
+from lowering.skeletons.lagging import lagging_levels
 from lowering.skeletons.online_sums import attention_online, finite_attention_online, finite_sums_online, sums_online
 from tests.programs.program import Program, check, random
 from tilesat.fuzz.writer import Loop, Tile, Writer
@@ -283,6 +284,22 @@ def test_the_finite_form_may_leave_terms_out() -> None:
     """Where no maximum is infinite, no NaN is left out either."""
     entry = entry_of(attention(form="two", out=True))
     assert finite_attention_online(entry) is not entry
+
+
+def test_levels_of_one_pass_may_lag() -> None:
+    """What gives NaN where a maximum is infinite reads the level, and says the same of one that lags."""
+    text = attention(form="two")
+    module = online(text)
+    entry, ops = module.entries[0], module.body.block.ops
+    ops[ops.index(entry)] = lagging_levels(entry)
+    assert module.entries[0] is not entry
+    found: list[Any] = []
+    for each in (load(text), module):
+        arguments = rows()
+        with np.errstate(all="ignore"):
+            run(each, (1,), arguments)
+        found.append(arguments[4])
+    np.testing.assert_allclose(*found, rtol=1e-2, atol=1e-2)
 
 
 @pytest.mark.parametrize("dim", [0, 1])
