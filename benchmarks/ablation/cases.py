@@ -12,11 +12,14 @@ CUBE, VECTOR = "f16[?,?,64]:[?/8,?/8,1]", "f32[?/16]:[1]"
 
 @dataclass(frozen=True)
 class Case:
-    """A kernel of benchmarks/ablation/kernels.py with its signature, or a program of Tile IR, where that is empty."""
+    """A kernel of benchmarks/ablation/kernels.py with its signature, or a program of Tile IR, where that is empty.
+    passes: products are in several loops over the same tiles.
+    """
 
     name: str
     signature: str = ""
     file: Path | None = None
+    passes: bool = False
 
 
 TILES = "=128; =128; =64"
@@ -30,6 +33,7 @@ CASES = (
     Case("softmax_scaled", f"{F16}; {F16}; f32; =1024"),
     Case("softmax", file=ROOT / "examples" / "softmax.mlir"),
     Case("attention", f"{CUBE}; {CUBE}; {CUBE}; {CUBE}; f32; =64; =128; =64"),
+    Case("attention_passes", f"{CUBE}; {CUBE}; {CUBE}; {CUBE}; f32; =64; =128; =64", passes=True),
     Case("flash_attention", file=ROOT / "examples" / "flash_attention.mlir"),
     Case("rope", "f16[?,2,64]:[?/8,64,1]; f16[?,64]:[64,1]; f16[?,64]:[64,1]; f16[?,2,64]:[?/8,64,1]; =64; =16"),
     Case("swiglu", f"{F16}; {F16}; {F16}; =1024"),
@@ -50,6 +54,7 @@ FAMILIES: dict[str, tuple[str, ...]] = {
     "quotient": ("quotient",),
     "scaled products": ("loop.scale",),
     "online sums": ("loop.online",),
+    "online attention": ("loop.attention",),
     "pairs of steps": ("loop.pairs",),
     "folds by lane": ("loop.lanes",),
     "moments": ("loop.moments",),

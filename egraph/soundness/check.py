@@ -289,7 +289,8 @@ def _union(rule: Rule, action: List, sample: Sample, allowed: set[int]) -> None:
 def _difference(sample: Sample, before: Sexpr, after: Sexpr, nudged: bool, allowed: set[int]) -> str:
     """How the term `after` differs from all that `before` may be computed as; the empty string where it does not."""
     if not allowed <= permissions.EXACT:
-        return rounding.difference(sample, before, after, nudged, bool(allowed & permissions.APPROXIMATE))
+        approximate, flushed = (bool(allowed & each) for each in (permissions.APPROXIMATE, permissions.FLUSHING))
+        return rounding.difference(sample, before, after, nudged, approximate, flushed)
     right = sample.computed(after, nudged)
     for form, near in product(permissions.alternatives(before, allowed), (False, True)):
         try:

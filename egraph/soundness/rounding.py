@@ -87,13 +87,15 @@ class Traced:
         return Traced(found, -self.real, self.error, self.exact, self.exact, self.ordinary)
 
 
-def difference(sample: Sample, left: Sexpr, right: Sexpr, nudged: bool, approximate: bool) -> str:
+def difference(
+    sample: Sample, left: Sexpr, right: Sexpr, nudged: bool, approximate: bool, flushed: bool = False
+) -> str:
     """How the right term, where it may stand for the left one though it rounds otherwise, differs by more than that;
     the empty string where it does not. `nudged`: approximations on the right give another number than the nearest;
-    `approximate`: functions may be approximated.
+    `approximate`: functions may be approximated; `flushed`: subnormals may be zeros.
     """
     roundings, flushing = list(columns(sample, left, "rounding")), list(columns(sample, left, "flush_to_zero"))
-    licence = Licence(frozenset(roundings), any(flushing), approximate or _APPROXIMATE in roundings)
+    licence = Licence(frozenset(roundings), flushed or any(flushing), approximate or _APPROXIMATE in roundings)
     before = trace(sample, left, licence)
     sample.nudged = nudged
     after = trace(sample, right, licence)

@@ -35,6 +35,8 @@ LANES = "loop.lanes"
 """Reductions of loops carried as tiles, and reduced after them (lowering/skeletons/table.py)."""
 ONLINE = "loop.online"
 """Sums of exponentials in the pass that finds their maximum (lowering/skeletons/table.py)."""
+ATTENTION = "loop.attention"
+"""Products of exponentials in the pass that finds their maximum (lowering/skeletons/table.py)."""
 MOMENTS = "loop.moments"
 """Sums of squares about a mean in the pass that finds the mean (lowering/skeletons/table.py)."""
 PAIRS = "loop.pairs"
@@ -56,8 +58,8 @@ others.
 """
 
 OTHERS = (
-    *MOVES, *ARITHMETIC, WIDE_LOAD.name, WIDE_STORE.name, EVICTION, PEELING, SCALING, ONLINE, MOMENTS, PAIRS, LANES,
-    SWAPPED, LAGGING, OUTER_COPIES, BY_AGENT, BY_AGENT_READ, STREAM,
+    *MOVES, *ARITHMETIC, WIDE_LOAD.name, WIDE_STORE.name, EVICTION, PEELING, SCALING, ONLINE, ATTENTION, MOMENTS, PAIRS,
+    LANES, SWAPPED, LAGGING, OUTER_COPIES, BY_AGENT, BY_AGENT_READ, STREAM,
 )  # fmt: skip
 
 

@@ -13,12 +13,17 @@ from egraph.permissions import AFN, NINF, REASSOC, granted
 from ir.dialects import cuda_tile as ct
 from ir.records import dataclass
 from lowering.atoms.forbidden import forbidden
-from lowering.atoms.names import LAGGING, LANES, MOMENTS, ONLINE, PAIRS, SCALING, SWAPPED
+from lowering.atoms.names import ATTENTION, LAGGING, LANES, MOMENTS, ONLINE, PAIRS, SCALING, SWAPPED
 from lowering.skeletons.by_lane import exact_by_lane, runs_of, sums_by_lane
 from lowering.skeletons.joined_steps import levelled_steps
 from lowering.skeletons.lagging import lagging_levels
 from lowering.skeletons.moments import moments_online
-from lowering.skeletons.online_sums import finite_sums_online, sums_online
+from lowering.skeletons.online_sums import (
+    attention_online,
+    finite_attention_online,
+    finite_sums_online,
+    sums_online,
+)
 from lowering.skeletons.scaled_products import scales_behind
 from lowering.skeletons.swapped_products import rows_of, swapped
 
@@ -60,6 +65,8 @@ SKELETONS = (
     Skeleton(SCALING, frozenset({REASSOC}), scales_behind),
     Skeleton(ONLINE, frozenset({REASSOC, AFN, NINF}), finite_sums_online),
     Skeleton(ONLINE, frozenset({REASSOC, AFN}), sums_online),
+    Skeleton(ATTENTION, frozenset({REASSOC, AFN, NINF}), finite_attention_online),
+    Skeleton(ATTENTION, frozenset({REASSOC, AFN}), attention_online),
     Skeleton(MOMENTS, frozenset({REASSOC, AFN}), moments_online),
     Skeleton(PAIRS, frozenset({REASSOC, AFN}), levelled_steps, timed=1.0),
     Skeleton(LAGGING, frozenset({REASSOC, AFN}), lagging_levels, scales_there),
