@@ -50,7 +50,7 @@ def compiled(
 ) -> Kernel:  # fmt: skip
     kernel = tilesat.compile(
         product(name, tile, blocks), target, num_ctas=ctas, persistent=persistent, forbid=forbid,
-        fast=["uscale"] if name == "nvfp4" else [],
+        fast=["uscale"] if name.startswith("nvfp4") else [],
     )  # fmt: skip
     assembled = assemble(kernel.ptx, target)
     assert (assembled.warnings, assembled.infos, assembled.spill_stores) == ((), (), 0)
@@ -61,7 +61,7 @@ def compiled(
 def deep(name: str, steps: float) -> int:
     """K of so many steps, a multiple of what 16 bytes hold."""
     form = FORMATS[name]
-    unit = 16 * form.pack
+    unit = 16 * form.in_byte
     return int(form.tile[2] * steps) // unit * unit
 
 
