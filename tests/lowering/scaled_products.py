@@ -42,6 +42,7 @@ FORMATS = {
     "mxfp8-e5m2": Format("f8E5M2", "f8E8M0FNU", 32, 1, "mxf8f6f4.block_scale.block32", (128, 128, 128)),
     "mxfp4": Format("i8", "f8E8M0FNU", 32, 2, "mxf4.block_scale.block32", (128, 128, 256)),
     "nvfp4": Format("i8", "f8E4M3FN", 16, 2, "mxf4nvf4.block_scale.block16", (128, 128, 256)),
+    "fp4-powers": Format("f4E2M1FN", "f8E8M0FNU", 16, 1, "mxf4nvf4.block_scale.block16", (128, 128, 256)),
     "mxfp4-f4": Format("f4E2M1FN", "f8E8M0FNU", 32, 1, "mxf4.block_scale.block32", (128, 128, 256)),
     "nvfp4-f4": Format("f4E2M1FN", "f8E4M3FN", 16, 1, "mxf4nvf4.block_scale.block16", (128, 128, 256)),
 }

@@ -308,9 +308,10 @@ def test_atoms_by_type_and_block() -> None:
         return {atom.name.rpartition("k")[2] for atom in scaled_tensor_atoms(a, a, F32, scale, block)}
 
     assert found(F8E4M3FN, F8E8M0FNU, 32) == {"32.mxf8f6f4.e4m3.e4m3"}
-    assert found(I8, F8E8M0FNU, 16) == {"64.mxf4.e2m1.e2m1"}
-    assert found(I8, F8E4M3FN, 8) == {"64.mxf4nvf4.e2m1.e2m1"}
-    assert not found(I8, F8E8M0FNU, 8)
+    assert found(I8, F8E8M0FNU, 16) == {"64.mxf4.e2m1.e2m1.ue8m0"}
+    assert found(I8, F8E4M3FN, 8) == {"64.mxf4nvf4.e2m1.e2m1.ue4m3"}
+    assert found(I8, F8E8M0FNU, 8) == {"64.mxf4nvf4.e2m1.e2m1.ue8m0"}
+    assert not found(I8, F8E4M3FN, 16)
     assert not found(F8E4M3FN, F8E4M3FN, 32)
 
 

@@ -199,7 +199,7 @@ SCALED = [
     ("mxf8f6f4", 1, "ue8m0", "e4m3", "e2m1", False), ("mxf8f6f4", 1, "ue8m0", "e3m2", "e5m2", True),
     ("mxf4", 2, "ue8m0", "e2m1", "e2m1", False), ("mxf4nvf4", 2, "ue8m0", "e2m1", "e2m1", False),
     ("mxf4nvf4", 4, "ue4m3", "e2m1", "e2m1", False), ("mxf4nvf4", 4, "ue4m3", "e2m1", "e2m1", True),
-    ("mxf4", 2, "ue8m0", "e2m1", "e2m1", True),
+    ("mxf4", 2, "ue8m0", "e2m1", "e2m1", True), ("mxf4nvf4", 4, "ue8m0", "e2m1", "e2m1", False),
 ]  # fmt: skip
 
 
