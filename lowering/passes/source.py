@@ -37,6 +37,7 @@ from lowering.source.half_bytes import in_bytes, of_halves
 from lowering.source.induction import from_counters, growing
 from lowering.source.sliced_loops import in_trips
 from lowering.source.supported import refuse_on_target, refuse_oversized, refuse_unsupported, registers_of
+from lowering.source.unit_batches import of_one, without_unit_batches
 from lowering.source.unrolling import unrolled
 from lowering.targets import Feature
 from lowering.targets.target import LEAST_WARPS, WARP
@@ -75,6 +76,13 @@ def pack_half_bytes(entry: ct.Entry, context: Context) -> ct.Entry:
 def accesses_halves(op: Op) -> bool:
     """Is this a load or a store of f4E2M1FN?"""
     return isinstance(op, ct.LoadView | ct.StoreView) and of_halves(op.view.type)
+
+
+def drop_unit_batches(entry: ct.Entry, context: Context) -> ct.Entry:
+    """Let products with a batch dimension of one be products of two dimensions, and loops carry their sums so."""
+    made = without_unit_batches(entry)
+    context.count(products=lambda: sum(map(of_one, entry.walk())))
+    return made
 
 
 def make_persistent(entry: ct.Entry, context: Context, schedule: str, group: int, blocks: int) -> ct.Entry:

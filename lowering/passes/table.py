@@ -36,6 +36,8 @@ PASSES: dict[str, Pass] = {
         Pass("pack-half-bytes", "cuda_tile", "cuda_tile", f"{SOURCE}:pack_half_bytes",
              statistics=(Statistic("accesses", "loads and stores of f4E2M1FN that it turned into those of bytes"),),
              shared=True),
+        Pass("drop-unit-batches", "cuda_tile", "cuda_tile", f"{SOURCE}:drop_unit_batches",
+             statistics=(Statistic("products", "products that it made of two dimensions"),), shared=True),
         Pass("tileas-dynamic-persistent", "cuda_tile", "cuda_tile", f"{SOURCE}:make_persistent",
              (Option("schedule", "name", "off", "how CTAs that go through all tiles take them", PERSISTENT),
               Option("group", "count", 0, "tile blocks along x that go side by side, before those of the next y; 0: as "
@@ -164,7 +166,7 @@ PASSES: dict[str, Pass] = {
 
 ROAD = (
     "convert-cuda-tile-to-tileaa,convert-tileaa-to-cuda-tile,"
-    "pack-half-bytes,tileas-dynamic-persistent,tileas-plan-cta,unroll-loops,simplify-induction-variables,"
+    "pack-half-bytes,drop-unit-batches,tileas-dynamic-persistent,tileas-plan-cta,unroll-loops,simplify-induction-variables,"
     "check-supported,tileas-slicing,"
     "best-of-candidates("
     "encode,saturate,extract,decode,tileas-rotate-loops,tileas-place-accumulators,"
