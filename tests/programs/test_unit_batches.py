@@ -101,6 +101,7 @@ def compiled() -> Any:
     return tilesat.compile(source(), "sm_100a")
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("steps", [0, 1, 2])
 def test_few_steps(steps: int) -> None:
     given = program(sizes=(M, N, 64 * steps))
