@@ -131,7 +131,7 @@ def divided(entry: ct.Entry, ctas: int, parts: tuple[int, ...] = ()) -> list[Div
 
 def prepared(entry: ct.Entry) -> ct.Entry:
     """A division as the passes before `best-of-candidates` leave one."""
-    return from_counters(unrolled(entry))
+    return from_counters(unrolled(in_bytes(entry)))
 
 
 def unroll(entry: ct.Entry, context: Context) -> ct.Entry:

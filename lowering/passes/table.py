@@ -166,7 +166,7 @@ PASSES: dict[str, Pass] = {
 
 ROAD = (
     "convert-cuda-tile-to-tileaa,convert-tileaa-to-cuda-tile,"
-    "pack-half-bytes,drop-unit-batches,tileas-dynamic-persistent,tileas-plan-cta,unroll-loops,simplify-induction-variables,"
+    "drop-unit-batches,tileas-dynamic-persistent,tileas-plan-cta,pack-half-bytes,unroll-loops,simplify-induction-variables,"
     "check-supported,tileas-slicing,"
     "best-of-candidates("
     "encode,saturate,extract,decode,tileas-rotate-loops,tileas-place-accumulators,"

@@ -284,6 +284,13 @@ def scaled(**more: Any) -> nvvm.TensorMmaScaled:
     return nvvm.TensorMmaScaled([d, a, b, scales], (), given, segments=(1, 1, 1, 1, 0, 0))
 
 
+def test_f4_in_memory_in_a_cluster() -> None:
+    """Tiles are divided before they become bytes."""
+    kernel = compiled("mxfp4-f4", True, ctas=2)
+    assert kernel.manifest["cluster"] == [2, 1, 1]
+    assert error(kernel, program(200, 136, 672, "mxfp4-f4", (), True), "mxfp4-f4", 672) < ERROR
+
+
 F4 = {"kind": "mxf4", "typeA": "e2m1", "typeB": "e2m1", "shape": (128, 64, 64)}
 
 

@@ -108,6 +108,14 @@ def test_few_steps(steps: int) -> None:
     assert largest_error(simulate(compiled(), given)[2], given.expected(*given.arguments())[2]) < 4e-3
 
 
+def test_by_a_pair() -> None:
+    """Each CTA of a cluster has half of the rows of one batch."""
+    tile = (256, 128, 64)
+    kernel, given = tilesat.compile(source(tile=tile), "sm_100a", num_ctas=2), program(tile=tile)
+    assert "cta_group::2" in kernel.ptx
+    assert largest_error(simulate(kernel, given)[2], given.expected(*given.arguments())[2]) < 4e-3
+
+
 def test_costs_what_a_product_without_a_batch_does() -> None:
     """The same loop, but for the batch's place."""
     with_batch, without = (tilesat.compile(products(128, batch=each), "sm_100a").cost for each in (True, False))
