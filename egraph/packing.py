@@ -17,7 +17,11 @@ from ir.types import I1, I8, FloatType, IntType, TileType
 
 
 def by_shifts(op: ct.Pack | ct.Unpack) -> tuple[list[Op], list[Value]]:
-    """Operations to stand in the place of `op`, and what stands for its result."""
+    """Operations to stand in the place of `op`, and what stands for its result: nothing for what was unpacked as it is
+    packed.
+    """
+    if isinstance(op, ct.Pack) and (before := unpacked_from(op.source)) is not None and before.type == op.result.type:
+        return [], [before]
     block = Block()
     b = Builder(block, op.location)
     source, result = (cast(TileType, value.type) for value in (op.source, op.result))
@@ -29,6 +33,13 @@ def by_shifts(op: ct.Pack | ct.Unpack) -> tuple[list[Op], list[Value]]:
     for each in block.ops:
         each.parent = op.parent  # loops and branches around it are those around the source
     return block.ops, [made]
+
+
+def unpacked_from(value: Value) -> Value | None:
+    """What a tile was unpacked from, whose elements it has in their order."""
+    while isinstance(value.op, ct.Reshape):
+        value = value.op.source
+    return value.op.source if isinstance(value.op, ct.Unpack) else None
 
 
 def is_narrow_literal(op: Op) -> bool:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import cast
 
+from egraph.packing import unpacked_from
 from ir.core import Block, Builder, Op, Value
 from ir.dialects import cuda_tile as ct
 from ir.types import BF16, F4E2M1FN, I8, FloatType, TileType
@@ -36,8 +37,8 @@ def of_bytes(op: ct.MmaFScaled) -> tuple[list[Op], tuple[Value, Value]] | None:
         return None
     *lead, n, k = cast(TileType, turned.source.type).shape
     order = (*range(len(lead)), len(lead) + 1, len(lead))
-    left, right = unpacked(op.lhs), unpacked(turned.source)
-    if left is None or right is None or turned.permutation != order:
+    left, right = unpacked_from(op.lhs), unpacked_from(turned.source)
+    if cast(TileType, op.lhs.type).element != F4E2M1FN or left is None or right is None or turned.permutation != order:
         return None
     block = Block()
     b = Builder(block, op.location)
@@ -48,14 +49,6 @@ def of_bytes(op: ct.MmaFScaled) -> tuple[list[Op], tuple[Value, Value]] | None:
     for each in block.ops:
         each.parent = op.parent
     return block.ops, (a, made)
-
-
-def unpacked(value: Value) -> Value | None:
-    """The bytes in memory order of which a tile of f4 is made."""
-    reshaped = value.op
-    made = reshaped.source.op if isinstance(reshaped, ct.Reshape) else None
-    of = made.source if isinstance(made, ct.Unpack) else None
-    return of if cast(TileType, value.type).element == F4E2M1FN else None
 
 
 def scaled(operand: Value, scale: Value, k: int, b: Builder) -> Value:

@@ -29,6 +29,7 @@ from runtime.manifest import (
     GRID,
     GRID_LIMITS,
     PADDING_BYTES,
+    POINTEES,
     SIZES,
     ZEROED,
     Manifest,
@@ -361,7 +362,7 @@ class Kernel:
             return pack_scalar(parameter.dtype, argument, where)
         if not isinstance(argument, DeviceArray):
             raise CudaError(f"{where} is a pointer to {parameter.dtype}: pass an array, not {argument!r}")
-        if not parameter.launch and argument.dtype.itemsize != SIZES.get(
+        if not parameter.launch and argument.dtype.itemsize != POINTEES.get(
             parameter.dtype, 8
         ):  # pointers to pointers have 8 bytes
             raise CudaError(f"{where} is a pointer to {parameter.dtype}: the array holds {argument.dtype}")

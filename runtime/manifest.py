@@ -56,6 +56,9 @@ SIZES = {
 }  # fmt: skip
 """Bytes of each element type in memory and as a parameter (Tile IR specification, element types)."""
 
+POINTEES = {**SIZES, "f4E2M1FN": 1}
+"""Bytes of an element of the array that a pointer takes; those of f4 are two in a byte."""
+
 MAP_TYPES = {
     "i1": "UINT8", "i8": "UINT8", "f8E4M3FN": "UINT8", "f8E5M2": "UINT8", "f8E8M0FNU": "UINT8", "i16": "UINT16",
     "i32": "INT32", "i64": "INT64", "f16": "FLOAT16", "bf16": "BFLOAT16", "f32": "FLOAT32", "tf32": "TFLOAT32",

@@ -16,7 +16,7 @@ import ml_dtypes
 import numpy as np
 
 from ir.core import TileError
-from tilesat import dlpack
+from tilesat import dlpack, half_bytes
 from tilesat.shown import shown
 from tilesat.spec import NUMPY_NAMES, Array, numpy_type
 
@@ -26,6 +26,8 @@ NAMES: dict[str, str] = {**{name: kind for kind, name in NUMPY_NAMES.items() if 
 """Element types of signatures by NumPy's names; Tile IR's integers are signless, cuTile's are signed or unsigned."""
 PROTOCOLS = CUDA, DLPACK, HOST = "__cuda_array_interface__", "__dlpack__", "__array_interface__"
 DEVICE = "__dlpack_device__"
+PAIRS = "float4_e2m1fn_x2"
+"""PyTorch's type of two f4 that share a byte; sizes and strides of its tensors count bytes."""
 NONE = ctypes.c_char()
 """Memory for arrays without elements."""
 
@@ -203,6 +205,10 @@ def _is_torch(given: object) -> bool:
 def _torch(tensor: Any, name: str) -> View:
     """A PyTorch tensor. NumPy has neither its bfloat16 nor its 8-bit floats: their bytes are viewed as integers."""
     kind = str(tensor.dtype).removeprefix("torch.")
+    if kind == PAIRS:
+        import torch  # pyright: ignore[reportMissingImports]  # there, since a tensor is
+
+        return half_bytes.of_bytes(_torch(tensor.detach().view(cast(Any, torch).uint8), name))
     wanted = {"float8_e4m3fn": ml_dtypes.float8_e4m3fn, "float8_e5m2": ml_dtypes.float8_e5m2,
               "float8_e8m0fnu": ml_dtypes.float8_e8m0fnu, "bfloat16": ml_dtypes.bfloat16}.get(kind)  # fmt: skip
     if kind not in NAMES:

@@ -15,6 +15,7 @@ import numpy as np
 from ir.core import Location, TileError, Type
 from ir.dialects.cuda_tile import Entry, Module
 from ir.types import I64, SCALARS, FloatType, IntType, PointerType, TileType
+from tilesat import half_bytes
 from tilesat.grid import Grid
 from tilesat.multicast import Multicast
 from tilesat.overlaps import overlap, stretches
@@ -81,13 +82,13 @@ def _check(signature: Signature, position: int, wanted: Type, given: Argument | 
     if isinstance(element, PointerType):
         if element.attr == "multicast":
             return _multicast(signature, position, wanted, element, given)
-        if isinstance(given, np.ndarray) and _holds(given.dtype, numpy_type(str(element.pointee))):
+        if isinstance(given, np.ndarray) and _holds(given.dtype, in_memory(element)):
             if given.flags.c_contiguous and given.flags.writeable:
                 return given
             raise _mismatch(signature, position, wanted, "an array that is not contiguous or not writeable")
         if element.pointee == I64 and isinstance(given, list):  # the table of a list of arrays
             return cast(Any, given)
-        if _on_card(given, numpy_type(str(element.pointee))):
+        if _on_card(given, in_memory(element)):
             return cast(Any, given)
     elif isinstance(element, IntType | FloatType) and not isinstance(given, np.ndarray):
         kind = numpy_type(str(element))
@@ -102,6 +103,12 @@ def _check(signature: Signature, position: int, wanted: Type, given: Argument | 
         if isinstance(given, np.generic) and _holds(given.dtype, kind):
             return given.astype(kind)
     raise _mismatch(signature, position, wanted, shown(given))
+
+
+def in_memory(pointer: PointerType) -> np.dtype[Any]:
+    """NumPy's type of an array for a pointer: f4 lie two in a byte."""
+    name = str(pointer.pointee)
+    return half_bytes.MEMORY if name == half_bytes.NAME else numpy_type(name)
 
 
 def _on_card(given: Any, kind: np.dtype[Any]) -> bool:
@@ -139,6 +146,8 @@ def _wanted(parameter: object) -> str:
     element = parameter.element if isinstance(parameter, TileType) else parameter
     if isinstance(element, PointerType) and element.attr == "multicast":
         return f"tilesat.Multicast of contiguous {element.pointee} arrays"
+    if isinstance(element, PointerType) and str(element.pointee) == half_bytes.NAME:
+        return f"a contiguous array of bytes, {element.pointee} two in each"
     return f"a contiguous {element.pointee} array" if isinstance(element, PointerType) else f"one {element}"
 
 

@@ -301,7 +301,7 @@ class Kernel:
             (card or at_once)(self, blocks, values)
         else:
             execution.refuse(on, self.entry)
-        launch.check_kept(self.entry)
+        launch.end(self.entry)
         if check:
             execution.interpret(self.module, self.entry, blocks, expected, output=lambda _: None)  # the run printed it
             comparisons = execution.compare(values, expected, tolerance)

@@ -184,7 +184,8 @@ def common(arrays: Sequence[ArrayParameter], name: str) -> ArrayParameter:
 
 def bits_of(dtype: str) -> int:
     """Bits of an element in memory."""
-    return max(8, getattr(cutile_module("cuda.tile"), ELEMENTS[dtype]).bitwidth)
+    bits: int = getattr(cutile_module("cuda.tile"), ELEMENTS[dtype]).bitwidth
+    return 8 if bits == 1 else bits
 
 
 def constraints_of(calling: Calling) -> list[Any]:

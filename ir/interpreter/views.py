@@ -82,7 +82,22 @@ def make_tensor_view(
 ) -> TensorView:
     """Fill the dynamic sizes and strides of the type in order."""
     shape = _fill(type_.shape, sizes, "size", location)
-    return TensorView(int(base), shape, _fill(type_.strides, strides, "stride", location), type_.element)
+    steps = _fill(type_.strides, strides, "stride", location)
+    if type_.element.width == NIBBLE:
+        _check_even(type_, shape, steps, location)
+    return TensorView(int(base), shape, steps, type_.element)
+
+
+def _check_even(type_: TensorViewType, shape: tuple[int, ...], strides: tuple[int, ...], location: Location) -> None:
+    """Rows of 4-bit elements begin and end with a byte (CUDA Tile IR 13.4, element types)."""
+    dense = [axis for axis, stride in enumerate(type_.strides) if stride == 1]
+    sizes = [shape[axis] for axis in dense]
+    steps = [stride for axis, stride in enumerate(strides) if axis not in dense]
+    for what, numbers in (("size", sizes), ("stride", steps)):
+        odd = [number for number in numbers if number % 2]
+        if odd:
+            message = f"a {what} of {odd[0]} elements of {type_.element}, two of which share a byte, is odd"
+            raise InterpreterError(message, location, "pad the rows to an even size")
 
 
 def _fill(static: Sequence[int | None], dynamic: Sequence[Array], what: str, location: Location) -> tuple[int, ...]:

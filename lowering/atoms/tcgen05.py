@@ -113,9 +113,10 @@ def _atom(a: Numeric, b: Numeric, n: int, c: Numeric, form: str, signed: tuple[b
 
 @cache
 def _scaled(a: Numeric, n: int, scales: TensorScales) -> TensorAtom:
-    k = K_BYTES * (2 if a == I8 else 1)
+    k, types = K_BYTES * (2 if a == I8 else 1), f"{scales.factors}.{scales.factors}"
+    types += f".{scales.name}" if a == I8 else ""
     return TensorAtom(
-        f"{BY_SCALES}.m{M}n{n}k{k}.{scales.kind}.{scales.factors}.{scales.factors}", (M, n, K_BYTES), (a, a, F32),
+        f"{BY_SCALES}.m{M}n{n}k{k}.{scales.kind}.{types}", (M, n, K_BYTES), (a, a, F32),
         frozenset({Feature.TCGEN05}),
         "PTX ISA 8.8, tcgen05.mma, Block Scaling; every form assembled (tests/lowering/test_instructions.py)",
         scales=scales,
@@ -145,8 +146,11 @@ _SCALED = (
     (F8E5M2, TensorScales(F8E8M0FNU, 32, "mxf8f6f4", "e5m2", "ue8m0")),
     (I8, TensorScales(F8E8M0FNU, 16, "mxf4", "e2m1", "ue8m0")),
     (I8, TensorScales(F8E4M3FN, 8, "mxf4nvf4", "e2m1", "ue4m3")),
+    (I8, TensorScales(F8E8M0FNU, 8, "mxf4nvf4", "e2m1", "ue8m0")),
 )
-"""Types of A and B, bytes being two f4 each, and their scales. Source: PTX ISA, tcgen05.mma, Block Scaling."""
+"""Types of A and B, bytes being two f4 each, and their scales. Source: PTX ISA, tcgen05.mma, Block Scaling; E8M0 scales
+of 16 elements (8 bytes): CUTLASS 4.8.1, cute.nvgpu.tcgen05, MmaMXF4NVF4Op.
+"""
 
 
 def scaled_tensor_atoms(a: Type, b: Type, c: Type, scale: Type, block: int) -> list[TensorAtom]:

@@ -16,10 +16,9 @@ from lowering.llvm.accesses import access, is_plain
 from lowering.llvm.assembly import Inline
 from lowering.llvm.operations import same_in_llvm
 from lowering.llvm.values import literal, llvm_type
-from lowering.ptx.boundary import DIRECTIVES, Row
+from lowering.ptx.boundary import DIRECTIVES, Row, version
 from lowering.ptx.printer import SHARED_ALIGNMENT
 from lowering.symbols import symbol
-from lowering.targets import target
 
 TENSOR_MAP_PARAMETER = "{llvm.byval = !llvm.array<128 x i8>, llvm.align = 64 : i64, nvvm.grid_constant}"
 # Not unroll.disable, of which the back end makes .pragma "nounroll" for ptxas.
@@ -28,7 +27,7 @@ AS_IT_IS = "loop_annotation = #llvm.loop_annotation<disableNonforced = true>"
 
 def print_module(func: llvm.Func) -> str:
     """A kernel with granted registers as a module for `mlir-opt`, with its target."""
-    major, minor = target(func.target).ptx_version
+    major, minor = version(func)
     body = Body(func).text()
     externs = sorted(
         {op.extern for block in func.body.blocks for op in block.ops if isinstance(op, Instruction)} - {""}

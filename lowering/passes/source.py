@@ -13,7 +13,7 @@ from egraph.saturate import Limits, Saturated
 from egraph.saturate import saturate as saturate_program
 from egraph.schedulers import TURNS
 from extract import CostFunction, Extractor
-from ir.core import UnsupportedError
+from ir.core import Op, UnsupportedError
 from ir.dialects import cuda_tile as ct
 from ir.dialects import nv_tileas
 from ir.dialects.nv_tileas import PartialSum
@@ -33,9 +33,11 @@ from lowering.schedule.rotation import rotate
 from lowering.schedule.tensor import place_accumulators
 from lowering.selection import Selection, first_bound, select
 from lowering.slicing import HELD, THREADS, Product, fitted, in_slices
+from lowering.source.half_bytes import in_bytes, of_halves
 from lowering.source.induction import from_counters, growing
 from lowering.source.sliced_loops import in_trips
 from lowering.source.supported import refuse_on_target, refuse_oversized, refuse_unsupported, registers_of
+from lowering.source.unit_batches import of_one, without_unit_batches
 from lowering.source.unrolling import unrolled
 from lowering.targets import Feature
 from lowering.targets.target import LEAST_WARPS, WARP
@@ -62,6 +64,25 @@ class Prepared:
     oracle: LayoutOracle
     problems: dict[Any, Any] = field(default_factory=dict[Any, Any], compare=False)
     """Extraction problems that were built from it."""
+
+
+def pack_half_bytes(entry: ct.Entry, context: Context) -> ct.Entry:
+    """Let arrays of f4E2M1FN be arrays of bytes, two elements each: loads are unpacked, what is stored is packed."""
+    made = in_bytes(entry)
+    context.count(accesses=lambda: sum(map(accesses_halves, entry.walk())))
+    return made
+
+
+def accesses_halves(op: Op) -> bool:
+    """Is this a load or a store of f4E2M1FN?"""
+    return isinstance(op, ct.LoadView | ct.StoreView) and of_halves(op.view.type)
+
+
+def drop_unit_batches(entry: ct.Entry, context: Context) -> ct.Entry:
+    """Let products with a batch dimension of one be products of two dimensions, and loops carry their sums so."""
+    made = without_unit_batches(entry)
+    context.count(products=lambda: sum(map(of_one, entry.walk())))
+    return made
 
 
 def make_persistent(entry: ct.Entry, context: Context, schedule: str, group: int, blocks: int) -> ct.Entry:
@@ -110,7 +131,7 @@ def divided(entry: ct.Entry, ctas: int, parts: tuple[int, ...] = ()) -> list[Div
 
 def prepared(entry: ct.Entry) -> ct.Entry:
     """A division in the form that the passes before `best-of-candidates` produce."""
-    return from_counters(unrolled(entry))
+    return from_counters(unrolled(in_bytes(entry)))
 
 
 def unroll(entry: ct.Entry, context: Context) -> ct.Entry:

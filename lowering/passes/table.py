@@ -33,6 +33,11 @@ PASSES: dict[str, Pass] = {
              shared=True, verified=True),
         Pass("convert-tileaa-to-cuda-tile", "nv_tileaa", "cuda_tile", f"{LOGICAL}:to_tile_ir",
              statistics=(_OPERATIONS,), shared=True, verified=True),
+        Pass("pack-half-bytes", "cuda_tile", "cuda_tile", f"{SOURCE}:pack_half_bytes",
+             statistics=(Statistic("accesses", "loads and stores of f4E2M1FN that it turned into those of bytes"),),
+             shared=True),
+        Pass("drop-unit-batches", "cuda_tile", "cuda_tile", f"{SOURCE}:drop_unit_batches",
+             statistics=(Statistic("products", "products that it made of two dimensions"),), shared=True),
         Pass("tileas-dynamic-persistent", "cuda_tile", "cuda_tile", f"{SOURCE}:make_persistent",
              (Option("schedule", "name", "off", "how persistent CTAs take their tiles", PERSISTENT),
               Option("group", "count", 0, "tile blocks along x in a group, before those of the next y; 0: the "
@@ -162,8 +167,8 @@ PASSES: dict[str, Pass] = {
 
 ROAD = (
     "convert-cuda-tile-to-tileaa,convert-tileaa-to-cuda-tile,"
-    "tileas-dynamic-persistent,tileas-plan-cta,unroll-loops,simplify-induction-variables,check-supported,"
-    "tileas-slicing,"
+    "drop-unit-batches,tileas-dynamic-persistent,tileas-plan-cta,pack-half-bytes,unroll-loops,simplify-induction-variables,"
+    "check-supported,tileas-slicing,"
     "best-of-candidates("
     "encode,saturate,extract,decode,tileas-rotate-loops,tileas-place-accumulators,"
     "tileas-materialize-schedule,tileas-lower-pipelines,tileas-peel-masks,optimize-execution-unit-mapping"

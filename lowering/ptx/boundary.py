@@ -12,6 +12,7 @@ from math import prod
 
 from ir.core import TileError
 from ir.dialects import llvm
+from ir.instruction import Instruction
 from ir.records import dataclass
 from lowering.atoms.barrier import LEAST_REGISTERS
 from lowering.ptx.grant import MARGIN
@@ -81,3 +82,13 @@ def refuse_boundary(func: llvm.Func) -> None:
         raise TileError(f"clusters of {count} CTAs: {func.target} has no clusters", func.location, "leave cluster out")
     if count > PORTABLE:
         raise TileError(f"clusters of {count} CTAs: at most {PORTABLE} are portable", func.location, "make it smaller")
+
+
+def version(func: llvm.Func) -> tuple[int, int]:
+    """The version of PTX that the text is of: the target's, or a later one that a form of an instruction asks for."""
+    known = target(func.target).ptx_version
+    asked = (
+        op.needs().ptx for block in func.body.blocks for op in block.ops
+        if isinstance(op, Instruction) and type(op).needs is not Instruction.needs
+    )  # fmt: skip
+    return max(known, *asked, known)

@@ -11,13 +11,12 @@ from ir.dialects import llvm
 from ir.dialects.gpu import GlobalArray
 from ir.quoting import escape
 from ir.types import I1, I8, TENSOR_MAP, LLVMPointerType
-from lowering.ptx.boundary import DIRECTIVES, ENTRY, TARGET
+from lowering.ptx.boundary import DIRECTIVES, ENTRY, TARGET, version
 from lowering.ptx.grant import grant
 from lowering.ptx.machine import DECLARED, Copy, Edge, MachineBlock, MachineInstruction, move_type, register_bits
 from lowering.ptx.program import MachineProgram
 from lowering.ptx.registers import Names
 from lowering.symbols import symbol
-from lowering.targets import target
 
 SHARED_ALIGNMENT = 1024  # bytes; the widest swizzle period of shared memory
 Move = tuple[str, str, str]
@@ -61,7 +60,7 @@ class Printer:
 
     def _header(self) -> list[str]:
         func = self.func
-        major, minor = target(func.target).ptx_version
+        major, minor = version(func)
         shared = [f".extern .shared .align {SHARED_ALIGNMENT} .b8 dynamic_smem[];"] if func.dynamic_smem else []
         name = symbol(func.sym_name)
         params = [f"    {parameter(a.type, f'{name}_param_{a.index}')}" for a in self.blocks[0].source.args]

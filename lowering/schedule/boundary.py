@@ -17,7 +17,7 @@ import enum
 from collections.abc import Iterable, Sequence, Set
 
 from ir.core import WRITE, Block, Op, Type, Value
-from ir.dialects import arith, nv_tileas, scf
+from ir.dialects import arith, llvm, nv_tileas, scf
 from ir.records import dataclass
 from ir.types import GLOBAL_PTR, FloatType, IntType, TensorType
 from lowering.layouts.layout import Layout
@@ -229,7 +229,7 @@ def computes(op: Op) -> bool:
     """Scalar arithmetic and views, which any thread may compute again."""
     kinds = (
         nv_tileas.MakeMemref, nv_tileas.Partition, nv_tileas.ProgramId, nv_tileas.NumPrograms, nv_tileas.AddPtr,
-        nv_tileas.IndexSpaceShape, nv_tileas.TensorShape, nv_tileas.Reshape,
+        nv_tileas.IndexSpaceShape, nv_tileas.TensorShape, nv_tileas.Reshape, llvm.Bitcast,
     )  # fmt: skip
     plain = isinstance(op, kinds) or (type(op).__module__ == arith.__name__ and not op.regions)
     return plain and all(single(r.type) for r in op.results)

@@ -6,13 +6,13 @@ from __future__ import annotations
 
 from typing import cast
 
-from ir.core import OPS, Op, Type, UnsupportedError, Value
+from ir.core import OPS, Op, UnsupportedError, Value
 from ir.dialects import arith, llvm, math
 from ir.dialects import cuda_tile as ct
 from ir.dialects.cuda_tile.attributes import ELEMENTWISE
 from ir.dialects.cuda_tile.constraints import TileOp, element_type
 from ir.dialects.nv_tileas import CancelNextProgramId, Exchange, Meet
-from ir.types import F4E2M1FN, F8E4M3FN, F8E5M2, F8E8M0FNU, FloatType, TensorViewType, TileType
+from ir.types import F4E2M1FN, F8E4M3FN, F8E5M2, F8E8M0FNU, FloatType, TileType
 from lowering.targets import Feature, Target
 
 SCALAR_DIALECTS = (arith, llvm, math)  # importing them declares the ops that OPS then holds
@@ -49,14 +49,6 @@ def refuse_unsupported(entry: ct.Entry) -> None:
             raise UnsupportedError(
                 f"'{op.name}' is not supported by the compiler yet", op.location, INSTEAD[op.info.mnemonic]
             )
-        if isinstance(op, ct.MakeTensorView) and element_of(op.result) == F4E2M1FN:
-            message = f"'{op.name}': {F4E2M1FN} in memory is not supported"
-            raise UnsupportedError(message, op.location, "make a view of bytes, and pack or unpack its tiles")
-
-
-def element_of(view: Value) -> Type | None:
-    """The element type of a tensor view."""
-    return view.type.element if isinstance(view.type, TensorViewType) else None
 
 
 def refuse_oversized(entry: ct.Entry, threads: int) -> None:

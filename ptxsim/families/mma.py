@@ -305,4 +305,5 @@ FLOORS = (
     Floor("mma kind::mx*", "120f", "8.7"),
     Floor("mma kind::f8f6f4 e2m1|e2m3|e3m2|f16|sp::ordered_metadata", "120f", "8.7"),
     Floor("mma kind::mxf4* sp::ordered_metadata", "120a 121a", "8.7"),
+    Floor("mma kind::mxf4nvf4 scale_vec::4X ue8m0", "", "9.1"),
 )

@@ -70,9 +70,13 @@ def block_scaled(
 E2M1 = np.array([0, 0.5, 1, 1.5, 2, 3, 4, 6])
 
 
-def of_bytes(tile: tuple[int, int, int], steps: int, scale: str = SCALE, turned: bool = True) -> Program:
-    """D = sum over k of (A * spread S) (B * spread T), of f4 that lie two in a byte along k; `turned`: columns of B."""
-    (m, n, k), block, depth = tile, 32 if scale == SCALE else 16, tile[2] * steps
+def of_bytes(
+    tile: tuple[int, int, int], steps: int, scale: str = SCALE, turned: bool = True, each: int = 0,
+) -> Program:  # fmt: skip
+    """D = sum over k of (A * spread S) (B * spread T), of f4 that lie two in a byte along k; `turned`: columns of B.
+    `each`: so many along k have one scale.
+    """
+    (m, n, k), block, depth = tile, each or (32 if scale == SCALE else 16), tile[2] * steps
 
     def source() -> str:
         w = Writer("halves", a="ptr<i8>", b="ptr<i8>", s=f"ptr<{scale}>", t=f"ptr<{scale}>", d="ptr<f32>")
@@ -118,11 +122,28 @@ def of_bytes(tile: tuple[int, int, int], steps: int, scale: str = SCALE, turned:
 @pytest.mark.parametrize(
     ("tile", "steps"), [((128, 64, 128), 2), ((64, 32, 64), 3), ((32, 64, 256), 1), ((16, 8, 64), 1)], ids=str
 )
-@pytest.mark.parametrize(("scale", "kind"), [(SCALE, "mxf4.block_scale.scale_vec::2X"), ("f8E4M3FN", "mxf4nvf4")])
-def test_bytes_of_two_f4_go_to_tensor_cores(tile: tuple[int, int, int], steps: int, scale: str, kind: str) -> None:
-    kernel = check(of_bytes(tile, steps, scale), "sm_120a", fast=["uscale"])
+@pytest.mark.parametrize(
+    ("scale", "each", "kind", "version"),
+    [
+        (SCALE, 32, "mxf4.block_scale.scale_vec::2X.f32.e2m1.e2m1.f32.ue8m0", "8.8"),
+        (SCALE, 16, "mxf4nvf4.block_scale.scale_vec::4X.f32.e2m1.e2m1.f32.ue8m0", "9.1"),
+        ("f8E4M3FN", 16, "mxf4nvf4.block_scale.scale_vec::4X.f32.e2m1.e2m1.f32.ue4m3", "8.8"),
+    ],
+)
+def test_bytes_of_two_f4_go_to_tensor_cores(
+    tile: tuple[int, int, int], steps: int, scale: str, each: int, kind: str, version: str
+) -> None:
+    kernel = check(of_bytes(tile, steps, scale, each=each), "sm_120a", fast=["uscale"])
     assert f"kind::{kind}" in kernel.ptx
+    assert f".version {version}\n" in kernel.ptx
     assert "bf16" not in kernel.ptx
+
+
+@pytest.mark.parametrize("target", ["sm_100a", "sm_121a"])
+def test_powers_of_two_for_16_elements(target: str) -> None:
+    """Both families of Blackwell take such scales."""
+    kernel = check(of_bytes((128, 64, 256), 2, each=16), target)
+    assert "kind::mxf4nvf4.block_scale" in kernel.ptx
 
 
 def test_scales_that_may_be_negative_are_not_read_without_their_sign() -> None:

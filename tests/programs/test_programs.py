@@ -15,6 +15,7 @@ from tests.programs import (  # noqa: F401
     effects,
     elementwise,
     half_bytes,
+    half_bytes_in_memory,
     literals,
     loops,
     memory,
@@ -87,6 +88,13 @@ def test_products_for_other_targets(name: str, target: str) -> None:
 def test_half_bytes_by_their_own_instructions(name: str, target: str) -> None:
     kernel = check(PROGRAMS[name], target)
     assert "e2m1x2" in kernel.ptx
+
+
+@pytest.mark.sampled(10)
+@pytest.mark.parametrize("target", ["sm_90a", "sm_100a", "sm_120a"])
+@pytest.mark.parametrize("name", [name for name in NAMES if name.startswith("f4-memory")])
+def test_half_bytes_in_memory(name: str, target: str) -> None:
+    read_back(check(PROGRAMS[name], target))
 
 
 @pytest.mark.sampled(2)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import product
 
 from ir.core import READ, WRITE, Attr, Operand, Variadic, VariadicResult, same_type_as
 from ir.dialects.nvvm.matrix import WARP, WIDTHS, Shaped
@@ -74,11 +75,13 @@ class MmaSparse(Shaped):
 
 
 BLOCK = Needs(120, (8, 7), frozenset({"sm_120a", "sm_121a"}))
+POWERS_OF_16 = Needs(120, (9, 1), frozenset({"sm_120a", "sm_121a"}))
+"""E8M0 factors of 16 elements. Source: ptxas 13.5 asks for PTX 9.1; that of CUDA 13.0 (PTX 9.0) knows no such form."""
 BLOCK_KINDS = {
-    "mxf8f6f4": (32, "1X", ("e4m3", "e5m2", "e3m2", "e2m3", "e2m1"), "ue8m0"), "mxf4": (64, "2X", ("e2m1",), "ue8m0"),
-    "mxf4nvf4": (64, "4X", ("e2m1",), "ue4m3"),
+    "mxf8f6f4": (32, "1X", ("e4m3", "e5m2", "e3m2", "e2m3", "e2m1"), ("ue8m0",)),
+    "mxf4": (64, "2X", ("e2m1",), ("ue8m0",)), "mxf4nvf4": (64, "4X", ("e2m1",), ("ue4m3", "ue8m0")),
 }  # fmt: skip
-"""k, factors of a row, types of A and B, type of the factors. Source: PTX ISA 8.8, mma.sync with .block_scale."""
+"""k, factors of a row, types of A and B, of the factors. Source: PTX ISA 8.8 and 9.1, mma.sync with .block_scale."""
 
 
 @instruction(
@@ -102,6 +105,7 @@ class MmaBlockScale(Instruction):
     kind = Attr(str, among=tuple(BLOCK_KINDS))
     typeA = Attr(str)
     typeB = Attr(str)
+    scale = Attr(str, among=("ue8m0", "ue4m3"))
     bytes: Attr[tuple[int, int]] = Attr(tuple, (0, 0))
     threads: Attr[tuple[int, int]] = Attr(tuple, (0, 0))
     out = VariadicResult()
@@ -118,11 +122,6 @@ class MmaBlockScale(Instruction):
         return BLOCK_KINDS[self.kind][1]
 
     @property
-    def scale(self) -> str:
-        """Type of a factor."""
-        return BLOCK_KINDS[self.kind][3]
-
-    @property
     def placeA(self) -> str:
         """Which byte of the register and which lanes of a quad hold the factors of A."""
         return f"{{{self.bytes[0]}, {self.threads[0]}}}"
@@ -134,7 +133,8 @@ class MmaBlockScale(Instruction):
 
     def verify(self) -> None:
         """Types that the kind has, registers that hold A, B, C and D."""
-        kinds = BLOCK_KINDS[self.kind][2]
+        _, _, kinds, scales = BLOCK_KINDS[self.kind]
+        self.expect(self.scale in scales, "factors of {} must be one of {}, are {}", self.kind, scales, self.scale)
         for name, kind in (("A", self.typeA), ("B", self.typeB)):
             self.expect(kind in kinds, "{} of {} must be one of {}, is {}", name, self.kind, kinds, kind)
         counts = [len(group) for group in (self.a, self.b, self.c, self.results)]
@@ -148,11 +148,14 @@ class MmaBlockScale(Instruction):
     @classmethod
     def forms(cls) -> Iterator[Form]:
         """Every kind and pair of types."""
-        for kind, (_, _, types, _) in BLOCK_KINDS.items():
-            for a in types:
-                for b in types:
-                    groups = ((I32,) * 4, (I32,) * 2, (F32,) * 4, (I32,), (I32,))
-                    yield Form(groups, (F32,) * 4, {"kind": kind, "typeA": a, "typeB": b})
+        groups = ((I32,) * 4, (I32,) * 2, (F32,) * 4, (I32,), (I32,))
+        for kind, (_, _, types, scales) in BLOCK_KINDS.items():
+            for a, b, scale in product(types, types, scales):
+                yield Form(groups, (F32,) * 4, {"kind": kind, "typeA": a, "typeB": b, "scale": scale})
+
+    def needs(self) -> Needs:
+        """What it asks for."""
+        return POWERS_OF_16 if (self.factors, self.scale) == ("4X", "ue8m0") else self.floor
 
 
 BYTE_MATRICES = Needs(100, (8, 6), frozenset({"sm_100a", "sm_103a", "sm_110a", "sm_120a", "sm_121a"}))

@@ -40,7 +40,7 @@ COPIED = (
 """Shapes of copies from shared memory, with the lanes that get what others do. Source: PTX ISA 8.8, tcgen05.cp."""
 SCALED_KINDS: dict[str, tuple[tuple[str, ...], dict[str, tuple[int, int]]]] = {
     "mxf8f6f4": (("e4m3", "e5m2"), {"ue8m0": (32, 1)}), "mxf4": (("e2m1",), {"ue8m0": (32, 2)}),
-    "mxf4nvf4": (("e2m1",), {"ue4m3": (16, 4)}),
+    "mxf4nvf4": (("e2m1",), {"ue4m3": (16, 4), "ue8m0": (16, 4)}),
 }  # fmt: skip
 """Kind of a block-scaled product -> types of A and B; types of scales, each with the elements that one is of and the
 scales of a row. Source: PTX ISA 8.8, tcgen05.mma, Block Scaling; f6, and f4 beside others, are not declared.

@@ -467,3 +467,9 @@ _to_integer(arith.FPToUI, llvm.FPToUI)
 def cast_bits(e: Emitter, op: Op, x: Value) -> Value:
     """bitcast."""
     return bitcast(e, x, op.results[0].type)
+
+
+@lowers_each(llvm.Bitcast)
+def cast_pointer(e: Emitter, op: Op, x: Value) -> Value:
+    """ptr_to_ptr: addresses have no pointee."""
+    return x

@@ -8,7 +8,7 @@ from typing import cast
 from ir.core import Op, Type, UnsupportedError, Value, Variadic
 from ir.dialects import gpu, llvm, nvgpu, nvvm, vector
 from ir.instruction import Instruction
-from ir.types import GLOBAL_PTR, I1, I8, I16, I32, I64, VectorType
+from ir.types import F8E4M3FN, GLOBAL_PTR, I1, I8, I16, I32, I64, VectorType
 from lowering.convert.nvgpu_to_nvvm import integers as ints
 from lowering.convert.nvgpu_to_nvvm.addresses import element_pointer
 from lowering.convert.nvgpu_to_nvvm.comparisons import compared_again
@@ -209,7 +209,8 @@ def mma_block_scale(c: Conversion, op: nvgpu.MmaBlockScale) -> None:
     first, second = ("e2m1" if element == I8 else nvgpu.MMA_TYPES[element] for element in elements)
     made = c.e.effect(
         nvvm.MmaBlockScale, [*a, *b, *acc, *(word for each in scales for word in each)], [r.type for r in acc],
-        (len(a), len(b), len(acc), 1, 1), kind=op.kind, typeA=first, typeB=second, bytes=op.bytes,
+        (len(a), len(b), len(acc), 1, 1), kind=op.kind, typeA=first, typeB=second,
+        scale="ue4m3" if cast(VectorType, op.a_scales.type).element == F8E4M3FN else "ue8m0", bytes=op.bytes,
     )  # fmt: skip
     c.define(op.results[0], made.results)
 

@@ -7,7 +7,7 @@ import numpy as np
 from ir.core import Location, Type, UnsupportedError, Value
 from ir.dialects import arith, gpu, nv_tileas
 from ir.dialects.cuda_tile import DenseElements
-from ir.types import GLOBAL_PTR, I1, FloatType, IntType
+from ir.types import F4E2M1FN, GLOBAL_PTR, I1, FloatType, IntType
 from lowering.convert.tileas_to_nvgpu.emitter import Emitter
 from lowering.convert.tileas_to_nvgpu.views import Vectors, load
 from lowering.layouts.access import MAX_BYTES, global_access
@@ -17,7 +17,12 @@ from lowering.symbols import name_of, symbol
 
 
 def array_bytes(value: DenseElements, size: int, element: Type, location: Location) -> bytes:
-    """The elements in memory form. Raises UnsupportedError, located, for elements of less than a byte."""
+    """The elements in memory form, f4 packed two to a byte, the first in the low half. Raises UnsupportedError, located,
+    for other elements of less than a byte.
+    """
+    if element == F4E2M1FN:
+        codes = np.ascontiguousarray(value.expand((size,))).view(np.uint8)
+        return (codes[::2] | codes[1::2] << 4).tobytes()
     if not isinstance(element, IntType | FloatType) or (element.width < 8 and element != I1):
         raise UnsupportedError(f"literals of {element} are not supported", location, "use elements of 8 bits or more")
     return np.ascontiguousarray(value.expand((size,))).tobytes()
