@@ -29,6 +29,8 @@ PEELING = "loop.peel"
 """Loops split at the iterations in which their masks let everything pass."""
 SCALING = "loop.scale"
 """Scales of factors behind the loops that add up their products (lowering/skeletons/table.py)."""
+UNSIGNED = "scales.unsigned"
+"""Signs of block-scaled products' scales in their factors (lowering/skeletons/table.py)."""
 SWAPPED = "product.swapped"
 """Products of few rows as products of their columns (lowering/skeletons/table.py)."""
 LANES = "loop.lanes"
@@ -55,7 +57,7 @@ BELOW: Mapping[str, str] = {
 
 OTHERS = (
     *MOVES, *ARITHMETIC, WIDE_LOAD.name, WIDE_STORE.name, EVICTION, PEELING, SCALING, ONLINE, MOMENTS, PAIRS, LANES,
-    SWAPPED, LAGGING, OUTER_COPIES, BY_AGENT, BY_AGENT_READ, STREAM,
+    SWAPPED, UNSIGNED, LAGGING, OUTER_COPIES, BY_AGENT, BY_AGENT_READ, STREAM,
 )  # fmt: skip
 
 

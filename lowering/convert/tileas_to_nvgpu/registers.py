@@ -24,13 +24,13 @@ class Registers:
 
     `count` registers of type `element`. A subclass overrides `make_scalar`, and `make_pair` or `make_group` where the
     instruction behind it yields packed pairs or whole fragments. `reads_shared`: they come from shared memory, so must
-    be made before it changes; `reads_scratch`: from scratch memory, which every use of it changes, but for what is kept
-    `apart`.
+    be made before it changes; `reads_scratch`: from scratch memory, which every use of its area changes:
+    0 of most, another number of what lies apart.
     """
 
     reads_shared = False
     reads_scratch = False
-    reads_apart = False
+    reads_area = 0
 
     def __init__(self, emitter: Emitter, layout: Layout, element: Type):
         self.emitter = emitter
