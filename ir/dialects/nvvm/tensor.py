@@ -26,7 +26,7 @@ from ir.tensor_descriptors import TENSOR_COLUMNS, instruction_descriptor, scaled
 from ir.types import F32, I1, I16, I32, I64, SHARED_PTR, Constraint, Type
 
 TCGEN05 = Needs(100, (8, 6), frozenset({"sm_100a", "sm_103a", "sm_110a"}))  # PTX ISA 8.8, tcgen05, Target ISA Notes
-BYTE_PRODUCTS = Needs(100, (8, 6), frozenset({"sm_100a", "sm_110a"}))  # PTX ISA 8.8, tcgen05.mma, kind::i8
+BYTE_PRODUCTS = Needs(100, (8, 6), frozenset({"sm_100a", "sm_110a"}), architectural=True)  # PTX ISA 8.8, kind::i8
 GROUPS = (1, 2)  # CTAs that have tensor memory together; PTX ISA 8.8, tcgen05, .cta_group
 ALLOCATED = (32, 64, 128, 256, 512)  # columns; PTX ISA 8.8, tcgen05.alloc
 COUNTS = (1, 2, 4, 8, 16, 32, 64, 128)  # .num: repetitions along the columns; PTX ISA 8.8, tcgen05.ld
