@@ -61,8 +61,10 @@ SYNC_ATOMS = (
 
 
 def moves_registers(target: Target) -> bool:
-    """Does setmaxnreg take effect? On tiers without wgmma ptxas 13.5 ignores it beside its own calls (C7506)."""
-    return Feature.SETMAXNREG in target.features and bool({Feature.WGMMA, Feature.TCGEN05} & target.features)
+    """Does setmaxnreg take effect? On sm_120a ptxas 13.5 ignores it beside the calls that it makes of tensor copies
+    into `.shared::cluster` (C7506), and only these: ours name `.shared::cta` there.
+    """
+    return Feature.SETMAXNREG in target.features
 
 
 @dataclass(frozen=True, slots=True)
