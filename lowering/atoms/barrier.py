@@ -67,6 +67,13 @@ def moves_registers(target: Target) -> bool:
     return Feature.SETMAXNREG in target.features
 
 
+def agents_gather(target: Target) -> bool:
+    """Do agents fill rings by cp.async too? Not on sm_120a, where threads that compute do so: beside an agent two of
+    TileGym's kernels would cost 11 and 25 % more (fmha_bwd_dkdv, intra_chunk_prepare), and one 0.5 % less.
+    """
+    return moves_registers(target) and bool({Feature.WGMMA, Feature.TCGEN05} & target.features)
+
+
 @dataclass(frozen=True, slots=True)
 class Shares:
     """Registers a thread, in multiples of 8 as setmaxnreg takes them: at launch, of consumers, of the others."""
