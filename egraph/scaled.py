@@ -12,7 +12,10 @@ from typing import cast
 from egraph.packing import unpacked_from
 from ir.core import Block, Builder, Op, Value
 from ir.dialects import cuda_tile as ct
-from ir.types import BF16, F4E2M1FN, I8, FloatType, TileType
+from ir.types import BF16, F4E2M1FN, F8E4M3FN, I8, FloatType, TileType
+
+MAGNITUDE = 0x7F
+"""The bits of f8E4M3FN but for its sign."""
 
 
 def by_factors(op: ct.MmaFScaled) -> tuple[list[Op], list[Value]]:
@@ -32,23 +35,55 @@ def of_bytes(op: ct.MmaFScaled) -> tuple[list[Op], tuple[Value, Value]] | None:
     """Operations that make factors of f4 as tiles of bytes that hold two neighbours along K each, [M, K / 2] and
     [K / 2, N], and these tiles; None where the factors are not unpacked from such bytes.
     """
-    turned = op.rhs.op
-    if not isinstance(turned, ct.Permute):
+    left, columns_of = unpacked(op.lhs), columns(op.rhs)
+    right = None if columns_of is None else unpacked(columns_of)
+    if left is None or right is None or columns_of is None:
         return None
-    *lead, n, k = cast(TileType, turned.source.type).shape
-    order = (*range(len(lead)), len(lead) + 1, len(lead))
-    left, right = unpacked_from(op.lhs), unpacked_from(turned.source)
-    if cast(TileType, op.lhs.type).element != F4E2M1FN or left is None or right is None or turned.permutation != order:
-        return None
+    *lead, n, k = cast(TileType, columns_of.type).shape
+    order = transposing(columns_of)
     block = Block()
     b = Builder(block, op.location)
     m = cast(TileType, op.lhs.type).shape[-2]
     a = b.value(ct.Reshape, left, types=[TileType((*lead, m, k // 2), I8)])
-    columns = b.value(ct.Reshape, right, types=[TileType((*lead, n, k // 2), I8)])
-    made = b.value(ct.Permute, columns, types=[TileType((*lead, k // 2, n), I8)], permutation=order)
+    turned = b.value(ct.Reshape, right, types=[TileType((*lead, n, k // 2), I8)])
+    made = b.value(ct.Permute, turned, types=[TileType((*lead, k // 2, n), I8)], permutation=order)
     for each in block.ops:
         each.parent = op.parent
     return block.ops, (a, made)
+
+
+def columns(value: Value) -> Value | None:
+    """The tile of which a right factor is the transpose, if it is one."""
+    turned = value.op
+    transpose = isinstance(turned, ct.Permute) and turned.permutation == transposing(turned.source)
+    return turned.source if transpose and isinstance(turned, ct.Permute) else None
+
+
+def transposing(value: Value) -> tuple[int, ...]:
+    """The permutation of the last two dimensions of a tile."""
+    lead = len(cast(TileType, value.type).shape) - 2
+    return (*range(lead), lead + 1, lead)
+
+
+def by_magnitudes(op: ct.MmaFScaled) -> bool:
+    """Is no scale negative?"""
+    return all(magnitudes(each) for each in (op.lhs_scale, op.rhs_scale))
+
+
+def magnitudes(scale: Value) -> bool:
+    """Are these numbers without a sign: of a type that has none, or by a mask that leaves them none?"""
+    while isinstance(scale.op, ct.Reshape | ct.Permute | ct.Broadcast):
+        scale = scale.op.source
+    if cast(TileType, scale.type).element != F8E4M3FN:
+        return True
+    made = scale.op.source.op if isinstance(scale.op, ct.Bitcast) else None
+    mask = made.rhs.op if isinstance(made, ct.AndI) else None
+    return isinstance(mask, ct.Constant) and mask.value.splat and mask.value.item == MAGNITUDE
+
+
+def unpacked(value: Value) -> Value | None:
+    """The bytes in memory order that a tile of f4 is unpacked from."""
+    return unpacked_from(value) if cast(TileType, value.type).element == F4E2M1FN else None
 
 
 def scaled(operand: Value, scale: Value, k: int, b: Builder) -> Value:

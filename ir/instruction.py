@@ -49,7 +49,8 @@ InstructionT = TypeVar("InstructionT", bound="Instruction")
 
 @dataclass(frozen=True)
 class Needs:
-    """What an instruction asks for: the least SM and version of PTX. `only`: it is of these targets and no later one.
+    """What an instruction asks for: the least SM and version of PTX. `only`: it is of these targets and no later one;
+    the family of one of them has it too (sm_100f where sm_100a is named), unless it is `architectural`.
 
     Source of each: "Target ISA Notes" of its section in the PTX ISA, and the generated tests, which ask ptxas.
     """
@@ -57,10 +58,14 @@ class Needs:
     sm: int = 80
     ptx: tuple[int, int] = (7, 0)
     only: frozenset[str] = frozenset()
+    architectural: bool = False
 
     def met_by(self, target: str) -> bool:
         """Does a target, as ptxas spells it, have the instruction?"""
-        return target in self.only if self.only else int(target.removeprefix("sm_").rstrip("af")) >= self.sm
+        if not self.only:
+            return int(target.removeprefix("sm_").rstrip("af")) >= self.sm
+        family = target.endswith("f") and not self.architectural
+        return target in self.only or (family and f"{target[:-1]}a" in self.only)
 
     def __str__(self) -> str:
         return " or ".join(sorted(self.only, key=lambda name: (len(name), name))) if self.only else f"sm_{self.sm}"

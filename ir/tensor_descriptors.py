@@ -15,14 +15,18 @@ SCALES = {"ue4m3": 0, "ue8m0": 1}
 """Type of scales -> bit 23. Source: PTX ISA 8.8, table of the instruction descriptor of the block-scaled kinds."""
 SWIZZLES = {"none": 0, "128B": 2, "64B": 4, "32B": 6}
 """Swizzle name -> bits 61 to 63 of a matrix descriptor of tcgen05. Source: its format; 1 swizzles units of 32 bytes."""
+SPARSE_BIT = 2  # table of the instruction descriptor
 VERSION = 1  # in bits 46 and 47; same source
 
 
 def instruction_descriptor(
-    m: int, n: int, a: str, b: str, d: str, transposed: tuple[bool, bool] = (False, False), negated: bool = False
-) -> int:
-    """The 32 bits that say what a dense product is of; `transposed`: A, B are MN-major; `negated`: A is."""
-    majors = transposed[0] << 15 | transposed[1] << 16
+    m: int, n: int, a: str, b: str, d: str, transposed: tuple[bool, bool] = (False, False), negated: bool = False,
+    sparse: bool = False,
+) -> int:  # fmt: skip
+    """The 32 bits that say what a product is of; `transposed`: A, B are MN-major; `negated`: A is; `sparse`: of A half
+    is held.
+    """
+    majors = transposed[0] << 15 | transposed[1] << 16 | sparse << SPARSE_BIT
     return SUMS[d] << 4 | FACTORS[a] << 7 | FACTORS[b] << 10 | negated << 13 | majors | n >> 3 << 17 | m >> 4 << 24
 
 

@@ -8,6 +8,7 @@ modifiers, has the same counts.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
@@ -99,7 +100,8 @@ def load() -> Mapping[str, Sequence[Row]]:
 
 @cache
 def rows(tier: str) -> Mapping[str, Counts]:
-    """The counts of a tier by the key of a form."""
+    """The counts of a tier by the key of a form; a family has those of the tier that it begins with."""
+    tier = re.sub("f$", "a", tier)
     return {key: by_pipe(row) for key, found in _loaded().items() for row in found if tier in row["tiers"].split()}
 
 

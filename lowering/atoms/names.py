@@ -29,6 +29,8 @@ PEELING = "loop.peel"
 """Loops split at the iterations in which their masks are all true."""
 SCALING = "loop.scale"
 """Scales of factors moved after the loops that accumulate their products (lowering/skeletons/table.py)."""
+UNSIGNED = "scales.unsigned"
+"""Signs of block-scaled products' scales moved into the factors (lowering/skeletons/table.py)."""
 SWAPPED = "product.swapped"
 """Products of few rows as products of their columns (lowering/skeletons/table.py)."""
 LANES = "loop.lanes"
@@ -59,7 +61,7 @@ others.
 
 OTHERS = (
     *MOVES, *ARITHMETIC, WIDE_LOAD.name, WIDE_STORE.name, EVICTION, PEELING, SCALING, ONLINE, ATTENTION, MOMENTS, PAIRS,
-    LANES, SWAPPED, LAGGING, OUTER_COPIES, BY_AGENT, BY_AGENT_READ, STREAM,
+    LANES, SWAPPED, UNSIGNED, LAGGING, OUTER_COPIES, BY_AGENT, BY_AGENT_READ, STREAM,
 )  # fmt: skip
 
 

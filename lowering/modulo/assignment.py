@@ -17,7 +17,7 @@ from dataclasses import replace
 from ir.core import Block, Builder
 from ir.dialects import nv_tileas, scf
 from ir.records import dataclass
-from lowering.atoms.barrier import LEAST_REGISTERS, PRODUCER_REGISTERS, moves_registers, register_shares
+from lowering.atoms.barrier import LEAST_REGISTERS, PRODUCER_REGISTERS, agents_gather, register_shares
 from lowering.atoms.wgmma import WARPGROUP
 from lowering.cost import ASYNCHRONOUS, Machine
 from lowering.loops import paths
@@ -75,8 +75,8 @@ class Assigned:
 
 
 def assignments(selection: Selection, func: nv_tileas.Func) -> Iterator[tuple[Assigned, scf.For]]:
-    """The ways for each loop of a placed kernel that has gathered tiles in a ring, on targets that move registers."""
-    if not moves_registers(selection.target):
+    """The ways for each loop of a placed kernel that has gathered tiles in a ring, on targets where agents gather."""
+    if not agents_gather(selection.target):
         return
     gathering = {number: op for number, op in placed_loops(selection, func).items() if gathers(op)}
     for loop in loops(selection, gathering):

@@ -7,6 +7,7 @@ from __future__ import annotations
 from typing import cast
 
 from egraph.encode import EncodedProgram
+from egraph.scaled import by_magnitudes
 from egraph.skeleton import SkeletonBranch, SkeletonEffect, SkeletonLoop
 from ir.core import Type, UnsupportedError
 from ir.dialects import cuda_tile as ct
@@ -39,6 +40,8 @@ def seed(program: EncodedProgram, oracle: LayoutOracle) -> dict[str, list[Row]]:
         (factors, *map(program.number_of, (*op.results, *op.operands[2:]))) for op, factors in program.factors.items()
     )
     rows["r.scaled"] = [(result, *factors, *others) for factors, result, *others in numbers]
+    signless = all(by_magnitudes(op) for op in program.factors if isinstance(op, ct.MmaFScaled))
+    rows["r.magnitudes"] = [(result,) for _, result, *_ in rows["r.scaled"][:1]] if signless else []
     rows["r.held"] = [(number,) for number in held(program, left=tensor)]
     rows["r.runs"] = [(number,) for number in runs(program)]
     for id, kind in oracle.interner.types.items():

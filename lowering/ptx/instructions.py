@@ -174,7 +174,7 @@ def _hole(cls: type[Instruction], name: str, how: str, other: str | None, define
         defined.add(name)
         return lambda f: f.write(f.own[name]) if first else f.register(f.own[name])
     declared = getattr(cls, name, None)
-    if isinstance(declared, VariadicResult):
+    if isinstance(declared, VariadicResult) or (isinstance(declared, property) and how == "results"):
         return _results(name, how)
     if isinstance(declared, Result):
         return lambda filled: filled.write(getattr(filled.op, name))

@@ -17,7 +17,7 @@ from ir.core import PURE, Block, Builder, Op, Region, TileError, Value
 from ir.dialects import nv_tileas, scf
 from ir.records import dataclass
 from ir.types import PartitionViewType
-from lowering.atoms.barrier import moves_registers
+from lowering.atoms.barrier import agents_gather
 from lowering.clusters.ranks import Ranks
 from lowering.schedule import pingpong, requests, scratch, stores
 from lowering.schedule.agents import AgentRing, Agents, Consumer
@@ -91,9 +91,8 @@ def materialize(
     ops, block.ops = block.ops, []
     common = Builder(block, func.location)
     requests.postpone(ops)
-    moves = moves_registers(target)
     arguments = {argument: i for i, argument in enumerate(block.args)}
-    agents = Agents(common, ops, arguments, ranks_of(func, target), copy_warps(ops) if moves else 0)
+    agents = Agents(common, ops, arguments, ranks_of(func, target), copy_warps(ops) if agents_gather(target) else 0)
     consumer = Block()
     Scheduler(rewriter, agents).run(ops, Builder(consumer, func.location), whole=True)
     products = multiplier(consumer, agents, func.warps, target)

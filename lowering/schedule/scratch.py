@@ -71,23 +71,25 @@ def waits_for_agent(op: Op) -> bool:
 
 
 def beside(op: nv_tileas.Dot, free: int, target: Target) -> int:
-    """Where both factors of a product come from shared memory and registers would not hold one of them whole, place the
-    smaller behind `free`, if there is room: then the other need not be read before. Returns the end of what is used.
+    """Where factors of a product come from shared memory by several conversions, each of which would have those before
+    it read as a whole, and registers would not hold these, place some behind `free`, as far as there is room: they
+    need not be read before. Returns the end of what is used.
     """
-    found = (
-        max(read_by(value, target), key=lambda each: scratch_of(each, target), default=None) for value in (op.a, op.b)
-    )
-    factors = [each for each in found if each is not None]
-    if len(factors) < 2 or factors[0] is factors[1] or factors[0].parent is not factors[1].parent:
-        return free
-    held = words(op.c.type) + min(words(each.result.type) for each in factors)
-    smaller = min(factors, key=lambda each: scratch_of(each, target))
-    offset = align(free, PERIOD)
-    end = offset + scratch_of(smaller, target)
-    if held + FRAGMENTS <= target.registers_per_thread or end > target.smem_bytes:
-        return free
-    smaller.attributes |= {"scratch": offset, "apart": True}
-    return end
+    found = {each: scratch_of(each, target) for value in (op.a, op.b) for each in read_by(value, target)}
+    blocks = {each.parent for each in found}
+    block = blocks.pop() if len(blocks) == 1 else None
+    together = sorted(found, key=block.ops.index) if block else []
+    most = int(target.registers_per_thread) - words(op.c.type) - FRAGMENTS
+    while sum(words(each.result.type) for each in together[:-1]) > most:
+        offset = align(free, PERIOD)
+        fits = [each for each in together if offset + found[each] <= target.smem_bytes]
+        if not fits:
+            break
+        smallest = min(fits, key=lambda each: found[each])
+        smallest.attributes |= {"scratch": offset, "apart": True}
+        together.remove(smallest)
+        free = offset + found[smallest]
+    return free
 
 
 def read_by(value: Value, target: Target) -> list[nv_tileas.ConvertLayout]:

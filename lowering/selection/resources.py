@@ -16,7 +16,14 @@ from math import prod
 
 from extract import GraphBuilder
 from ir.records import dataclass
-from lowering.atoms.barrier import LEAST_REGISTERS, PRODUCER_REGISTERS, REGISTER_STEP, moves_registers, register_shares
+from lowering.atoms.barrier import (
+    LEAST_REGISTERS,
+    PRODUCER_REGISTERS,
+    REGISTER_STEP,
+    agents_gather,
+    moves_registers,
+    register_shares,
+)
 from lowering.atoms.wgmma import WARPGROUP
 from lowering.layouts.shared import PERIOD
 from lowering.targets import Feature, Target
@@ -177,7 +184,7 @@ def where(path: tuple[int, ...], straight: bool) -> str:
 
 def has_producer(target: Target, boxed: bool) -> bool:
     """Does a separate agent fill a ring, by tensor copies (`boxed`) or by cp.async?"""
-    return target.has(Feature.MBARRIER) and (boxed or moves_registers(target))
+    return target.has(Feature.MBARRIER) and (boxed or agents_gather(target))
 
 
 def registers(target: Target, warps: int, producer: int) -> int:

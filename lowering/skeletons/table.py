@@ -13,7 +13,7 @@ from egraph.permissions import AFN, NINF, REASSOC, granted
 from ir.dialects import cuda_tile as ct
 from ir.records import dataclass
 from lowering.atoms.forbidden import forbidden
-from lowering.atoms.names import ATTENTION, LAGGING, LANES, MOMENTS, ONLINE, PAIRS, SCALING, SWAPPED
+from lowering.atoms.names import ATTENTION, LAGGING, LANES, MOMENTS, ONLINE, PAIRS, SCALING, SWAPPED, UNSIGNED
 from lowering.skeletons.by_lane import exact_by_lane, runs_of, sums_by_lane
 from lowering.skeletons.joined_steps import levelled_steps
 from lowering.skeletons.lagging import lagging_levels
@@ -26,6 +26,8 @@ from lowering.skeletons.online_sums import (
 )
 from lowering.skeletons.scaled_products import scales_behind
 from lowering.skeletons.swapped_products import rows_of, swapped
+from lowering.skeletons.unsigned_scales import signs_to_factors
+from lowering.targets.features import Feature
 
 if TYPE_CHECKING:
     from lowering.selection import Selection
@@ -57,11 +59,18 @@ def scales_there(found: Selection) -> bool:
     return any(isinstance(node, placed.TensorScaledProduct | placed.TensorReadProduct) for node in found.node.values())
 
 
+def scales_missed(found: Selection) -> bool:
+    """Has the target products that take scales, of which a program takes none?"""
+    taken = any(isinstance(node, placed.ScaledMmaF) for node in found.node.values())
+    return found.target.has(Feature.MMA_BLOCK_SCALE) and not taken
+
+
 EQUAL = 1.01
 """Times that the tables do not tell apart: an estimate."""
 
 SKELETONS = (
     Skeleton(SWAPPED, frozenset(), swapped, rows_of, timed=EQUAL),
+    Skeleton(UNSIGNED, frozenset(), signs_to_factors, scales_missed),
     Skeleton(SCALING, frozenset({REASSOC}), scales_behind),
     Skeleton(ONLINE, frozenset({REASSOC, AFN, NINF}), finite_sums_online),
     Skeleton(ONLINE, frozenset({REASSOC, AFN}), sums_online),

@@ -36,8 +36,8 @@ def _found() -> dict[str, Target]:
 
 
 def _capability(name: str) -> int:
-    """80 of sm_80, 100 of sm_100a."""
-    return int(name.strip("sm_a"))
+    """80 of sm_80, 100 of sm_100a and sm_100f."""
+    return int(name.removeprefix("sm_").rstrip("af"))
 
 
 ALL_TARGETS: Mapping[str, Target] = MappingProxyType(_found())

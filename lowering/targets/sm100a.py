@@ -1,4 +1,5 @@
-"""NVIDIA B200 (compute capability 10.0), with and without the architecture-specific instructions."""
+"""NVIDIA B200 (compute capability 10.0), with and without the architecture-specific instructions, and with
+those of its family."""
 
 from __future__ import annotations
 
@@ -53,4 +54,5 @@ SM_100A = Target(
     latency=guide.LATENCY,
     tmem_columns=Limit(512, "PTX ISA, tensor memory: 128 lanes x 512 columns x 32 bits"),
 )
+SM_100F = replace(SM_100A, name="sm_100f")
 SM_100 = replace(SM_100A, name="sm_100", tmem_columns=NO_TMEM)

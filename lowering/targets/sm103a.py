@@ -1,4 +1,5 @@
-"""NVIDIA B300 (compute capability 10.3), with and without the architecture-specific instructions."""
+"""NVIDIA B300 (compute capability 10.3), with and without the architecture-specific instructions, and with
+those of its family."""
 
 from __future__ import annotations
 
@@ -50,4 +51,5 @@ SM_103A = Target(
     latency=guide.LATENCY,
     tmem_columns=Limit(512, "PTX ISA, tensor memory: 128 lanes x 512 columns x 32 bits"),
 )
+SM_103F = replace(SM_103A, name="sm_103f")
 SM_103 = replace(SM_103A, name="sm_103", tmem_columns=NO_TMEM)

@@ -218,6 +218,25 @@ def test_warps_far_apart(name: str, schedule: str) -> None:
     judge(name, kernel, kernel.ptx, schedule)
 
 
+@pytest.mark.sampled(15)
+@pytest.mark.parametrize("name", sorted(AGENTS))
+def test_agents_of_sm_120a(name: str) -> None:
+    """Tensor copies call nothing, so registers move between agents as on sm_90a: ptxas does not say C7506."""
+    kernel = check(AGENTS[name], "sm_120a")
+    moved = [name in kernel.ptx for name in ("setmaxnreg.dec", "setmaxnreg.inc")]
+    assert moved == ["agent_switch" in kernel.stages["nv_tileas"]] * 2
+    assert assemble(kernel.ptx, "sm_120a").stack == 0
+
+
+@pytest.mark.sampled(5)
+@pytest.mark.parametrize("order", [f"skewed:{seed}" for seed in range(5)])
+def test_skewed_orders_on_sm_120a(order: str) -> None:
+    program = AGENTS["agents-persistent-ordered"]
+    kernel = tilesat.compile(program.source(), "sm_120a")
+    assert "setmaxnreg.inc" in kernel.ptx
+    judge(program.name, kernel, kernel.ptx, order)
+
+
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize("seed", [0, 2, 6, 228])
 def test_random_nest(seed: int) -> None:

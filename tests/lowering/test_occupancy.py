@@ -51,7 +51,7 @@ def test_what_limits_is_said() -> None:
 @pytest.mark.parametrize("name", ALL_TARGETS)
 def test_resident_ctas(name: str) -> None:
     """Source: CUDA C++ Programming Guide, technical specifications per compute capability."""
-    few = {"sm_86": 16, "sm_89": 24, "sm_110": 24, "sm_110a": 24}
+    few = {"sm_86": 16, "sm_89": 24, "sm_110": 24, "sm_110a": 24, "sm_110f": 24}
     assert target(name).ctas_per_sm == (24 if name.startswith("sm_12") else few.get(name, 32))
 
 

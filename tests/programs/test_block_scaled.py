@@ -11,6 +11,8 @@ import tilesat
 from egraph.permissions import GRANTS
 from ir.dialects import cuda_tile as ct
 from ir.types import F4E2M1FN, TileType
+from lowering.atoms.names import UNSIGNED
+from lowering.skeletons import unsigned_scales
 from tests.programs.program import Program, check, random
 from tilesat.fuzz.writer import Writer
 
@@ -72,9 +74,10 @@ E2M1 = np.array([0, 0.5, 1, 1.5, 2, 3, 4, 6])
 
 def of_bytes(
     tile: tuple[int, int, int], steps: int, scale: str = SCALE, turned: bool = True, each: int = 0,
+    signed: bool = False,
 ) -> Program:  # fmt: skip
     """D = sum over k of (A * spread S) (B * spread T), of f4 that lie two in a byte along k; `turned`: columns of B.
-    `each`: so many along k have one scale.
+    `each`: so many along k have one scale. `signed`: half of the scales are negative.
     """
     (m, n, k), block, depth = tile, each or (32 if scale == SCALE else 16), tile[2] * steps
 
@@ -102,7 +105,8 @@ def of_bytes(
     def arguments() -> list[Any]:
         rng = np.random.default_rng(tile)
         bytes_ = [rng.integers(-128, 128, (rows, depth // 2)).astype(np.int8) for rows in (m, n)]
-        scales = [abs(random((rows, depth // block), scale, 3 + rows)) for rows in (m, n)]
+        scales = [random((rows, depth // block), scale, 3 + rows) for rows in (m, n)]
+        scales = scales if signed else [abs(each) for each in scales]
         return [*bytes_, *scales, random((m, n), "f32", 4)]
 
     def expected(a: Any, b: Any, s: Any, t: Any, d: Any) -> dict[int, Any]:
@@ -146,16 +150,42 @@ def test_powers_of_two_for_16_elements(target: str) -> None:
     assert "kind::mxf4nvf4.block_scale" in kernel.ptx
 
 
+@pytest.mark.sampled(3)
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize(("tile", "steps"), [((64, 32, 64), 3), ((32, 64, 256), 2), ((16, 8, 64), 1)], ids=str)
+def test_signs_of_scales_go_into_the_factors(tile: tuple[int, int, int], steps: int, target: str) -> None:
+    """PTX's ue4m3 has no sign; E8M0 has none either, and needs nothing."""
+    program = of_bytes(tile, steps, "f8E4M3FN", signed=True)
+    assert all((each.astype(np.float32) < 0).any() for each in program.arguments()[2:4])
+    kernel = check(program, target)
+    assert "kind::mxf4nvf4" in kernel.ptx
+    assert "bf16" not in kernel.ptx
+    assert kernel.cost < tilesat.compile(program.source(), target, forbid=[UNSIGNED]).cost
+
+
 def test_scales_that_may_be_negative_are_not_read_without_their_sign() -> None:
-    """PTX's ue4m3 has no sign; E8M0 has none either, and needs no permission."""
-    assert "block_scale" not in check(of_bytes((16, 8, 64), 1, "f8E4M3FN"), "sm_120a").ptx
-    assert "block_scale" in check(of_bytes((16, 8, 64), 1), "sm_120a").ptx
+    program = of_bytes((16, 8, 64), 1, "f8E4M3FN", signed=True)
+    assert "block_scale" not in check(program, "sm_120a", forbid=[UNSIGNED]).ptx
+    assert "block_scale" in check(of_bytes((16, 8, 64), 1), "sm_120a", forbid=[UNSIGNED]).ptx
+
+
+def test_factors_of_which_some_are_not_unpacked_keep_the_signs_of_scales() -> None:
+    """Tensor cores would read the scales of all products of these types without their signs."""
+    program = of_bytes((32, 32, 64), 1, "f8E4M3FN", turned=False, signed=True)
+    assert "block_scale" not in check(program, "sm_120a").ptx
+
+
+def test_a_sign_that_is_lost_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(unsigned_scales, "SIGNS", 0x08)  # of the first of two neighbours alone
+    with pytest.raises(AssertionError, match="off the interpreter"):
+        check(of_bytes((64, 32, 64), 3, "f8E4M3FN", signed=True), "sm_120a", cache=False)
 
 
 @pytest.mark.sampled(5)
 @pytest.mark.parametrize("name", GRANTS)
 def test_one_permission_alone_is_about_signs_of_scales(name: str) -> None:
-    kernel = tilesat.compile(of_bytes((16, 8, 64), 1, "f8E4M3FN").source(), "sm_120a", fast=[name])
+    source = of_bytes((16, 8, 64), 1, "f8E4M3FN").source()
+    kernel = tilesat.compile(source, "sm_120a", fast=[name], forbid=[UNSIGNED])
     assert ("block_scale" in kernel.ptx) == (name == "uscale")
 
 

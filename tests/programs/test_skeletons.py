@@ -22,6 +22,7 @@ from lowering.skeletons.online_sums import (
 from lowering.skeletons.scaled_products import scales_behind
 from lowering.skeletons.swapped_products import swapped
 from lowering.skeletons.table import SKELETONS, permitted
+from lowering.skeletons.unsigned_scales import signs_to_factors
 from tests.programs.program import Program, check, random
 from tilesat.fuzz.writer import Tile, Writer
 from tilesat.source import find_entry, read
@@ -256,13 +257,15 @@ def test_passes_stay_apart(what: str) -> None:
 
 
 def test_skeletons_need_their_permissions() -> None:
-    assert [each.made for each in permitted((), ())] == [swapped, exact_by_lane]
-    assert [each.made for each in permitted(("afn", "triton"), ("product",))] == [exact_by_lane]
-    assert [each.made for each in permitted(("reassoc",), ())] == [swapped, scales_behind, exact_by_lane, sums_by_lane]
-    assert [each.made for each in permitted(("reassoc", "afn"), ("loop.scale", "loop.lanes"))] == [
+    assert [each.made for each in permitted((), ())] == [swapped, signs_to_factors, exact_by_lane]
+    assert [each.made for each in permitted(("afn", "triton"), ("product", "scales"))] == [exact_by_lane]
+    assert [each.made for each in permitted(("reassoc",), ("scales",))] == [
+        swapped, scales_behind, exact_by_lane, sums_by_lane,
+    ]  # fmt: skip
+    assert [each.made for each in permitted(("reassoc", "afn"), ("loop.scale", "loop.lanes", "scales"))] == [
         swapped, sums_online, attention_online, moments_online, levelled_steps, lagging_levels,
     ]  # fmt: skip
-    assert list(permitted((), ("loop", "product"))) == []
+    assert list(permitted((), ("loop", "product", "scales"))) == []
     assert [(each.made, each.needs) for each in SKELETONS if each.needs] == [
         (scales_behind, {REASSOC}), (finite_sums_online, {REASSOC, AFN, NINF}), (sums_online, {REASSOC, AFN}),
         (finite_attention_online, {REASSOC, AFN, NINF}), (attention_online, {REASSOC, AFN}),

@@ -15,4 +15,5 @@ from ir.dialects.nvvm.numbers import *  # noqa: F403
 from ir.dialects.nvvm.packed import *  # noqa: F403
 from ir.dialects.nvvm.sparse_and_scaled import *  # noqa: F403
 from ir.dialects.nvvm.tensor import *  # noqa: F403
+from ir.dialects.nvvm.tensor_variants import *  # noqa: F403
 from ir.dialects.nvvm.warp import *  # noqa: F403

@@ -26,11 +26,11 @@ from ir.tensor_descriptors import TENSOR_COLUMNS, instruction_descriptor, scaled
 from ir.types import F32, I1, I16, I32, I64, SHARED_PTR, Constraint, Type
 
 TCGEN05 = Needs(100, (8, 6), frozenset({"sm_100a", "sm_103a", "sm_110a"}))  # PTX ISA 8.8, tcgen05, Target ISA Notes
-BYTE_PRODUCTS = Needs(100, (8, 6), frozenset({"sm_100a", "sm_110a"}))  # PTX ISA 8.8, tcgen05.mma, kind::i8
+BYTE_PRODUCTS = Needs(100, (8, 6), frozenset({"sm_100a", "sm_110a"}), architectural=True)  # PTX ISA 8.8, kind::i8
 GROUPS = (1, 2)  # CTAs that have tensor memory together; PTX ISA 8.8, tcgen05, .cta_group
 ALLOCATED = (32, 64, 128, 256, 512)  # columns; PTX ISA 8.8, tcgen05.alloc
 COUNTS = (1, 2, 4, 8, 16, 32, 64, 128)  # .num: repetitions along the columns; PTX ISA 8.8, tcgen05.ld
-SHAPES = {"32x32b": 1, "16x64b": 1, "16x128b": 2, "16x256b": 4}
+SHAPES = {"32x32b": 1, "16x64b": 1, "16x128b": 2, "16x256b": 4, "16x32bx2": 1}
 """Shape of an access to tensor memory -> registers a thread and repetition. Source: PTX ISA 8.8, tcgen05.ld, table."""
 FACTOR = Constraint("a descriptor (i64) or an address in tensor memory (i32)", lambda t: t in (I64, I32), (I64, I32))
 MOST_REGISTERS = 128  # of one access; same table
@@ -156,12 +156,16 @@ class TensorMma(Instruction):
         kinds, sums = KINDS[self.kind]
         self.expect(self.typeB in kinds, "no tcgen05.mma of {} and {}", self.typeA, self.typeB)
         self.expect(self.typeD in sums, "no tcgen05.mma of {} into {}", self.typeA, self.typeD)
-        verify_shape(self, self.kind, self.typeA, (m, n, k), self.group)
+        self.verify_shape((m, n, k))
         self.expect(not (self.negated and self.kind == "i8"), "{} operands cannot be negated", self.typeA)
         transposes = WIDTHS[self.typeA] == 16 or WIDTHS[self.typeA] == 8
         major = (self.layoutA, self.layoutB) == ("row", "col")
         self.expect(major or transposes, "{} operands must be K-major", self.typeA)
         self.expect(self.a.type == I64 or self.layoutA == "row", "a in tensor memory is K-major")
+
+    def verify_shape(self, shape: tuple[int, int, int]) -> None:
+        """That of a dense product."""
+        verify_shape(self, self.kind, self.typeA, shape, self.group)
 
     @classmethod
     def forms(cls) -> Iterator[Form]:
@@ -329,16 +333,26 @@ class TensorCommit(Instruction):
 
 class TensorAccess(Instruction):
     """Shape shared by moves between registers and tensor memory: a warp reaches the lanes 32 (w % 4) to 32 (w % 4) + 31
-    of its number w; `column` columns behind `taddr`.
+    of its number w; `column` columns behind `taddr`. Of 16x32bx2 the second half lies `split` columns behind the first.
+    `packed`: a register holds the low halves of two columns.
     """
 
     taddr = Operand(WORD)
     shape = Attr(str, "32x32b", among=tuple(SHAPES))
     num = Attr(int, among=COUNTS)
     column = Attr(int, 0, least=0, most=TENSOR_COLUMNS - 1)
+    split = Attr(int, 0, least=0, most=TENSOR_COLUMNS - 1)
+    packed = Attr(bool, default=False)
+
+    @property
+    def place(self) -> str:
+        """Where it lies."""
+        halves = f", {self.split}" if self.shape == "16x32bx2" else ""
+        return f"[{{taddr:register}}+{{column}}]{halves}"
 
     def registers(self, held: int) -> None:
         """As many registers as the form has."""
+        self.expect(self.split == 0 or self.shape == "16x32bx2", "only .16x32bx2 has two halves, not .{}", self.shape)
         count = SHAPES[self.shape] * self.num
         self.expect(count <= MOST_REGISTERS, "no .{}.x{}: it has more than {} registers", self.shape, self.num,
                     MOST_REGISTERS)  # fmt: skip
@@ -350,11 +364,14 @@ class TensorAccess(Instruction):
         for shape, each in SHAPES.items():
             for num in COUNTS:
                 if each * num <= MOST_REGISTERS:
-                    yield {"shape": shape, "num": num, "column": 0 if num > 1 else 32}, (F32,) * (each * num)
+                    given: dict[str, object] = {"shape": shape, "num": num, "column": 0 if num > 1 else 32}
+                    yield given, (F32,) * (each * num)
+            last: dict[str, object] = {"shape": shape, "num": 2, "split": 16 if shape == "16x32bx2" else 0}
+            yield last | {"packed": True}, (F32,) * (each * 2)
 
 
 @instruction(
-    "nvvm.tcgen05.ld", "tcgen05.ld.sync.aligned.{shape}.x{num}.b32 {out:vector}, [{taddr:register}+{column}];", TCGEN05,
+    "nvvm.tcgen05.ld", "", TCGEN05,
     source="PTX ISA 8.8, tcgen05.ld",
 )  # fmt: skip
 class TensorLd(TensorAccess):
@@ -362,6 +379,12 @@ class TensorLd(TensorAccess):
 
     out = VariadicResult()
     effect = READ
+
+    @property
+    def text(self) -> str:
+        """Packed or not, in halves or not."""
+        packed = ".pack::16b" if self.packed else ""
+        return f"tcgen05.ld.sync.aligned.{{shape}}.x{{num}}{packed}.b32 {{out:vector}}, {self.place};"
 
     def verify(self) -> None:
         """Registers of the shape."""
@@ -375,14 +398,19 @@ class TensorLd(TensorAccess):
 
 
 @instruction(
-    "nvvm.tcgen05.st", "tcgen05.st.sync.aligned.{shape}.x{num}.b32 [{taddr:register}+{column}], {values:vector};",
-    TCGEN05, source="PTX ISA 8.8, tcgen05.st",
+    "nvvm.tcgen05.st", "", TCGEN05, source="PTX ISA 8.8, tcgen05.st",
 )  # fmt: skip
 class TensorSt(TensorAccess):
     """Registers into tensor memory, where they are behind a wait only."""
 
     values = Variadic(REGISTER_32)
     effect = WRITE
+
+    @property
+    def text(self) -> str:
+        """Packed or not, in halves or not."""
+        packed = ".unpack::16b" if self.packed else ""
+        return f"tcgen05.st.sync.aligned.{{shape}}.x{{num}}{packed}.b32 {self.place}, {{values:vector}};"
 
     def verify(self) -> None:
         """Registers of the shape."""

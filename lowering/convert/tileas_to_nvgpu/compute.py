@@ -195,7 +195,7 @@ def through_shared(
     emitter.scratch_written()
     reader = SharedMatrices if ldmatrix else SharedVectors
     read = reader(emitter, layout, element, scratch, shared)
-    read.reads_scratch, read.reads_apart = True, emitter.scratch_apart
+    read.reads_scratch, read.reads_area = True, emitter.scratch_area
     emitter.pending.append(read)  # read on demand, at the latest before the scratch is reused
     return read
 

@@ -98,7 +98,7 @@ class Expander:
         self.emitter.at(op.location)
         if (start := getattr(op, "scratch", None)) is not None:
             self.emitter.scratch_bytes = range(start, start + scratch_of(op, self.target))
-        self.emitter.scratch_apart = getattr(op, "apart", False)
+        self.emitter.scratch_area = start if start is not None and getattr(op, "apart", False) else 0
         lowers.of(op)(self, op)
 
     def lazy(self, op: Op) -> bool:

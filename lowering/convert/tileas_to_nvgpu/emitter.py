@@ -29,7 +29,7 @@ class Pending(Protocol):
 
     reads_shared: bool
     reads_scratch: bool
-    reads_apart: bool
+    reads_area: int
 
     def force(self) -> None:
         """Emit the remaining ones."""
@@ -69,7 +69,7 @@ class Emitter:
         self._rank: Value | None = None
         self.arrays: dict[str, gpu.GlobalArray] = {}  # of the module, by name
         self.scratch_bytes = range(0)  # the scratch memory of the current op
-        self.scratch_apart = False
+        self.scratch_area = 0  # its first byte if nothing else lies there, else 0
         self.scratch_read = range(0)  # read since the last barrier: reuse needs a barrier first
         self.scratch_stored = False  # tensor stores may still read scratch: reuse waits for them
         self.pending: list[Pending] = []
@@ -220,8 +220,8 @@ class Emitter:
 
     def scratch(self) -> Value:
         """Scratch shared memory without remaining readers."""
-        apart = self.scratch_apart
-        for registers in [r for r in self.pending if r.reads_scratch and r.reads_apart == apart]:  # not rings, buffers
+        area = self.scratch_area
+        for registers in [r for r in self.pending if r.reads_scratch and r.reads_area == area]:  # not rings, buffers
             self.pending.remove(registers)
             registers.force()
         if self.stores_read() or overlap(self.scratch_bytes, self.scratch_read):

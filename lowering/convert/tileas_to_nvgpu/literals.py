@@ -17,8 +17,8 @@ from lowering.symbols import name_of, symbol
 
 
 def array_bytes(value: DenseElements, size: int, element: Type, location: Location) -> bytes:
-    """The elements in memory form, f4 packed two to a byte, the first in the low half. Raises UnsupportedError, located,
-    for other elements of less than a byte.
+    """The elements in memory form, f4 packed two to a byte, the first in the low half. Raises UnsupportedError,
+    located, for other elements of less than a byte.
     """
     if element == F4E2M1FN:
         codes = np.ascontiguousarray(value.expand((size,))).view(np.uint8)

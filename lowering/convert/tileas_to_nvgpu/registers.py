@@ -24,12 +24,13 @@ class Registers:
 
     `count` registers of type `element`. A subclass overrides `make_scalar`, and `make_pair` or `make_group` if its
     instruction yields packed pairs or whole fragments. `reads_shared`: they come from shared memory, so must be emitted
-    before it changes; `reads_scratch`: from scratch memory, which every use changes, except for parts kept `apart`.
+    before it changes; `reads_scratch`: from scratch memory, which every use of its area changes: area 0 unless the
+    bytes lie apart.
     """
 
     reads_shared = False
     reads_scratch = False
-    reads_apart = False
+    reads_area = 0
 
     def __init__(self, emitter: Emitter, layout: Layout, element: Type):
         self.emitter = emitter
