@@ -52,7 +52,7 @@ def auto(
     """The best answer within the budget, sooner when it is proved optimal.
 
     Simplification, dynamic programming over small treewidth, greedy with local search, the relaxation and the 0-1
-    program near it, the whole one, and where that takes long the pruned one and neighbourhoods first. branch: a choice
+    program near it, the whole one, and where that takes long branch and cut and the pruned one first. branch: a choice
     group whose alternatives are searched one by one (`branched`), for groups that divide the graph. below:
     answers that do not cost less are passed over, which may end the search early. effort: once heuristics and the
     relaxation have had their turn, the search goes on for a part of the budget that is `effort` times the root of the
@@ -160,7 +160,6 @@ def finish(session: Session) -> None:
         return
     from extract.branch_cut import branch_and_cut
     from extract.exact import solve_exactly
-    from extract.neighbourhood import run_neighbourhoods
     from extract.relaxation import run_relaxation
 
     if session.graph is not None and session.graph.n_nodes <= SMALL:
@@ -174,7 +173,6 @@ def finish(session: Session) -> None:
         run_pruned(session)
         run_bounds(session, thorough=True)
         run_relaxation(session)
-    run_neighbourhoods(session)
     solve_exactly(session, "ilp", session.share(1.0))
 
 

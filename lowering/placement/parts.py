@@ -191,3 +191,12 @@ def inserted(sample: PlacedSample, items: Sequence[Sexpr]) -> Held:
         raise Unsound("a tile is read in a layout of another size")
     data = np.broadcast_to(held.data.reshape(-1)[0], wanted.shape) if held.layout is None else held.data
     return _given(sample, tile, np.where(wanted >= 0, repeated(piece, wanted), data), layout)
+
+
+PLACED: dict[str, Callable[[PlacedSample, Sequence[Sexpr]], Held]] = {
+    "p.extract": extracted,
+    "p.extract_shared": extracted_shared,
+    "p.insert": inserted,
+    "p.cat": joined,
+}
+"""What the placed ones give, by constructor."""

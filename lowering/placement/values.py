@@ -8,7 +8,8 @@ place together. They stand for any combiner.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -167,7 +168,7 @@ def _results(head: str, type_: TileType, tiles: Sequence[Array], d: int, columns
     return Folded(None, each, type_, dim)
 
 
-def placed_fold(sample: PlacedSample, head: str, items: Sequence[Sexpr]) -> Held:
+def placed_fold(head: str, sample: PlacedSample, items: Sequence[Sexpr]) -> Held:
     """A fold or a scan of placed tiles: each is read in the layout that the term names, and results lie as in it."""
     source, dim, *rest = items
     layout_id = sample.integer(rest[-1])
@@ -225,3 +226,9 @@ def layout_of(value: Datum) -> Datum:
     if is_list(value) and value.data:
         return value.data[0]
     return value
+
+
+PLACED: dict[str, Callable[[PlacedSample, Sequence[Sexpr]], Held]] = {
+    f"p.{head}": partial(placed_fold, head) for head in FOLDS
+}
+"""What placed folds and scans give, by constructor."""

@@ -50,7 +50,7 @@ def combiner(emitter: Emitter, region: Region, fixed: dict[int, Value]) -> Combi
     return combine
 
 
-def fixed_operands(x: Expander, op: nv_tileas.Reduce | nv_tileas.Scan) -> dict[int, Value]:
+def fixed_operands(x: Expander, op: nv_tileas.Combining) -> dict[int, Value]:
     """Operands that are one number in every element, which every combination keeps: all threads hold it already."""
     block = op.combiner.block
     kept = [v in block.args[2 * i : 2 * i + 2] for i, v in enumerate(block.terminator.operands)]
@@ -116,7 +116,7 @@ def across_lanes(
 
 
 def define(
-    x: Expander, op: nv_tileas.Reduce | nv_tileas.Scan, layout: Layout, values: Sequence[Tuple], fixed: dict[int, Value]
+    x: Expander, op: nv_tileas.Combining, layout: Layout, values: Sequence[Tuple], fixed: dict[int, Value]
 ) -> None:
     """The results from the tuple of each register and what is `fixed`."""
     moved = iter(zip(*values, strict=True))
