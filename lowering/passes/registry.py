@@ -10,12 +10,9 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import field
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 from ir.records import dataclass
-
-if TYPE_CHECKING:
-    from lowering.passes.manager import Context
 
 Function = Callable[..., Any]
 """(program, context, **options) -> program; of a pass around others (program, context, steps, **options)."""
@@ -134,7 +131,7 @@ class Step:
         kept = tuple((name, value) for name, value in merged.items() if value != defaults[name])
         return Step(self.work, kept, self.inner, self.column)
 
-    def run(self, program: Any, context: Context) -> Any:
+    def run(self, program: Any, context: object) -> Any:
         """What the pass makes of a program."""
         if self.work.around:
             return self.work.function(program, context, self.inner, **self.options)

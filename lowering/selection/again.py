@@ -6,24 +6,21 @@ it is used, which takes few registers, at the price of its reads in every iterat
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
 from weakref import proxy
 
 from egraph.placed import Product
 from egraph.term import Node
 from lowering.layouts.layout import Layout
 from lowering.selection.choices import Held, Selection
+from lowering.selection.context import Problem
 from lowering.selection.pricing import FROM_GLOBAL, WHOLE, NodeContext
-
-if TYPE_CHECKING:
-    from lowering.selection.graph import Selector
 
 
 class Kept:
     """Classes of the extraction problem for tiles from before a loop that it needs: one for each loop and tile."""
 
-    def __init__(self, selector: Selector):
-        self.selector: Selector = proxy(selector)  # not in a cycle: it goes when the search has ended
+    def __init__(self, selector: Problem):
+        self.selector: Problem = proxy(selector)  # not in a cycle: it goes when the search has ended
         self.made: dict[int, tuple[int, int, Node]] = {}  # node -> loop, placed class, e-node that makes it again
         self.chosen: dict[int, tuple[int, int]] = {}  # node -> loop, placed class that is made again
         self._held: dict[tuple[int, int], int] = {}  # row of registers, placed class
