@@ -19,8 +19,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
-from extract import Answer, Graph, GraphWarning, check, extract, greedy, top
+from extract import Answer, Graph, GraphWarning, check, extract, top
 from extract.export import from_nodes
+from extract.gym import read
 
 ROOT = Path(__file__).resolve().parent.parent
 GYM = ROOT.parent / "shared" / "data" / "extraction-gym"
@@ -78,7 +79,7 @@ def timed(work: Callable[[], Result]) -> tuple[Result, float, float]:
 def load(path: Path) -> Graph:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", GraphWarning)
-        return Graph.from_json(path)
+        return read(path)
 
 
 # --- extraction-gym
@@ -266,7 +267,7 @@ def kernels() -> list[dict[str, Any]]:
 
 def kernel_row(kernel: str, target: str, graph: Graph) -> dict[str, Any]:
     fresh = graph.copy()
-    first, _, first_cpu = timed(lambda: greedy(fresh))
+    first, _, first_cpu = timed(lambda: extract(fresh, "greedy"))
     fresh = graph.copy()
     answer, seconds, cpu = timed(lambda: extract(fresh, "auto", budget=KERNEL_BUDGET))
     left = answer.report.after["nodes"] if answer.report else graph.n_nodes

@@ -28,9 +28,10 @@ from egraph.placed import Product
 from extract import Graph
 from ir.core import TileError
 from ir.dialects import llvm
+from lowering.compiled import Compiled
 from lowering.modulo.predict import predicted
 from lowering.passes.manager import Shared
-from lowering.pipeline import Compiled, Options, compile_entry
+from lowering.pipeline import Options, compile_entry
 from lowering.selection.hints import as_asked
 from lowering.targets import target as target_named
 from lowering.targets.occupancy import occupancy

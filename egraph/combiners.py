@@ -63,7 +63,7 @@ class Bodies:
         self.entries: list[Body] = []
         self._ids: dict[Hashable, int] = {}
 
-    def id(self, reduce: ct.Reduce | ct.Scan) -> int:
+    def id(self, reduce: ct.Combining) -> int:
         """The id of a combiner."""
         region = reduce.body
         key = structure(region)
@@ -101,7 +101,7 @@ def captured(value: Value, user: Op) -> ct.Constant:
     return value.op
 
 
-def taken(op: ct.Reduce | ct.Scan) -> list[Value]:
+def taken(op: ct.Combining) -> list[Value]:
     """The scalars that a combiner takes from around it, other than constants, in the order of their first use.
 
     Empty where it has operations with regions, which are refused later.
@@ -114,7 +114,7 @@ def taken(op: ct.Reduce | ct.Scan) -> list[Value]:
     return [value for value in dict.fromkeys(used) if not isinstance(value.op, ct.Constant) and scalar_number(value)]
 
 
-def alone(op: ct.Reduce | ct.Scan) -> list[Op]:
+def alone(op: ct.Combining) -> list[Op]:
     """What a combiner computes without its arguments, where it cannot be computed there: tile block ids, numbers of
     pointers. Empty where there is no such thing.
     """
@@ -139,7 +139,7 @@ def is_elementwise(op: Op) -> bool:
     return isinstance(op, TileOp) and op.placement is ELEMENTWISE and bool(op.lowers_to)
 
 
-def by_values(op: ct.Reduce | ct.Scan, before: Sequence[Op]) -> tuple[list[Op], list[Value]]:
+def by_values(op: ct.Combining, before: Sequence[Op]) -> tuple[list[Op], list[Value]]:
     """The reduction behind these operations of its combiner, whose results it takes from outside."""
     block, region = Block(), Block([argument.type for argument in op.body.block.args])
     new = dict(zip(op.body.block.args, region.args, strict=True))
@@ -163,7 +163,7 @@ def scalar_number(value: Value) -> bool:
     return isinstance(kind, TileType) and not kind.shape and isinstance(kind.element, IntType | FloatType)
 
 
-def by_operands(op: ct.Reduce | ct.Scan, outside: Sequence[Value]) -> tuple[list[Op], list[Value]]:
+def by_operands(op: ct.Combining, outside: Sequence[Value]) -> tuple[list[Op], list[Value]]:
     """The reduction with each value that its combiner takes from around it as one more operand, the same in every
     element, of which every combination gives the left one; and what stands for its results.
     """

@@ -68,9 +68,9 @@ def expanded(op: Op) -> tuple[list[Op], list[Value]] | None:
         return by_bytes(op)
     if isinstance(op, ct.Print) and not isinstance(op, Text):
         return by_texts(op)
-    if isinstance(op, ct.Reduce | ct.Scan) and (before := combiners.alone(op)):
+    if isinstance(op, ct.Combining) and (before := combiners.alone(op)):
         return combiners.by_values(op, before)
-    if isinstance(op, ct.Reduce | ct.Scan) and (outside := combiners.taken(op)):
+    if isinstance(op, ct.Combining) and (outside := combiners.taken(op)):
         return combiners.by_operands(op, outside)
     if isinstance(op, ct.LoadPtr) and gathers.is_turned(op):
         return gathers.by_transposition(op)
@@ -253,7 +253,7 @@ class _Encoder:
                 self.scaled(op, into)
         elif isinstance(op, ct.MakeStridedView | ct.MakeGatherScatterView):
             pass  # all accesses to such views go by pointers
-        elif isinstance(op, ct.Reduce | ct.Scan):
+        elif isinstance(op, ct.Combining):
             self.reduction(op)
         elif op.effect is WRITE or (op.effect is READ and op.attributes.get("order", ct.MemoryOrder.WEAK)):
             into.items.append(self.store(op))
@@ -402,22 +402,20 @@ class _Encoder:
         integer = integer_of(value)
         return self.interner.attributes.id(value) if integer is None else integer
 
-    def reduction(self, op: ct.Reduce | ct.Scan) -> None:
+    def reduction(self, op: ct.Combining) -> None:
         """One row; of a scan or of several tiles the results are projections."""
         identities = self.interner.attributes.id(tuple(op.identities))
         operands = self.list([self.numbers[v] for v in op.operands])
         body = self.bodies.id(op)
-        if isinstance(op, ct.Reduce) and len(op.operands) == 1:
+        if not op.keeps and len(op.operands) == 1:
             number = self.number(op.results[0])
             kind = self.type_id(op.results[0].type)
             self.rows["r.reduce"].append((number, operands, op.dim, body, identities, kind))
         else:
             number = self.number()
             types = self.interner.attributes.id(tuple([r.type for r in op.results]))
-            if isinstance(op, ct.Scan):
-                self.rows["r.scan"].append((number, operands, op.dim, int(op.reverse), body, identities, types))
-            else:
-                self.rows["r.fold"].append((number, operands, op.dim, body, identities, types))
+            name = op.info.mnemonic if op.keeps else "fold"
+            self.rows[f"r.{name}"].append((number, operands, op.dim, *op.flags, body, identities, types))
             for index, result in enumerate(op.results):
                 self.rows["r.proj"].append((self.number(result), number, index))
         self.program.source[number] = op

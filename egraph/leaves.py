@@ -15,13 +15,15 @@ from ir.dialects.cuda_tile.attributes import ANCHOR, SHAPE, UNIFORM, Placement
 class Leaf(Term):
     """`placement`: how it is placed. `like`: the operand whose type it has, if there is no type column.
 
-    `given`: its loop dependence is a fact of the program.
+    `given`: its loop dependence is a fact of the program. `rare`: only some programs have it, as they have operations;
+    any may have the others: parameters, loop values, constants, operand lists.
     """
 
     __slots__ = ()
     placement: ClassVar[Placement] = UNIFORM
     like: ClassVar[str] = ""
     given: ClassVar[bool] = False
+    rare: ClassVar[bool] = False
 
 
 @term("none")
@@ -139,6 +141,7 @@ class Promised(Leaf):
 
     __slots__ = ()
     like: ClassVar[str] = "source"
+    rare: ClassVar[bool] = True
     source = Operand()
     predicate = AttributeId()
     scope = Number()
@@ -168,6 +171,7 @@ class Fold(Combining):
     """A reduction of one dimension of several tiles together."""
 
     __slots__ = ()
+    rare: ClassVar[bool] = True
     types = TypesId()
 
 
@@ -176,6 +180,7 @@ class Scan(Combining):
     """Prefixes of one or more tiles along a dimension."""
 
     __slots__ = ()
+    rare: ClassVar[bool] = True
     list = Operand()
     dim = Number()
     reverse = Number()

@@ -7,6 +7,8 @@ its lowering are found by its class: `prices` in lowering/selection/pricing.py, 
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from egraph.leaves import Branch, Carry, Fold, LoopResult, Projection, Reduce, Scan, Splat
 from egraph.term import (
     TERMS,
@@ -22,6 +24,8 @@ from egraph.term import (
     Value,
     term,
 )
+from ir.core import Op
+from ir.dialects import nv_tileas
 from ir.dialects.cuda_tile.attributes import TextEnum
 
 
@@ -31,6 +35,15 @@ class Mechanism(TextEnum):
     REGISTERS = 0
     CP_ASYNC = 1
     TMA = 2
+
+
+class Direct(Placed):
+    """What becomes one operation of its operands and its numbers, which are the attributes of the same names, and costs
+    nothing: registers under other names.
+    """
+
+    __slots__ = ()
+    becomes: ClassVar[type[Op]]
 
 
 # --- what every kernel has
@@ -402,10 +415,11 @@ class ExtractShared(Part):
 
 
 @term("p.cat")
-class Cat(Placed):
+class Cat(Direct):
     """Two tiles joined along a dimension."""
 
     __slots__ = ()
+    becomes: ClassVar[type[Op]] = nv_tileas.Cat
     first = Operand()
     second = Operand()
     dim = Number()

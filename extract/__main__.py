@@ -13,10 +13,10 @@ from extract.answer import Answer
 from extract.compare import compare, lines
 from extract.errors import ExtractionError, GraphWarning
 from extract.graph import Graph
-from extract.methods import METHODS, extract
+from extract.gym import read
+from extract.methods import METHODS, extract, top
 from extract.progress import Progress
 from extract.statistics import table
-from extract.top import top
 
 INTERRUPTED: Final = 130
 """128 + SIGINT, as shells report it; only if Ctrl-C came before any answer."""
@@ -128,7 +128,7 @@ MAX_CHANGES: Final = 4
 def _read(path: str) -> Graph:
     with warnings.catch_warnings(record=True) as noticed:
         warnings.simplefilter("always", GraphWarning)
-        graph = Graph.from_json(path)
+        graph = read(path)
     for notice in noticed:
         print(f"extract: warning: {notice.message}", file=sys.stderr)
     return graph

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from extract.errors import CheckError
 from extract.graph import Graph
 
 RELATIVE_TOLERANCE = 1e-9
 """Sums of doubles taken in another order differ by some ulps per term; 1e-9 is 4e6 ulps."""
+
+SOLVER_TOLERANCE: Final = 1e-6
+"""HiGHS' default feasibility tolerance: as near as its bound comes to the cost of a solution it calls optimal."""
 
 
 class Moment(NamedTuple):

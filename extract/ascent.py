@@ -20,7 +20,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
-from extract.settle import INFINITY
+from extract.bounds import path_bound
+from extract.graph import Graph
+from extract.settle import INFINITY, settle_dag
 from extract.topology import Topology
 
 RELATIVE_ZERO: Final = 1e-12
@@ -156,3 +158,11 @@ class _Ascent:
                 pending[user] -= 1
                 if not pending[user] and price[user] <= zero:
                     stack.append(user)
+
+
+def preferences(graph: Graph, weight: list[float]) -> list[list[float]]:
+    """Which class to take into a cut: that of the dearest path, of the greatest greedy price, against the path."""
+    topology = graph.topology
+    paths = path_bound(topology, weight)
+    prices = settle_dag(topology, weight).value
+    return [paths, prices, [-path for path in paths]]

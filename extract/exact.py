@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Final
 
-from extract.answer import slack
+from extract.answer import SOLVER_TOLERANCE, slack
 from extract.budget import PASS, PRESOLVE, Budget
 from extract.cycles import find_cycles, two_cycles
 from extract.errors import InfeasibleError
 from extract.program import IntegerProgram, make_program
-from extract.session import SOLVER_TOLERANCE, Session
+from extract.session import Session
 from extract.settle import INFINITY
 from extract.solver import Solver
 
@@ -93,7 +93,7 @@ def _relaxes(session: Session, program: IntegerProgram, method: str, budget: Bud
 def _conclude(session: Session, method: str) -> None:
     """The whole program contains nothing cheaper than the best."""
     if session.chosen is None:
-        raise InfeasibleError(session.why_none)
+        raise InfeasibleError
     session.prove(method)
 
 

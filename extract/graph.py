@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -42,7 +41,7 @@ class Shared:
 class Graph:
     """A validated e-graph with costs, choice groups and resource rows.
 
-    n nodes, m classes, e child slots, r resource rows. Use `Graph.build`, `GraphBuilder` or `Graph.from_json`.
+    n nodes, m classes, e child slots, r resource rows. Use `Graph.build`, `GraphBuilder` or `extract.gym.read`.
     """
 
     node_op: tuple[str, ...]
@@ -124,13 +123,6 @@ class Graph:
         _check_costs(graph)
         _check_constraints(graph)
         return graph
-
-    @classmethod
-    def from_json(cls, path: str | Path) -> Graph:
-        """Read an extraction-gym JSON file. Raises GraphError with the path in the message."""
-        from extract.gym import read
-
-        return read(path)
 
     def __repr__(self) -> str:
         """One line."""

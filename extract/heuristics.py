@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Final
 
-from extract.ascent import ascend
-from extract.bounds import path_bound, rewards_below
+from extract.ascent import ascend, preferences
+from extract.bounds import rewards_below
 from extract.budget import ASCENT, PASS
 from extract.errors import InfeasibleError
 from extract.graph import Graph
 from extract.session import Session
-from extract.settle import INFINITY, settle_dag, weights
+from extract.settle import INFINITY, weights
 
 MAX_NARROW_NODES: Final = 500
 """Larger reduced graphs are not tried for small treewidth: none of extraction-gym had it, and to see that takes 15 us a
@@ -57,7 +57,7 @@ def run_narrow(session: Session) -> None:
     nodes, cost = found
     if cost == INFINITY:
         if session.chosen is None:
-            raise InfeasibleError(session.why_none)
+            raise InfeasibleError
         session.prove("treewidth")
         return
     session.raise_bound(session.simplified.base + cost, "treewidth")
@@ -105,11 +105,3 @@ def _ascents(session: Session, graph: Graph, *, thorough: bool) -> list[int]:
     for node in session.nodes() or ():
         gone[node] = 0
     return [node for node in topology.nodes if gone[node]]
-
-
-def preferences(graph: Graph, weight: list[float]) -> list[list[float]]:
-    """Which class to take into a cut: that of the dearest path, of the greatest greedy price, against the path."""
-    topology = graph.topology
-    paths = path_bound(topology, weight)
-    prices = settle_dag(topology, weight).value
-    return [paths, prices, [-path for path in paths]]

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Generator
+from contextlib import contextmanager
+from functools import partial
 from typing import Final
 
 import numpy as np
@@ -10,10 +13,25 @@ from extract.answer import slack
 from extract.errors import InfeasibleError
 from extract.explain import conflicting_groups, unbuildable
 from extract.graph import Graph
+from extract.ilp import ilp
 from extract.settle import INFINITY, settle_tree, weights
 
 BUDGET: Final = 10_000.0
 """Units of work to find the least use of one resource; a bound of it is enough for the message."""
+
+
+@contextmanager
+def explained(graph: Graph, below: float = INFINITY) -> Generator[None]:
+    """Around a search, which raises InfeasibleError bare: the error that users see says why, once they read it."""
+    try:
+        yield
+    except InfeasibleError as error:
+        raise InfeasibleError(partial(why_none, graph, below)) from error
+
+
+def why_none(graph: Graph, below: float) -> str:
+    """Why there is no answer that costs less; without a limit it is looked for, which takes long."""
+    return why_infeasible(graph) if below == INFINITY else f"no answer costs less than {below:g}"
 
 
 def why_infeasible(graph: Graph) -> str:
@@ -41,8 +59,6 @@ def why_infeasible(graph: Graph) -> str:
 
 def _exceeded_row(graph: Graph) -> str | None:
     """The row whose least use is past its limit, all rows together, or None when the rows are not at fault."""
-    from extract.ilp import ilp  # only here: ilp explains its failures by this module
-
     limited = [row for row, limit in enumerate(graph.limit.tolist()) if limit < INFINITY]
     free = graph.with_limit(np.full(len(graph.limit), np.inf))
     for row in limited:

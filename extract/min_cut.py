@@ -14,9 +14,9 @@ from __future__ import annotations
 from random import Random
 from typing import Final
 
+from extract.ascent import preferences
 from extract.budget import FLOW, Budget
 from extract.graph import Graph
-from extract.heuristics import preferences
 from extract.settle import weights
 from extract.topology import Topology
 

@@ -17,10 +17,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from extract.answer import Answer, make_answer
-from extract.auto import auto
 from extract.budget import Budget
 from extract.errors import ExtractionError
 from extract.graph import Graph
+from extract.portfolio import auto
 
 Extractor = Callable[[Graph], "Mapping[int, int] | Answer"]
 """A choice of one node for every class that the roots need (more does no harm), or an answer of a method of ours."""

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import cached_property
-from typing import Final
+from typing import Final, Protocol
 
 import numpy as np
 
+from extract.answer import SOLVER_TOLERANCE
 from extract.ascent import ascend
 from extract.budget import ASCENT, Budget
 from extract.cycles import find_cycles, two_cycles
 from extract.knapsack import Knapsack
 from extract.min_cut import VIOLATION, MinCuts
 from extract.program import IntegerProgram
-from extract.session import SOLVER_TOLERANCE, Session
-from extract.solver import Relaxed, Solver
+from extract.solver import Cover, Relaxed, Solver
 
 WHOLE: Final = 1e-6
 """Values as near to 0 or 1 are those."""
@@ -23,10 +24,25 @@ BATCH: Final = 3
 """Ascents between two solutions of the relaxation."""
 
 
+class Search(Protocol):
+    """What the relaxation needs of a `extract.session.Session`."""
+
+    cuts: list[list[int]]
+    covers: list[Cover]
+
+    def notify(self) -> None:
+        """Tell whoever waits that the search is alive."""
+        ...
+
+    def repair_from(self, selected: Iterable[int], method: str, *, exact: bool = False) -> bool:
+        """Take the cheapest answer at or near selected nodes."""
+        ...
+
+
 class Relaxation:
     """The relaxation of what is left of a session's graph, with the rows that its solutions violated so far."""
 
-    def __init__(self, session: Session, program: IntegerProgram) -> None:
+    def __init__(self, session: Search, program: IntegerProgram) -> None:
         graph = program.graph
         self.session = session
         self.program = program

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import numpy as np
 
@@ -29,6 +29,7 @@ from lowering.atoms.evictions import streamed_classes
 from lowering.atoms.forbidden import forbidden
 from lowering.atoms.pairs import pairs_atom
 from lowering.atoms.wgmma import IMM_SCALE
+from lowering.compiled import Compiled
 from lowering.layouts.layout import Layout
 from lowering.modulo.explain import masks, schedules
 from lowering.modulo.predict import predicted
@@ -38,9 +39,6 @@ from lowering.selection import Selection, StoreChoice
 from lowering.selection.resources import SPILLS
 from lowering.selection.units import least_time
 from lowering.targets import Feature, target
-
-if TYPE_CHECKING:
-    from lowering.pipeline import Compiled
 
 COPIES = {Mechanism.REGISTERS: "ld.global and st.shared", Mechanism.CP_ASYNC: "cp.async", Mechanism.TMA: "tma"}
 NEEDED = {

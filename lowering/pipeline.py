@@ -5,8 +5,8 @@ passes.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import field, replace
-from typing import Any, cast
+from dataclasses import replace
+from typing import cast
 
 from egraph.permissions import of_entry
 from egraph.saturate import Saturated
@@ -17,6 +17,7 @@ from ir.dialects import nv_tileas
 from ir.records import dataclass
 from lowering.atoms.names import BELOW, STREAM, check_forbidden
 from lowering.clusters.price import Way, clustered
+from lowering.compiled import Compiled
 from lowering.launch import manifest_of
 from lowering.levels import printers
 from lowering.passes.manager import Outcome, Shared, Watcher, run
@@ -80,61 +81,6 @@ class Options:
     tile_blocks: int = 0
     consumers: str = AUTO
     own_maps: bool = False
-
-
-@dataclass
-class Compiled:
-    """A compiled entry. `stages` print a level when called, `modules` are the levels below the e-graph as ops,
-    `nv_tileaa` the one above it.
-    """
-
-    ptx: str
-    manifest: dict[str, Any]
-    stages: dict[str, Callable[[], str]]
-    selection: Selection
-    modules: dict[str, Op]
-    nv_tileaa: Op
-    timings: dict[str, float] = field(default_factory=dict[str, float])
-    slices: bool = False  # is the kernel cut into slices of rows or columns?
-    counts: dict[str, dict[str, float]] = field(default_factory=dict[str, dict[str, float]])  # statistics of passes
-    persistent: str = "off"  # as it was asked for
-    minctas: int = 0  # required CTAs an SM; 0: not specified
-    lacking: int = 0  # registers that a thread then lacks
-    ways: Callable[[], Sequence[Clustered]] = tuple  # for CTAs to share a tile block, if priced
-
-    @property
-    def cost(self) -> float:
-        """Cost of the extracted program."""
-        return self.selection.answer.cost
-
-    @property
-    def bound(self) -> float:
-        """No program of the e-graph costs less."""
-        return self.selection.answer.bound
-
-    @property
-    def saturated(self) -> Saturated:
-        """The e-graph and its report."""
-        return self.selection.saturated
-
-    @property
-    def limits(self) -> list[str]:
-        """What ended early because of a work limit, in words."""
-        answer, found = self.selection.answer, list[str]()
-        if self.saturated.report.ended:
-            found.append(f"saturation ended early, {self.saturated.report.ended}; --saturate-budget allows more")
-        if answer.ended:
-            found.append(
-                f"{answer.ended} ended the search: cost {answer.cost:g}, no program costs less than {answer.bound:g}; "
-                "--extract-budget allows more"
-            )
-        return found
-
-    def explain(self) -> str:
-        """The report on saturation and extraction."""
-        from lowering.explain import explain
-
-        return explain(self)
 
 
 def road(options: Options) -> tuple[Step, ...]:
@@ -242,10 +188,16 @@ def _compiled(module: ct.Module, entry: ct.Entry, outcome: Outcome, options: Opt
     divided = bool(selection.clusters) and max(program.entry.cluster, program.entry.split) > 1  # from the uncut kernel
     slices = (outcome.context.shared.sliced and not divided) or program.entry is not levels["cuda_tile"]
     return Compiled(
-        outcome.program, manifest_of(levels["nvvm"]), stages, selection, modules, levels["nv_tileaa"],
+        outcome.program, manifest_of(levels["nvvm"]), stages, selection, modules, levels["nv_tileaa"], _explained,
         outcome.context.seconds, slices, outcome.context.counts, options.persistent, levels["nvvm"].minctas,
         lacking(levels["nvvm"]), lambda: _ways(module, entry, outcome, options),
     )  # fmt: skip
+
+
+def _explained(compiled: Compiled) -> str:
+    from lowering.explain import explain  # only reports need it
+
+    return explain(compiled)
 
 
 def _ways(module: ct.Module, entry: ct.Entry, outcome: Outcome, options: Options) -> Sequence[Clustered]:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:  # a kernel out of the cache needs none of the compiler
     from extract import Answer, Graph
     from ir.core import TileError
     from ir.dialects.cuda_tile import Entry, Module
-    from lowering.pipeline import Compiled
+    from lowering.compiled import Compiled
     from ptxsim import Report
     from tilesat.calling import Calling
     from tilesat.egraph import EGraph

@@ -19,6 +19,7 @@ from ir.bytecode.attributes import Attributes
 from ir.bytecode.cursor import Cursor
 from ir.core import OPS, Attr, Op, Operand, OperandGroup, OpInfo, OptionalOperand, Type, Variadic, Version
 from ir.dialects.cuda_tile.attributes import DenseElements, OptimizationHints
+from ir.dialects.cuda_tile.reduction import COMBINING
 from ir.records import dataclass
 from ir.types import TileType
 
@@ -26,10 +27,8 @@ AttributeReader = Callable[[Attributes, Cursor, list[Type]], Any]
 """Reads the value of an attribute; the result types are known already."""
 FUNCTION_LEVEL = {"cuda_tile.module", "cuda_tile.entry", "cuda_tile.global", "cuda_tile.testing$func"}
 """Held by the container itself, or by no bytecode, never written as operations."""
-ATTRIBUTE_ORDER = {"cuda_tile.scan": ("dim", "reverse", "identities")}
-"""Where the encoding's order is not the declaration's."""
-BYTE_BOOLS = {("cuda_tile.scan", "reverse")}
-"""Mandatory bools: a byte among the attributes, not a bit of the mask."""
+ATTRIBUTE_ORDER = {each.info.name: each.encoded for each in COMBINING}
+"""Where the encoding's order is not the declaration's. Its bools are mandatory: a byte each, not a bit of the mask."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +108,7 @@ def _ordered(info: OpInfo) -> list[Attr[Any]]:
 
 
 def _is_flag(info: OpInfo, attr: Attr[Any]) -> bool:
-    return attr.kind is bool and (info.name, attr.name) not in BYTE_BOOLS
+    return attr.kind is bool and attr.name not in ATTRIBUTE_ORDER.get(info.name, ())
 
 
 def _reader(info: OpInfo, attr: Attr[Any]) -> AttributeReader:

@@ -410,7 +410,7 @@ class ScaledDot(Dot):
     b_scales = Operand(is_tile)
 
 
-def verify_fold(op: Reduce | Scan) -> None:
+def verify_fold(op: Combining) -> None:
     """Tiles of one shape, a dimension of theirs, an identity each, a combiner of all of them."""
     sources = op.sources
     op.expect(bool(sources), "needs a tile")
@@ -471,6 +471,10 @@ class Scan(Op):
         verify_fold(self)
 
 
+Combining = Reduce | Scan
+"""What folds a dimension by a combiner region."""
+
+
 __all__ = [
     "BARRIER_BYTES",
     "COMMIT",
@@ -509,6 +513,7 @@ __all__ = [
     "BufferView",
     "CancelNextProgramId",
     "ChannelType",
+    "Combining",
     "ConsumeOne",
     "ConsumerRead",
     "ConsumerRelease",

@@ -103,12 +103,8 @@ def _scalar_combiner(block: TileBlock, body: Block) -> Combine:
     return combine
 
 
-def _reduce(block: TileBlock, op: ct.Reduce) -> Results:
-    return ct.Reduce.reference(block.values(op.operands), op.dim, _combiner(block, op.body.block))
-
-
-def _scan(block: TileBlock, op: ct.Scan) -> Results:
-    return ct.Scan.reference(block.values(op.operands), op.dim, op.reverse, _combiner(block, op.body.block))
+def _combining(block: TileBlock, op: ct.Combining) -> Results:
+    return op.interpret(block.values(op.operands), _combiner(block, op.body.block))
 
 
 def _position(value: int, width: int, dtype: np.dtype[Any]) -> Array:
@@ -116,4 +112,4 @@ def _position(value: int, width: int, dtype: np.dtype[Any]) -> Array:
     return np.asarray(value - (1 << width) if value >> (width - 1) == 1 else value, dtype)
 
 
-HANDLERS.update({ct.For: _for, ct.Loop: _loop, ct.If: _if, ct.Reduce: _reduce, ct.Scan: _scan})
+HANDLERS.update({ct.For: _for, ct.Loop: _loop, ct.If: _if, **dict.fromkeys(ct.COMBINING, _combining)})

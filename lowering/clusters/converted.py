@@ -92,7 +92,7 @@ def roots(entry: ct.Entry, least: Least) -> list[Root]:
     """Where a cut may start: an operation, its tile and the dimension; the largest products first, then others."""
     products = [op for op in entry.walk() if isinstance(op, Products)]
     found: list[tuple[Op, Value]] = [(op, op.results[0]) for op in sorted(products, key=multiplications, reverse=True)]
-    others = [op for op in entry.walk() if isinstance(op, (*STORED, ct.Reduce, ct.Scan, ct.LoadView, ct.LoadPtr))]
+    others = [op for op in entry.walk() if isinstance(op, (*STORED, ct.Combining, ct.LoadView, ct.LoadPtr))]
 
     def size(op: Op) -> int:
         return max((prod(shape_of(value)) for value in (*op.operands, *op.results)), default=0)
@@ -227,7 +227,7 @@ class _Spread:
 
 def cut_by_itself(op: Op, operand: int | None, result: int | None, dim: int) -> OpCut | None:
     """What cutting one operand or result requires of the others; of two concatenated tiles each CTA takes one."""
-    if isinstance(op, ct.Cat) and operand is None and dim == op.dim and op.lhs.type == op.rhs.type:
+    if isinstance(op, ct.TileOp) and operand is None and op.joins == dim and op.operands[0].type == op.operands[1].type:
         return OpCut((None, None), (dim,))
     return apart_cut(op, operand, result, dim, may_be_exchanged)
 
@@ -256,7 +256,7 @@ class CycleEstimate:
     def work(self, op: Op, cuts: Cuts) -> float:
         """Cycles of an operation, of which a CTA does half if it is cut."""
         cut = cuts.ops.get(op)
-        joined = isinstance(op, ct.Reduce | ct.Scan) and cut is not None and cut.operands[0] == op.dim
+        joined = isinstance(op, ct.Combining) and cut is not None and cut.operands[0] == op.dim
         return whole(op) * (1.0 if cut is None else 0.5) + HANDSHAKE * joined
 
 
@@ -278,8 +278,8 @@ def whole(op: Op) -> float:
     size = max(sizes, default=0)
     if isinstance(op, Products):
         return PRODUCT * multiplications(op)
-    if isinstance(op, ct.Reduce | ct.Scan):
-        return (FOLDED if isinstance(op, ct.Reduce) else SCANNED) * size
+    if isinstance(op, ct.Combining):
+        return (SCANNED if op.keeps else FOLDED) * size
     if isinstance(op, (Accesses, *STORED)):
         tiles = [value.type for value in (*op.results, *op.operands) if isinstance(value.type, TileType)]
         return BYTE * max((element_bytes(kind.element) * kind.size for kind in tiles), default=0)

@@ -25,7 +25,7 @@ BYTE = 8  # bits; narrower elements, except predicates, have no address
 
 def may_be_exchanged(op: Op, dim: int) -> bool:
     """Is `dim` the dimension of a reduction or scan, and can its region combine whole tiles?"""
-    if not isinstance(op, ct.Reduce | ct.Scan) or dim != op.dim or (isinstance(op, ct.Scan) and not commutes(op)):
+    if not isinstance(op, ct.Combining) or dim != op.dim or (op.keeps and not commutes(op)):
         return False
     made = set(op.body.block.args)
     for each in op.body.block.ops[:-1]:
@@ -41,7 +41,7 @@ def is_sent(kind: Type) -> bool:
     return (kind == I1 or getattr(kind, "width", BYTE) >= BYTE) and is_number(kind)
 
 
-def commutes(scan: ct.Scan) -> bool:
+def commutes(scan: ct.Combining) -> bool:
     """Does one operation combine elements, in any order? Then a reduction gives the total of a part."""
     first, *rest = scan.body.block.ops
     return (
@@ -51,11 +51,11 @@ def commutes(scan: ct.Scan) -> bool:
     )
 
 
-def total(scan: ct.Scan, source: Value, body: Region, b: Builder) -> Value:
+def total(scan: ct.Combining, source: Value, body: Region, b: Builder) -> Value:
     """The total of a half, broadcast along the dimension: the reduction by the scan's region."""
     kind = cast(TileType, source.type)
     rest = TileType((*kind.shape[: scan.dim], *kind.shape[scan.dim + 1 :]), kind.element)
-    attributes = {name: value for name, value in scan.attributes.items() if name != "reverse"}
+    attributes = {name: scan.attributes[name] for name in ct.Combining.encoded}
     return b.add(ct.Reduce, source, types=[rest], regions=[body], **attributes).results[0]
 
 
@@ -87,7 +87,7 @@ def exchanged(values: Sequence[Value], among: int, fold: ct.Reduce, b: Builder) 
     return [results[number] for number in range(len(values)) for results in made]
 
 
-def combined(fold: ct.Reduce | ct.Scan, left: Sequence[Value], right: Sequence[Value], b: Builder) -> list[Value]:
+def combined(fold: ct.Combining, left: Sequence[Value], right: Sequence[Value], b: Builder) -> list[Value]:
     """The region of a reduction on whole tiles; live-in scalars are broadcast to every element."""
     shape = cast(TileType, left[0].type).shape
     block = fold.body.block

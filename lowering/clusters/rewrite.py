@@ -161,13 +161,13 @@ class _Halved(Rewriter):
             if isinstance(op, Exchange) and op in self.tellers.values():
                 self.tell(op.results, operands, op.among | 1 << self.place, cast(ct.Reduce, op.values[0].op), b)
                 return
-            if isinstance(op, ct.Cat) and cut is not None and cut.results[0] == op.dim:
-                self.new[op.result], _ = self.choose(operands[0], operands[1], b)
+            if isinstance(op, ct.TileOp) and cut is not None and op.joins is not None and cut.results[0] == op.joins:
+                self.new[op.results[0]], _ = self.choose(operands[0], operands[1], b)
                 return
             self.made(op, operands, b)
             if cut is not None and isinstance(op, ct.Iota):
                 self.count_on(op, b)
-            if isinstance(op, ct.Scan) and cut is not None and cut.operands[0] == op.dim:
+            if isinstance(op, ct.Combining) and op.keeps and cut is not None and cut.operands[0] == op.dim:
                 self.scan_on(op, operands[0], b)
             if isinstance(op, ct.Reduce) and self.in_parts(op) and op not in self.tellers:
                 self.tell(op.results, [self.new[v] for v in op.results], 1 << self.place, op, b)
@@ -240,9 +240,7 @@ class _Halved(Rewriter):
         if have is None:
             return kept
         first, second = self.choose(kept, self.others(given, b), b)
-        kind = cast(TileType, first.type)
-        shape = tuple(size * 2 if d == have else size for d, size in enumerate(kind.shape))
-        return b.value(ct.Cat, first, second, types=[TileType(shape, kind.element)], dim=have)
+        return ct.joined(first, second, have, b)
 
     def access(self, op: ct.LoadView | ct.StoreView | ct.AtomicRedView, b: Builder, dim: Dim) -> None:
         """The tile of a view at an index is two of half the size, one after the other."""
@@ -270,13 +268,13 @@ class _Halved(Rewriter):
         bit = as_type(self.bit, kind, b)
         return splatted(b, bit, kind.shape) if kind.shape else bit
 
-    def scan_on(self, op: ct.Scan, source: Value, b: Builder) -> None:
+    def scan_on(self, op: ct.Combining, source: Value, b: Builder) -> None:
         """In the later half, combine the total of the other CTA's half with all elements."""
         made = self.new[op.results[0]]
         shape = cast(TileType, made.type).shape
         before = self.others(total(op, source, self.region(op.regions[0]), b), b)
         (later,) = combined(op, [along(before, shape, op.dim, b)], [made], b)
-        first, second = (made, later) if not op.reverse else (later, made)
+        first, second = (made, later) if not any(op.flags) else (later, made)
         self.new[op.results[0]], _ = self.choose(first, second, b)
 
     def count_on(self, op: ct.Iota, b: Builder) -> None:

@@ -10,7 +10,7 @@ from typing import Any, cast
 from egraph import leaves, placed
 from egraph.forms import PlacedForm, placed_form
 from egraph.placed import Mechanism
-from egraph.term import Node, Placed
+from egraph.term import Node, Number, Placed
 from ir.core import Block, Builder, Op, Region, Type, Value
 from ir.dialects import arith, nv_tileas
 from ir.dialects import cuda_tile as ct
@@ -199,11 +199,11 @@ def extract(d: Decoder, node: placed.Part, b: Builder, made: Made) -> Value:
     return b.add(nv_tileas.Extract, source, *indices, types=[d.type_of(node.cls)], segments=segments, **shared).result
 
 
-@lowers(placed.Cat)
-def cat(d: Decoder, node: placed.Cat, b: Builder, made: Made) -> Value:
-    """Two tiles joined."""
-    parts = made[node.first], made[node.second]
-    return b.value(nv_tileas.Cat, *parts, types=[d.type_of(node.cls)], dim=node.dim)
+@lowers(placed.Direct)
+def direct(d: Decoder, node: placed.Direct, b: Builder, made: Made) -> Value:
+    """The operation that it names."""
+    numbers = {c.name: getattr(node, c.name) for c in node.columns if isinstance(c, Number)}
+    return b.value(node.becomes, *[made[c] for c in node.children], types=[d.type_of(node.cls)], **numbers)
 
 
 @lowers(placed.Insert)

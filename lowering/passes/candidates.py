@@ -18,7 +18,6 @@ from egraph.skeleton import SkeletonLoop
 from ir.core import TileError, VerifyError
 from ir.dialects import cuda_tile as ct
 from ir.dialects import nv_tileas
-from ir.records import dataclass
 from lowering.atoms.names import STREAM
 from lowering.atoms.tcgen05 import BY_AGENT, BY_SCALES, PAIR
 from lowering.clusters import Division, Refusal
@@ -33,6 +32,7 @@ from lowering.passes.manager import Context
 from lowering.passes.registry import Step
 from lowering.passes.source import divided, glance, prepared
 from lowering.passes.syntax import with_options
+from lowering.passes.trial import UNSPILLED, Trial
 from lowering.persistence import best_order
 from lowering.schedule import MemoryExceededError
 from lowering.schedule.pairs import TensorPairError
@@ -47,8 +47,7 @@ from lowering.targets.target import PORTABLE
 
 CLUSTERS = tuple(1 << bits for bits in range(1, PORTABLE.bit_length()))  # CTAs of a cluster that are tried
 MOST_PARTS = 16  # of a product's steps in a grid: the last CTA reads all of them, 64 KB each of 128 x 128 f32
-UNSPILLED = 1.05  # an estimate: of attention's priced registers ptxas 13.5 stored 0 of 32, 134 of 32, 175 of 128
-MIN_GAIN = 1.05  # the whole kernel is not searched again, half a second of CPU, if it could save less than 5 %
+MIN_GAIN = 1.05  # the whole kernel is not searched again, half a second of CPU, where it could save less than 5 %
 NEAR = 1.1  # times the bound of a whole: attention_varlen's slices have 1.06 times its bound and a quarter of its cost
 AUTO = "auto"
 TENSOR = "tcgen05"  # prefix of the names of atoms in tensor memory
@@ -78,31 +77,6 @@ def lawful(context: Context) -> Generator[None]:
         yield
     except VerifyError as error:
         raise CandidateError(context.path[-1] if context.path else "whole", error) from error
-
-
-@dataclass(frozen=True)
-class Trial:
-    """A program: the kernel, or the kernel in slices; the passes that produced it; their choice and result."""
-
-    entry: ct.Entry
-    steps: tuple[Step, ...]
-    found: Selection
-    made: nv_tileas.Func
-    context: Context
-
-    @property
-    def spills(self) -> int:
-        """Registers that were priced as spilled."""
-        return sum(self.found.spilled.values())
-
-    @property
-    def most(self) -> float:
-        """The cost below which another program is preferable."""
-        return self.found.answer.cost * (UNSPILLED if self.spills else 1.0)
-
-    def preferable(self, best: Trial) -> bool:
-        """Does it cost less? With fewer spilled registers it may cost a little more: ptxas spills more than priced."""
-        return self.found.answer.cost < (best.most if self.spills < best.spills else best.found.answer.cost)
 
 
 def best_of_candidates(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from ir.core import TileError
 from ir.dialects import cuda_tile as ct
@@ -16,15 +15,13 @@ from lowering.modulo.tiles import PING_PONG, cooperative, in_turn
 from lowering.passes.registry import Step
 from lowering.passes.source import warp_counts
 from lowering.passes.syntax import with_options
+from lowering.passes.trial import Trial
 from lowering.schedule.pingpong import EPILOGUE, GROUPS, refuse
 from lowering.schedule.units import GROUP
 from lowering.selection.choices import TileTime
 from lowering.selection.trips import PRODUCTS
 from lowering.targets import Feature, Target
 from lowering.targets.target import RESERVED
-
-if TYPE_CHECKING:
-    from lowering.passes.candidates import Trial
 
 
 def choice(best: Trial, target: Target) -> bool:

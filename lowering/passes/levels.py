@@ -5,16 +5,13 @@ hold.
 from __future__ import annotations
 
 from dataclasses import field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ir.core import Op, VerifyError
 from ir.dialects.cuda_tile import Entry
 from ir.levels import LEVEL_OF
 from ir.records import dataclass
 from lowering.passes.registry import loaded
-
-if TYPE_CHECKING:
-    from lowering.passes.manager import Context
 
 BEFORE_SCHEDULING = (
     "nv_tileas.tiled_copy", "nv_tileas.gather_copy", "nv_tileas.hold", "nv_tileas.staged_store",
@@ -58,8 +55,8 @@ class Level:
     borrowed: frozenset[str] = frozenset()
     known: dict[type[Op], bool] = field(default_factory=dict[type[Op], bool], compare=False, repr=False)
 
-    def text(self, program: Any, context: Context) -> str:
-        """A program of this level as text."""
+    def text(self, program: Any, context: object) -> str:
+        """A program of this level as text; `context` is that of its passes (`lowering.passes.manager`)."""
         return loaded(self.printer)(program, context)
 
     def legal(self, kind: type[Op]) -> bool:

@@ -10,12 +10,9 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import field
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 from ir.records import dataclass
-
-if TYPE_CHECKING:
-    from lowering.passes.manager import Context
 
 Function = Callable[..., Any]
 """(program, context, **options) -> program; for a pass with inner passes (program, context, steps, **options)."""
@@ -133,7 +130,7 @@ class Step:
         kept = tuple((name, value) for name, value in merged.items() if value != defaults[name])
         return Step(self.work, kept, self.inner, self.column)
 
-    def run(self, program: Any, context: Context) -> Any:
+    def run(self, program: Any, context: object) -> Any:
         """The result of the pass on a program."""
         if self.work.around:
             return self.work.function(program, context, self.inner, **self.options)

@@ -339,7 +339,7 @@ def warp_counts(entry: ct.Entry) -> tuple[int, ...]:
     products = max((registers_of(op.acc, THREADS) for op in entry.walk() if isinstance(op, Product)), default=0)
     if products:
         return (LEAST_WARPS, 2 * LEAST_WARPS) if products <= HELD else (2 * LEAST_WARPS,)
-    folds = [op for op in entry.walk() if isinstance(op, ct.Reduce | ct.Scan)]
+    folds = [op for op in entry.walk() if isinstance(op, ct.Combining)]
     if folds:
         most, few = max(registers_of(value, THREADS) for op in folds for value in op.operands), FOLDED
     else:

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from math import prod
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 from ir.core import Op, TileError
 from ir.dialects import cuda_tile as ct
 from ir.dialects import llvm, nv_tileas
+from lowering.compiled import Compiled
 from lowering.cost import UNKNOWN_TRIPS, Cost
 from lowering.persistence.order import best_order, orders
 from lowering.persistence.price import PricedProgram, Scheduled, scheduled, uneven
@@ -17,9 +18,6 @@ from lowering.ptx.grant import resident
 from lowering.schedule.states import enclosing
 from lowering.schedule.tensor import multiplies
 from lowering.targets import Target
-
-if TYPE_CHECKING:
-    from lowering.pipeline import Compiled
 
 SCHEDULES = ("off", "static", "dynamic")
 """Schedules that are tried; *atomic* is what dynamic means if the hardware cannot hand over tiles."""

@@ -7,16 +7,14 @@ Rules relate a load's result to both, and a store's value is in the buffer that 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 from egraph.sexpr import Atom, List, Sexpr
 from egraph.soundness.model import Datum, Unsound
 from ir.types import PartitionViewType
 from lowering.layouts.elements import element_bytes
 from lowering.placement import memory, views
-
-if TYPE_CHECKING:
-    from lowering.placement.meaning import PlacedSample
+from lowering.placement.context import LayoutSample
 
 ANSWERS: dict[str, tuple[tuple[str, tuple[int, ...]], ...]] = {
     "load_layout": (("ask_load", (0, 1)),),
@@ -27,7 +25,7 @@ STATED = ("loaded", "gathered")
 BY_POINTERS, BY_VIEW = "load_ptr_tko", "load_view_tko"
 
 
-def viewed(sample: PlacedSample, form: List) -> Datum:
+def viewed(sample: LayoutSample, form: List) -> Datum:
     """A load through a view with fresh operands: a tile and a token."""
     found = memory.tile(sample)
     number = len(sample.loads)
@@ -40,7 +38,7 @@ def viewed(sample: PlacedSample, form: List) -> Datum:
     return Datum(None, (found, Datum(None, ("token", number))))
 
 
-def view_of(sample: PlacedSample, tile: Datum) -> Datum:
+def view_of(sample: LayoutSample, tile: Datum) -> Datum:
     """A new view of tiles of a type."""
     seen = memory.seen_as(sample, sample.tile_type(tile))
     view = Datum(seen, ("view", len(sample.views)))
@@ -48,7 +46,7 @@ def view_of(sample: PlacedSample, tile: Datum) -> Datum:
     return view
 
 
-def stated(sample: PlacedSample, head: str, arguments: Sequence[Sexpr]) -> None:
+def stated(sample: LayoutSample, head: str, arguments: Sequence[Sexpr]) -> None:
     """Test what a rule states about a load: its first result, for these operands and types."""
     value, first, second = (sample.datum(item) for item in arguments[:3])
     if head == "gathered":
@@ -63,13 +61,13 @@ def stated(sample: PlacedSample, head: str, arguments: Sequence[Sexpr]) -> None:
         raise Unsound("a load's tile has a different type")
 
 
-def remembered(sample: PlacedSample, form: List, found: Datum) -> None:
+def remembered(sample: LayoutSample, form: List, found: Datum) -> None:
     """A load through pointers, for what rules state about it."""
     operands = tuple([id(sample.datum(item)) for item in form.items[1:4]])
     sample.gathers.setdefault(id(found.data[0]), set()).add((operands[0], operands[1], operands[2]))
 
 
-def saved(sample: PlacedSample, arguments: Sequence[Sexpr]) -> None:
+def saved(sample: LayoutSample, arguments: Sequence[Sexpr]) -> None:
     """The numbers of a store's value and of its view."""
     value, view = (sample.leaf("N", (item,)) for item in arguments)
     sample.require(value is not view)

@@ -12,7 +12,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import cache
 from math import prod
-from types import SimpleNamespace
 from typing import Any, cast
 
 import numpy as np
@@ -20,7 +19,7 @@ import numpy as np
 from egraph.sexpr import Atom, List, Sexpr
 from egraph.soundness import meaning
 from egraph.soundness.model import Datum, NotCovered, Reject, Unbound, Unsound
-from egraph.soundness.sample import NO_HINTS, Bound, Hints, Sample
+from egraph.soundness.sample import Bound, Sample
 from egraph.soundness.sampling import Array
 from egraph.terms import ELEMENTWISE, UNIFORM, Signature, signatures
 from ir.types import TileType
@@ -30,10 +29,8 @@ from lowering.layouts.layout import LANE_BITS, Layout, LayoutError
 from lowering.layouts.shapes import permute, reduce_dim
 from lowering.layouts.shared import SharedLayout
 from lowering.placement import accesses, gathers, memory, parts, products, values, views
-from lowering.placement.oracle import LayoutOracle
-from lowering.placement.values import Held
+from lowering.placement.context import Held, LayoutSample
 
-WARPS = (1, 2, 4)
 _WANTS = ("want", "offer", "has", "held_in")
 _OF_ANY = (*_WANTS, *memory.PLACES, "instead", "ask_default", "taken")
 """Relations that may be the only ones to mention a value."""
@@ -58,29 +55,10 @@ _ANSWERS: dict[str, tuple[tuple[str, tuple[int, ...]], ...]] = {
 """Relations of answers: the queries that produce their rows, with the columns that come from the query."""
 
 
-class PlacedSample(Sample):
+class PlacedSample(LayoutSample):
     """A sample with layouts: those of want, offer and has are drawn, answers are those of the oracle."""
 
     runs_loops = False
-
-    def __init__(self, rng: np.random.Generator, hints: Hints = NO_HINTS):
-        super().__init__(rng, hints)
-        self.warps = int(self.random.pick(WARPS))
-        self.oracle = self.asked(rng)
-        self.loads: dict[tuple[Any, Any, int], Datum] = {}
-        self.gathers: dict[int, set[tuple[int, int, int]]] = {}  # operands of loads through pointers, by their result
-        self.views: dict[Any, views.Access] = {}
-        self.widths: dict[tuple[str, Any], int] = {}
-        self.cells: dict[int, Any] = {}  # of global memory, by address
-        self.runs: dict[tuple[str, int], int] = {}
-        self.padded = False  # is the padding of a gather's mask anything but zero?
-        self.leaves: dict[tuple[str, tuple[int, ...]], Datum] = {}
-        self.kinds: dict[tuple[int, ...], TileType] = {}
-
-    def asked(self, rng: np.random.Generator) -> LayoutOracle:
-        """The oracle of a program of this sample's warps."""
-        program: Any = SimpleNamespace(interner=self.interner, source={})
-        return LayoutOracle(program, (self.warps,), boxed=bool(rng.spawn(1)[0].integers(2)), paired=True)
 
     # --- layouts
 
@@ -140,29 +118,11 @@ class PlacedSample(Sample):
             return gathers.pointers(self, self.tile_type(memory.tile(self)))
         return super().any_integer_tile()
 
-    def renamed(self, before: Datum, after: Datum) -> None:
-        """A numbered value that is what a gather gives."""
-        for key, value in self.leaves.items():
-            if value is before:
-                self.leaves[key] = after
-        self.env.update({name: after for name, value in self.env.items() if value is before})
-
     def located(self, value: Datum, id_: int) -> Datum:
         """The value in a layout of registers or of shared memory."""
         if isinstance(self.oracle.layouts[id_], SharedLayout):
             return memory.stored(self, value, id_)
         return self.held(value, id_)
-
-    def gathered(self, held: Held, layout: Layout) -> Array:
-        """The elements in order, from where a layout says that they lie; its replicas must agree."""
-        places = layout.element_map()
-        if held.layout is None or held.data.shape != places.shape:
-            raise Unsound("a tile is read in a layout of a different size")
-        found = np.empty(layout.size, held.data.dtype)
-        found[places] = held.data
-        if not meaning.equal(found[places], held.data):
-            raise Unsound("threads that hold the same element hold different values")
-        return found
 
     # --- matching and stating
 
@@ -328,23 +288,6 @@ class PlacedSample(Sample):
         """The value of a number is a term too."""
         return form.head == "N" or super().is_term(form)
 
-    def leaf(self, head: str, columns: Sequence[Sexpr]) -> Datum:
-        """Any tile; what a loop carries, yields and leaves has one type."""
-        size = 1 if head == "N" else 2
-        for column in columns[:size]:
-            if isinstance(column, Atom) and self.is_free(column):
-                self.env[column.text] = int(self.random.rng.integers(3))
-        key = tuple([self.integer(column) for column in columns[:size]])
-        if key not in self.kinds:
-            free = not columns[2:] or (isinstance(columns[2], Atom) and self.is_free(columns[2]))
-            self.kinds[key] = self.random.tile_type() if free else self.type_at(columns[2])
-        type_ = self.kinds[key]
-        if columns[2:]:
-            self._bind(columns[2], self.interner.types.id(type_))
-        if (head, key) not in self.leaves:
-            self.leaves[head, key] = Datum(type_, self.random.tile(type_))
-        return self.leaves[head, key]
-
     def reduction(self, operands: Sexpr, dim: Sexpr, body: Sexpr, identities: Sexpr, ty: Sexpr) -> Datum:
         """The greatest element along a dimension, which stands for any combiner."""
         if not isinstance(operands, List) or operands.head != "cons":
@@ -398,13 +341,6 @@ class PlacedSample(Sample):
             if placed is not None:
                 return self.elementwise(placed, form)
         return super().evaluate(form)
-
-    def placed(self, form: Sexpr) -> Held:
-        """An operand that is placed."""
-        found = self.evaluate(form)
-        if not isinstance(found, Held):
-            raise NotCovered("an operand that is not a placed value")
-        return found
 
     def elementwise(self, signature: Signature, form: List) -> Held:
         """The operation register by register."""
@@ -550,15 +486,11 @@ _OPERATIONS: dict[str, Callable[[PlacedSample, Sequence[Sexpr]], Held | memory.S
     "p.write_shared": lambda sample, items: memory.written(sample, [items[k] for k in (0, 1, 3, 2)]),
     "p.permute_shared": memory.permuted,
     "p.reshape_shared": memory.reshaped,
-    "p.extract": parts.extracted,
-    "p.extract_shared": parts.extracted_shared,
-    "p.insert": parts.inserted,
-    "p.cat": parts.joined,
+    **parts.PLACED,
     "p.proj": values.projected,
     "p.list": values.held_list,
     "p.nil": lambda sample, items: Held(None, ()),
-    "p.fold": lambda sample, items: values.placed_fold(sample, "fold", items),
-    "p.scan": lambda sample, items: values.placed_fold(sample, "scan", items),
+    **values.PLACED,
     "p.carry": lambda sample, items: _leaf(sample, "carry", items),
     "p.res": lambda sample, items: _leaf(sample, "res", items),
     "p.branch": lambda sample, items: _leaf(sample, "branch", items),

@@ -116,7 +116,7 @@ class LayoutOracle:
         wide = Feature.WIDE_GLOBAL in features and wide_promised(program)
         self.widths = (WIDE_BYTES, MAX_BYTES) if wide else (MAX_BYTES,)  # of global accesses
         products = [op for op in program.source.values() if isinstance(op, ct.MmaF | ct.MmaI)]
-        folded = any(isinstance(op, ct.Reduce | ct.Scan) for op in program.source.values())
+        folded = any(isinstance(op, ct.Combining) for op in program.source.values())
         self.chained = len(products) > 1 or bool(products and folded)
         self.tensor_forms = (ALONE, PAIR) if paired else (ALONE,)  # of sums that stay in tensor memory through a loop
         self.layouts = Layouts()

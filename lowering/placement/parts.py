@@ -5,7 +5,7 @@ must hold every element of its result.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 import numpy as np
 
@@ -13,18 +13,16 @@ from egraph.sexpr import Atom, List, Sexpr
 from egraph.soundness.model import Datum, Unsound
 from egraph.soundness.sampling import Array
 from ir.types import I32, TileType
-from lowering.placement.values import Held, whole
-
-if TYPE_CHECKING:
-    from lowering.placement.meaning import PlacedSample
+from lowering.placement.context import Held, LayoutSample
+from lowering.placement.values import whole
 
 
-def drawn(sample: PlacedSample, form: List) -> Datum:
+def drawn(sample: LayoutSample, form: List) -> Datum:
     """The value of an extract, an insert or a cat, with its free variables drawn."""
     return _DRAWN[form.head](sample, form.items[1:])
 
 
-def _tile(sample: PlacedSample, form: Sexpr) -> Datum:
+def _tile(sample: LayoutSample, form: Sexpr) -> Datum:
     """A tile with dimensions."""
     if isinstance(form, Atom) and sample.is_free(form):
         sample.env[form.text] = sample.any_tile()
@@ -33,7 +31,7 @@ def _tile(sample: PlacedSample, form: Sexpr) -> Datum:
     return found
 
 
-def _like(sample: PlacedSample, form: Sexpr, type_: TileType) -> Datum:
+def _like(sample: LayoutSample, form: Sexpr, type_: TileType) -> Datum:
     if isinstance(form, Atom) and sample.is_free(form):
         sample.env[form.text] = Datum(type_, sample.random.tile(type_))
     found = sample.datum(form)
@@ -41,13 +39,13 @@ def _like(sample: PlacedSample, form: Sexpr, type_: TileType) -> Datum:
     return found
 
 
-def _divided(sample: PlacedSample, type_: TileType) -> TileType:
+def _divided(sample: LayoutSample, type_: TileType) -> TileType:
     """The type of a part."""
     sizes = tuple([max(1, n // sample.random.pick((1, 2, 4))) for n in type_.shape])
     return TileType(sizes, type_.element)
 
 
-def _indices(sample: PlacedSample, form: Sexpr, tile: TileType, part: TileType) -> tuple[int, ...]:
+def _indices(sample: LayoutSample, form: Sexpr, tile: TileType, part: TileType) -> tuple[int, ...]:
     """The index of the part; drawn if it is free."""
     if isinstance(form, Atom) and sample.is_free(form):
         counts = [a // b for a, b in zip(tile.shape, part.shape, strict=True)]
@@ -65,7 +63,7 @@ def _window(indices: Sequence[int], part: TileType) -> tuple[slice, ...]:
     return tuple([slice(i * n, (i + 1) * n) for i, n in zip(indices, part.shape, strict=True)])
 
 
-def _extract(sample: PlacedSample, items: Sequence[Sexpr]) -> Datum:
+def _extract(sample: LayoutSample, items: Sequence[Sexpr]) -> Datum:
     source, at, ty = items
     tile = _tile(sample, source)
     type_ = sample.tile_type(tile)
@@ -76,7 +74,7 @@ def _extract(sample: PlacedSample, items: Sequence[Sexpr]) -> Datum:
     return Datum(part, np.asarray(tile.data)[_window(_indices(sample, at, type_, part), part)])
 
 
-def _insert(sample: PlacedSample, items: Sequence[Sexpr]) -> Datum:
+def _insert(sample: LayoutSample, items: Sequence[Sexpr]) -> Datum:
     source, destination, at = items
     tile = _tile(sample, destination)
     type_ = sample.tile_type(tile)
@@ -94,7 +92,7 @@ def _tiles(part: TileType, tile: TileType) -> bool:
     return alike and all(b % a == 0 for a, b in zip(part.shape, tile.shape, strict=True))
 
 
-def _cat(sample: PlacedSample, items: Sequence[Sexpr]) -> Datum:
+def _cat(sample: LayoutSample, items: Sequence[Sexpr]) -> Datum:
     first, second, dim, ty = items
     left = _tile(sample, first)
     type_ = sample.tile_type(left)
@@ -110,7 +108,7 @@ def _cat(sample: PlacedSample, items: Sequence[Sexpr]) -> Datum:
     return Datum(joined, found)
 
 
-_DRAWN: dict[str, Callable[[PlacedSample, Sequence[Sexpr]], Datum]] = {
+_DRAWN: dict[str, Callable[[LayoutSample, Sequence[Sexpr]], Datum]] = {
     "extract": _extract, "insert": _insert, "cat": _cat,
 }  # fmt: skip
 PARTS = tuple(_DRAWN)
@@ -138,7 +136,7 @@ def repeated(source: Held, wanted: Array) -> Array:
     return found
 
 
-def _given(sample: PlacedSample, type_: TileType, data: Array, layout: Sexpr) -> Held:
+def _given(sample: LayoutSample, type_: TileType, data: Array, layout: Sexpr) -> Held:
     """The threads' results, in the layout that the term names; every thread has a single element."""
     id_ = sample.integer(layout)
     if id_ == 0:
@@ -146,7 +144,7 @@ def _given(sample: PlacedSample, type_: TileType, data: Array, layout: Sexpr) ->
     return Held(type_, data, sample.oracle.layout(id_))
 
 
-def extracted(sample: PlacedSample, items: Sequence[Sexpr]) -> Held:
+def extracted(sample: LayoutSample, items: Sequence[Sexpr]) -> Held:
     """A part of a tile, within each thread's registers."""
     source, at, ty, layout = items
     held, part = sample.placed(source), sample.type_at(ty)
@@ -156,7 +154,7 @@ def extracted(sample: PlacedSample, items: Sequence[Sexpr]) -> Held:
     return _given(sample, part, repeated(held, numbers.reshape(-1)[after.element_map()]), layout)
 
 
-def extracted_shared(sample: PlacedSample, items: Sequence[Sexpr]) -> Held:
+def extracted_shared(sample: LayoutSample, items: Sequence[Sexpr]) -> Held:
     """A part of a tile, through shared memory."""
     source, at, ty, layout, before = items
     held, part = sample.placed(source), sample.type_at(ty)
@@ -164,7 +162,7 @@ def extracted_shared(sample: PlacedSample, items: Sequence[Sexpr]) -> Held:
     return sample.held(Datum(part, found), sample.integer(layout))
 
 
-def joined(sample: PlacedSample, items: Sequence[Sexpr]) -> Held:
+def joined(sample: LayoutSample, items: Sequence[Sexpr]) -> Held:
     """Two tiles in one: each element is in a register of the one or of the other."""
     first, second, dim, ty, layout = items
     left, right, type_, d = sample.placed(first), sample.placed(second), sample.type_at(ty), sample.integer(dim)
@@ -178,7 +176,7 @@ def joined(sample: PlacedSample, items: Sequence[Sexpr]) -> Held:
     return _given(sample, type_, found.astype(left.data.dtype), layout)
 
 
-def inserted(sample: PlacedSample, items: Sequence[Sexpr]) -> Held:
+def inserted(sample: LayoutSample, items: Sequence[Sexpr]) -> Held:
     """A tile with a part replaced, in the registers of the tile."""
     source, destination, at, layout = items
     piece, held = sample.placed(source), sample.placed(destination)
@@ -191,3 +189,12 @@ def inserted(sample: PlacedSample, items: Sequence[Sexpr]) -> Held:
         raise Unsound("a tile is read in a layout of a different size")
     data = np.broadcast_to(held.data.reshape(-1)[0], wanted.shape) if held.layout is None else held.data
     return _given(sample, tile, np.where(wanted >= 0, repeated(piece, wanted), data), layout)
+
+
+PLACED: dict[str, Callable[[LayoutSample, Sequence[Sexpr]], Held]] = {
+    "p.extract": extracted,
+    "p.extract_shared": extracted_shared,
+    "p.insert": inserted,
+    "p.cat": joined,
+}
+"""What the placed ones give, by constructor."""

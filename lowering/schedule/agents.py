@@ -13,8 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import field
-from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ir.core import Block, Builder, Op, Region, Type, Value
 from ir.dialects import arith, nv_tileas, scf
@@ -26,21 +25,17 @@ from lowering.clusters.ranks import Ranks
 from lowering.layouts.tensor import allocation
 from lowering.schedule import pairs
 from lowering.schedule.boundary import Boundary, Plan, Slice, Way, control
+from lowering.schedule.context import Accumulated, Handed, Rewriter, Scheduling
 from lowering.schedule.fills import Threaded, arrivals, boxed, peers, threaded
 from lowering.schedule.flight import Flight, flight, land
 from lowering.schedule.pipes import consume, stage_alone, unknown
 from lowering.schedule.producer import Job, Producer
 from lowering.schedule.rings import Copy, Ring, align
-from lowering.schedule.states import LOOPS, Site, alternate, enclosing, outermost, thread
+from lowering.schedule.states import LOOPS, Numbers, Site, alternate, enclosing, outermost, thread
 from lowering.schedule.tensor import multiplies, refuse, share_columns
 from lowering.schedule.turns import Stage, legal
 from lowering.schedule.units import GROUP, demand, side_by_side
 from lowering.targets.target import WARP
-
-if TYPE_CHECKING:
-    from lowering.schedule.begun import Handover
-    from lowering.schedule.multiplier import Accumulator
-    from lowering.schedule.pipelining import Rewriter, Scheduler
 
 
 @dataclass
@@ -98,7 +93,7 @@ LONE = -1  # depth of rings outside of loops
 
 
 @dataclass
-class Agents:
+class Agents(Numbers):
     """The agents of one kernel; `common` is built before they split, `ops` are the kernel's source ops."""
 
     common: Builder
@@ -112,9 +107,9 @@ class Agents:
     sends: list[nv_tileas.Send] = field(default_factory=list[nv_tileas.Send])
     tensormaps: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
     tensor: list[nv_tileas.AllocTensorMemory] = field(default_factory=list[nv_tileas.AllocTensorMemory])
-    accumulators: list[Accumulator] = field(default_factory=list["Accumulator"])  # of the agent that multiplies
+    accumulators: list[Accumulated] = field(default_factory=list[Accumulated])  # of the agent that multiplies
     received: list[nv_tileas.Receive] = field(default_factory=list[nv_tileas.Receive])  # by it
-    handovers: list[Handover] = field(default_factory=list["Handover"])  # with agents that issue products threads read
+    handovers: Sequence[Handed] = ()  # with agents that issue products threads read
     beginners: list[Block] = field(default_factory=list[Block])  # the code of these
     blocks: Sequence[int] = ()  # of rows, of each of these
     said: str = ""  # who issues products that threads read, and why
@@ -306,20 +301,6 @@ class Agents:
         self.channels.append(self.common.add(nv_tileas.CreateChannel, types=[nv_tileas.ChannelType(kind)], offset=0))
         return self.channels[-1].result
 
-    @cached_property
-    def zero(self) -> Value:
-        """The initial state."""
-        return self.common.value(arith.Constant, types=[I32], value=0)
-
-    def other(self, stage: Value) -> Op:
-        """The other of two stages."""
-        return arith.XOrI((stage, self.one), (I32,))
-
-    @cached_property
-    def one(self) -> Value:
-        """What the stage of two buffers is flipped by."""
-        return self.common.value(arith.Constant, types=[I32], value=1)
-
 
 def following(iterator: Value) -> Op:
     """The next iterator."""
@@ -329,7 +310,7 @@ def following(iterator: Value) -> Op:
 class Consumer:
     """A consumer's loop over rings that the producer fills, in the order in which it waits for them."""
 
-    def __init__(self, scheduler: Scheduler, agents: Agents, plans: Sequence[Plan], b: Builder):
+    def __init__(self, scheduler: Scheduling, agents: Agents, plans: Sequence[Plan], b: Builder):
         """The rings and their jobs for the producer, which is signalled at `b` that the data its copies read has
         been stored.
         """

@@ -23,7 +23,7 @@ from lowering.schedule import pingpong, requests, scratch, stores
 from lowering.schedule.agents import AgentRing, Agents, Consumer
 from lowering.schedule.begun import begin_apart
 from lowering.schedule.boundary import Plan
-from lowering.schedule.exchanges import Exchanges
+from lowering.schedule.context import Rewriter
 from lowering.schedule.fills import COPY_WARPS
 from lowering.schedule.lower import lower_pipelines
 from lowering.schedule.multiplier import multiplier
@@ -41,37 +41,6 @@ MIN_STAGES = 2  # of a ring whose readers fill it
 
 class MemoryExceededError(TileError):
     """The buffers of a program do not fit into the shared memory of its target."""
-
-
-class Rewriter:
-    """Rebuilds blocks op by op; `values` maps old values to new ones."""
-
-    def __init__(self, func: nv_tileas.Func, target: Target):
-        self.func = func
-        self.target = target
-        self.tensor = any(isinstance(each, nv_tileas.TensorDot) for each in func.walk())
-        self.values: dict[Value, Value] = {}
-        self.free = 0  # first free byte of shared memory
-        self.once: list[nv_tileas.AllocTensor] = []  # buffers that are filled once: no scratch overlays them
-        self.looped: list[nv_tileas.AllocTensor] = []  # buffers of one loop that all have read where it ends
-        self.held: list[tuple[nv_tileas.WriteBuffer, nv_tileas.BufferView]] = []  # buffers in turn
-        self.rings: list[list[Ring]] = []  # rings in one group are used at different times
-        self.exchanges = Exchanges()
-        self.own: dict[int, list[Ring]] = {}  # by depth of their loops: rings that the consumers fill themselves
-
-    def clone(self, op: Op, b: Builder, values: dict[Value, Value] | None = None) -> Op:
-        """A copy of an op without regions on new operands."""
-        values = self.values if values is None else values
-        b.location = op.location
-        operands = [values.get(v, self.values.get(v, v)) for v in op.operands]
-        made = b.add(
-            type(op), *operands, types=[r.type for r in op.results], segments=op.segments,
-            regions=op.regions, **op.attributes,
-        )  # fmt: skip
-        for region in op.regions:
-            region.parent = made
-        values.update(zip(op.results, made.results, strict=True))
-        return made
 
 
 def schedule(func: nv_tileas.Func, target: Target) -> nv_tileas.Func:

@@ -47,7 +47,7 @@ FREE = (
 
 def size(op: Op, target: Target) -> float:
     """Instructions of an operation and all that is in it."""
-    inside = 0.0 if isinstance(op, nv_tileas.Reduce | nv_tileas.Scan) else sum(size(o, target) for o in below(op))
+    inside = 0.0 if isinstance(op, nv_tileas.Combining) else sum(size(o, target) for o in below(op))
     return inside + own(op, target)
 
 

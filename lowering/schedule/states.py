@@ -3,12 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cached_property
 
-from ir.core import Block, Op, Value
-from ir.dialects import nv_tileas, scf
+from ir.core import Block, Builder, Op, Value
+from ir.dialects import arith, nv_tileas, scf
 from ir.records import dataclass
+from ir.types import I32
 
 LOOPS = (scf.For, scf.While)
+
+
+class Numbers:
+    """What states begin with and go on by: constants in `common`, which is built before agents part."""
+
+    common: Builder
+
+    @cached_property
+    def zero(self) -> Value:
+        """What states begin with."""
+        return self.common.value(arith.Constant, types=[I32], value=0)
+
+    def other(self, stage: Value) -> Op:
+        """The other one of two stages."""
+        return arith.XOrI((stage, self.one), (I32,))
+
+    @cached_property
+    def one(self) -> Value:
+        """What the stage of two buffers is flipped by."""
+        return self.common.value(arith.Constant, types=[I32], value=1)
 
 
 def enclosing(op: Op) -> Iterator[scf.For | scf.While | scf.If]:

@@ -23,7 +23,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from math import prod
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ir.core import PURE, Block, Builder, Op, TileError, Value
 from ir.dialects import arith, nv_tileas, scf
@@ -35,11 +35,7 @@ from lowering.layouts.shared import SharedLayout
 from lowering.layouts.tensor import WARPS, left_pitch, over_accumulator, scale_memory, takes, tile_columns
 from lowering.schedule.pairs import paired, refuse_mixed
 from lowering.schedule.rings import Copy
-from lowering.schedule.states import LOOPS, Site, enclosing, thread
-
-if TYPE_CHECKING:
-    from lowering.schedule.agents import Agents
-
+from lowering.schedule.states import LOOPS, Numbers, Site, enclosing, thread
 
 READS = (nv_tileas.TensorLoad, nv_tileas.TensorScale)
 """Reads of accumulators by threads."""
@@ -386,7 +382,7 @@ def multiplies(loop: Op) -> bool:
     return bool(begun) and not any(isinstance(each, READS) and each.d in begun for each in loop.walk())
 
 
-def in_phases(block: Block, agents: Agents) -> None:
+def in_phases(block: Block, numbers: Numbers) -> None:
     """Let loads of accumulators that are read more than once wait for one phase of their barrier after the other."""
     loads: dict[Value, list[nv_tileas.TensorLoad | nv_tileas.TensorWait]] = {}
     for op in (each for top in block.ops for each in top.walk()):
@@ -399,13 +395,13 @@ def in_phases(block: Block, agents: Agents) -> None:
         sites: dict[Op, Site] = {}
         for load in together:
             assert load.parent is not None
-            load.operands.append(agents.zero)
+            load.operands.append(numbers.zero)
             load.segments = (*load.segments[:-1], 1)
-            step = agents.other(agents.zero)
+            step = numbers.other(numbers.zero)
             step.parent, step.location = load.parent, load.location
             load.parent.ops.insert(load.parent.ops.index(load) + 1, step)
             sites[load] = Site([len(load.operands) - 1], [step.results[0]], [step])
-        thread(sites, [agents.zero])
+        thread(sites, [numbers.zero])
 
 
 def order(block: Block, warps: int) -> None:

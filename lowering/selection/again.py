@@ -6,24 +6,21 @@ which takes few registers, at the cost of its reads in every iteration.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
 from weakref import proxy
 
 from egraph.placed import Product
 from egraph.term import Node
 from lowering.layouts.layout import Layout
 from lowering.selection.choices import Held, Selection
+from lowering.selection.context import Problem
 from lowering.selection.pricing import FROM_GLOBAL, WHOLE, NodeContext
-
-if TYPE_CHECKING:
-    from lowering.selection.graph import Selector
 
 
 class Kept:
     """Classes of the extraction problem for live-in tiles of loops: one for each loop and tile."""
 
-    def __init__(self, selector: Selector):
-        self.selector: Selector = proxy(selector)  # avoids a reference cycle: freed when the search ends
+    def __init__(self, selector: Problem):
+        self.selector: Problem = proxy(selector)  # avoids a reference cycle: freed when the search ends
         self.made: dict[int, tuple[int, int, Node]] = {}  # node -> loop, placed class, e-node that rematerialises it
         self.chosen: dict[int, tuple[int, int]] = {}  # node -> loop, rematerialised placed class
         self._held: dict[tuple[int, int], int] = {}  # row of registers, placed class

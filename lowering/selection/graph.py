@@ -8,12 +8,11 @@ too: whatever depends on them takes the class of its alternative as a child.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from itertools import chain
 from typing import cast
 
-from egraph.frozen import Frozen
 from egraph.placed import Copy, GatherCopy, Mechanism, PlacedBranch, PlacedCarry, PlacedLoopResult, Product, WriteShared
 from egraph.saturate import Saturated
 from egraph.skeleton import SkeletonBranch, SkeletonEffect, SkeletonLoop
@@ -35,19 +34,18 @@ from lowering.cost import Cost
 from lowering.layouts.access import MAX_BYTES, GlobalPlan, global_access
 from lowering.layouts.elements import element_bytes
 from lowering.layouts.layout import Layout
-from lowering.loops import Loops, buildable, paths
 from lowering.placement import LayoutOracle
 from lowering.placement.copied import contiguous_dim
 from lowering.selection import ordered, parted, printing
 from lowering.selection.again import Kept
-from lowering.selection.choices import BRANCH, Alternative, CarryChoice, Selection, StoreChoice, places, staged
+from lowering.selection.choices import BRANCH, Alternative, CarryChoice, Selection, StoreChoice, staged
+from lowering.selection.context import Problem
 from lowering.selection.hints import allows_tma
 from lowering.selection.pressure import Pressure
-from lowering.selection.pricing import NodeContext, NodeCost, Pricer
+from lowering.selection.pricing import NodeContext, NodeCost
 from lowering.selection.products import of_pair_otherwise
 from lowering.selection.resources import CTAS, SPILLS, Rows, has_producer
 from lowering.selection.shape import Shape
-from lowering.selection.trips import Pace, Trips, trip_counts
 from lowering.targets import Feature, Target
 
 INFINITE = float("inf")
@@ -62,27 +60,15 @@ def saturated_early(saturated: Saturated, what: str, place: Location) -> Unsuppo
     return UnsupportedError(f"{what}: saturation ended early, {ended}", place, "--saturate-budget N allows more")
 
 
-class Selector:
+class Selector(Problem):
     """The extraction problem of a program, and the meaning of its answers."""
 
     def __init__(
         self, saturated: Saturated, oracle: LayoutOracle, target: Target, forbid: frozenset[str], apart: bool
     ):  # fmt: skip
-        self.saturated = saturated
-        self.frozen: Frozen = saturated.frozen
-        self.program = saturated.program
-        self.oracle = oracle
-        self.target = target
-        self.forbid = forbid
-        self.paths = paths(saturated.program.skeleton)
-        self.innermost_loops: dict[int, int] = {}  # by dependence mask
-        self.trips = Trips(trip_counts(saturated), self.paths)
-        self.repeated = any(count > 1 for count in self.trips.counts.values())  # otherwise only agents fill rings
-        self.pace = Pace(saturated, target)
-        self.owner = places(self.frozen)
-        self.loops = Loops(saturated, self.owner)
+        super().__init__(saturated, oracle, target, forbid)
+        self.repeated = any(count > 1 for count in self.trips.counts.values())  # else only agents fill rings
         self.counted = {loop for loop, item in self.loops.loops.items() if not item.again}  # only they have rings
-        self.pricer = Pricer(saturated, oracle, target, forbid, self.owner)
         around = {each for path in self.paths.values() for each in path[:-1]}
         inner = self.loops.loops.keys() - around
         self.copying = inner if forbidden(OUTER_COPIES, forbid) else {-1, *self.loops.loops}  # tiles to shared memory
@@ -93,21 +79,13 @@ class Selector:
         offered, straight = CTAS if shared else CTAS[:2] if alone else CTAS[:1], self.pressure.straight()
         self.rows = Rows(self.paths, self.rings, target, oracle.warps, offered, straight)
         self.builder = GraphBuilder(resource_names=self.rows.names, limit=self.rows.limits)
-        self.dense: dict[int, int] = {}
-        self.reached: list[int] = []
-        self.names: list[str] = []
-        self.layout_names: dict[int, str] = {}
         self.enodes: dict[int, Node] = {}
-        self.priced: dict[int, tuple[float, Cost]] = {}
-        self.within: dict[int, int] = {}  # node of a value -> its innermost loop
         self.choices: dict[int, StoreChoice | CarryChoice] = {}
         stores = (item for item in self.program.skeleton.walk() if isinstance(item, SkeletonEffect))
         self.exchanges = {BRANCH + item.item for item in stores if isinstance(item.op, Exchange)}
-        self.groups: dict[Hashable, int] = {}
         self.shape = Shape(self)
         self.staged: dict[int, int] = {}  # node of a copy -> stages of its ring
         self.kept = Kept(self)
-        self.buildable = buildable(self.frozen, self.loops.stands)
         self.products = [node for node in self.frozen.nodes if isinstance(node, Product)]
         able = filter(self.on_tensor_cores, self.products)
         self.pricer.tensor_products = frozenset(self.owner[node.cls][0] for node in able)
@@ -184,37 +162,9 @@ class Selector:
                     op.location, "convert the operands to f16, bf16 or f32",
                 )  # fmt: skip
 
-    # --- classes
-
-    def new_class(self, name: str) -> int:
-        """A class of the extraction problem."""
-        self.names.append(name)
-        return len(self.names) - 1
-
-    def cls(self, placed: int) -> int:
-        """The extraction class of a placed e-class."""
-        found = self.dense.get(placed)
-        if found is None:
-            value, layout = self.owner.get(placed, (-1, -1))
-            found = self.dense[placed] = self.new_class(f"value {value} in {self.spelled(layout)}")
-            self.reached.append(placed)
-        return found
-
-    def spelled(self, layout: int) -> str:
-        """A layout in words; many classes have the same."""
-        found = self.layout_names.get(layout)
-        if found is None:
-            found = self.layout_names[layout] = str(self.oracle.layouts[layout]) if layout >= 0 else "any layout"
-        return found
-
-    def at(self, number: int, layout: int) -> int | None:
-        """The class of source value `number` in `layout`, None if there was no demand for it."""
-        placed = self.frozen.held_in.get((self.frozen.class_of(number), layout))
-        return self.cls(placed) if placed in self.buildable else None
-
-    def group(self, *key: Hashable) -> int:
-        """The choice group of a decision."""
-        return self.groups.setdefault(key, len(self.groups))
+    def made_by(self, warps: int) -> list[int]:
+        """What a node made for CTAs of that many warps takes as a child, where there is a choice."""
+        return self.shape.warps(warps)
 
     # --- effects
 
@@ -385,15 +335,6 @@ class Selector:
         there = [c for c in children if c is not None]
         return Alternative(there, cost, choice=StoreChoice(item.item, layout, plan.vector))
 
-    def analysis(self, name: str, number: int, default: int) -> int:
-        """A fact about a source value."""
-        return self.frozen.analysis.get(name, {}).get(self.frozen.class_of(number), default)
-
-    def warps_of(self, layout: int) -> int:
-        """Warps of the CTAs that a layout is for; the fewest for uniform values, which all CTAs have."""
-        placed = self.oracle.layouts[layout]
-        return placed.n_warps if layout and isinstance(placed, Layout) else min(self.oracle.warps)
-
     # --- nodes
 
     def add_class(self, placed: int) -> None:
@@ -497,15 +438,3 @@ class Selector:
                 if loop not in together:
                     together.append(loop)
         return list(found.values())
-
-    def loop_of(self, value: int) -> int:
-        """The innermost loop that a value depends on, -1 if none."""
-        return self.innermost(self.frozen.analysis.get("deps", {}).get(value, 0))
-
-    def innermost(self, deps: int) -> int:
-        """The innermost loop in a dependence mask, -1 if there is none."""
-        found = self.innermost_loops.get(deps)
-        if found is None:
-            paths = (path for path in self.paths.values() if deps >> path[-1] & 1)
-            found = self.innermost_loops[deps] = max(paths, key=len, default=(-1,))[-1]
-        return found

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 from egraph.accesses import MultimemAccess, TileUpdate
 from egraph.skeleton import SkeletonEffect
@@ -13,12 +13,10 @@ from ir.types import BF16, TileType
 from lowering.cost import Cost
 from lowering.layouts.access import global_access
 from lowering.layouts.elements import element_bytes
-from lowering.schedule.exchanges import sent_bytes
+from lowering.schedule.sent import sent_bytes
 from lowering.selection.choices import BRANCH, Alternative, StoreChoice
+from lowering.selection.context import Problem
 from lowering.targets import Feature
-
-if TYPE_CHECKING:
-    from lowering.selection.graph import Selector
 
 WORD = 4  # bytes of the least access to multicast memory; PTX ISA, multimem
 PAIRED = 2  # bytes of the floats that atomic sums take in pairs; PTX ISA, atom.add.noftz.f16x2
@@ -33,7 +31,7 @@ PLACE = 32  # bytes of an exchange without values: a barrier, and the least room
 ROUNDS = 2  # of an exchange in a loop; elsewhere one is enough
 
 
-def ways(s: Selector, item: SkeletonEffect, trips: float) -> list[Alternative]:
+def ways(s: Problem, item: SkeletonEffect, trips: float) -> list[Alternative]:
     """A strong load or an atomic update through pointers: operands and result in one layout."""
     pointers = s.frozen.class_of(item.operands[0])
     kind = cast(TileType, item.op.results[0].type)
@@ -67,7 +65,7 @@ def ways(s: Selector, item: SkeletonEffect, trips: float) -> list[Alternative]:
     return found
 
 
-def told(s: Selector, item: SkeletonEffect, trips: float) -> list[Alternative]:
+def told(s: Problem, item: SkeletonEffect, trips: float) -> list[Alternative]:
     """An exchange between CTAs: sent and received values in one layout."""
     op = cast(Exchange, item.op)
     first, found = s.frozen.class_of(item.operands[0]), list[Alternative]()
@@ -91,7 +89,7 @@ def told(s: Selector, item: SkeletonEffect, trips: float) -> list[Alternative]:
     return found
 
 
-def access_width(s: Selector, item: SkeletonEffect, size: int) -> int:
+def access_width(s: Problem, item: SkeletonEffect, size: int) -> int:
     """Elements that one access takes: vectors in loads, pairs in sums of 16-bit floats."""
     op = item.op
     runs = [s.analysis("pointer_run", item.operands[0], 1)]

@@ -4,26 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import product
-from typing import TYPE_CHECKING
 from weakref import proxy
 
 from egraph.placed import Assume, Identity, Instead, LoadPointer, LoadView, Permute, Product, Reshape
 from egraph.term import Node
 from lowering.layouts.elements import REGISTER_BYTES, element_bytes
+from lowering.selection.context import Problem
 from lowering.selection.pricing import NodeContext, NodeCost
 from lowering.selection.resources import Peak, registers
 from lowering.selection.spans import Points
-
-if TYPE_CHECKING:
-    from lowering.selection.graph import Selector
 
 
 class Pressure:
     """Classes for simultaneous register needs, and classes that pay for missing registers."""
 
-    def __init__(self, selector: Selector, offered: tuple[int, ...]):
+    def __init__(self, selector: Problem, offered: tuple[int, ...]):
         """`offered`: the numbers of registers that may be spilled."""
-        self.selector: Selector = proxy(selector)  # not in a cycle: it goes when the search has ended
+        self.selector: Problem = proxy(selector)  # not in a cycle: it goes when the search has ended
         self.offered = offered
         self.points = Points(selector.saturated)
         self.peaks: dict[str, Peak] = {}
@@ -49,7 +46,7 @@ class Pressure:
             if any(held.values()):
                 found = s.new_class(f"tiles in {s.rows.names[row]}")
                 for warps, amount in held.items():
-                    s.builder.add("tiles", found, [*s.shape.warps(warps), *self.peak((row,), amount)])
+                    s.builder.add("tiles", found, [*s.made_by(warps), *self.peak((row,), amount)])
                 yield found
 
     def spills(self, row: int, path: tuple[int, ...]) -> int:
@@ -60,7 +57,7 @@ class Pressure:
         for warps, spilled in product(s.oracle.warps, self.offered):
             cost = trips * s.pricer.machines[warps].spill(spilled).scalar()
             resource = s.rows.kept(row, spilled)
-            node = s.builder.add(f"{spilled} spilled", found, s.shape.warps(warps), cost, resource=resource)
+            node = s.builder.add(f"{spilled} spilled", found, s.made_by(warps), cost, resource=resource)
             self.spilled[node] = (s.rows.names[row], spilled)
         return found
 

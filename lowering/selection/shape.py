@@ -7,17 +7,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import cached_property
 from itertools import product
-from typing import TYPE_CHECKING
 from weakref import proxy
 
+from lowering.selection.context import Problem
 from lowering.selection.resources import ADDRESSES
 from lowering.selection.trips import PRODUCTS
 from lowering.source.supported import registers_of
 from lowering.targets import Feature
 from lowering.targets.target import WARP
-
-if TYPE_CHECKING:
-    from lowering.selection.graph import Selector
 
 INFINITE = float("inf")
 ROUND_TRIPS = 3
@@ -31,8 +28,8 @@ FIELDS = 14
 class Shape:
     """The classes of these decisions, created on demand."""
 
-    def __init__(self, selector: Selector):
-        self.selector: Selector = proxy(selector)  # not in a cycle: it goes when the search has ended
+    def __init__(self, selector: Problem):
+        self.selector: Problem = proxy(selector)  # not in a cycle: it goes when the search has ended
         self.warp_classes: dict[int, int] = {}
         self.stage_classes: dict[tuple[int, int], int] = {}
         self.cta_classes: dict[int, int] = {}

@@ -21,7 +21,7 @@ from lowering.selection.trips import PRODUCTS
 from lowering.source.supported import registers_of
 from lowering.targets.target import WARP
 
-WHOLE = (*PRODUCTS, ct.Reduce, ct.Scan)
+WHOLE = (*PRODUCTS, ct.Combining)
 REGIONS = (ct.For, ct.Loop, ct.If)
 MADE_ANYWHERE = (ct.Constant, ct.Broadcast)
 

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from egraph.skeleton import SkeletonLoop
-from extract import auto
+from extract import extract
 from extract.graph import Graph
 from ir.records import dataclass
 from lowering.cost import units_of
@@ -142,7 +142,7 @@ def least_time(selection: Selection) -> Least:
     weights, bound = on_busiest(time), 0.0
     for round in range(1, ROUNDS + 1):
         graph = units.weighted(weights)
-        found = auto(graph, start=chosen, branch=selection.branch, budget=BUDGET, effort=EFFORT)
+        found = extract(graph, "auto", start=chosen, branch=selection.branch, budget=BUDGET, effort=EFFORT)
         bound, other = max(bound, found.bound), units.time(found.chosen.values())
         best = min(best, other, key=lambda each: each.cycles)
         if best.cycles - bound <= CLOSE * best.cycles:

@@ -25,6 +25,7 @@ from ir.records import dataclass
 from ir.types import TileType, Type
 from lowering.layouts.f2 import log2
 from lowering.layouts.layout import Layout
+from lowering.skeletons.any_order import EXACT, IDEMPOTENT
 from lowering.skeletons.scaled_products import Uses, zero
 from lowering.source.rewriting import Rewriter, constant
 from lowering.source.unrolling import continues_early
@@ -34,11 +35,6 @@ if TYPE_CHECKING:
 
 Runs = tuple[tuple[int, bool], ...]
 """A dimension cut into parts, the outermost first: how many elements each has, and whether they lie in one thread."""
-
-EXACT = (ct.MaxF, ct.MinF, ct.MaxI, ct.MinI, ct.AddI)
-"""Operations that give one result in any order."""
-IDEMPOTENT = (ct.MaxF, ct.MinF, ct.MaxI, ct.MinI)
-"""Of these a tile begins with the initial value in every element, of sums with zeros."""
 
 FEW = 16
 """Registers of a thread that the whole tile may be carried in. Its layout is then free: of seven tiles of 2 to 16

@@ -22,7 +22,7 @@ from ir.dialects.cuda_tile import TileOp
 from ir.dialects.cuda_tile.attributes import ELEMENTWISE
 from ir.dialects.cuda_tile.constraints import element_type
 from ir.types import FloatType
-from lowering.skeletons.by_lane import EXACT
+from lowering.skeletons.any_order import EXACT
 from lowering.skeletons.passes import SHAPING, harmless, shaped_from
 from lowering.skeletons.scaled_products import zero
 from lowering.source.unrolling import continues_early

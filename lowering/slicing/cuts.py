@@ -221,9 +221,9 @@ def apart_cut(op: Op, operand: int | None, result: int | None, dim: int, joined:
             return alike(op, dim)
         case ct.AtomicRedView():
             return alike(op, dim) if cuttable_view(op.view) else None
-        case ct.Scan() if joined(op, dim):
+        case ct.Combining() if op.keeps and joined(op, dim):
             return alike(op, dim)
-        case ct.Cat() if dim != op.dim:
+        case ct.TileOp() if op.joins not in (None, dim):
             return alike(op, dim)
         case ct.Extract():
             same = shape_of(op.source)[dim] == shape_of(op.result)[dim]
@@ -243,7 +243,7 @@ def cut_of(op: Op, operand: int | None, result: int | None, dim: int) -> OpCut |
     """What cutting one operand or result of an operation requires of the others; None if it cannot be cut."""
     if isinstance(op, Products):
         return product_cut(op, operand, dim)
-    if isinstance(op, ct.Reduce | ct.Scan):
+    if isinstance(op, ct.Combining):
         return fold_cut(op, operand, dim)
     if isinstance(op, ct.Reshape | ct.Permute | ct.Broadcast):
         there = moved(op, dim, operand is not None)
@@ -286,14 +286,14 @@ def product_cut(op: Products, operand: int | None, dim: int) -> OpCut | None:
     return OpCut((*cut, dim, *cut)[: len(op.operands)], (dim,))
 
 
-def fold_cut(op: ct.Reduce | ct.Scan, operand: int | None, dim: int) -> OpCut | None:
+def fold_cut(op: ct.Combining, operand: int | None, dim: int) -> OpCut | None:
     """Dimensions that are not reduced."""
     source = dim
-    if isinstance(op, ct.Reduce) and operand is None and dim >= op.dim:
+    if not op.keeps and operand is None and dim >= op.dim:
         source = dim + 1
     if source == op.dim:
         return None
-    after = source - 1 if isinstance(op, ct.Reduce) and source > op.dim else source
+    after = source - 1 if not op.keeps and source > op.dim else source
     return OpCut((source,) * len(op.operands), (after,) * len(op.results))
 
 

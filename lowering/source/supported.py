@@ -13,21 +13,28 @@ from ir.dialects.cuda_tile.attributes import ELEMENTWISE
 from ir.dialects.cuda_tile.constraints import TileOp, element_type
 from ir.dialects.nv_tileas import CancelNextProgramId, Exchange, Meet
 from ir.types import F4E2M1FN, F8E4M3FN, F8E5M2, F8E8M0FNU, FloatType, TileType
+from lowering.convert.logical_forms import same_parts
 from lowering.targets import Feature, Target
 
 SCALAR_DIALECTS = (arith, llvm, math)  # importing them declares the ops that OPS then holds
 
-LOWERED: frozenset[type[Op]] = frozenset((
-    ct.Entry, ct.For, ct.Loop, ct.If, ct.Continue, ct.Break, ct.Yield, ct.Return, ct.Constant, ct.Assume, ct.Iota,
-    ct.GetTileBlockId, ct.GetNumTileBlocks, ct.Reshape, ct.Broadcast, ct.Permute, ct.MakeToken, ct.JoinTokens,
-    ct.MakeTensorView, ct.MakePartitionView, ct.GetIndexSpaceShape, ct.GetTensorShape, ct.LoadView, ct.StoreView,
-    ct.LoadPtr, ct.StorePtr, ct.Reduce, ct.Scan, ct.Extract, ct.Cat, ct.Insert, ct.MmaF, ct.MmaI,
-    ct.MmaFScaled, ct.GetGlobal, ct.Pack, ct.Unpack, ct.AtomicRMW, ct.AtomicCAS, ct.AtomicRedView, ct.MakeStridedView,
-    ct.MultimemLoadReduceView, ct.MultimemReduceView, ct.MultimemStoreView,
-    ct.MakeGatherScatterView, ct.Assert, ct.Print, ct.MemoryFenceAlias, ct.GdcWait, ct.GdcLaunchDependents, ct.Alloca,
-    CancelNextProgramId, Exchange, Meet,
-))  # fmt: skip
-"""Operations with a lowering of their own; elementwise ones have one if they name an existing scalar operation."""
+SPECIAL: frozenset[type[Op]] = frozenset(
+    (
+        *(
+            ct.Entry,
+            ct.For,
+            ct.Yield,
+            ct.GetTileBlockId,
+            ct.GetNumTileBlocks,
+            ct.MmaF,
+            ct.MmaI,
+            ct.GetGlobal,
+            ct.Assert,
+        ),
+        *(CancelNextProgramId, Exchange, Meet),
+    )
+)
+"""Operations that nv_tileaa has in other parts, or that passes behind it take away."""
 
 MULTICAST_ACCESSES = (ct.MultimemLoadReduceView, ct.MultimemReduceView, ct.MultimemStoreView)
 
@@ -94,7 +101,7 @@ def refuse_on_target(entry: ct.Entry, target: Target) -> None:
 
 
 def lowered(cls: type[Op]) -> bool:
-    """Does this operation have a lowering?"""
-    if cls in LOWERED:
+    """Does this operation have a lowering: at the next level, or as the scalar operation that it names?"""
+    if cls in SPECIAL or cls in same_parts():
         return True
     return issubclass(cls, TileOp) and cls.placement is ELEMENTWISE and cls.lowers_to in OPS

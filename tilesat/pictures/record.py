@@ -8,7 +8,7 @@ from typing import Any, cast
 from ir.core import Op, TileError
 from ir.dialects import llvm
 from ir.text import located_lines
-from lowering.pipeline import Compiled
+from lowering.compiled import Compiled
 from tilesat.kernel import Kernel
 from tilesat.pictures.egraph import EGraph
 from tilesat.pictures.layouts import Layouts

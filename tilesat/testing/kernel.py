@@ -32,7 +32,7 @@ from tilesat.testing.sass import CodeLoop
 __tracebackhide__ = hidden
 
 if TYPE_CHECKING:
-    from lowering.pipeline import Compiled
+    from lowering.compiled import Compiled
 
 DEAREST = 3
 """Choices that a failure about cost lists."""

@@ -89,11 +89,18 @@ class TileOp(Op):
     needs_result_type: ClassVar[bool] = False
     """True where `reference` takes the result's TileType as keyword `result_type`."""
     is_terminator: ClassVar[bool] = False
+    yields: ClassVar[bool] = False
+    """Whether regions end in yield."""
     syntax: ClassVar[str] = ""
     """The text form: `$operand`, `{attribute}`, `<attribute>` (elided at its default, `_` keeps the blank before it),
     `flag?`, `[integers]`, then the types after a colon; empty where `ir.text` has a form of its own."""
     result_names: ClassVar[tuple[str, ...]] = ()
     """Names that the disassembler gives the results; those without a name are numbered."""
+
+    @property
+    def joins(self) -> int | None:
+        """The dimension along which the operands lie one behind the other in the result, if any."""
+        return None
 
     def evaluate(self, operands: Sequence[Array]) -> Array:
         """The result of a pure one-result op on concrete operands, by its `reference`."""

@@ -98,6 +98,8 @@ class If(ControlOp):
     then_ = RegionField()
     else_ = RegionField()
 
+    yields = True
+
     def verify(self) -> None:
         """Each branch yields the results, unless it leaves a loop or the kernel."""
         wanted = [value.type for value in self.results]
@@ -149,7 +151,7 @@ class Yield(Terminator):
     def verify(self) -> None:
         """Stands in an if, reduce or scan."""
         parent = self.parent.parent_op if self.parent else None
-        inside = parent is not None and parent.name in ("cuda_tile.if", "cuda_tile.reduce", "cuda_tile.scan")
+        inside = isinstance(parent, TileOp) and parent.yields
         self.expect(inside, "must be inside an if, reduce or scan")
 
 

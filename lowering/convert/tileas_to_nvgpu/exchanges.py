@@ -32,7 +32,7 @@ from lowering.convert.tileas_to_nvgpu.registers import Registers
 from lowering.convert.tileas_to_nvgpu.views import SharedVectors, SharedWindow, store, vector_of
 from lowering.layouts.access import access_plan
 from lowering.layouts.shared import SharedLayout
-from lowering.schedule.exchanges import places
+from lowering.schedule.sent import places
 
 
 @dataclass

@@ -50,7 +50,7 @@ def combiner(emitter: Emitter, region: Region, fixed: dict[int, Value]) -> Combi
     return combine
 
 
-def fixed_operands(x: Expander, op: nv_tileas.Reduce | nv_tileas.Scan) -> dict[int, Value]:
+def fixed_operands(x: Expander, op: nv_tileas.Combining) -> dict[int, Value]:
     """Operands that are uniform over all elements and preserved by every combination: all threads hold them already."""
     block = op.combiner.block
     kept = [v in block.args[2 * i : 2 * i + 2] for i, v in enumerate(block.terminator.operands)]
@@ -116,7 +116,7 @@ def across_lanes(
 
 
 def define(
-    x: Expander, op: nv_tileas.Reduce | nv_tileas.Scan, layout: Layout, values: Sequence[Tuple], fixed: dict[int, Value]
+    x: Expander, op: nv_tileas.Combining, layout: Layout, values: Sequence[Tuple], fixed: dict[int, Value]
 ) -> None:
     """Define the results from the tuple of each register and the `fixed` operands."""
     moved = iter(zip(*values, strict=True))

@@ -30,7 +30,7 @@ def unknown(pricer: Pricer, node: Node, site: NodeContext) -> NodeCost | None:
 
 @prices(
     placed.Identity, placed.Assume, placed.Instead, placed.Reshape, placed.Broadcast, placed.Permute,
-    placed.PermuteShared, placed.ReshapeShared, placed.Cat, placed.TileList, placed.PlacedSplat, leaves.Projection,
+    placed.PermuteShared, placed.ReshapeShared, placed.Direct, placed.TileList, placed.PlacedSplat, leaves.Projection,
     leaves.Missing, leaves.Nil, leaves.Cons, leaves.Argument, leaves.LoopLeaf, leaves.ItemResult, leaves.Promised,
 )  # fmt: skip
 def free(pricer: Pricer, node: Term, site: NodeContext) -> NodeCost | None:
