@@ -53,7 +53,7 @@ class Pointwise:
         return partial(self, None)
 
     def bind(self, group: Group, where: Callable[[], Array | None] | None = None) -> Bound:
-        """The step bound to a group's box; where: the lanes of it that count, queried each time (None: the group's own)."""
+        """The step bound to a group's box; where: its lanes that count, queried each time (None: the group's own)."""
         target = group.view(self._destination)
         run, store = self._direct(group, target) if self._writes else self._gathered(group, target)
         if where is None and group.where is None:
