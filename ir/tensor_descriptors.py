@@ -21,7 +21,7 @@ VERSION = 1  # in bits 46 and 47; same source
 def instruction_descriptor(
     m: int, n: int, a: str, b: str, d: str, transposed: tuple[bool, bool] = (False, False), negated: bool = False
 ) -> int:
-    """The 32 bits that say what a dense product is of; `transposed`: A, B are MN-major; `negated`: A is."""
+    """The 32 bits that describe a dense product; `transposed`: A, B are MN-major; `negated`: A is."""
     majors = transposed[0] << 15 | transposed[1] << 16
     return SUMS[d] << 4 | FACTORS[a] << 7 | FACTORS[b] << 10 | negated << 13 | majors | n >> 3 << 17 | m >> 4 << 24
 
@@ -29,7 +29,7 @@ def instruction_descriptor(
 def scaled_descriptor(
     m: int, n: int, a: str, b: str, scale: str, bytes_: tuple[int, int], transposed: tuple[bool, bool] = (False, False)
 ) -> int:
-    """The same of a block-scaled product into f32; `bytes_`: the first one of a column that holds scales of A, of B.
+    """The same for a block-scaled product into f32; `bytes_`: the first one of a column that holds scales of A, of B.
     Source: PTX ISA 8.8, Instruction descriptor for the kinds mxf8f6f4, mxf4 and mxf4nvf4.
     """
     majors = transposed[0] << 15 | transposed[1] << 16
