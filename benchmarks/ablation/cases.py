@@ -1,4 +1,4 @@
-"""The kernels with their signatures, the columns of permissions, and the families that are taken away."""
+"""The kernels with their signatures, the columns of permissions, and the families to be removed."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ CUBE, VECTOR = "f16[?,?,64]:[?/8,?/8,1]", "f32[?/16]:[1]"
 
 @dataclass(frozen=True)
 class Case:
-    """A kernel of benchmarks/ablation/kernels.py with its signature, or a program of Tile IR, where that is empty."""
+    """A kernel of benchmarks/ablation/kernels.py with its signature, or a Tile IR program if that is empty."""
 
     name: str
     signature: str = ""
@@ -54,6 +54,6 @@ FAMILIES: dict[str, tuple[str, ...]] = {
     "folds by lane": ("loop.lanes",),
     "moments": ("loop.moments",),
 }
-"""Prefixes of the names of rules, and names of skeletons, by the family that is taken away."""
+"""Prefixes of the names of rules, and names of skeletons, by the family to be removed."""
 LOOPS = "loop."
-"""Names of skeletons begin so (lowering/skeletons/table.py)."""
+"""Prefix of the names of skeletons (lowering/skeletons/table.py)."""
