@@ -1,9 +1,9 @@
 """Extraction: the public extraction-gym files, the speed of greedy, and the project's own kernels.
 
-    python -m benchmarks.extraction [gym] [speed] [kernels] [--gym DIR] [--budget 10000] [--json OUT.json]
+python -m benchmarks.extraction [gym] [speed] [kernels] [--gym DIR] [--budget 10000] [--json OUT.json]
 
-Without a part named, all three. Seconds are wall-clock; the CPU seconds beside them tell how far other work on the
-machine disturbed them. Every answer is re-checked before it is printed; reading JSON is not timed, all else is.
+All three parts by default. Seconds are wall-clock; the CPU seconds next to them show how much other work on the machine
+disturbed them. Every answer is re-checked before it is printed; everything but reading JSON is timed.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ ROUNDING = {"baseline.csv": 5e-5, "pruned_ilp.csv": 5e-4}
 """The tables round costs to four and to three digits after the point."""
 
 GREEDY_GOALS = {10_000: 0.050, 40_000: 0.400}
-"""Seconds that greedy may take on a graph of so many nodes, export included."""
+"""Seconds that greedy may take on a graph of this many nodes, export included."""
 
 SPEED_FILES = ("lean-egg/Math Lie", "impress/mul512", "rover/fir_8", "herbie/5799")
 """Three files of about 10,000 nodes (one with all of them in use and few choices, one with many) and the largest."""
@@ -87,7 +87,7 @@ def load(path: Path) -> Graph:
 
 @dataclass(frozen=True)
 class Best:
-    """The least cost in the two tables, and by how much rounding may have changed it."""
+    """The minimum cost in the two tables, and by how much rounding may have changed it."""
 
     cost: float
     rounding: float
@@ -159,7 +159,7 @@ def gym_row(path: Path, best: Best, budget: float) -> Row:
 
 
 def best_known(folder: Path) -> dict[str, Best]:
-    """The least cost of each file in the tables; of two that round to the same, the finer."""
+    """The minimum cost of each file in the tables; of two that round to the same value, the more precise one."""
     found: dict[str, Best] = {}
     columns = {"baseline.csv": ("tree_dagcost", "greedy_dag_cost", "ilp_cost"), "pruned_ilp.csv": ("cost",)}
     for name, keys in columns.items():
@@ -223,7 +223,7 @@ def greedy_speed(graph: Graph) -> tuple[float, float, Answer]:
 
 
 def layered(classes: int) -> Graph:
-    """Four nodes a class over operands a little further down: much sharing, no part to drop."""
+    """Four nodes per class over operands slightly further down: much sharing, nothing to prune."""
     import numpy as np
 
     random = np.random.default_rng(classes)

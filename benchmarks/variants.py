@@ -1,6 +1,6 @@
-"""How costs and predicted times order programs of one kernel: rank correlations with the code that they become.
+"""How costs and predicted times order programs of one kernel: rank correlations with the resulting code.
 
-    python -m benchmarks.variants [--target sm_80,sm_90a] [--only TEXT] [--json OUT.json]
+python -m benchmarks.variants [--target sm_80,sm_90a] [--only TEXT] [--json OUT.json]
 
 Each case of benchmarks/peers/cases.py with matrix products is compiled as it is chosen, and with one decision forced:
 atoms forbidden, warps, CTAs an SM, how warps divide products (rows x columns). The code's time is that of `tilesat.mca`
@@ -52,8 +52,8 @@ UNIT = 1 << 20
 
 @dataclass(frozen=True)
 class Row:
-    """A variant: what was forced, cost and predicted cycles of a CTA; of the code cycles and warp instructions of an SM
-    for `UNIT` multiply-adds, CTAs that it holds, bytes that ptxas spills.
+    """A variant: the forced decision, cost and predicted cycles of a CTA; for the code, cycles and warp instructions of
+    an SM for `UNIT` multiply-adds, CTAs that it holds, bytes that ptxas spills.
     """
 
     forced: str
@@ -94,7 +94,7 @@ def without(nodes: Sequence[int], graph: Graph) -> NDArray[np.float64]:
 
 
 def variants(case: Case, target: str) -> Iterator[tuple[str, Compiled]]:
-    """The programs of a case that differ, with what was forced."""
+    """The distinct programs of a case, with the forced decision."""
     module, entry = find_entry(read(source(case, target), {}), None)
     shared = Shared((as_asked(entry, target_named(target)),))
     choices = {"": Options()}
@@ -114,7 +114,7 @@ def variants(case: Case, target: str) -> Iterator[tuple[str, Compiled]]:
 
 
 def measured(name: str, made: Compiled, target: str) -> Row | None:
-    """What became of a program; None where ptxas takes it not, or has no loop of products."""
+    """The result for a program; None if ptxas rejects it or it has no loop of products."""
     tier = target_named(target)
     try:
         cubin = assemble(made.ptx, target)
@@ -138,13 +138,13 @@ def measured(name: str, made: Compiled, target: str) -> Row | None:
 
 
 def ranks(values: Sequence[float]) -> NDArray[np.float64]:
-    """Places in order, those of equal values shared."""
+    """Ranks, with those of equal values averaged."""
     given = np.asarray(values)
     return np.array([((given < each).sum() + (given <= each).sum() - 1) / 2 for each in given])
 
 
 def correlation(first: Sequence[float], second: Sequence[float]) -> float:
-    """Spearman's; 0 where one of them is all equal."""
+    """Spearman's; 0 if the values of either are all equal."""
     a, b = ranks(first), ranks(second)
     a, b = a - a.mean(), b - b.mean()
     norm = float(np.sqrt((a * a).sum() * (b * b).sum()))
@@ -152,7 +152,7 @@ def correlation(first: Sequence[float], second: Sequence[float]) -> float:
 
 
 def correlations(rows: Sequence[Row]) -> dict[str, float]:
-    """Of costs and predicted times with cycles and instructions of the code."""
+    """Correlations of costs and predicted times with cycles and instructions of the code."""
     return {
         f"{mine} / {theirs}": correlation([getattr(r, mine) for r in rows], [getattr(r, theirs) for r in rows])
         for mine in ("cost", "predicted") for theirs in ("code", "instructions")

@@ -13,11 +13,11 @@ from ir.nan_bits import narrowed, widened
 from ir.types import BF16, F4E2M1FN, F8E4M3FN, F8E5M2, F16, F32, F64, TF32, FloatType, IntType, VectorType
 
 BYTES = (F8E4M3FN, F8E5M2, F4E2M1FN)
-"""Formats whose numbers NumPy keeps in a byte each."""
+"""Formats whose numbers NumPy stores in a byte each."""
 NANS: dict[Type, tuple[int, int]] = {
     F16: (16, 10), BF16: (16, 7), F32: (32, 23), TF32: (32, 23), F64: (64, 52), F8E5M2: (8, 2),
 }  # fmt: skip
-"""Bits, and of them bits of the mantissa, of the formats whose NaNs have a payload."""
+"""Bits, and mantissa bits, of the formats whose NaNs have a payload."""
 
 
 def half_bits(type: FloatType, number: float) -> int:
@@ -59,7 +59,7 @@ def bit_pattern(type: Type, number: int | float) -> int:
 
 
 def number_of(type: Type, bits: int) -> int | float:
-    """The number that these bits are in a scalar type; the inverse of bit_pattern."""
+    """The number with these bits in a scalar type; the inverse of bit_pattern."""
     if isinstance(type, IntType):
         return bits - (1 << type.width) if type.width > 1 and bits >> (type.width - 1) else bits
     if isinstance(type, FloatType) and type in NANS:

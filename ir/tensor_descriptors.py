@@ -33,7 +33,7 @@ def instruction_descriptor(
 def scaled_descriptor(
     m: int, n: int, a: str, b: str, scale: str, bytes_: tuple[int, int], transposed: tuple[bool, bool] = (False, False)
 ) -> int:
-    """The same of a block-scaled product into f32; `bytes_`: the first one of a column that holds scales of A, of B.
+    """The same for a block-scaled product into f32; `bytes_`: the first one of a column that holds scales of A, of B.
     Source: PTX ISA 8.8, Instruction descriptor for the kinds mxf8f6f4, mxf4 and mxf4nvf4.
     """
     majors = transposed[0] << 15 | transposed[1] << 16

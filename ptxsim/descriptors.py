@@ -84,7 +84,7 @@ def tcgen05_descriptor(bits: int) -> Descriptor:
 
 
 def _linear(d: Descriptor, rows: int, k_size: int, element_bytes: int, k_major: bool) -> Array:
-    """Byte offsets from the start, before the swizzle, of the 16-byte units of a tile."""
+    """Byte offsets from the start, before swizzling, of the 16-byte units of a tile."""
     # PTX ISA: with an absolute leading address the stride is the distance from the matrix start
     leading = d.leading - d.start if d.absolute_leading else d.leading
     width = d.swizzle.width
@@ -104,7 +104,7 @@ def _linear(d: Descriptor, rows: int, k_size: int, element_bytes: int, k_major: 
 
 @lru_cache(maxsize=4096)
 def tile_cells(d: Descriptor, rows: int, k_size: int, element_bytes: int, k_major: bool) -> Array:
-    """Shared-memory addresses divided by 16 of the units of a tile of `rows` times `k_size` bytes of K. Read-only.
+    """Shared-memory addresses, divided by 16, of the units of a tile of `rows` times `k_size` bytes of K. Read-only.
 
     Shape [rows, k_size / 16], or for MN-major [k, rows * element_bytes / 16].
     """

@@ -9,7 +9,7 @@ from functools import lru_cache
 from ptxsim.descriptors import DescriptorError
 
 _F8F6F4 = {0: "e4m3", 1: "e5m2", 3: "e2m3", 4: "e3m2", 5: "e2m1"}
-# Element types by kind. Formats narrower than a byte lie padded in shared memory except in the packed kinds.
+# Element types by kind. Formats narrower than a byte are padded in shared memory except in the packed kinds.
 _ELEMENTS = {
     "f16": {0: "f16", 1: "bf16"}, "tf32": {2: "tf32"}, "i8": {0: "u8", 1: "s8"}, "f8f6f4": _F8F6F4,
     "mxf8f6f4": _F8F6F4, "mxf4": {1: "e2m1"}, "mxf4nvf4": {1: "e2m1"},
@@ -22,7 +22,9 @@ SCALED = ("mxf8f6f4", "mxf4", "mxf4nvf4")
 
 @dataclass(frozen=True, slots=True)
 class Mode:
-    """What the opcode says: kind, CTAs in the group, weight-stationary, sparse, scale factors of a row (0: none)."""
+    """The attributes in the opcode: kind, CTAs in the group, weight-stationary, sparse, scale factors of a row (0:
+    none).
+    """
 
     kind: str
     group: int
@@ -54,7 +56,7 @@ class Form:
 
 @lru_cache(maxsize=1024)
 def parse(bits: int, mode: Mode) -> Form:
-    """The fields of an instruction descriptor. Raises DescriptorError where they have no meaning."""
+    """The fields of an instruction descriptor. Raises DescriptorError if they have no meaning."""
     kind = mode.kind
     is_scaled = kind in SCALED
     elements = _ELEMENTS[kind]

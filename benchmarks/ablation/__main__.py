@@ -1,6 +1,6 @@
-"""What families of rules change: cost, SASS of the hot loop and of the kernel, registers, and what saturation takes.
+"""The effect of families of rules: cost, SASS of the hot loop and of the kernel, registers, and the cost of saturation.
 
-    python -m benchmarks.ablation [--kernel NAMES] [--target NAMES] [--family NAMES] [--column NAMES] [--json OUT.json]
+python -m benchmarks.ablation [--kernel NAMES] [--target NAMES] [--family NAMES] [--column NAMES] [--json OUT.json]
 
 Each kernel of benchmarks/ablation/cases.py is compiled under the permissions of a column, with all rules and without
 those of a family (of all families, where none is named). The hot loop is that with the most products; a kernel without
@@ -35,13 +35,13 @@ from tilesat.mca.listing import functions
 
 TARGETS = "sm_80,sm_90a,sm_100a,sm_120a"
 ALL = "all"
-"""The family of all families."""
+"""The name for all families together."""
 
 
 @dataclass(frozen=True)
 class Figures:
-    """What became of a kernel: its cost, SASS instructions of the hot loop and of all, registers; matches of rules and
-    CPU seconds of a warm compilation up to PTX. steps: of the source's loop, that the hot loop does at once.
+    """The result for a kernel: its cost, SASS instructions of the hot loop and in total, registers; rule matches and
+    CPU seconds of a warm compilation to PTX. steps: of the source's loop, performed by one iteration of the hot loop.
     """
 
     cost: float
@@ -55,7 +55,7 @@ class Figures:
 
 @dataclass(frozen=True)
 class Row:
-    """A kernel for a target in a column, with a family and without it."""
+    """A kernel for a target and a column, with and without a family."""
 
     kernel: str
     target: str
@@ -66,12 +66,12 @@ class Row:
 
     @property
     def hot(self) -> int:
-        """Instructions of our hot loop, for as many steps as it does without the family."""
+        """Instructions of our hot loop, for as many steps as it performs without the family."""
         return round(self.ours.hot * self.without.steps / self.ours.steps)
 
     @property
     def ratio(self) -> float:
-        """Instructions of the hot loop that are left."""
+        """The fraction of the hot loop's instructions that remains."""
         return self.hot / self.without.hot
 
 
@@ -82,7 +82,7 @@ def kernels() -> dict[str, Any]:
 
 
 def compiled(case: Case, target: str, fast: Sequence[str], family: Sequence[str]) -> Any:
-    """The kernel of a case, less the rules and skeletons of a family."""
+    """The kernel of a case, without the rules and skeletons of a family."""
     without, forbid = ([name for name in family if name.startswith(LOOPS) is loops] for loops in (False, True))
     more: dict[str, Any]
     source, more = (case.file, {}) if case.file else (kernels()[case.name], {"signature": case.signature})
@@ -116,7 +116,7 @@ def rolled(ptx: str, target: str) -> list[Loop]:
 
 
 def not_unrolled(ptx: str) -> str:
-    """PTX whose loops ptxas keeps as they are: an iteration is then one of the source, in all columns."""
+    """PTX with loops that ptxas does not unroll: an iteration is then one of the source, in all columns."""
     head, brace, body = ptx.partition("\n{\n")
     assert brace, "expected an entry"
     return f'{head}\n.pragma "nounroll";{brace}{body}'
@@ -149,7 +149,7 @@ def line(row: Row) -> str:
 
 
 def means(found: Sequence[Row]) -> Iterator[str]:
-    """Geometric means of what is left of hot loops, of all kernels and of those called softmax."""
+    """Geometric means of the remaining fractions of hot loops, for all kernels and for those called softmax."""
     keys = dict.fromkeys((row.target, row.column, row.family) for row in found)
     for key in keys:
         of = [row for row in found if (row.target, row.column, row.family) == key]
@@ -166,7 +166,7 @@ def mean(found: Sequence[Row]) -> float:
 
 
 def chosen(given: str | None, known: Sequence[str], what: str) -> list[str]:
-    """Names out of those that are known, all where none is given. Raises SystemExit for another."""
+    """Selected names out of the known ones, all by default. Raises SystemExit for an unknown one."""
     names = given.split(";" if what == "column" else ",") if given else list(known)
     for name in names:
         if name not in known:

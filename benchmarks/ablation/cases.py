@@ -1,4 +1,4 @@
-"""The kernels with their signatures, the columns of permissions, and the families that are taken away."""
+"""The kernels with their signatures, the columns of permissions, and the families to be removed."""
 
 from __future__ import annotations
 
@@ -59,6 +59,6 @@ FAMILIES: dict[str, tuple[str, ...]] = {
     "folds by lane": ("loop.lanes",),
     "moments": ("loop.moments",),
 }
-"""Prefixes of the names of rules, and names of skeletons, by the family that is taken away."""
+"""Prefixes of the names of rules, and names of skeletons, by the family to be removed."""
 LOOPS = "loop."
-"""Names of skeletons begin so (lowering/skeletons/table.py)."""
+"""Prefix of the names of skeletons (lowering/skeletons/table.py)."""

@@ -1,10 +1,10 @@
-"""The kernels of the ablation, as a cuTile user writes them who leaves the algebra to the compiler.
+"""The kernels of the ablation, written as by a cuTile user who leaves the algebra to the compiler.
 
-Written before the rules that they measure, and not edited since: a kernel written another way is a further kernel.
+Written before the rules that they measure, and not edited since: a kernel written differently is an additional kernel.
 """
 
-# cuTile's range takes tiles, and a scalar has methods of tiles, which its types do not say.
-# pyright: reportArgumentType=false, reportAttributeAccessIssue=false
+# cuTile's range takes tiles, and a scalar has methods of tiles, which its type annotations do not show. pyright:
+# reportArgumentType=false, reportAttributeAccessIssue=false
 
 import cuda.tile as ct
 

@@ -1,4 +1,4 @@
-"""Attributes of Tile IR bytecode: literals, promises, hints, numbers with a type."""
+"""Attributes of Tile IR bytecode: literals, assumptions, hints, typed numbers."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ TF32_BYTES = 3
 """A tf32 element is stored in 19 bits, rounded up to bytes; its low mantissa bits of f32 are cut off."""
 TF32_SHIFT = 13
 MAX_NESTING = 16
-"""Arrays and dictionaries within each other; the deepest that cuda-tile 1.7.0 writes is an array of dictionaries."""
+"""Maximum nesting of arrays and dictionaries; the deepest that cuda-tile 1.7.0 writes is an array of dictionaries."""
 Number = int | float | bool | str
 
 
@@ -48,7 +48,7 @@ class Attributes:
         self.constants = Table(constants, 8, "constants", constants.position)
 
     def literal(self, cursor: Cursor, tile: TileType) -> DenseElements:
-        """The constant whose id comes next, as elements of `tile`: one splat element or all in row-major order."""
+        """The constant whose id follows, as elements of `tile`: one splat element or all in row-major order."""
         at = cursor.position
         index = cursor.varint("constant")
         if index >= len(self.constants):
@@ -67,7 +67,7 @@ class Attributes:
         return DenseElements(decode_elements(data, tile.element))
 
     def predicate(self, cursor: Cursor) -> DivBy | SameElements | Bounded:
-        """The promise of an assume."""
+        """The assumption of an assume."""
         at = cursor.position
         tag = cursor.byte("assume predicate")
         if tag == DIV_BY:
@@ -107,7 +107,7 @@ class Attributes:
         return OptimizationHints(tuple(entries.items()))
 
     def _key(self, cursor: Cursor, what: str, known: Collection[str]) -> str:
-        """A name that is not empty and not in `known`."""
+        """A non-empty name that is not in `known`."""
         at = cursor.position
         name = self.strings.read(cursor, what)
         if not name or name in known:
@@ -126,7 +126,7 @@ class Attributes:
         return tuple(self.number(cursor) for _ in range(cursor.count("numbers", 2)))
 
     def kept(self, cursor: Cursor, depth: int = 0) -> Any:
-        """Any tagged attribute, its numbers with their types, for a function that is defined elsewhere."""
+        """Any tagged attribute, with the types of its numbers, for a function that is defined elsewhere."""
         at = cursor.position
         tag = cursor.byte("attribute")
         if depth > MAX_NESTING:
@@ -191,7 +191,7 @@ class Attributes:
 
 
 def element_bytes(element: Element) -> int:
-    """Bytes that one element of a literal takes."""
+    """Bytes of one element of a literal."""
     if element == TF32:
         return TF32_BYTES
     return max(1, element.width // 8)

@@ -9,11 +9,11 @@ REPORT = "the file is damaged or not Tile IR bytecode; export it again"
 
 
 class BytecodeError(TileError):
-    """Bytecode that breaks the container's or an operation's encoding."""
+    """Bytecode that violates the container's or an operation's encoding."""
 
 
 class Cursor:
-    """A place in `data`, bounded by `end` (exclusive)."""
+    """A position in `data`, bounded by `end` (exclusive)."""
 
     __slots__ = ("data", "end", "file", "position")
 

@@ -1,9 +1,9 @@
 """How each operation is laid out in bytecode, derived from its declaration.
 
-opcode; result types (counted where results or operands are variadic); a mask of flags, optional attributes and
-optional operands, in this order; attributes in declaration order; operands (a count first where one variadic group is
-all that varies, else a count for each variadic group); regions. Attributes younger than the file's version are absent.
-Source: operation encodings of the CUDA Tile IR specification 13.4, checked against the writer of cuda-tile 1.7.0.
+opcode; result types (counted if results or operands are variadic); a mask of flags, optional attributes and optional
+operands, in this order; attributes in declaration order; operands (first a count if only one variadic group varies,
+otherwise a count for each variadic group); regions. Attributes younger than the file's version are absent. Source:
+operation encodings of the CUDA Tile IR specification 13.4, checked against the writer of cuda-tile 1.7.0.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Group:
 
     variadic: bool
     bit: int = 0
-    """Mask bit of an optional operand, 0 where it is always there."""
+    """Mask bit of an optional operand, 0 if it is always present."""
 
 
 @dataclass(slots=True)
@@ -48,20 +48,20 @@ class Encoding:
     info: OpInfo
     counted_results: bool
     total_count: bool
-    """One count stands before all operands."""
+    """One count precedes all operands."""
     late_results: int = 0
-    """Results younger than the file's version: the operation has them, its encoding has not."""
+    """Results newer than the file's version: the operation has them, its encoding does not."""
     masked: bool = False
     flags: list[tuple[str, int]] = field(default_factory=list[tuple[str, int]])
     attributes: list[tuple[str, int, AttributeReader]] = field(default_factory=list[tuple[str, int, AttributeReader]])
-    """Name, mask bit (0: always there), reader."""
+    """Name, mask bit (0: always present), reader."""
     groups: list[Group] = field(default_factory=list[Group])
     known_bits: int = 0
 
 
 @cache
 def encodings(version: Version) -> dict[int, Encoding]:
-    """Every operation that the dialect declares, by opcode, as version `version` lays it out."""
+    """Every operation that the dialect declares, by opcode, with its layout in version `version`."""
     known = [cls for cls in OPS.values() if cls.__module__.startswith(dialect.__name__) and cls.info.opcode >= 0]
     return {cls.info.opcode: _derive(cls, version) for cls in known if cls.info.name not in FUNCTION_LEVEL}
 

@@ -64,7 +64,7 @@ def _if(block: TileBlock, op: ct.If) -> Results:
 
 
 def _batched_if(block: TileBlock, op: ct.If) -> Results:
-    """Both sides of a pure region, each element taking its own."""
+    """Both branches of a pure region, with each element selecting its own."""
     chosen = block.array(op.condition)
     then_values, else_values = (block.block(region.block)[1] for region in (op.then_, op.else_))
     return [np.where(chosen, a, b) for a, b in zip(then_values, else_values, strict=True)]
@@ -88,7 +88,7 @@ def _combiner(block: TileBlock, body: Block) -> Combine:
 
 
 def _scalar_combiner(block: TileBlock, body: Block) -> Combine:
-    """The region element by element, for the rare one that makes tiles of its scalars."""
+    """The region element by element, for the rare one that makes tiles from its scalars."""
 
     def combine(lhs: Sequence[Array], rhs: Sequence[Array]) -> Sequence[Array]:
         results = [np.empty(part.shape, part.dtype) for part in lhs]
@@ -108,7 +108,7 @@ def _combining(block: TileBlock, op: ct.Combining) -> Results:
 
 
 def _position(value: int, width: int, dtype: np.dtype[Any]) -> Array:
-    """A loop's place as its integer type holds it."""
+    """A loop counter in its integer type."""
     return np.asarray(value - (1 << width) if value >> (width - 1) == 1 else value, dtype)
 
 

@@ -1,4 +1,4 @@
-"""Views at run time: which elements a tile index names, and where they lie."""
+"""Views at run time: the elements that a tile index selects, and their addresses."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class TensorView:
 
 
 Index = Sequence[int | Array]
-"""One entry a tile dimension: a tile number, an element offset, or the places along a sparse dimension."""
+"""One entry per tile dimension: a tile number, an element offset, or the positions along a sparse dimension."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,7 @@ class TileView:
 
     @property
     def steps(self) -> tuple[int, ...]:
-        """Elements from the origin of one tile to the next along each dimension; 1 where an index counts elements."""
+        """Elements between the origins of adjacent tiles along each dimension; 1 if an index counts elements."""
         type_ = self.type
         if isinstance(type_, StridedViewType):
             return type_.traversal
@@ -109,17 +109,19 @@ def _fill(static: Sequence[int | None], dynamic: Sequence[Array], what: str, loc
 
 
 def tile_index(values: Sequence[Array]) -> tuple[int, ...]:
-    """A tile-space index; its integers are read as unsigned (CUDA Tile IR 13.4, load_view_tko)."""
+    """A tile-space index; its integers are interpreted as unsigned (CUDA Tile IR 13.4, load_view_tko)."""
     return tuple(int(read_unsigned(v)) for v in values)
 
 
 def view_index(values: Sequence[Array]) -> Index:
-    """An index into a view: scalars as unsigned integers, the places along a sparse dimension as an array of them."""
+    """An index into a view: scalars as unsigned integers, the positions along a sparse dimension as an array of
+    them.
+    """
     return [read_unsigned(v).astype(np.uint64) if v.ndim else int(read_unsigned(v)) for v in values]
 
 
 def check_inbounds(promised: Sequence[bool], view: TileView, index: Index, location: Location) -> None:
-    """Check the promise that a tile lies wholly inside along some dimensions."""
+    """Check the assumption that a tile is entirely inside along some dimensions."""
     for axis, (promise, size, position) in enumerate(zip(promised, view.type.tile, index, strict=False)):
         if not promise:
             continue
@@ -134,7 +136,7 @@ def check_inbounds(promised: Sequence[bool], view: TileView, index: Index, locat
 
 
 def unspecified(shape: tuple[int, ...], element: IntType | FloatType) -> Array:
-    """Values that the language leaves open: NaN, or 0x55 in every byte of an integer."""
+    """Values that the language leaves unspecified: NaN, or 0x55 in every byte of an integer."""
     dtype = dtype_of(element)
     if isinstance(element, FloatType):
         return np.full(shape, np.nan).astype(dtype)
@@ -145,8 +147,8 @@ def unspecified(shape: tuple[int, ...], element: IntType | FloatType) -> Array:
 
 
 def padding(kind: str, shape: tuple[int, ...], element: IntType | FloatType) -> Array:
-    """A tile of a view's padding value; kinds other than zero need a float element. Zero is all bits zero, as copies
-    fill it in: of f8E8M0FNU, which has no zero, the least number.
+    """A tile of a view's padding value; kinds other than zero need a float element. Zero is all bits zero, as written
+    by copies: for f8E8M0FNU, which has no zero, this is the smallest number.
     """
     if kind == "zero":
         return np.zeros(shape, dtype_of(element))

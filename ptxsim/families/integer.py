@@ -215,12 +215,12 @@ def decode_sad(d: Decode) -> Step:
 
 
 def quotient(a: Array, b: Array) -> Array:
-    """a / b truncated toward zero; all ones where b is zero, as the hardware gives (PTX leaves it unspecified)."""
+    """a / b truncated toward zero; all ones if b is zero, as on hardware (unspecified in PTX)."""
     is_zero = b == 0
     divisor = np.where(is_zero, b.dtype.type(1), b)
     result = a // divisor
     if a.dtype.kind == "i":
-        # NumPy rounds down; one more where the exact quotient is negative and not whole
+        # NumPy rounds down; add one if the exact quotient is negative and not an integer
         result = result + ((result * divisor != a) & ((a < 0) != (divisor < 0)))
     return np.where(is_zero, np.invert(a.dtype.type(0)), result)
 

@@ -32,7 +32,7 @@ def _store(target: Array, value: Array, mask: Array | None) -> None:
 
 
 def _present(d: Decode, members: Array) -> Callable[[Array | None], Array]:
-    """The lanes that take part: at the instruction, live, and named by their own member mask."""
+    """The participating lanes: at the instruction, live, and named by their own member mask."""
     machine = d.machine
     lane_bit = machine.special["lanemask_eq"]
 
@@ -237,7 +237,7 @@ def _redux_float(d: Decode, name: str) -> Step:
 
 
 def decode_activemask(d: Decode) -> Step:
-    """activemask.b32: the lanes that run together just now."""
+    """activemask.b32: the lanes that currently run together."""
     if d.type().name != "b32":
         raise d.unsupported(f"`{d.instruction.opcode}`")
     d.finish(1)
@@ -279,7 +279,7 @@ def _leads(members: Array, lane: Array) -> Array:
 
 
 def decode_warp_barrier(d: Decode) -> Step:
-    """bar.warp.sync membermask: the lanes wait for each other; meeting is all it does."""
+    """bar.warp.sync membermask: the lanes wait for each other; the rendezvous is its only effect."""
     d.need("warp")
     d.need("sync")
     d.finish(1)

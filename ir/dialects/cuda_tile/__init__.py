@@ -1,7 +1,7 @@
 """The cuda_tile dialect: CUDA Tile IR's operations, one class each, grouped by theory.
 
 Deviations from the public dialect: result and operand names are snake_case; identities of reduce and scan are Python
-numbers; a global keeps its tile type beside its elements; `testing$func` of the conformance tests is declared too.
+numbers; a global keeps its tile type next to its elements; `testing$func` of the conformance tests is declared too.
 """
 
 from ir.dialects.cuda_tile import reduction, shape

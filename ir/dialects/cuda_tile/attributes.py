@@ -1,4 +1,4 @@
-"""Attributes of cuda_tile: enumerations with their bytecode codes, promises of `assume`, literals, hints, placement.
+"""Attributes of cuda_tile: enumerations with their bytecode codes, assumptions of `assume`, literals, hints, placement.
 
 The integer of every enumeration member is its bytecode code (CUDA Tile IR 13.4, attribute encodings).
 """
@@ -62,7 +62,7 @@ class Rounding(TextEnum):
 
 
 class Overflow(TextEnum):
-    """The promise that an integer operation does not wrap; undefined behaviour if it does."""
+    """Assertion that an integer operation does not wrap; undefined behaviour if it does."""
 
     NONE = 0
     NO_SIGNED_WRAP = 1
@@ -71,14 +71,14 @@ class Overflow(TextEnum):
 
 
 class Signedness(TextEnum):
-    """How the bits of signless integers are read."""
+    """Interpretation of the bits of signless integers."""
 
     UNSIGNED = 0
     SIGNED = 1
 
 
 class Predicate(TextEnum):
-    """What a comparison asks."""
+    """The predicate of a comparison."""
 
     EQUAL = 0
     NOT_EQUAL = 1
@@ -89,7 +89,7 @@ class Predicate(TextEnum):
 
 
 class Ordering(TextEnum):
-    """What a float comparison answers when an operand is NaN: UNORDERED true, ORDERED false."""
+    """The result of a float comparison if an operand is NaN: UNORDERED true, ORDERED false."""
 
     UNORDERED = 0
     ORDERED = 1
@@ -106,7 +106,7 @@ class MemoryOrder(TextEnum):
 
 
 class Scope(TextEnum):
-    """Who observes a non-weak access: the tile block, the device or the system."""
+    """The observers of a non-weak access: the tile block, the device or the system."""
 
     TL_BLK = 0
     DEVICE = 1
@@ -114,7 +114,7 @@ class Scope(TextEnum):
 
 
 class Padding(TextEnum):
-    """What a view load gives out of bounds; `PartitionViewType.padding` holds the text."""
+    """The out-of-bounds elements of a view load; `PartitionViewType.padding` holds the text."""
 
     ZERO = 0
     NEG_ZERO = 1
@@ -139,7 +139,7 @@ class AtomicMode(TextEnum):
 
 
 class MultimemReduction(TextEnum):
-    """The update of a multicast reduction; MIN and MAX read integers as signed."""
+    """The update of a multicast reduction; MIN and MAX interpret integers as signed."""
 
     ADD = 0
     MIN = 1
@@ -152,7 +152,7 @@ class MultimemReduction(TextEnum):
 
 
 class Visibility(TextEnum):
-    """Who may refer to a symbol: other modules too, or this one only."""
+    """Visibility of a symbol: to other modules too, or to this one only."""
 
     PUBLIC = 0
     PRIVATE = 1
@@ -163,8 +163,8 @@ class Placement(enum.Enum):
 
     ELEMENTWISE = "elementwise"  # same shape in and out, computed in any layout
     UNIFORM = "uniform"  # no tile data: views, tokens, block ids
-    SHAPE = "shape"  # moves or makes elements without arithmetic
-    ANCHOR = "anchor"  # wants particular layouts: memory, mma, reductions
+    SHAPE = "shape"  # moves or creates elements without arithmetic
+    ANCHOR = "anchor"  # requires particular layouts: memory, mma, reductions
     SKELETON = "skeleton"  # stays in the effect skeleton: loops, branches, stores; or is not lowered yet
 
 
@@ -172,11 +172,11 @@ ELEMENTWISE, UNIFORM, SHAPE, ANCHOR, SKELETON = (
     Placement.ELEMENTWISE, Placement.UNIFORM, Placement.SHAPE, Placement.ANCHOR, Placement.SKELETON,
 )  # fmt: skip
 NOT_LOWERED = SKELETON
-"""Placement of pure operations that the compiler does not lower: the e-graph has no term for them and says so."""
+"""Placement of pure operations that the compiler does not lower: the e-graph has no term for them and reports this."""
 
 
 class Promise(Attribute):
-    """What an assume says of a value; cuda_tile's own text writes it without the dialect."""
+    """The assertion of an assume about a value; cuda_tile's own text writes it without the dialect."""
 
     __slots__ = ()
 
@@ -196,9 +196,9 @@ def _integer(text: str) -> int:
 @spelled("#cuda_tile.div_by")
 @dataclass(frozen=True, slots=True)
 class DivBy(Promise):
-    """Promise: each value is divisible by `divisor`; with `every`/`along`, the first of each group of `every`
-    elements along dimension `along` is, and the group continues by ones (bytes of the pointee for pointers); groups
-    of 0 are groups of 1.
+    """Assumption: each value is divisible by `divisor`; with `every`/`along`, the first of each group of `every`
+    elements along dimension `along` is, and the group continues in steps of one (bytes of the pointee for pointers);
+    groups of 0 are groups of 1.
     """
 
     divisor: int
@@ -222,7 +222,7 @@ class DivBy(Promise):
 @spelled("#cuda_tile.same_elements")
 @dataclass(frozen=True, slots=True)
 class SameElements(Promise):
-    """Promise: along dimension i, elements are equal in groups of `values[i]`; 0 promises no more than 1."""
+    """Assumption: along dimension i, elements are equal in groups of `values[i]`; 0 means the same as 1."""
 
     values: tuple[int, ...]
 
@@ -239,13 +239,13 @@ class SameElements(Promise):
 
 
 NAN_MANTISSA = {"float16": 10, "bfloat16": 7, "float32": 23, "float64": 52, "float8_e5m2": 2}
-"""Bits of the mantissa of the dtypes that have NaNs with a payload."""
+"""Mantissa bits of the dtypes that have NaNs with a payload."""
 
 
 @spelled("#cuda_tile.bounded")
 @dataclass(frozen=True, slots=True)
 class Bounded(Promise):
-    """Promise: lower <= each value <= upper, read as signed integers; None is no bound."""
+    """Assumption: lower <= each value <= upper, interpreted as signed integers; None means no bound."""
 
     lower: int | None
     upper: int | None
@@ -269,7 +269,7 @@ AssumePredicate = DivBy | SameElements | Bounded
 
 @dataclass(frozen=True, slots=True)
 class TypedNumber(Attribute):
-    """A number that keeps its type, where nothing else says it: an argument of a call to the outside."""
+    """A number that keeps its type if nothing else determines it: an argument of a call to an external function."""
 
     value: int | float
     type: IntType | FloatType
@@ -283,12 +283,14 @@ class Dictionary(Attribute):
 
 
 HintValue = int | bool | str
-"""A string is what no hint takes, yet may be written."""
+"""A string is not a value of any hint, but may be written."""
 
 
 @dataclass(frozen=True, slots=True)
 class OptimizationHints(Attribute):
-    """Hints by architecture ("sm_90", "default"), ordered by name; an entry of the target wins over default."""
+    """Hints by architecture ("sm_90", "default"), sorted by name; an entry of the target takes precedence over
+    default.
+    """
 
     entries: tuple[tuple[str, tuple[tuple[str, HintValue], ...]], ...]
 
@@ -297,7 +299,7 @@ class OptimizationHints(Attribute):
         object.__setattr__(self, "entries", ordered)
 
     def for_target(self, target: str) -> dict[str, HintValue]:
-        """The hints that hold for `target`, whose feature suffix ("sm_90a") is not part of the key."""
+        """The hints that apply to `target`, whose feature suffix ("sm_90a") is not part of the key."""
         found: dict[str, HintValue] = {}
         for wanted in ("default", target.rstrip("af")):
             for arch, hints in self.entries:
@@ -330,7 +332,7 @@ _DTYPES: dict[Type, np.dtype[Any]] = {
     F32: np.dtype(np.float32),
     TF32: np.dtype(np.float32),
     F64: np.dtype(np.float64),
-    F8E5M3FNU: np.dtype(np.float32),  # no NumPy type; every value of the format is one of float32
+    F8E5M3FNU: np.dtype(np.float32),  # no NumPy type; every value of the format is a float32 value
 }
 _NARROW: dict[Type, str] = {
     IntType(4): "int4",
@@ -340,7 +342,7 @@ _NARROW: dict[Type, str] = {
     F8E8M0FNU: "float8_e8m0fnu",
     F4E2M1FN: "float4_e2m1fn",
 }
-"""Types that NumPy has from ml_dtypes, a shared library that only programs with their literals load (5 ms)."""
+"""Types that NumPy has from ml_dtypes, a shared library loaded only for programs with such literals (5 ms)."""
 
 
 def dtype_of(element: Type) -> np.dtype[Any]:
@@ -361,7 +363,7 @@ def _bytes_of(array: Array) -> Array:
 
 
 class DenseElements(Attribute):
-    """A literal: a read-only 1-D array in row-major order of the tile's dtype, one element where all are equal."""
+    """A literal: a read-only 1-D array in row-major order of the tile's dtype; one element if all are equal."""
 
     __slots__ = ("array",)
 
@@ -374,15 +376,15 @@ class DenseElements(Attribute):
 
     @property
     def splat(self) -> bool:
-        """True where one element stands for all of the tile."""
+        """Whether one element represents the whole tile."""
         return self.array.size == 1
 
     @property
     def item(self) -> Any:
-        """The only element of a splat as a Python int, float or bool; of a NaN all bits are kept."""
+        """The only element of a splat as a Python int, float or bool; all bits of a NaN are kept."""
         value = self.array.reshape(-1)[0]
         mantissa = NAN_MANTISSA.get(self.array.dtype.name)
-        with np.errstate(invalid="ignore"):  # a NaN that signals
+        with np.errstate(invalid="ignore"):  # a signalling NaN
             payload = mantissa if mantissa is not None and np.isnan(value) else None
         if payload is not None:
             size = self.array.dtype.itemsize

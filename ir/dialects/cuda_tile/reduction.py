@@ -23,14 +23,14 @@ from ir.types import I1, FloatType, TileType
 __all__ = ["COMBINING", "Combining", "Reduce", "Scan"]
 
 Combiner = Callable[[Sequence[Array], Sequence[Array]], Sequence[Array]]
-"""What a combiner region computes, vectorised: (lhs of every operand, rhs of every operand) -> results."""
+"""The function that a combiner region computes, vectorised: (lhs of every operand, rhs of every operand) -> results."""
 
 
 class Combining(TileOp):
-    """Folds its operands along one dimension by a pure region.
+    """Reduces its operands along one dimension by a pure region.
 
     The region has 2N rank-0 arguments for N operands: (lhs0, rhs0, lhs1, rhs1, ...) as the disassembler prints them,
-    and yields N. `identities` are Python numbers, one an operand.
+    and yields N. `identities` are Python numbers, one per operand.
     """
 
     operands_ = Variadic(ANY_TILE)
@@ -87,7 +87,7 @@ class Combining(TileOp):
 
 @op("cuda_tile.reduce", opcode=88)
 class Reduce(Combining):
-    """Fold along `dim`; each result loses that dimension. The order of combination is not specified."""
+    """Reduce along `dim`; each result loses that dimension. The order of combination is not specified."""
 
     result_names = ("reduce",)
 
@@ -118,7 +118,7 @@ class Reduce(Combining):
 
 @op("cuda_tile.scan", opcode=94)
 class Scan(Combining):
-    """Inclusive prefix fold along `dim`, from the far end with `reverse`."""
+    """Inclusive prefix scan along `dim`, from the far end with `reverse`."""
 
     reverse = flag()
 

@@ -85,7 +85,7 @@ class Permute(TileOp):
     placement = SHAPE
 
     def verify(self) -> None:
-        """Two dimensions or more, each of which the permutation names once."""
+        """At least two dimensions, each of which the permutation names once."""
         source, result = tile_type(self.source), tile_type(self.result)
         self.expect(len(source.shape) > 1, "operand 'source' must have two dimensions or more, is {}", source)
         named = sorted(self.permutation) == list(range(len(source.shape)))
@@ -114,7 +114,7 @@ class Cat(TileOp):
     placement = SHAPE
 
     def verify(self) -> None:
-        """All but dimension `dim` agree; the result is as long as both together."""
+        """All dimensions but `dim` agree; along it the result is as long as both together."""
         lhs, rhs, result = tile_type(self.lhs), tile_type(self.rhs), tile_type(self.result)
         self.expect(0 <= self.dim < len(lhs.shape), "dim {} does not exist in operand 'lhs' {}", self.dim, lhs)
         fits = lhs.element == rhs.element and len(lhs.shape) == len(rhs.shape)

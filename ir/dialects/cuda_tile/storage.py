@@ -1,4 +1,4 @@
-"""cuda_tile memory that the module itself holds: globals and automatic memory of a tile block."""
+"""cuda_tile memory of the module itself: globals and automatic memory of a tile block."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from ir.dialects.cuda_tile.constraints import SCALAR_POINTER, TileOp, tile_type
 from ir.types import PointerType, TileType
 
 LARGEST_ALIGNMENT = 1 << 32
-"""Alignments above it are damage: no GPU aligns an object to more than its memory."""
+"""Larger alignments mean damage: no GPU aligns an object to more than its memory."""
 
 
 def verify_alignment(op: TileOp, alignment: int) -> None:
@@ -21,7 +21,7 @@ def verify_alignment(op: TileOp, alignment: int) -> None:
 class Global(TileOp):
     """A named array in global memory with its initial elements; `type` is its rank-1 tile type.
 
-    `constant` promises that nobody writes it. `alignment` is in bytes, 0 where it is not given.
+    `constant` asserts that it is never written. `alignment` is in bytes, 0 if not given.
     """
 
     sym_name = Attr(str)
@@ -57,7 +57,7 @@ class GetGlobal(TileOp):
     placement = UNIFORM
 
     def verify(self) -> None:
-        """The module has such a global, of the pointee's type."""
+        """The module must have such a global, of the pointee's type."""
         module: Op = self
         while module.parent is not None and module.parent.parent_op is not None:
             module = module.parent.parent_op

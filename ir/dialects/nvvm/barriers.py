@@ -27,7 +27,7 @@ MAX_TX_BYTES = (1 << 20) - 1  # PTX ISA, mbarrier: range of tx-count
 
 @instruction("nvvm.barrier0", "bar.sync 0;", SM_80, source="PTX ISA 8.8, bar")
 class Barrier0(Instruction):
-    """All threads of the CTA meet."""
+    """Barrier of all threads of the CTA."""
 
     effect = WRITE
 
@@ -37,7 +37,7 @@ class Barrier0(Instruction):
     seed="nvgpu.named_barrier",
 )  # fmt: skip
 class NamedBarrier(Instruction):
-    """`numberOfThreads` threads, whole warps, meet at a barrier; 0 is the one of the whole CTA."""
+    """Barrier of `numberOfThreads` threads, in whole warps; 0 is the barrier of the whole CTA."""
 
     barrierId = Attr(int, least=0, most=MAX_BARRIERS - 1)
     numberOfThreads = Attr(int, least=32)
@@ -50,7 +50,7 @@ class NamedBarrier(Instruction):
 
 @instruction("nvvm.barrier.sync", "bar.sync {number}, {numberOfThreads};", SM_80, source="PTX ISA 8.8, bar")
 class NumberedBarrier(Instruction):
-    """As nvvm.barrier, at a barrier that is known when the kernel runs."""
+    """As nvvm.barrier, with a barrier number known only at run time."""
 
     number = Operand(WORD)
     numberOfThreads = Attr(int, least=32)
@@ -61,7 +61,7 @@ class NumberedBarrier(Instruction):
     "nvvm.barrier.arrive", "@{predicate} bar.arrive {number}, {numberOfThreads};", SM_80, source="PTX ISA 8.8, bar"
 )
 class BarrierArrive(Instruction):
-    """Count as one of the `numberOfThreads` threads that a barrier waits for, and go on."""
+    """Count as one of the `numberOfThreads` threads that a barrier waits for, without waiting."""
 
     number = Operand(WORD)
     predicate = OptionalOperand(PREDICATE)
@@ -75,7 +75,7 @@ ALIAS = Needs(80, (7, 5))
 
 
 class MBarrier(Instruction):
-    """Shape shared by what is done to an mbarrier: 8 bytes of shared memory, aligned to 8."""
+    """Shape shared by operations on an mbarrier: 8 bytes of shared memory, aligned to 8."""
 
     addr = Operand(BARRIER)
     predicate = OptionalOperand(PREDICATE)
@@ -97,7 +97,7 @@ class MBarrierInit(MBarrier):
     source="PTX ISA 8.8, mbarrier.arrive", seed="nvgpu.mbarrier.arrive",
 )  # fmt: skip
 class MBarrierArrive(MBarrier):
-    """One arrival of each thread; what it wrote before is seen by those that wait. The state is dropped."""
+    """One arrival of each thread; its earlier writes are visible to those that wait. The state is dropped."""
 
 
 @instruction(
@@ -129,7 +129,7 @@ class CpAsyncMBarrierArrive(MBarrier):
 class MBarrierTryWaitParity(Instruction):
     """Waits until the phase of this parity has completed: a fresh barrier passes parity 1 and blocks on parity 0.
 
-    What those that arrived did before is seen behind it: threads of the CTA, or of the `cluster`.
+    Earlier writes of the arriving threads are visible after it: threads of the CTA, or of the `cluster`.
     """
 
     addr = Operand(BARRIER)
@@ -143,7 +143,7 @@ class MBarrierTryWaitParity(Instruction):
 
     @property
     def scoped(self) -> str:
-        """Order and scope, where they are not the usual ones."""
+        """Order and scope, unless they are the defaults."""
         return ".acquire.cluster" if self.cluster else ""
 
 
@@ -152,7 +152,7 @@ class MBarrierTryWaitParity(Instruction):
     seed="nvgpu.fence.proxy.async",
 )  # fmt: skip
 class FenceProxy(Instruction):
-    """Orders the thread's accesses before those that wgmma and tensor copies make for it (`async`; an empty `space`:
+    """Orders the thread's accesses before those that wgmma and tensor copies perform for it (`async`; an empty `space`:
     all), or those through other addresses of the same memory (`alias`).
     """
 
@@ -161,7 +161,7 @@ class FenceProxy(Instruction):
     effect = WRITE
 
     def verify(self) -> None:
-        """Only the async proxy has accesses of one space."""
+        """Only accesses of the async proxy can be restricted to one space."""
         self.expect(self.kind == "async" or not self.space, "a fence of '{}' has no space", self.kind)
 
     def needs(self) -> Needs:
@@ -203,7 +203,7 @@ class MBarrierInval(Instruction):
     source="PTX ISA 8.8, mbarrier.arrive", seed="nvgpu.mbarrier.arrive",
 )  # fmt: skip
 class MBarrierArriveToken(Instruction):
-    """`count` arrivals, one where it is absent; the token names the phase that they belong to."""
+    """`count` arrivals, one by default; the token identifies their phase."""
 
     addr = Operand(BARRIER)
     count = OptionalOperand(WORD)
@@ -220,7 +220,7 @@ class MBarrierArriveToken(Instruction):
     source="PTX ISA 8.8, mbarrier.arrive", seed="nvgpu.mbarrier.arrive.nocomplete",
 )  # fmt: skip
 class MBarrierArriveNoComplete(Instruction):
-    """`count` arrivals that may not complete the phase; its token."""
+    """`count` arrivals that must not complete the phase; returns its token."""
 
     addr = Operand(BARRIER)
     count = Operand(WORD)
@@ -233,7 +233,7 @@ class MBarrierArriveNoComplete(Instruction):
     source="PTX ISA 8.8, mbarrier.arrive", seed="nvgpu.mbarrier.arrive.expect_tx",
 )  # fmt: skip
 class MBarrierArriveExpectTxToken(Instruction):
-    """One arrival that makes the phase wait for `txcount` more bytes, which a register may hold; its token."""
+    """One arrival that makes the phase wait for `txcount` more bytes, which may be in a register; returns its token."""
 
     addr = Operand(BARRIER)
     txcount = Operand(WORD)
@@ -272,7 +272,7 @@ class MBarrierArriveCluster(Instruction):
     source="PTX ISA 8.8, mbarrier.test_wait", seed="nvgpu.mbarrier.test.wait",
 )  # fmt: skip
 class MBarrierTestWait(Instruction):
-    """Has the phase of this token completed?"""
+    """Whether the phase of this token has completed."""
 
     addr = Operand(BARRIER)
     token = Operand(DOUBLE_WORD)
@@ -285,7 +285,7 @@ class MBarrierTestWait(Instruction):
     source="PTX ISA 8.8, mbarrier.test_wait",
 )  # fmt: skip
 class MBarrierTestWaitParity(Instruction):
-    """Has the phase of this parity completed?"""
+    """Whether the phase of this parity has completed."""
 
     addr = Operand(BARRIER)
     phase = Operand(WORD)
@@ -299,7 +299,9 @@ class MBarrierTestWaitParity(Instruction):
     seed="nvgpu.mbarrier.try_wait.parity",
 )  # fmt: skip
 class MBarrierTryWait(Instruction):
-    """Waits for the phase of this parity for `ticks` nanoseconds, else as long as the hardware likes: completed?"""
+    """Waits up to `ticks` nanoseconds, by default a time chosen by hardware, for the phase of this parity; whether it
+    completed.
+    """
 
     addr = Operand(BARRIER)
     phase = Operand(WORD)
@@ -315,7 +317,7 @@ class MBarrierTryWait(Instruction):
     "nvvm.mapa", "mapa.shared::cluster.u32 {result}, {addr:register}, {rank};", CLUSTERS, source="PTX ISA 8.8, mapa"
 )
 class Mapa(Instruction):
-    """The address, in the cluster's shared memory, of what lies at `addr` in the CTA of this rank."""
+    """The address in the cluster's shared memory that corresponds to `addr` in the CTA of this rank."""
 
     addr = Operand(SHARED)
     rank = Operand(WORD)
@@ -362,7 +364,7 @@ class LdCluster(Instruction):
 
 @instruction("nvvm.fence.acq_rel", "fence.acq_rel.{scope};", SM_80, source="PTX ISA 8.8, membar/fence")
 class FenceAcqRel(Instruction):
-    """Orders the thread's accesses before and after it, as others of the scope see them."""
+    """Orders the thread's accesses before and after it, as observed by other threads of the scope."""
 
     scope = Attr(str, among=("cta", "gpu", "sys", "cluster"))
     effect = WRITE
@@ -380,7 +382,7 @@ TENSORMAP_FENCE = Needs(90, (8, 3))
     TENSORMAP_FENCE, source="PTX ISA 8.8, membar/fence", seed="nvgpu.tma.fence.descriptor",
 )  # fmt: skip
 class FenceTensorMapAcquire(Instruction):
-    """What was written to a tensor map and released is seen by the tensor copies that follow."""
+    """Makes released writes to a tensor map visible to the tensor copies that follow."""
 
     addr = Operand(GLOBAL_OR_MAP)
     scope = Attr(str, "gpu", among=("cta", "cluster", "gpu", "sys"))
@@ -392,7 +394,7 @@ class FenceTensorMapAcquire(Instruction):
     source="PTX ISA 8.8, membar/fence",
 )  # fmt: skip
 class FenceTensorMapRelease(Instruction):
-    """Releases what the thread has written to tensor maps."""
+    """Releases the thread's writes to tensor maps."""
 
     scope = Attr(str, "gpu", among=("cta", "cluster", "gpu", "sys"))
     effect = WRITE
@@ -403,7 +405,7 @@ class FenceTensorMapRelease(Instruction):
 
 @instruction("nvvm.griddepcontrol.wait", "griddepcontrol.wait;", CLUSTERS, source="PTX ISA 8.8, griddepcontrol")
 class GridDependencyWait(Instruction):
-    """Waits until the grids that this one depends on have completed and their memory is seen."""
+    """Waits until the grids that this one depends on have completed and their writes are visible."""
 
     effect = WRITE
 
@@ -413,7 +415,7 @@ class GridDependencyWait(Instruction):
     source="PTX ISA 8.8, griddepcontrol",
 )  # fmt: skip
 class GridLaunchDependents(Instruction):
-    """Lets grids that depend on this one start, once all CTAs have done so or ended."""
+    """Lets dependent grids start, once all CTAs have executed it or ended."""
 
     effect = WRITE
 
@@ -429,9 +431,9 @@ CLUSTER_LAUNCH = Needs(100, (8, 6))
     CLUSTER_LAUNCH, source="PTX ISA 8.8, clusterlaunchcontrol.try_cancel",
 )  # fmt: skip
 class ClusterLaunchTryCancel(Instruction):
-    """Ask for a cluster of the grid that has not started, which then never does: 16 bytes of answer come to `addr`,
-    aligned to 16, by the async proxy, and are counted at an mbarrier. After an answer that there is none no thread of
-    the cluster may ask again.
+    """Request a cluster of the grid that has not started, which then never starts: a response of 16 bytes is written to
+    `addr`, aligned to 16, by the async proxy, and counted at an mbarrier. After a negative response no thread of the
+    cluster may make another request.
     """
 
     addr = Operand(SHARED)
@@ -448,7 +450,9 @@ class ClusterLaunchTryCancel(Instruction):
     CLUSTER_LAUNCH, source="PTX ISA 8.8, clusterlaunchcontrol.query_cancel: the id of a failed request is undefined",
 )  # fmt: skip
 class ClusterLaunchQuery(Instruction):
-    """Is there a cluster that will not start, by the two halves of an answer, and the id of its first CTA, else 0."""
+    """Whether there is a cluster that will not start, from the two halves of a response, and the id of its first CTA,
+    or 0.
+    """
 
     low = Operand(DOUBLE_WORD)
     high = Operand(DOUBLE_WORD)

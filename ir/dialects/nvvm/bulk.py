@@ -94,7 +94,7 @@ class BulkReduce(Instruction):
         return f"{self.kind}{flush}.{self.type}"
 
     def verify(self) -> None:
-        """A type that the operation has."""
+        """A type that the operation supports."""
         kinds = BULK_KINDS[self.kind]
         self.expect(self.type in kinds, "no {} of {}; there are {}", self.kind, self.type, kinds)
 
@@ -107,7 +107,7 @@ class BulkReduce(Instruction):
 
 
 EVICTIONS = ("", "evict_last", "evict_normal", "evict_first", "evict_unchanged")
-"""When the L2 cache gives a line up, beside others; empty: as it likes. Source: PTX ISA 8.8, createpolicy."""
+"""Eviction priority of an L2 cache line relative to others; empty: the default. Source: PTX ISA 8.8, createpolicy."""
 
 
 @instruction(
@@ -127,7 +127,7 @@ class CreatePolicy(Instruction):
     Needs(90, (8, 1)), source="PTX ISA 8.8, st.async",
 )  # fmt: skip
 class StAsync(Instruction):
-    """A register into the shared memory of a CTA of the cluster; its bytes count towards the barrier there."""
+    """Store a register to the shared memory of a CTA of the cluster; its bytes count towards the barrier there."""
 
     addr = Operand(SHARED)
     value = Operand(REGISTER)
@@ -180,7 +180,7 @@ class TensorMapReplace(Instruction):
 
     @property
     def text(self) -> str:
-        """Enumerations are immediates, all else registers."""
+        """Enumerations are immediates, all others registers."""
         value = "{number}" if self.field in NUMBERED else "{ordinal}, {value}" if self.field in ORDINAL else "{value}"
         return f"tensormap.replace.tile.{{field}}.{{space}}.b1024.{{type}} [{{addr}}], {value};"
 

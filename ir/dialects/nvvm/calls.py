@@ -1,4 +1,4 @@
-"""Calls of functions that the driver links to a kernel. Source: the PTX that nvcc makes of assert and printf."""
+"""Calls of functions that the driver links to a kernel. Source: the PTX that nvcc generates for assert and printf."""
 
 from __future__ import annotations
 
@@ -89,8 +89,8 @@ class VPrintf(Instruction):
     "(.param .b64 malloc_bytes, .param .b64 malloc_alignment);",
 )  # fmt: skip
 class Malloc(Instruction):
-    """Bytes of the device's heap for the thread: their generic address, 0 where there is no room. It is an address of
-    global memory too (PTX ISA, generic addressing: what falls into no window).
+    """Bytes of the device's heap for the thread: their generic address, 0 if none are available. It is also an address
+    of global memory (PTX ISA, generic addressing: addresses outside all windows).
     """
 
     bytes = Attr(int, least=0)
@@ -111,7 +111,7 @@ class Malloc(Instruction):
     SM_80, source="CUDA C++ Programming Guide, free", extern=".extern .func free (.param .b64 free_address);",
 )  # fmt: skip
 class Free(Instruction):
-    """Bytes of the device's heap are given back, by their generic address."""
+    """Frees bytes of the device's heap, given their generic address."""
 
     address = Operand(DOUBLE_WORD)
     effect = WRITE

@@ -35,7 +35,7 @@ MAX_TENSOR_RANK = 5  # PTX ISA, cp.async.bulk.tensor
     source="PTX ISA 8.8, cp.async", seed="nvgpu.device_async_copy",
 )  # fmt: skip
 class CpAsyncSharedGlobal(Instruction):
-    """`size` bytes from global to shared memory; of them `cpSize` are read and the rest are zeros. cg passes L1 by."""
+    """Copy `size` bytes from global to shared memory; only `cpSize` are read and the rest are zeros. cg bypasses L1."""
 
     dst = Operand(SHARED)
     src = Operand(GLOBAL)
@@ -46,7 +46,7 @@ class CpAsyncSharedGlobal(Instruction):
     effect = WRITE
 
     def verify(self) -> None:
-        """Only copies of 16 bytes pass L1 by."""
+        """Only copies of 16 bytes bypass L1."""
         self.expect(self.modifier == "ca" or self.size == 16, "modifier cg needs 16 bytes, has {}", self.size)
 
 
@@ -79,7 +79,7 @@ def _ranks(groups: Callable[[tuple[Type, ...], tuple[Type, ...]], tuple[tuple[Ty
 
 
 class TensorCopy(Instruction):
-    """Shape shared by tensor copies: each has a group of `coordinates`, in its own place among the operands."""
+    """Shape shared by tensor copies: each has a group of `coordinates`, at its own position among the operands."""
 
     @property
     def rank(self) -> int:
@@ -144,7 +144,7 @@ class TensorLoad(TensorCopy):
 class TensorStore(TensorCopy):
     """One thread copies a dense box from shared memory to `coordinates`; elements out of bounds are not written.
 
-    Completion is that of the bulk group which the thread commits next.
+    It completes with the bulk group that the thread commits next.
     """
 
     tmaDescriptor = Operand(MAP)
@@ -174,7 +174,9 @@ class BulkCommitGroup(Instruction):
     source="PTX ISA 8.8, cp.async.bulk.wait_group", upstream=True,
 )  # fmt: skip
 class BulkWaitGroup(Instruction):
-    """Waits until at most `group` of the thread's bulk groups are unfinished; `read`: until their source was read."""
+    """Waits until at most `group` of the thread's bulk groups are unfinished; `read`: until their sources have
+    been read.
+    """
 
     group = Attr(int, form=width(32), least=0)
     read = flag(form=unit("read"))
@@ -203,11 +205,12 @@ class PrefetchTensorMap(Instruction):
     "{l2CacheHint:register};", SM_90, source="PTX ISA 8.8, cp.async.bulk.tensor", seed="nvgpu.tma.async.load",
 )  # fmt: skip
 class TensorLoadCluster(TensorCopy):
-    """A tensor copy into the CTAs that `multicastMask` names, at the same place in each, with a policy of the L2 cache.
+    """A tensor copy into the CTAs that `multicastMask` names, at the same offset in each, with a policy of the L2
+    cache.
 
-    Each CTA's barrier at the place of `mbar` counts the bytes. Without a mask the CTA that `dstMem` lies in. `paired`
-    (.cta_group::2): of the pair of each of these CTAs that one's barrier counts them whose rank is as odd as that of
-    the CTA in which `mbar` lies.
+    Each CTA's barrier at the offset of `mbar` counts the bytes. Without a mask, the destination is the CTA that
+    contains `dstMem`. `paired` (.cta_group::2): in the pair of each of these CTAs, the bytes are counted by the barrier
+    of the CTA whose rank has the parity of that of `mbar`'s CTA.
     """
 
     dstMem = Operand(SHARED)
@@ -233,7 +236,7 @@ class TensorLoadCluster(TensorCopy):
 
     @classmethod
     def forms(cls) -> Iterator[Form]:
-        """Every rank with neither, each and both of the options; of a pair those of a matrix."""
+        """Every rank with neither, each and both of the options; for a pair those of a matrix."""
         for rank in range(1, MAX_TENSOR_RANK + 1):
             for mask in ((), (I16,)):
                 for hint in ((), (I64,)):
@@ -248,7 +251,7 @@ class TensorLoadCluster(TensorCopy):
     source="PTX ISA 8.8, cp.async.bulk.tensor, im2col mode", seed="nvgpu.tma.async.load",
 )  # fmt: skip
 class TensorLoadIm2col(TensorCopy):
-    """A tensor copy of the pixels that a filter of a convolution meets; `offsets` of the filter by dimension."""
+    """A tensor copy of the pixels that a convolution filter covers; `offsets` of the filter by dimension."""
 
     dstMem = Operand(SHARED)
     tmaDescriptor = Operand(MAP)

@@ -48,7 +48,7 @@ WARP = 32
 
 
 class Shaped(Instruction):
-    """Shape shared by products that come in several: (m, n, k)."""
+    """Base of products with a shape (m, n, k)."""
 
     shape: Attr[tuple[int, ...]] = Attr(tuple)
 
@@ -64,7 +64,7 @@ class Shaped(Instruction):
 
     @property
     def k(self) -> int:
-        """Columns of A, with those that a sparse one does not hold."""
+        """Columns of A, including those that a sparse A does not store."""
         return self.shape[2]
 
 
@@ -88,7 +88,7 @@ class MmaSync(Shaped):
 
     @property
     def combined(self) -> str:
-        """How bits are multiplied: then they are counted."""
+        """How bits are combined before they are counted."""
         return f".{self.b1Op}.popc" if self.b1Op else ""
 
     @property
@@ -98,7 +98,7 @@ class MmaSync(Shaped):
         return f"{acc}.{self.multiplicandAPtxType}.{self.multiplicandBPtxType}.{acc}"
 
     def needs(self) -> Needs:
-        """f8 came with sm_89, into f16 and of k = 16 with PTX 8.7; f64 of more than 8 rows with sm_90."""
+        """f8 requires sm_89, and f16 results and k = 16 for it PTX 8.7; f64 with more than 8 rows requires sm_90."""
         if self.multiplicandAPtxType == "f64":
             return SM_80 if self.m == 8 else Needs(90, (7, 8))
         if self.multiplicandAPtxType not in BYTE_FLOATS:
@@ -107,7 +107,7 @@ class MmaSync(Shaped):
         return Needs(BYTE_FLOAT_PRODUCTS.sm, (8, 7)) if narrow else BYTE_FLOAT_PRODUCTS
 
     def verify(self) -> None:
-        """A shape that exists and registers that hold its elements."""
+        """A shape that exists, and registers that hold its elements."""
         a, b, acc = self.multiplicandAPtxType, self.multiplicandBPtxType, self.accumulatorPtxType
         shapes = MMA_SHAPES[a]
         self.expect(self.shape in shapes, "no mma.sync {} of {}; there are {}", self.shape, a, shapes)
@@ -138,12 +138,12 @@ class MmaSync(Shaped):
 
 
 def mixes(a: str, b: str) -> bool:
-    """May A and B have these two types?"""
+    """Whether A and B may have these two types."""
     return {a, b} in ({*BYTE_INTEGERS}, {*BYTE_FLOATS}, {*HALF_BYTES})
 
 
 def _registers(kind: str, elements: int) -> tuple[Type, ...]:
-    """Registers of a lane that hold so many elements of a warp."""
+    """Registers of a lane that hold this many elements of a warp."""
     if kind == "f64":
         return (F64,) * (elements // WARP)
     return (F32 if kind == "f32" else I32,) * (elements * WIDTHS[kind] // (WARP * 32))
@@ -166,7 +166,7 @@ class LdMatrix(Instruction):
     effect = READ
 
     def verify(self) -> None:
-        """A register of each matrix."""
+        """One register per matrix."""
         self.expect(len(self.results) == self.num, "must have {} results, has {}", self.num, len(self.results))
         whole = all(register_bits(result.type) == 32 for result in self.results)
         self.expect(whole, "results must be registers of 32 bits")
@@ -184,7 +184,7 @@ class LdMatrix(Instruction):
     Needs(90, (7, 8)), source="PTX ISA 8.8, stmatrix", seed="nvgpu.stmatrix",
 )  # fmt: skip
 class StMatrix(Instruction):
-    """8x8 matrices of 16-bit elements to shared memory, a register each; addresses and layout as of ldmatrix."""
+    """8x8 matrices of 16-bit elements to shared memory, one register each; addresses and layout as for ldmatrix."""
 
     ptr = Operand(SHARED)
     sources = Variadic(REGISTER_32)
@@ -213,7 +213,7 @@ class StMatrix(Instruction):
 WGMMA_FENCE = "wgmma.fence.sync.aligned;"
 WGMMA = Needs(90, (8, 0), frozenset({"sm_90a"}))
 WGMMA_M, WGMMA_N = 64, range(8, 257, 8)
-"""M, and N of float operands. Source: PTX ISA 8.8, wgmma.mma_async; each N was assembled."""
+"""M, and N of float operands. Source: PTX ISA 8.8, wgmma.mma_async; each N has been assembled."""
 BYTE_N = (8, 16, 24, *range(32, 257, 16))
 """N of s8 and u8 operands. Source: PTX ISA 8.8, wgmma.mma_async."""
 WGMMA_K = {"f16": 16, "bf16": 16, "tf32": 8, "e4m3": 32, "e5m2": 32, "s8": 32, "u8": 32}
@@ -232,7 +232,7 @@ MAX_PENDING = 7  # PTX ISA, wgmma.wait_group
 class WgmmaFence(Instruction):
     """Orders register and shared-memory accesses before the warpgroup's next products; needed before the first one.
 
-    And whenever accumulators or a register operand were written by other instructions.
+    Also needed whenever accumulators or a register operand were written by other instructions.
     """
 
     effect = WRITE
@@ -255,7 +255,7 @@ class WgmmaCommitGroup(Instruction):
 class WgmmaWaitGroup(Instruction):
     """Waits until at most `group` groups are unfinished; `values` pass through in their registers (ours).
 
-    What reads the results comes after the wait, and the registers are not reused before it.
+    Readers of the results come after the wait, and the registers are not reused before it.
     """
 
     values = Variadic(REGISTER)
@@ -284,9 +284,8 @@ class WgmmaWaitGroup(Instruction):
 class WgmmaMmaAsync(Shaped):
     """D = A B + D by a warpgroup: `a` is a descriptor or four registers, `c` the accumulators tied to the results.
 
-    Without `c` the product starts from zero. `scaleD` false does so too; absent it is true. -1 as `scaleA`, `scaleB`
-    negates A, B.
-    Layouts row or col as upstream: B col and A row are K-major.
+    Without `c` the product starts from zero. So does `scaleD` false; by default it is true. -1 as `scaleA`, `scaleB`
+    negates A, B. Layouts row or col as upstream: B col and A row are K-major.
     """
 
     a = Variadic(REGISTER)
@@ -310,12 +309,12 @@ class WgmmaMmaAsync(Shaped):
 
     @property
     def scale(self) -> int:
-        """Is D added? Where no predicate says so."""
+        """Whether D is added, if no predicate determines it."""
         return int(bool(self.c))
 
     @property
     def modifiers(self) -> str:
-        """Immediates that follow, by type: negation of A and B, then which operand in shared memory is MN-major."""
+        """Immediates that follow, by type: negation of A and B, then which operands in shared memory are MN-major."""
         if self.typeD == "s32":
             return ""
         text = f", {self.scaleA}, {self.scaleB}"

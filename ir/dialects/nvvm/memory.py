@@ -56,16 +56,16 @@ class Access(Instruction):
         return self.results or self.operands[1 + self.segments[1] :]
 
     def wide(self) -> bool:
-        """More than 16 bytes?"""
+        """Whether it is more than 16 bytes."""
         moved = self.moves()
         return len(moved) * memory_bits(moved[0].type) > 128
 
     def needs(self) -> Needs:
-        """32 bytes at once came with sm_100."""
+        """Accesses of 32 bytes require sm_100."""
         return WIDE if self.wide() else self.floor
 
     def verify(self) -> None:
-        """32 bytes are of global memory."""
+        """Accesses of 32 bytes are for global memory only."""
         if self.wide():
             self.expect(state_space(self.operands[0]) == "global", "more than 16 bytes are of global memory only")
 
@@ -75,7 +75,7 @@ class Access(Instruction):
     seed="nvgpu.load",
 )  # fmt: skip
 class Ld(Access):
-    """Registers from memory, 1 to 16 bytes, or 32 of global memory (ours); where `pred` is false they keep
+    """Registers from memory, 1 to 16 bytes, or 32 of global memory (ours); if `pred` is false they keep
     `passthrough`.
     """
 
@@ -92,12 +92,12 @@ class Ld(Access):
         return self.opcode("ld", self.operands[0], self.results, "" if self.l2CacheHint is None else ".L2::cache_hint")
 
     def kept(self) -> list[Value | int]:
-        """What passes through."""
+        """The value that passes through."""
         first = 1 + self.segments[1]
         return [*self.operands[first : first + self.segments[2]]] if self.segments[1] else []
 
     def needs(self) -> Needs:
-        """A policy of the L2 cache came with PTX 7.4."""
+        """Policies of the L2 cache require PTX 7.4."""
         return super().needs() if self.wide() or self.l2CacheHint is None else HINTED
 
     @classmethod
@@ -124,8 +124,8 @@ class Ld(Access):
     "nvvm.st", "@{pred} {store} [{ptr}], {values:stored};", SM_80, source="PTX ISA 8.8, st", seed="nvgpu.store"
 )
 class St(Access):
-    """Registers to memory, 1 to 16 bytes, or 32 to global memory (ours), only where `pred` holds. `remote`: to the
-    shared memory of any CTA of the cluster (`nvvm.mapa`).
+    """Registers to memory, 1 to 16 bytes, or 32 to global memory (ours), only if `pred` holds. `remote`: to the shared
+    memory of any CTA of the cluster (`nvvm.mapa`).
     """
 
     ptr = Operand(POINTER)
@@ -135,7 +135,7 @@ class St(Access):
     effect = WRITE
 
     def needs(self) -> Needs:
-        """Clusters came with sm_90."""
+        """Clusters require sm_90."""
         return CLUSTERS if self.remote else super().needs()
 
     @property
@@ -168,10 +168,10 @@ class St(Access):
     source="PTX ISA 8.8, atom", seed="nvgpu.atomic",
 )  # fmt: skip
 class Atom(Instruction):
-    """Update of one register in memory (ours; llvm.atomicrmw and cmpxchg upstream), only where `pred` holds.
+    """Update of one register in memory (ours; llvm.atomicrmw and cmpxchg upstream), only if `pred` holds.
 
-    `kind` and `type` are PTX's operation and type. The result, which may be left out, is 0 where `pred` is false, of
-    cas the value to compare with.
+    `kind` and `type` are PTX's operation and type. The optional result is 0 if `pred` is false, or for cas the value to
+    compare with.
     """
 
     ptr = Operand(POINTER)
@@ -190,17 +190,17 @@ class Atom(Instruction):
         return state_space(self.operands[0])
 
     def needs(self) -> Needs:
-        """Sums of bf16 came with sm_90."""
+        """Sums of bf16 require sm_90."""
         return ATOMIC_BF16 if "bf16" in self.type else self.floor
 
     def kept(self) -> list[Value | int]:
-        """Zero, of cas what it compares with."""
+        """Zero, or for cas the value to compare with."""
         if not self.segments[1]:
             return []
         return [self.operands[2] if self.kind == "cas" else 0]
 
     def verify(self) -> None:
-        """A type that the operation has; one value, two of cas, at most one result of their type, of its size."""
+        """A type that the operation supports; one value, two for cas, at most one result of their type, of its size."""
         known = ATOMIC_TYPES[self.kind]
         self.expect(self.type in known, "no {} of {}; there are {}", self.kind, self.type, known)
         wanted = 2 if self.kind == "cas" else 1
@@ -224,7 +224,9 @@ class Atom(Instruction):
 
 
 def atomic_register(name: str) -> Type:
-    """What holds a value that an atomic operation names so: integers, but pairs of halves as such."""
+    """The register type of a value for this type of an atomic operation: integers, except that pairs of halves
+    stay pairs.
+    """
     known: dict[str, Type] = {
         "f32": F32, "f64": F64, "noftz.f16": F16, "noftz.f16x2": VectorType((2,), F16), "noftz.bf16": BF16,
         "noftz.bf16x2": VectorType((2,), BF16), "b16": I16,

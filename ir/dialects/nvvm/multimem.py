@@ -25,18 +25,18 @@ SCOPES = ("", "cta", "cluster", "gpu", "sys")
 
 
 class Multimem(Instruction):
-    """Shape shared by the three: an order with a scope, or weak."""
+    """Base of the three operations: an order with a scope, or weak."""
 
     scope = Attr(str, "", among=SCOPES)
     effect = WRITE
 
     @property
     def strength(self) -> str:
-        """`.relaxed.sys`, nothing where it is weak."""
+        """`.relaxed.sys`, nothing if it is weak."""
         return f".{self.attributes['order']}.{self.scope}" if self.attributes["order"] else ""
 
     def check(self, kind: str, types: tuple[str, ...], value: Value) -> None:
-        """A type that the operation has, and a register of its size; a scope where there is an order."""
+        """A type that the operation supports, and a register of its size; a scope if there is an order."""
         type_: str = self.attributes["type"]
         self.expect(type_ in types, "no multimem {} of {}; there are {}", kind, type_, types)
         held, bits = register_bits(value.type), register_bits(multimem_register(type_))
@@ -51,7 +51,7 @@ class Multimem(Instruction):
     MULTIMEM, source="PTX ISA 8.8, multimem.ld_reduce",
 )  # fmt: skip
 class MultimemLdReduce(Multimem):
-    """The elements of all copies at an address, reduced; where `pred` is false `passthrough`. Sums of 16-bit floats are
+    """The elements of all copies at an address, reduced; `passthrough` if `pred` is false. Sums of 16-bit floats are
     rounded once.
     """
 
@@ -69,11 +69,11 @@ class MultimemLdReduce(Multimem):
         return ".acc::f32" if self.kind == "add" and self.type in HALVES else ""
 
     def needs(self) -> Needs:
-        """Wider accumulators came with PTX 8.2."""
+        """Wider accumulators require PTX 8.2."""
         return ACCUMULATED if self.accumulator else self.floor
 
     def kept(self) -> list[Value | int]:
-        """What passes through."""
+        """The value that passes through."""
         return [] if self.passthrough is None else [self.passthrough]
 
     def verify(self) -> None:
@@ -96,7 +96,7 @@ class MultimemLdReduce(Multimem):
     MULTIMEM, source="PTX ISA 8.8, multimem.red",
 )  # fmt: skip
 class MultimemRed(Multimem):
-    """An element updated in every copy."""
+    """Updates an element in every copy."""
 
     ptr = Operand(GLOBAL)
     predicate = OptionalOperand(PREDICATE)
@@ -124,7 +124,7 @@ class MultimemRed(Multimem):
     source="PTX ISA 8.8, multimem.st",
 )  # fmt: skip
 class MultimemSt(Multimem):
-    """An element stored in every copy."""
+    """Stores an element in every copy."""
 
     ptr = Operand(GLOBAL)
     predicate = OptionalOperand(PREDICATE)
@@ -146,7 +146,7 @@ class MultimemSt(Multimem):
 
 
 def multimem_register(name: str) -> Type:
-    """What holds a value that a multimem instruction names so."""
+    """The register type of a value for this type of a multimem instruction."""
     known: dict[str, Type] = {
         "f32": F32, "f64": F64, "f16x2": VectorType((2,), F16), "bf16x2": VectorType((2,), BF16),
     }  # fmt: skip

@@ -106,7 +106,9 @@ class ConvertF32x2(Conversion):
     source="PTX ISA 8.8, cvt: to f8 with .satfinite only",
 )  # fmt: skip
 class ConvertF32x2ToF8x2(Conversion):
-    """Two f32 rounded to nearest into two bytes, the low one first; what is too large becomes the largest."""
+    """Two f32 rounded to nearest into two bytes, the low one first; values that are too large become the
+    largest one.
+    """
 
     result = Result(BYTES)
 
@@ -140,8 +142,8 @@ F4 = Needs(100, (8, 6), F4_TARGETS)
     "nvvm.convert.f32.to.f4", "", F4, source="PTX ISA 8.8, cvt: .satfinite only, the high half byte comes first"
 )
 class ConvertF32ToF4(Instruction):
-    """2, 4 or 8 f32 rounded to nearest, the half bytes of an i8, i16 or i32, the first one lowest; what is too large
-    becomes the largest, and NaN the largest positive number (upstream has convert.f32x2.to.f4x2).
+    """2, 4 or 8 f32 rounded to nearest, the half bytes of an i8, i16 or i32, the first one lowest; values that are too
+    large become the largest one, and NaN the largest positive number (upstream has convert.f32x2.to.f4x2).
     """
 
     sources = Variadic(SINGLE)
@@ -149,7 +151,7 @@ class ConvertF32ToF4(Instruction):
 
     @property
     def text(self) -> str:
-        """A conversion of each two; mov of their bytes is no instruction of its own (ptxas 13.5 merges them)."""
+        """One conversion for every two; mov of their bytes is not a separate instruction (ptxas 13.5 merges them)."""
         made = [f"b{i}" for i in range(len(self.sources) // 2)]
         pairs = "".join(
             f" cvt.rn.satfinite.e2m1x2.f32 {byte}, {{sources.{2 * i + 1}}}, {{sources.{2 * i}}};"
@@ -230,8 +232,8 @@ PERMUTE_MODES = ("default", "f4e", "b4e")
 @instruction("nvvm.prmt", "prmt.b32{suffix} {result}, {lo}, {hi}, {selector};", SM_80, upstream=True,
              source="PTX ISA 8.8, prmt")  # fmt: skip
 class Permute(Instruction):
-    """Four of the eight bytes of two registers, by four half bytes of `selector` ("default"); or those from a byte on,
-    forwards or backwards.
+    """Four of the eight bytes of two registers, selected by four half bytes of `selector` ("default"); or starting at a
+    byte, forwards or backwards.
     """
 
     lo = Operand(WORD)
@@ -242,12 +244,12 @@ class Permute(Instruction):
 
     @property
     def suffix(self) -> str:
-        """PTX writes no mode for the first one."""
+        """PTX has no suffix for the first mode."""
         return "" if self.mode == "default" else f".{self.mode}"
 
 
 class FloatUnary(Instruction):
-    """Shape shared by functions of one float; `ftz` flushes subnormal numbers to zero."""
+    """Base of functions of one float; `ftz` flushes subnormal numbers to zero."""
 
     operand = Operand(FLOAT)
     ftz = flag()
@@ -295,7 +297,7 @@ class Tanh(FloatUnary):
 
     @classmethod
     def forms(cls) -> Iterator[Form]:
-        """Of f32 and halves; it has no .ftz."""
+        """For f32 and halves; it has no .ftz."""
         for kind in (F32, F16, VectorType((2,), F16)):
             yield Form(((kind,),), (kind,), {})
 

@@ -1,4 +1,4 @@
-"""Arithmetic of Blackwell and later on pairs of f32 and of three operands; formats of four, six and eight bits."""
+"""Arithmetic from Blackwell on, on pairs of f32 and with three operands; formats of four, six and eight bits."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ SM_100 = Needs(100, (8, 6))
 ROUNDINGS = ("rn", "rz", "rm", "rp")
 F32X2 = VectorType((2,), F32)
 PAIR = Constraint("i64 or vector<2xf32>", lambda t: t in (I64, F32X2), (I64,))
-"""A register of 64 bits; at level nvgpu two f32, which are held in one each everywhere else."""
+"""A 64-bit register; in nvgpu, two f32, which everywhere else are in one register each."""
 
 
 class Pairs(Instruction):
@@ -85,14 +85,14 @@ class OfThree(Instruction):
     "nvvm.max3", "max{ftz?.ftz}{nan?.NaN}.f32 {result}, {x}, {y}, {z};", Needs(100, (8, 8)), source="PTX ISA 8.8, max",
 )  # fmt: skip
 class Max3(OfThree):
-    """The greatest of three; `nan`: NaN where one of them is."""
+    """The maximum of three; `nan`: NaN if one of them is."""
 
 
 @instruction(
     "nvvm.min3", "min{ftz?.ftz}{nan?.NaN}.f32 {result}, {x}, {y}, {z};", Needs(100, (8, 8)), source="PTX ISA 8.8, min",
 )  # fmt: skip
 class Min3(OfThree):
-    """The least of three; `nan`: NaN where one of them is."""
+    """The minimum of three; `nan`: NaN if one of them is."""
 
 
 SIX = ("e2m3", "e3m2")
@@ -104,7 +104,7 @@ SIX = ("e2m3", "e3m2")
     source="PTX ISA 8.8, cvt", seed="nvgpu.cvt_fptrunc",
 )  # fmt: skip
 class ConvertF32x2ToF6x2(Instruction):
-    """Two f32 rounded to nearest into six bits of a byte each; `relu`: what is negative becomes zero."""
+    """Two f32 rounded to nearest into six bits of a byte each; `relu`: negative values become zero."""
 
     low = Operand(SINGLE)
     high = Operand(SINGLE)
@@ -136,7 +136,7 @@ class ConvertF6x2ToF16x2(Instruction):
     source="PTX ISA 8.8, cvt: rounded to zero or up", seed="nvgpu.cvt_fptrunc",
 )  # fmt: skip
 class ConvertF32x2ToScales(Instruction):
-    """Two f32 rounded to powers of two, a byte each; `finite`: what is too large becomes the largest."""
+    """Two f32 rounded to powers of two, a byte each; `finite`: values that are too large become the largest one."""
 
     low = Operand(SINGLE)
     high = Operand(SINGLE)

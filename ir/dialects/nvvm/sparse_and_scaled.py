@@ -1,4 +1,4 @@
-"""Tensor cores beyond what Tile IR can say: sparse and block-scaled products, matrices of bytes, transposition."""
+"""Tensor cores beyond what Tile IR can express: sparse and block-scaled products, matrices of bytes, transposition."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ SPARSE_SHAPES: dict[str, tuple[tuple[int, int, int], ...]] = {
     "f16": ((16, 8, 32), (16, 8, 16)), "bf16": ((16, 8, 32), (16, 8, 16)), "tf32": ((16, 8, 16), (16, 8, 8)),
     "s8": ((16, 8, 64), (16, 8, 32)), "u8": ((16, 8, 64), (16, 8, 32)), "e4m3": ((16, 8, 64),), "e5m2": ((16, 8, 64),),
 }  # fmt: skip
-"""(m, n, k) by operand type; of A half is held. Source: PTX ISA 8.8, mma.sp; ptxas 13.5 accepts each."""
+"""(m, n, k) by operand type; half of A is stored. Source: PTX ISA 8.8, mma.sp; ptxas 13.5 accepts each."""
 SELECTORS = {(16, 32): 2, (16, 16): 4, (32, 16): 2, (32, 8): 4, (8, 64): 1, (8, 32): 2}
 """Lanes that may hold the metadata of a quad (.sp selector below it), by bits of an element and k. Source: as above."""
 
@@ -26,7 +26,9 @@ SELECTORS = {(16, 32): 2, (16, 16): 4, (32, 16): 2, (32, 8): 4, (8, 64): 1, (8, 
     source="PTX ISA 8.8, mma.sp", seed="nvgpu.mma.sp.sync",
 )  # fmt: skip
 class MmaSparse(Shaped):
-    """D = A B + C by a warp, where A keeps two of each four elements (of tf32 one of two) and `metadata` says which."""
+    """D = A B + C by a warp, where A keeps two of every four elements (for tf32 one of two), identified by
+    `metadata`.
+    """
 
     a = Variadic(REGISTER)
     b = Variadic(REGISTER)
@@ -44,7 +46,7 @@ class MmaSparse(Shaped):
         return f"{self.accumulator}.{self.kind}.{self.kind}.{self.accumulator}"
 
     def needs(self) -> Needs:
-        """f8 came with sm_89."""
+        """f8 requires sm_89."""
         return Needs(89, (8, 5)) if self.kind[0] == "e" else self.floor
 
     def verify(self) -> None:
@@ -93,8 +95,8 @@ BLOCK_KINDS = {
 class MmaBlockScale(Instruction):
     """D = (A x factors) (B x factors) + C by a warp: a factor for 32 or 16 elements along k, bytes of a register.
 
-    `bytes`: where the factors of A and of B begin in their registers; `threads`: which lanes of a quad hold them, of A
-    0 (the first two) or 1, of B 0 to 3.
+    `bytes`: the first byte of the factors of A and of B in their registers; `threads`: the lanes of a quad that hold
+    them, for A 0 (the first two) or 1, for B 0 to 3.
     """
 
     a = Variadic(REGISTER_32)
@@ -118,17 +120,17 @@ class MmaBlockScale(Instruction):
 
     @property
     def factors(self) -> str:
-        """PTX's word for the number of factors of a row."""
+        """PTX's modifier for the number of factors of a row."""
         return BLOCK_KINDS[self.kind][1]
 
     @property
     def placeA(self) -> str:
-        """Which byte of the register and which lanes of a quad hold the factors of A."""
+        """The byte of the register and the lanes of a quad that hold the factors of A."""
         return f"{{{self.bytes[0]}, {self.threads[0]}}}"
 
     @property
     def placeB(self) -> str:
-        """Which byte of the register and which lane of a quad hold the factors of B."""
+        """The byte of the register and the lane of a quad that hold the factors of B."""
         return f"{{{self.bytes[1]}, {self.threads[1]}}}"
 
     def verify(self) -> None:

@@ -37,7 +37,7 @@ MOST_REGISTERS = 128  # of one access; same table
 COPIED = (
     "128x256b", "128x128b", "4x256b", "64x128b.warpx2::02_13", "64x128b.warpx2::01_23", "32x128b.warpx4",
 )  # fmt: skip
-"""Shapes of copies from shared memory, with the lanes that get what others do. Source: PTX ISA 8.8, tcgen05.cp."""
+"""Shapes of copies from shared memory, with the lanes that receive duplicates. Source: PTX ISA 8.8, tcgen05.cp."""
 SCALED_KINDS: dict[str, tuple[tuple[str, ...], dict[str, tuple[int, int]]]] = {
     "mxf8f6f4": (("e4m3", "e5m2"), {"ue8m0": (32, 1)}), "mxf4": (("e2m1",), {"ue8m0": (32, 2)}),
     "mxf4nvf4": (("e2m1",), {"ue4m3": (16, 4), "ue8m0": (16, 4)}),
@@ -58,7 +58,7 @@ KINDS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
 )  # fmt: skip
 class TensorAlloc(Instruction):
     """A warp waits until the SM has `columns` of tensor memory free, takes them and writes their address to shared
-    memory; of a pair a warp of each CTA does so, and both addresses are the same.
+    memory; in a pair, a warp of each CTA does so, and both addresses are the same.
     """
 
     addr = Operand(SHARED)
@@ -72,7 +72,7 @@ class TensorAlloc(Instruction):
     source="PTX ISA 8.8, tcgen05.relinquish_alloc_permit",
 )  # fmt: skip
 class TensorRelinquish(Instruction):
-    """The CTA allocates no more: others may, without waiting for it to end."""
+    """The CTA gives up its permit to allocate: others may allocate without waiting for it to end."""
 
     group = Attr(int, 1, among=GROUPS)
     effect = WRITE
@@ -83,7 +83,7 @@ class TensorRelinquish(Instruction):
     source="PTX ISA 8.8, tcgen05.dealloc",
 )  # fmt: skip
 class TensorDealloc(Instruction):
-    """A warp gives back what its CTA has allocated."""
+    """A warp frees what its CTA has allocated."""
 
     taddr = Operand(WORD)
     columns = Attr(int, among=ALLOCATED)
@@ -93,12 +93,12 @@ class TensorDealloc(Instruction):
 
 @instruction("nvvm.tcgen05.mma", "", TCGEN05, source="PTX ISA 8.8, tcgen05.mma; Instruction descriptor")
 class TensorMma(Instruction):
-    """D = A B + D, or A B where `enable` is false or absent and `accumulate` is not set; begun by one thread.
+    """D = A B + D, or A B if `enable` is false or absent and `accumulate` is not set; issued by one thread.
 
-    D lies in tensor memory, `column` columns behind `d`. `a` is a matrix descriptor, or an address of tensor memory,
-    in which it lies `columnA` columns behind; `b` is a descriptor. Layouts row or col as of wgmma: B col and A row are
-    K-major. Of a pair each CTA has half of the rows of D and A and half of the columns of B, at the same places; one
-    thread of the CTA whose rank is even begins it.
+    D is in tensor memory, `column` columns after `d`. `a` is a matrix descriptor, or an address of tensor memory, with
+    A `columnA` columns after it; `b` is a descriptor. Layouts row or col as of wgmma: B col and A row are K-major. In a
+    pair each CTA has half of the rows of D and A and half of the columns of B, at the same addresses; one thread of the
+    CTA of even rank issues it.
     """
 
     d = Operand(WORD)
@@ -121,7 +121,7 @@ class TensorMma(Instruction):
 
     @property
     def kind(self) -> str:
-        """The kind that takes these types."""
+        """The kind that supports these types."""
         return next(kind for kind, (a, _) in KINDS.items() if self.typeA in a)
 
     @property
@@ -133,7 +133,7 @@ class TensorMma(Instruction):
 
     @property
     def added(self) -> int:
-        """Is D added? Where no predicate says so."""
+        """Whether D is added, if no predicate determines it."""
         return int(self.accumulate)
 
     @property
@@ -146,7 +146,7 @@ class TensorMma(Instruction):
         )
 
     def needs(self) -> Needs:
-        """Bytes are not for all."""
+        """Not all targets have i8."""
         return BYTE_PRODUCTS if self.kind == "i8" else self.floor
 
     def verify(self) -> None:
@@ -190,8 +190,8 @@ class TensorMma(Instruction):
     TCGEN05, source="PTX ISA 8.8, tcgen05.cp",
 )  # fmt: skip
 class TensorCopy(Instruction):
-    """Shared memory, rows that a matrix descriptor names, into lanes of tensor memory; begun by one thread. Products
-    and copies that the thread begins later find it there.
+    """Copies rows of shared memory that a matrix descriptor names into lanes of tensor memory; issued by one thread.
+    Products and copies that the thread issues later find them there.
     """
 
     taddr = Operand(WORD)
@@ -210,9 +210,9 @@ class TensorCopy(Instruction):
     Needs(100, (8, 8), TCGEN05.only), source="PTX ISA 8.8, tcgen05.mma, Block Scaling",
 )  # fmt: skip
 class TensorMmaScaled(Instruction):
-    """D = (A x scales) (B x scales) + D into f32, as nvvm.tcgen05.mma. The scales lie in tensor memory: those of row r
-    of A, or column r of B, in all lanes that are r modulo 32, r / 32 columns behind `columnA` (`columnB`) of `scales`,
-    from byte `byteA` (`byteB`) on.
+    """D = (A x scales) (B x scales) + D into f32, as nvvm.tcgen05.mma. The scales are in tensor memory: those of row r
+    of A, or column r of B, in all lanes that are r modulo 32, r / 32 columns after `columnA` (`columnB`) of `scales`,
+    starting at byte `byteA` (`byteB`).
     """
 
     d = Operand(WORD)
@@ -238,7 +238,7 @@ class TensorMmaScaled(Instruction):
 
     @property
     def block(self) -> int:
-        """Elements along k that one scale is of."""
+        """Elements along k covered by one scale."""
         return SCALED_KINDS[self.kind][1][self.scale][0]
 
     @property
@@ -250,7 +250,7 @@ class TensorMmaScaled(Instruction):
 
     @property
     def added(self) -> int:
-        """Is D added? Where no predicate says so."""
+        """Whether D is added, if no predicate determines it."""
         return int(self.accumulate)
 
     def verify(self) -> None:
@@ -308,8 +308,8 @@ def verify_shape(op: Op, kind: str, element: str, shape: tuple[int, int, int], g
     source="PTX ISA 8.8, tcgen05.commit",
 )  # fmt: skip
 class TensorCommit(Instruction):
-    """One arrival at an mbarrier when all that the thread has begun, products and copies, is complete; with a mask at
-    the one at that place in each CTA that it names.
+    """One arrival at an mbarrier when all products and copies issued by the thread are complete; with a mask, at the
+    mbarrier at that offset in each CTA that it names.
     """
 
     addr = Operand(BARRIER)
@@ -375,7 +375,7 @@ class TensorAccess(Instruction):
     source="PTX ISA 8.8, tcgen05.ld",
 )  # fmt: skip
 class TensorLd(TensorAccess):
-    """Tensor memory into registers, which hold it behind a wait only."""
+    """Tensor memory into registers, which are valid only after a wait."""
 
     out = VariadicResult()
     effect = READ
@@ -401,7 +401,7 @@ class TensorLd(TensorAccess):
     "nvvm.tcgen05.st", "", TCGEN05, source="PTX ISA 8.8, tcgen05.st",
 )  # fmt: skip
 class TensorSt(TensorAccess):
-    """Registers into tensor memory, where they are behind a wait only."""
+    """Registers into tensor memory, which holds them only after a wait."""
 
     values = Variadic(REGISTER_32)
     effect = WRITE
@@ -428,8 +428,8 @@ class TensorSt(TensorAccess):
     source="PTX ISA 8.8, tcgen05.wait",
 )  # fmt: skip
 class TensorWait(Instruction):
-    """Waits for all loads (`ld`) or stores (`st`) that the thread has begun; `values` pass through in their registers
-    (ours): what reads the results comes after the wait.
+    """Waits for all loads (`ld`) or stores (`st`) that the thread has issued; `values` pass through in their registers
+    (ours): readers of the results come after the wait.
     """
 
     values = Variadic(REGISTER_32)
@@ -450,7 +450,7 @@ class TensorWait(Instruction):
 
 @instruction("nvvm.tcgen05.fence", "tcgen05.fence::{when}_thread_sync;", TCGEN05, source="PTX ISA 8.8, tcgen05.fence")
 class TensorFence(Instruction):
-    """Orders what tcgen05 instructions do `before` or `after` a synchronisation of threads with it."""
+    """Orders tcgen05 instructions `before` or `after` a synchronisation of threads with it."""
 
     when = Attr(str, among=("before", "after"))
     effect = WRITE
