@@ -7,8 +7,6 @@ bits, unless they leave its range of exponents (2^-133 to 2^128). Source: CUDA T
 
 from __future__ import annotations
 
-from typing import cast
-
 from ir.core import Block, Builder, Op, Value
 from ir.dialects import cuda_tile as ct
 from ir.types import BF16, F4E2M1FN, I8, FloatType, TileType
@@ -18,7 +16,7 @@ def by_factors(op: ct.MmaFScaled) -> tuple[list[Op], list[Value]]:
     """Operations to stand in the place of `op`, and what stands for its result."""
     block = Block()
     b = Builder(block, op.location)
-    rank = len(cast(TileType, op.acc.type).shape)
+    rank = len(ct.tile_type(op.acc).shape)
     left = scaled(op.lhs, op.lhs_scale, rank - 1, b)
     right = scaled(op.rhs, op.rhs_scale, rank - 2, b)
     result = b.value(ct.MmaF, left, right, op.acc)
@@ -34,14 +32,14 @@ def of_bytes(op: ct.MmaFScaled) -> tuple[list[Op], tuple[Value, Value]] | None:
     turned = op.rhs.op
     if not isinstance(turned, ct.Permute):
         return None
-    *lead, n, k = cast(TileType, turned.source.type).shape
+    *lead, n, k = ct.tile_type(turned.source).shape
     order = (*range(len(lead)), len(lead) + 1, len(lead))
     left, right = unpacked(op.lhs), unpacked(turned.source)
     if left is None or right is None or turned.permutation != order:
         return None
     block = Block()
     b = Builder(block, op.location)
-    m = cast(TileType, op.lhs.type).shape[-2]
+    m = ct.tile_type(op.lhs).shape[-2]
     a = b.value(ct.Reshape, left, types=[TileType((*lead, m, k // 2), I8)])
     columns = b.value(ct.Reshape, right, types=[TileType((*lead, n, k // 2), I8)])
     made = b.value(ct.Permute, columns, types=[TileType((*lead, k // 2, n), I8)], permutation=order)
@@ -55,12 +53,12 @@ def unpacked(value: Value) -> Value | None:
     reshaped = value.op
     made = reshaped.source.op if isinstance(reshaped, ct.Reshape) else None
     of = made.source if isinstance(made, ct.Unpack) else None
-    return of if cast(TileType, value.type).element == F4E2M1FN else None
+    return of if ct.tile_type(value).element == F4E2M1FN else None
 
 
 def scaled(operand: Value, scale: Value, k: int, b: Builder) -> Value:
     """An operand times its scales, each of which stands for a block of neighbours along dimension `k`."""
-    kind, few = (cast(TileType, value.type) for value in (operand, scale))
+    kind, few = (ct.tile_type(value) for value in (operand, scale))
     *outer, blocks = few.shape[: k + 1]
     inner = few.shape[k + 1 :]
     apart, spread = (TileType((*outer, blocks, n, *inner), BF16) for n in (1, kind.shape[k] // blocks))
@@ -72,6 +70,6 @@ def scaled(operand: Value, scale: Value, k: int, b: Builder) -> Value:
 
 def widened(value: Value, b: Builder) -> Value:
     """A tile in bf16, which holds every number of the narrower formats."""
-    kind = cast(TileType, value.type)
+    kind = ct.tile_type(value)
     assert isinstance(kind.element, FloatType)
     return b.value(ct.FToF, value, types=[TileType(kind.shape, BF16)])

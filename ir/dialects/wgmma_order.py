@@ -70,18 +70,22 @@ class State:
     def joined(self, other: State) -> State:
         """What may be so on either path."""
         return State(
-            self.fenced and other.fenced, {**other.touched, **self.touched}, _younger(self.flying, other.flying),
+            self.fenced and other.fenced,
+            {**other.touched, **self.touched},
+            _younger(self.flying, other.flying),
             _younger(self.stages, other.stages),
-        )  # fmt: skip
+        )
 
     def same(self, other: State) -> bool:
         """Is as much in flight and untouched?"""
         ages = [{k: age for k, (age, _) in each.items()} for each in (self.flying, other.flying)]
         stages = [{k: age for k, (age, _) in each.items()} for each in (self.stages, other.stages)]
         return (
-            self.fenced == other.fenced and self.touched.keys() == other.touched.keys() and ages[0] == ages[1]
+            self.fenced == other.fenced
+            and self.touched.keys() == other.touched.keys()
+            and ages[0] == ages[1]
             and stages[0] == stages[1]
-        )  # fmt: skip
+        )
 
     def aged(self, by: int) -> None:
         """A group is closed."""
@@ -282,8 +286,9 @@ class _Order:
         if isinstance(op, nvvm.MBarrierArrive) and (barrier := self.stage(op.addr)) is not None:
             for (stage, _, ring), (age, product) in state.stages.items():
                 if stage is barrier[0] and (ring == barrier[2] or UNKNOWN in (ring, barrier[2])):
-                    op.fail("releases the stage that the product at {} reads, which is {}", product.location,
-                            in_flight(age))  # fmt: skip
+                    op.fail(
+                        "releases the stage that the product at {} reads, which is {}", product.location, in_flight(age)
+                    )
 
     def stage(self, pointer: Value) -> Key | None:
         """The stage that a pointer, or an empty barrier, is of; None where nothing is added to the base of memory."""

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from math import inf, prod
-from typing import cast
 
 from ir.core import WRITE, Op, Value
 from ir.dialects import cuda_tile as ct
@@ -292,7 +291,7 @@ def multiplications(op: Op) -> int:
 
 def exchange(value: Value, have: Dim, need: Dim) -> float:
     """Cycles of a conversion of a tile; of what has no size by which it could be sent more than all others."""
-    kind = cast(TileType, value.type)
+    kind = ct.tile_type(value)
     if have is None:
         return ELEMENT * kind.size / 2  # of each pair of elements one is taken
     sent = kind.size / 2 if need is None else kind.size / 4

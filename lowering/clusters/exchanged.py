@@ -17,9 +17,7 @@ from ir.dialects import cuda_tile as ct
 from ir.dialects.nv_tileas import Exchange
 from ir.types import I1, IntType, TileType
 
-COMMUTATIVE = (
-    ct.AddF, ct.AddI, ct.MulF, ct.MulI, ct.MaxF, ct.MaxI, ct.MinF, ct.MinI, ct.AndI, ct.OrI, ct.XorI,
-)  # fmt: skip
+COMMUTATIVE = (ct.AddF, ct.AddI, ct.MulF, ct.MulI, ct.MaxF, ct.MaxI, ct.MinF, ct.MinI, ct.AndI, ct.OrI, ct.XorI)
 BYTE = 8  # bits; of narrower elements but predicates none has an address
 
 
@@ -33,7 +31,7 @@ def may_be_exchanged(op: Op, dim: int) -> bool:
             if not is_elementwise(each):
                 return False
             made.update(each.results)
-    return all(is_sent(cast(TileType, value.type).element) for value in op.results)
+    return all(is_sent(ct.tile_type(value).element) for value in op.results)
 
 
 def is_sent(kind: Type) -> bool:
@@ -53,7 +51,7 @@ def commutes(scan: ct.Combining) -> bool:
 
 def total(scan: ct.Combining, source: Value, body: Region, b: Builder) -> Value:
     """What a half comes to, in every place of it along the dimension: the reduction by the scan's region."""
-    kind = cast(TileType, source.type)
+    kind = ct.tile_type(source)
     rest = TileType((*kind.shape[: scan.dim], *kind.shape[scan.dim + 1 :]), kind.element)
     attributes = {name: scan.attributes[name] for name in ct.Combining.encoded}
     return b.add(ct.Reduce, source, types=[rest], regions=[body], **attributes).results[0]
@@ -61,7 +59,7 @@ def total(scan: ct.Combining, source: Value, body: Region, b: Builder) -> Value:
 
 def along(value: Value, shape: tuple[int, ...], dim: int, b: Builder) -> Value:
     """A tile without a dimension, the same in each place of it."""
-    kind = cast(TileType, value.type)
+    kind = ct.tile_type(value)
     if not kind.shape:
         return splatted(b, value, shape)
     row = TileType((*shape[:dim], 1, *shape[dim + 1 :]), kind.element)
@@ -89,7 +87,7 @@ def exchanged(values: Sequence[Value], among: int, fold: ct.Reduce, b: Builder) 
 
 def combined(fold: ct.Combining, left: Sequence[Value], right: Sequence[Value], b: Builder) -> list[Value]:
     """The region of a reduction on whole tiles; scalars from around it in every element."""
-    shape = cast(TileType, left[0].type).shape
+    shape = ct.tile_type(left[0]).shape
     block = fold.body.block
     given = [value for pair in zip(left, right, strict=True) for value in pair]
     new: dict[Value, Value] = dict(zip(block.args, given, strict=True))

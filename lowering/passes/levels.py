@@ -11,9 +11,7 @@ from ir.levels import LEVEL_OF
 from ir.records import dataclass
 from lowering.passes.registry import loaded
 
-BEFORE_SCHEDULING = (
-    "nv_tileas.tiled_copy", "nv_tileas.gather_copy", "nv_tileas.hold", "nv_tileas.staged_store",
-)  # fmt: skip
+BEFORE_SCHEDULING = ("nv_tileas.tiled_copy", "nv_tileas.gather_copy", "nv_tileas.hold", "nv_tileas.staged_store")
 """What scheduling gives a time and a place in memory, and so leaves none of."""
 PIPELINED = tuple(
     f"nv_tileas.async.pipeline.{name}"
@@ -23,9 +21,7 @@ PIPELINED = tuple(
     )
 )  # fmt: skip
 """What scheduling makes of them, and lowering of pipelines takes away."""
-BARRIERS = tuple(
-    f"nv_tileas.async.mbarrier_{name}" for name in ("arrive", "arrive_copies", "expect_tx", "wait")
-)  # fmt: skip
+BARRIERS = tuple(f"nv_tileas.async.mbarrier_{name}" for name in ("arrive", "arrive_copies", "expect_tx", "wait"))
 """What lowering of pipelines makes."""
 SCHEDULED = tuple(
     f"nv_tileas.{name}"

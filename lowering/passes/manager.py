@@ -158,10 +158,16 @@ def tiers_of(program: Op, targets: Sequence[str]) -> tuple[Target, ...]:
 
 
 def run(
-    steps: Sequence[Step], program: Op, targets: Sequence[str] = (), watchers: Sequence[Watcher] = (),
-    verify_each: bool = False, counting: bool = False, seconds: Mapping[str, float] | None = None,
-    tiers: tuple[Target, ...] | None = None, shared: Shared | None = None,
-) -> list[Outcome]:  # fmt: skip
+    steps: Sequence[Step],
+    program: Op,
+    targets: Sequence[str] = (),
+    watchers: Sequence[Watcher] = (),
+    verify_each: bool = False,
+    counting: bool = False,
+    seconds: Mapping[str, float] | None = None,
+    tiers: tuple[Target, ...] | None = None,
+    shared: Shared | None = None,
+) -> list[Outcome]:
     """A verified kernel through a pipeline, once for each target; `seconds` are those already spent; `shared`: with the
     results of passes that earlier runs on this very program, for targets of these features, had in common.
 

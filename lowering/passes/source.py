@@ -227,9 +227,14 @@ def extract(
 def glance(prepared: Prepared, context: Context, options: Mapping[str, Any]) -> float:
     """What no program that `extract` finds with these options costs less than, as far as its first steps know."""
     return first_bound(
-        prepared.saturated, prepared.oracle, context.target, frozenset(options["forbid"]), options["apart"],
-        options["below"], prepared.problems,
-    )  # fmt: skip
+        prepared.saturated,
+        prepared.oracle,
+        context.target,
+        frozenset(options["forbid"]),
+        options["apart"],
+        options["below"],
+        prepared.problems,
+    )
 
 
 def decode(selection: Selection, context: Context) -> nv_tileas.Func:

@@ -140,14 +140,16 @@ def check_levels(steps: Sequence[Step], level: str) -> str:
         if step.work.takes != level:
             raise VerifyError(
                 f"{step.work.name!r} takes {step.work.takes}, here the program is {level}",
-                Location(WHERE, 1, step.column), _way(level, step.work.takes),
-            )  # fmt: skip
+                Location(WHERE, 1, step.column),
+                _way(level, step.work.takes),
+            )
         inside = check_levels(step.inner, level) if step.inner else step.work.gives
         if inside != step.work.gives:
             raise VerifyError(
                 f"the passes inside {step.work.name!r} end at {inside}, not at {step.work.gives}",
-                Location(WHERE, 1, step.column), _way(inside, step.work.gives),
-            )  # fmt: skip
+                Location(WHERE, 1, step.column),
+                _way(inside, step.work.gives),
+            )
         level = step.work.gives
     return level
 

@@ -100,9 +100,14 @@ class LayoutOracle:
     """Layouts by id for one program; calling it answers a query of the saturation loop."""
 
     def __init__(
-        self, program: EncodedProgram, warps: Sequence[int], features: frozenset[Feature] = ALL_FEATURES,
-        boxed: bool = True, offered: Sequence[int] = (), paired: bool = False,
-    ):  # fmt: skip
+        self,
+        program: EncodedProgram,
+        warps: Sequence[int],
+        features: frozenset[Feature] = ALL_FEATURES,
+        boxed: bool = True,
+        offered: Sequence[int] = (),
+        paired: bool = False,
+    ):
         """`warps`: numbers of warps to offer layouts for. `features` of the targets that will be extracted for: atoms
         that none of them has are not offered. `boxed`: all of them have tensor copies. `offered`: numbers that the
         kernel may have, beside which its own is priced; `warps` by default. `paired`: a pair of its CTAs may

@@ -144,9 +144,11 @@ def _line(cls: type[Instruction], text: str, defined: set[str]) -> Line:
         elif isinstance(getattr(cls, name, None), OptionalOperand) and not hole["other"]:
             pieces += [before.removesuffix(", "), _optional(name, how, before)]
         else:
-            pieces += [before, _one(name, int(hole["index"]))] if hole["index"] else [
-                before, _hole(cls, name, how, hole["other"], defined)
-            ]  # fmt: skip
+            pieces += (
+                [before, _one(name, int(hole["index"]))]
+                if hole["index"]
+                else [before, _hole(cls, name, how, hole["other"], defined)]
+            )
     pieces.append(_literal(text[at:]))
     return Line(tuple(piece for piece in pieces if piece != ""), guard is not None)
 
@@ -283,6 +285,11 @@ def _bits(filled: Filled, values: list[Value]) -> list[str]:
 
 
 GROUPS: dict[str, Callable[[Filled, list[Value]], list[str]]] = {
-    "vector": _vector, "list": _list, "group": _vector, "registers": _vector, "stored": _stored, "bits": _bits,
-}  # fmt: skip
+    "vector": _vector,
+    "list": _list,
+    "group": _vector,
+    "registers": _vector,
+    "stored": _stored,
+    "bits": _bits,
+}
 """How a group of operands is read, by the word behind the colon."""

@@ -45,8 +45,9 @@ def refuse_deadlock(func: nv_tileas.Func) -> None:
                 others = ", ".join(str(op.location) for op in stuck[1:]) or "their ends"
                 raise TileError(
                     f"the agents wait for one another for ever: '{stuck[0].name}' here, the others at {others}",
-                    stuck[0].location, "fill rings in the order in which they are read, or give them more stages",
-                )  # fmt: skip
+                    stuck[0].location,
+                    "fill rings in the order in which they are read, or give them more stages",
+                )
 
 
 def walked(block: Block) -> Iterator[Op]:

@@ -82,9 +82,10 @@ def slice_of(operands: list[Value], body: Block) -> list[Op] | None:
 
 
 def arrange(
-    once: Sequence[nv_tileas.AllocTensor], rings: Sequence[Sequence[Ring]],
+    once: Sequence[nv_tileas.AllocTensor],
+    rings: Sequence[Sequence[Ring]],
     looped: Sequence[Sequence[nv_tileas.AllocTensor]] = (),
-) -> tuple[int, int]:  # fmt: skip
+) -> tuple[int, int]:
     """Give all buffers their places in shared memory; where those that are filled once end, and where all do.
 
     They come first, so that scratch may lie over all rings. Rings that stand together lie over one another, and so do

@@ -69,8 +69,9 @@ def propagate(block: Block) -> int | None:
                 raise TileError(
                     "inconsistent numWarps in the agent switch, maybe it is called in different agents with different "
                     f"numWarps: '{op.name}' is written for {warps} warps, what stands before it for {found}",
-                    op.location, "place all tiles of an agent in layouts of its own warps",
-                )  # fmt: skip
+                    op.location,
+                    "place all tiles of an agent in layouts of its own warps",
+                )
             found = found or warps
     return found
 
@@ -96,12 +97,15 @@ def map_agents(func: nv_tileas.Func, target: Target) -> nv_tileas.Func:
     for op in func.walk():
         if isinstance(op, nv_tileas.AgentSwitch):
             units = map_units(
-                [demand(region.block, op.groups_of(agent)) for agent, region in enumerate(op.regions)], target,
+                [demand(region.block, op.groups_of(agent)) for agent, region in enumerate(op.regions)],
+                target,
                 op.location,
-            )  # fmt: skip
+            )
             op.attributes |= {
-                "num_warps": units.num_warps, "warp_id": units.warp_id, "agent_strides": units.agent_strides,
-            }  # fmt: skip
+                "num_warps": units.num_warps,
+                "warp_id": units.warp_id,
+                "agent_strides": units.agent_strides,
+            }
     return func
 
 
@@ -124,9 +128,10 @@ def map_units(demands: Sequence[Demand], target: Target, location: Location) -> 
     total = align(cursor, GROUP)
     if WARP * total > target.threads_per_cta:
         raise TileError(
-            f"the agents take {total} warps, {target.name} has {int(target.threads_per_cta) // WARP} a block", location,
+            f"the agents take {total} warps, {target.name} has {int(target.threads_per_cta) // WARP} a block",
+            location,
             "use smaller tiles",
-        )  # fmt: skip
+        )
     ends = [*sorted(first.values()), total]
     strides = {begin: end - begin for begin, end in pairwise(ends)}
     agents = range(len(demands))

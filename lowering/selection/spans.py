@@ -146,9 +146,10 @@ class _Order:
         """Tiles that are there at a point and needed after it. What a loop carries on takes its place there."""
         carried = self.points[-1].operands if self.points and isinstance(self.points[-1], ct.Continue) else ()
         return frozenset(
-            value for value, first in self.first.items()
+            value
+            for value, first in self.first.items()
             if first <= point < self.last.get(value, -1) and holds(value) and value not in carried
-        )  # fmt: skip
+        )
 
 
 def holds(value: Value) -> bool:

@@ -57,9 +57,15 @@ class _NoCutError(Exception):
 
 
 def find_cuts(
-    entry: ct.Entry, values: Sequence[Value], dim: int, count: int, known: Cuts | None = None, apart: bool = False,
-    joined: Joined = nothing, scattered: int = -1,
-) -> Cuts | None:  # fmt: skip
+    entry: ct.Entry,
+    values: Sequence[Value],
+    dim: int,
+    count: int,
+    known: Cuts | None = None,
+    apart: bool = False,
+    joined: Joined = nothing,
+    scattered: int = -1,
+) -> Cuts | None:
     """Cut dimension `dim` of some values into `count` slices, beside the `known` cuts, and all that this asks for; None
     where something does not allow it. `apart`: each slice is done by a CTA of its own, which runs every loop once.
     `joined` says which operations make whole results of slices, `scattered` which sums over a bit of the rank slices of

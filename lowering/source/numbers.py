@@ -98,7 +98,7 @@ def flipped(b: Builder, condition: Value) -> Value:
 
 def clamped(b: Builder, value: Value) -> Value:
     """An integer of any width as a number, the largest one where it is larger."""
-    kind = cast(TileType, value.type)
+    kind = ct.tile_type(value)
     width = cast(IntType, kind.element).width
     if width > I32.width:
         value = b.value(ct.MinI, value, constant(b, MOST, kind), types=[kind], signedness=ct.Signedness.SIGNED)

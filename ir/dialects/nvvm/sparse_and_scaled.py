@@ -10,9 +10,14 @@ from ir.instruction import REGISTER, REGISTER_32, SHARED, WORD, Form, Instructio
 from ir.types import F32, I32, SHARED_PTR, Type
 
 SPARSE_SHAPES: dict[str, tuple[tuple[int, int, int], ...]] = {
-    "f16": ((16, 8, 32), (16, 8, 16)), "bf16": ((16, 8, 32), (16, 8, 16)), "tf32": ((16, 8, 16), (16, 8, 8)),
-    "s8": ((16, 8, 64), (16, 8, 32)), "u8": ((16, 8, 64), (16, 8, 32)), "e4m3": ((16, 8, 64),), "e5m2": ((16, 8, 64),),
-}  # fmt: skip
+    "f16": ((16, 8, 32), (16, 8, 16)),
+    "bf16": ((16, 8, 32), (16, 8, 16)),
+    "tf32": ((16, 8, 16), (16, 8, 8)),
+    "s8": ((16, 8, 64), (16, 8, 32)),
+    "u8": ((16, 8, 64), (16, 8, 32)),
+    "e4m3": ((16, 8, 64),),
+    "e5m2": ((16, 8, 64),),
+}
 """(m, n, k) by operand type; of A half is held. Source: PTX ISA 8.8, mma.sp; ptxas 13.5 accepts each."""
 SELECTORS = {(16, 32): 2, (16, 16): 4, (32, 16): 2, (32, 8): 4, (8, 64): 1, (8, 32): 2}
 """Lanes that may hold the metadata of a quad (.sp selector below it), by bits of an element and k. Source: as above."""
@@ -21,9 +26,11 @@ SELECTORS = {(16, 32): 2, (16, 16): 4, (32, 16): 2, (32, 8): 4, (8, 64): 1, (8, 
 @instruction(
     "nvvm.mma.sp.sync",
     "mma.sp::ordered_metadata.sync.aligned.m16n8k{k}.row.col.{types} "
-    "{out:vector}, {a:vector}, {b:vector}, {c:vector}, {metadata:register}, {selector};", Needs(80, (8, 5)),
-    source="PTX ISA 8.8, mma.sp", seed="nvgpu.mma.sp.sync",
-)  # fmt: skip
+    "{out:vector}, {a:vector}, {b:vector}, {c:vector}, {metadata:register}, {selector};",
+    Needs(80, (8, 5)),
+    source="PTX ISA 8.8, mma.sp",
+    seed="nvgpu.mma.sp.sync",
+)
 class MmaSparse(Shaped):
     """D = A B + C by a warp, where A keeps two of each four elements (of tf32 one of two) and `metadata` says which."""
 
@@ -75,9 +82,10 @@ class MmaSparse(Shaped):
 
 BLOCK = Needs(120, (8, 7), frozenset({"sm_120a", "sm_121a"}))
 BLOCK_KINDS = {
-    "mxf8f6f4": (32, "1X", ("e4m3", "e5m2", "e3m2", "e2m3", "e2m1"), "ue8m0"), "mxf4": (64, "2X", ("e2m1",), "ue8m0"),
+    "mxf8f6f4": (32, "1X", ("e4m3", "e5m2", "e3m2", "e2m3", "e2m1"), "ue8m0"),
+    "mxf4": (64, "2X", ("e2m1",), "ue8m0"),
     "mxf4nvf4": (64, "4X", ("e2m1",), "ue4m3"),
-}  # fmt: skip
+}
 """k, factors of a row, types of A and B, type of the factors. Source: PTX ISA 8.8, mma.sync with .block_scale."""
 
 
@@ -85,8 +93,9 @@ BLOCK_KINDS = {
     "nvvm.mma.block_scale",
     "mma.sync.aligned.m16n8k{k}.row.col.kind::{kind}.block_scale.scale_vec::{factors}.f32.{typeA}.{typeB}.f32.{scale} "
     "{out:vector}, {a:vector}, {b:vector}, {c:vector}, {scaleA:register}, {placeA}, {scaleB:register}, {placeB};",
-    BLOCK, source="PTX ISA 8.8, mma.sync, .block_scale",
-)  # fmt: skip
+    BLOCK,
+    source="PTX ISA 8.8, mma.sync, .block_scale",
+)
 class MmaBlockScale(Instruction):
     """D = (A x factors) (B x factors) + C by a warp: a factor for 32 or 16 elements along k, bytes of a register.
 
@@ -159,9 +168,12 @@ BYTE_MATRICES = Needs(100, (8, 6), frozenset({"sm_100a", "sm_103a", "sm_110a", "
 
 
 @instruction(
-    "nvvm.ldmatrix.bytes", "ldmatrix.sync.aligned.{form} {out:vector}, [{ptr}];", BYTE_MATRICES,
-    source="PTX ISA 8.8, ldmatrix", seed="nvgpu.ldmatrix",
-)  # fmt: skip
+    "nvvm.ldmatrix.bytes",
+    "ldmatrix.sync.aligned.{form} {out:vector}, [{ptr}];",
+    BYTE_MATRICES,
+    source="PTX ISA 8.8, ldmatrix",
+    seed="nvgpu.ldmatrix",
+)
 class LdMatrixBytes(Instruction):
     """Matrices of bytes from shared memory, transposed (m16n16), or of four or six bits unpacked to bytes (m8n16).
 
@@ -200,9 +212,11 @@ class LdMatrixBytes(Instruction):
 
 @instruction(
     "nvvm.stmatrix.bytes",
-    "stmatrix.sync.aligned.m16n8.x{num}.trans.shared.b8 [{ptr}], {sources:vector};", BYTE_MATRICES,
-    source="PTX ISA 8.8, stmatrix", seed="nvgpu.stmatrix",
-)  # fmt: skip
+    "stmatrix.sync.aligned.m16n8.x{num}.trans.shared.b8 [{ptr}], {sources:vector};",
+    BYTE_MATRICES,
+    source="PTX ISA 8.8, stmatrix",
+    seed="nvgpu.stmatrix",
+)
 class StMatrixBytes(Instruction):
     """16x8 matrices of bytes to shared memory, transposed, a register each."""
 
@@ -227,9 +241,11 @@ class StMatrixBytes(Instruction):
 
 
 @instruction(
-    "nvvm.movmatrix", "movmatrix.sync.aligned.m8n8.trans.b16 {result}, {source:register};", Needs(80, (7, 8)),
+    "nvvm.movmatrix",
+    "movmatrix.sync.aligned.m8n8.trans.b16 {result}, {source:register};",
+    Needs(80, (7, 8)),
     source="PTX ISA 8.8, movmatrix",
-)  # fmt: skip
+)
 class MovMatrix(Instruction):
     """An 8x8 matrix of 16-bit elements, a register a lane, transposed within the warp."""
 

@@ -98,9 +98,16 @@ def resize(emitter: Emitter, value: Value, kind: Type) -> Value:
 
 
 def product(
-    emitter: Emitter, atom: MmaAtom, shape: tuple[int, int, int, int], grid: tuple[int, int],
-    a: Registers, b: Registers, c: Registers, layout: Layout, scales: Sequence[Registers] = (),
-) -> Registers:  # fmt: skip
+    emitter: Emitter,
+    atom: MmaAtom,
+    shape: tuple[int, int, int, int],
+    grid: tuple[int, int],
+    a: Registers,
+    b: Registers,
+    c: Registers,
+    layout: Layout,
+    scales: Sequence[Registers] = (),
+) -> Registers:
     """a @ b + c on tensor cores: k outermost, fragments of the next k step asked for before this one's products. Where
     the atom takes scales, those of a and b for four steps of k are the bytes of one register.
     """
@@ -148,9 +155,14 @@ def scale_word(scales: Registers, first: int) -> Value:
 
 
 def scalar_product(
-    emitter: Emitter, atom: MmaAtom, shape: tuple[int, int, int, int], a: Registers, b: Registers, c: Registers,
+    emitter: Emitter,
+    atom: MmaAtom,
+    shape: tuple[int, int, int, int],
+    a: Registers,
+    b: Registers,
+    c: Registers,
     layout: Layout,
-) -> Registers:  # fmt: skip
+) -> Registers:
     """a @ b + c by multiply-adds, k outermost; operands are widened as they are used, f16 sums are kept in f32."""
     batch, m, n, k = shape
     sum_type = F32 if c.element == F16 else c.scalar_type
@@ -180,14 +192,19 @@ def widen(emitter: Emitter, value: Value, to: Type, signed: bool) -> Value:
     """A number in a wider type; tf32 is an f32 already."""
     if value.type in (to, TF32):
         return value
-    return emitter.emit(arith.ExtF if isinstance(to, FloatType) else arith.ExtSI if signed else arith.ExtUI,
-                        value, types=[to])  # fmt: skip
+    return emitter.emit(
+        arith.ExtF if isinstance(to, FloatType) else arith.ExtSI if signed else arith.ExtUI, value, types=[to]
+    )
 
 
 def through_shared(
-    emitter: Emitter, source: Registers, layout: Layout, shared: SharedLayout,
-    stmatrix: bool = False, ldmatrix: bool = False,
-) -> Registers:  # fmt: skip
+    emitter: Emitter,
+    source: Registers,
+    layout: Layout,
+    shared: SharedLayout,
+    stmatrix: bool = False,
+    ldmatrix: bool = False,
+) -> Registers:
     """Another layout of a tile by a round trip through scratch memory, by matrix instructions where they are named."""
     scratch = emitter.scratch()
     element = source.element

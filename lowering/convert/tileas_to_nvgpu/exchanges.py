@@ -46,9 +46,14 @@ class Place:
         """Address of a byte of the shared memory of the CTA whose rank is this one's with these bits flipped."""
         build = emitter.prelude.value
         own = build(
-            llvm.GetElementPtr, emitter.shared_base, types=[SHARED_PTR], segments=(1, 0), element_bytes=1,
-            offset=offset, outermost=False,
-        )  # fmt: skip
+            llvm.GetElementPtr,
+            emitter.shared_base,
+            types=[SHARED_PTR],
+            segments=(1, 0),
+            element_bytes=1,
+            offset=offset,
+            outermost=False,
+        )
         return build(nvvm.Mapa, own, build(arith.XOrI, emitter.rank, distance), types=[SHARED_PTR])
 
 
@@ -122,9 +127,15 @@ def tell(
 
 
 def store_at(
-    emitter: Emitter, place: Place, tile: Registers, offset: int, distance: Value, stage: Value, unused: int,
+    emitter: Emitter,
+    place: Place,
+    tile: Registers,
+    offset: int,
+    distance: Value,
+    stage: Value,
+    unused: int,
     rank: Value | None = None,
-) -> None:  # fmt: skip
+) -> None:
     """A tile to the CTA whose rank is this one's with these bits flipped, at the place of a rank there, by the threads
     whose number has none of the bits `unused`.
     """

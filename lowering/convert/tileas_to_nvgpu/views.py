@@ -102,9 +102,16 @@ class ViewLoad(Vectors):
     """A tile of a view loaded straight into registers, `nbytes` at most an access."""
 
     def __init__(
-        self, emitter: Emitter, layout: Layout, view: View, index: Sequence[Value], nbytes: int,
-        enable: Value | None = None, cache: str = "", evict: str = "",
-    ):  # fmt: skip
+        self,
+        emitter: Emitter,
+        layout: Layout,
+        view: View,
+        index: Sequence[Value],
+        nbytes: int,
+        enable: Value | None = None,
+        cache: str = "",
+        evict: str = "",
+    ):
         element = view.type.view.element
         self.evict = {"evict": evict} if evict else {}
         width = max(1, nbytes // element_bytes(element))
@@ -142,9 +149,14 @@ def cache_of(op: nv_tileas.TiledLoad | nv_tileas.Gather) -> str:
 
 
 def load(
-    emitter: Emitter, pointer: Value, element: object, width: int, inside: Value | None, padding: float | Value,
+    emitter: Emitter,
+    pointer: Value,
+    element: object,
+    width: int,
+    inside: Value | None,
+    padding: float | Value,
     **how: Any,
-) -> Value:  # fmt: skip
+) -> Value:
     """One load of `width` elements, `how` its qualifiers; where `inside` is false the result is the padding."""
     if not isinstance(element, IntType | FloatType):
         return emitter.emit(nvgpu.Load, pointer, types=[GLOBAL_PTR], segments=(1, 0, 0), **how)
@@ -179,9 +191,13 @@ def vector_of(emitter: Emitter, source: Registers, registers: Sequence[int]) -> 
 
 
 def store_tile(
-    emitter: Emitter, source: Registers, view: View, index: Sequence[Value], nbytes: int,
+    emitter: Emitter,
+    source: Registers,
+    view: View,
+    index: Sequence[Value],
+    nbytes: int,
     together: Sequence[Registers] = (),
-) -> None:  # fmt: skip
+) -> None:
     """Write a tile, `nbytes` at most an access; of threads that hold replicas only one writes. `together`: tiles that
     are computed beside it.
     """
@@ -259,17 +275,28 @@ def copy_to_shared(
 
 
 def start_copy(
-    emitter: Emitter, target: Value, source: Value, nbytes: int, inside: Value | None, prefix: Value | None,
+    emitter: Emitter,
+    target: Value,
+    source: Value,
+    nbytes: int,
+    inside: Value | None,
+    prefix: Value | None,
     enable: Value | None,
-) -> None:  # fmt: skip
+) -> None:
     """One cp.async: zeros where `inside` is false, `prefix` bytes and zeros where that is given, nothing where `enable`
     is false.
     """
     given = [[] if value is None else [value] for value in (inside, prefix, enable)]
     emitter.builder.add(
-        nvgpu.DeviceAsyncCopy, target, source, *chain(*given), types=(), segments=(1, 1, *map(len, given)),
-        bytes=nbytes, bypass_l1=nbytes == 16,
-    )  # fmt: skip
+        nvgpu.DeviceAsyncCopy,
+        target,
+        source,
+        *chain(*given),
+        types=(),
+        segments=(1, 1, *map(len, given)),
+        bytes=nbytes,
+        bypass_l1=nbytes == 16,
+    )
 
 
 class SharedWindow:
