@@ -376,13 +376,6 @@ class PlacedSample(LayoutSample):
         """The type of as many elements as the threads hold."""
         return TileType(shape, type_.element) if isinstance(type_, TileType) else type_
 
-    def type_at(self, form: Sexpr) -> TileType:
-        """The tile type that a type column names."""
-        found = self.interner.types[self.integer(form)]
-        if not isinstance(found, TileType):
-            raise Unsound(f"{found} is no tile type")
-        return found
-
 
 def _renamed(sample: PlacedSample, items: Sequence[Sexpr]) -> Held:
     """The same registers: own, assume."""
