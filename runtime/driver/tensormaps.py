@@ -24,18 +24,12 @@ def encode_tiled(
 ) -> tuple[bytes]:  # fmt: skip
     """The 128 bytes of a tiled map. Raises DriverError where the driver would refuse it."""
     try:
-        return TensorMap(
-            base,
-            _ELEMENTS[element],
-            _words("Q", dims),
-            _words("Q", strides),
-            _words("I", box),
-            _words("I", steps),
-            _SWIZZLES[swizzle],
-            INTERLEAVES[interleave],
-            _FILLS[oob],
-            _PROMOTIONS[promotion],
-        ).encode()
+        return (
+            TensorMap(
+                base, _ELEMENTS[element], _words("Q", dims), _words("Q", strides), _words("I", box), _words("I", steps),
+                _SWIZZLES[swizzle], INTERLEAVES[interleave], _FILLS[oob], _PROMOTIONS[promotion],
+            ).encode(),
+        )  # fmt: skip
     except (LaunchError, IndexError) as error:
         raise DriverError(INVALID_VALUE, str(error)) from None
 
@@ -46,20 +40,13 @@ def encode_im2col(
 ) -> tuple[bytes]:  # fmt: skip
     """The 128 bytes of an im2col map. Raises DriverError where the driver would refuse it."""
     try:
-        return TensorMap.im2col(
-            base,
-            _ELEMENTS[element],
-            _words("Q", dims),
-            _words("Q", strides),
-            _words("i", lower),
-            _words("i", upper),
-            channels,
-            pixels,
-            _words("I", steps),
-            _SWIZZLES[swizzle],
-            INTERLEAVES[interleave],
-            _FILLS[oob],
-        ).encode()
+        return (
+            TensorMap.im2col(
+                base, _ELEMENTS[element], _words("Q", dims), _words("Q", strides), _words("i", lower),
+                _words("i", upper), channels, pixels, _words("I", steps), _SWIZZLES[swizzle], INTERLEAVES[interleave],
+                _FILLS[oob],
+            ).encode(),
+        )  # fmt: skip
     except (LaunchError, IndexError) as error:
         raise DriverError(INVALID_VALUE, str(error)) from None
 
