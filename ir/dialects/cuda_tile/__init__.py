@@ -252,7 +252,7 @@ __all__ = [
     "tile_type",
 ]
 
-from ir.dialects.cuda_tile import reduction, shape  # noqa: E402  (behind all others: operations are numbered in order)
+from ir.dialects.cuda_tile import reduction, shape
 
 __all__ += reduction.__all__
 __all__ += shape.__all__
