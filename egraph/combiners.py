@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Hashable, Sequence
-from typing import cast
 
 from egraph.accesses import splatted
 from ir.core import Block, Builder, Op, Region, UnsupportedError, Value
@@ -96,8 +95,10 @@ def captured(value: Value, user: Op) -> ct.Constant:
     if not isinstance(value.op, ct.Constant):
         raise UnsupportedError(
             f"'{user.name}' in a combiner uses a value of type {value.type} from outside of its region, which is not "
-            "supported", user.location, "make it one more operand of the reduction or scan, broadcast to its tile",
-        )  # fmt: skip
+            "supported",
+            user.location,
+            "make it one more operand of the reduction or scan, broadcast to its tile",
+        )
     return value.op
 
 
@@ -169,9 +170,9 @@ def by_operands(op: ct.Combining, outside: Sequence[Value]) -> tuple[list[Op], l
     """
     block = Block()
     b = Builder(block, op.location)
-    shape = cast(TileType, op.operands[0].type).shape
+    shape = ct.tile_type(op.operands[0]).shape
     more = [splatted(b, value, shape) for value in outside]
-    kinds = [cast(TileType, value.type) for value in (*op.operands, *more)]
+    kinds = [ct.tile_type(value) for value in (*op.operands, *more)]
     region = Block([TileType((), kind.element) for kind in kinds for _ in range(2)])
     count = len(op.operands)
     new = dict(zip(op.body.block.args, region.args, strict=False)) | dict(
@@ -190,9 +191,14 @@ def by_operands(op: ct.Combining, outside: Sequence[Value]) -> tuple[list[Op], l
     dropped = (op.dim,) if isinstance(op, ct.Reduce) else ()
     types = [TileType(tuple(n for d, n in enumerate(kind.shape) if d not in dropped), kind.element) for kind in kinds]
     folded = b.add(
-        type(op), *op.operands, *more, types=types, segments=(len(kinds),), regions=[Region([region])],
+        type(op),
+        *op.operands,
+        *more,
+        types=types,
+        segments=(len(kinds),),
+        regions=[Region([region])],
         **{**op.attributes, "identities": identities},
-    )  # fmt: skip
+    )
     for each in block.ops:
         each.parent = op.parent  # loops and branches around it are those around the source
     return block.ops, folded.results[:count]

@@ -11,7 +11,7 @@ from collections import defaultdict
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import field
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
@@ -348,7 +348,7 @@ class _Encoder:
 
     def splat(self, op: ct.Constant) -> bool:
         """Encode an integer splat as `(splat value type)`, so that rules can compute with it."""
-        type_, value = cast(TileType, op.results[0].type), op.value
+        type_, value = ct.tile_type(op.results[0]), op.value
         if not (value.splat and isinstance(type_.element, IntType)):
             return False
         number = self.leaf("splat", op.results[0], int(value.item))
@@ -514,9 +514,10 @@ class _Encoder:
             self.rows["r.make_token"].append((number, ty))
         else:
             raise UnsupportedError(
-                f"'{op.name}' with a result of type {kind} that it does not carry is not supported yet", op.location,
+                f"'{op.name}' with a result of type {kind} that it does not carry is not supported yet",
+                op.location,
                 "carry it, or pass its offset from a pointer outside",
-            )  # fmt: skip
+            )
         return number
 
     def branch(self, op: ct.If, after: BranchContinuation | None = None) -> SkeletonBranch:

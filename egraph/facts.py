@@ -115,18 +115,25 @@ LARGEST_DIVISOR = 1 << 30
 than any access asks for."""
 
 FLOATS = {
-    F4E2M1FN: (2, 1), F8E4M3FN: (4, 3), F8E5M2: (5, 2), F16: (5, 10), BF16: (8, 7), TF32: (8, 10), F32: (8, 23),
+    F4E2M1FN: (2, 1),
+    F8E4M3FN: (4, 3),
+    F8E5M2: (5, 2),
+    F16: (5, 10),
+    BF16: (8, 7),
+    TF32: (8, 10),
+    F32: (8, 23),
     F64: (11, 52),
-}  # fmt: skip
+}
 """Exponent and mantissa bits (OCP 8-bit floating point; IEEE 754; PTX ISA, alternate floating-point formats)."""
 
 SYMMETRIC = tuple([element for element in FLOATS if element != F4E2M1FN])
 """Those with a sign that have a NaN."""
 
 WIDENING = {
-    (a, b) for (a, x), (b, y) in itertools.permutations(FLOATS.items(), 2)
+    (a, b)
+    for (a, x), (b, y) in itertools.permutations(FLOATS.items(), 2)
     if x[0] <= y[0] and x[1] <= y[1] and a != F8E5M2
-}  # fmt: skip
+}
 """Pairs where the second format holds every value of the first, and a conversion back gives it back. The infinities of
 f8E5M2 come back as its largest numbers: conversions to f8 saturate.
 """

@@ -24,7 +24,7 @@ def by_shifts(op: ct.Pack | ct.Unpack) -> tuple[list[Op], list[Value]]:
         return [], [before]
     block = Block()
     b = Builder(block, op.location)
-    source, result = (cast(TileType, value.type) for value in (op.source, op.result))
+    source, result = (ct.tile_type(value) for value in (op.source, op.result))
     bits = as_integers(b, op.source)
     wide, narrow = (integers(kind) for kind in sorted((source, result), key=lambda t: t.size))
     made = join(b, bits, wide) if source.size > result.size else split(b, bits, wide, narrow)
@@ -46,7 +46,7 @@ def is_narrow_literal(op: Op) -> bool:
     """Different elements of less than a byte, but for truth values, which have bytes in memory."""
     if not isinstance(op, ct.Constant) or op.value.splat:
         return False
-    element = cast("IntType | FloatType", cast(TileType, op.result.type).element)
+    element = cast("IntType | FloatType", ct.tile_type(op.result).element)
     return element != I1 and element.width < 8
 
 
@@ -54,7 +54,7 @@ def by_bytes(op: ct.Constant) -> tuple[list[Op], list[Value]]:
     """A literal whose elements have less than a byte as one of bytes, cut to what they hold."""
     block = Block()
     b = Builder(block, op.location)
-    kind = cast(TileType, op.result.type)
+    kind = ct.tile_type(op.result)
     bits = np.ascontiguousarray(op.value.expand(kind.shape)).view(np.int8)
     whole = b.value(ct.Constant, types=[TileType(kind.shape, I8)], value=ct.DenseElements(bits))
     made = b.value(ct.TruncI, whole, types=[integers(kind)])
@@ -68,7 +68,7 @@ def integers(kind: TileType) -> TileType:
 
 def as_integers(b: Builder, value: Value) -> Value:
     """The bits of a tile."""
-    kind = integers(cast(TileType, value.type))
+    kind = integers(ct.tile_type(value))
     return value if value.type == kind else b.value(ct.Bitcast, value, types=[kind])
 
 
@@ -84,7 +84,7 @@ def split(b: Builder, value: Value, wide: TileType, narrow: TileType) -> Value:
 
 def join(b: Builder, value: Value, wide: TileType) -> Value:
     """Several neighbouring elements as one."""
-    narrow = cast(TileType, value.type)
+    narrow = ct.tile_type(value)
     count, parts = wide.size, narrow.size // wide.size
     rows = b.value(ct.Reshape, value, types=[TileType((count, parts), narrow.element)])
     spread = TileType((count, parts), wide.element)

@@ -22,7 +22,7 @@ def by_factors(op: ct.MmaFScaled) -> tuple[list[Op], list[Value]]:
     """Operations to stand in the place of `op`, and what stands for its result."""
     block = Block()
     b = Builder(block, op.location)
-    rank = len(cast(TileType, op.acc.type).shape)
+    rank = len(ct.tile_type(op.acc).shape)
     left = scaled(op.lhs, op.lhs_scale, rank - 1, b)
     right = scaled(op.rhs, op.rhs_scale, rank - 2, b)
     result = b.value(ct.MmaF, left, right, op.acc)
@@ -43,7 +43,7 @@ def of_bytes(op: ct.MmaFScaled) -> tuple[list[Op], tuple[Value, Value]] | None:
     order = transposing(columns_of)
     block = Block()
     b = Builder(block, op.location)
-    m = cast(TileType, op.lhs.type).shape[-2]
+    m = ct.tile_type(op.lhs).shape[-2]
     a = b.value(ct.Reshape, left, types=[TileType((*lead, m, k // 2), I8)])
     turned = b.value(ct.Reshape, right, types=[TileType((*lead, n, k // 2), I8)])
     made = b.value(ct.Permute, turned, types=[TileType((*lead, k // 2, n), I8)], permutation=order)
@@ -88,7 +88,7 @@ def unpacked(value: Value) -> Value | None:
 
 def scaled(operand: Value, scale: Value, k: int, b: Builder) -> Value:
     """An operand times its scales, each of which stands for a block of neighbours along dimension `k`."""
-    kind, few = (cast(TileType, value.type) for value in (operand, scale))
+    kind, few = (ct.tile_type(value) for value in (operand, scale))
     *outer, blocks = few.shape[: k + 1]
     inner = few.shape[k + 1 :]
     apart, spread = (TileType((*outer, blocks, n, *inner), BF16) for n in (1, kind.shape[k] // blocks))
@@ -100,6 +100,6 @@ def scaled(operand: Value, scale: Value, k: int, b: Builder) -> Value:
 
 def widened(value: Value, b: Builder) -> Value:
     """A tile in bf16, which holds every number of the narrower formats."""
-    kind = cast(TileType, value.type)
+    kind = ct.tile_type(value)
     assert isinstance(kind.element, FloatType)
     return b.value(ct.FToF, value, types=[TileType(kind.shape, BF16)])

@@ -53,11 +53,18 @@ def _compare(graph: Graph, options: argparse.Namespace) -> int:
     """Run all methods; 1 if none has an answer."""
     outcomes = compare(graph, budget=options.budget, time_limit=options.time_limit)
     if options.json:
-        print(json.dumps([
-            {"method": each.method, "wall_seconds": round(each.seconds, 6),
-             **({"error": each.reason} if each.answer is None else _record(graph, each.answer))}
-            for each in outcomes
-        ]))  # fmt: skip
+        print(
+            json.dumps(
+                [
+                    {
+                        "method": each.method,
+                        "wall_seconds": round(each.seconds, 6),
+                        **({"error": each.reason} if each.answer is None else _record(graph, each.answer)),
+                    }
+                    for each in outcomes
+                ]
+            )
+        )
     else:
         print(f"{graph.n_nodes} nodes, {graph.n_classes} classes", *lines(outcomes), sep="\n")
     return int(all(each.answer is None for each in outcomes))

@@ -62,9 +62,15 @@ def extract(
             answer = ilp(graph, budget=budget, time_limit=time_limit, start=start, listener=listener)
         elif method == "auto":
             answer = auto(
-                graph, budget=budget, time_limit=time_limit, start=start, listener=listener, branch=branch, below=below,
+                graph,
+                budget=budget,
+                time_limit=time_limit,
+                start=start,
+                listener=listener,
+                branch=branch,
+                below=below,
                 effort=effort,
-            )  # fmt: skip
+            )
         elif found := TOP.fullmatch(method):
             answer = nth(graph, int(found[1]), budget, time_limit)
         else:

@@ -82,9 +82,15 @@ Stages: TypeAlias = Generator[Found, Limit | None, Answer]
 
 
 def stages(
-    graph: Graph, budget: Budget, start: Answer | None, listener: Listener | None, branch: int | None, limit: Limit,
-    elsewhere: float, glance: bool,
-) -> Stages:  # fmt: skip
+    graph: Graph,
+    budget: Budget,
+    start: Answer | None,
+    listener: Listener | None,
+    branch: int | None,
+    limit: Limit,
+    elsewhere: float,
+    glance: bool,
+) -> Stages:
     """The steps of the search in order."""
     if branch is not None and len(graph.groups.get(branch, ())) > 1:
         return (yield from branched(graph, branch, budget, limit, start, listener, elsewhere, glance))
@@ -198,9 +204,15 @@ TOGETHER: Final = 2
 
 
 def branched(
-    graph: Graph, group: int, budget: Budget, limit: Limit, start: Answer | None, listener: Listener | None,
-    elsewhere: float, glance: bool,
-) -> Stages:  # fmt: skip
+    graph: Graph,
+    group: int,
+    budget: Budget,
+    limit: Limit,
+    start: Answer | None,
+    listener: Listener | None,
+    elsewhere: float,
+    glance: bool,
+) -> Stages:
     """The cheapest answer over all alternatives of a group, likeliest first; its bound is the least of theirs. The
     search may be put aside before the first alternative takes a step that proves (`elsewhere`, `glance`: as in
     `Pursuit`).

@@ -19,10 +19,17 @@ class Pursuit:
     """
 
     def __init__(
-        self, graph: Graph, limit: Budget, start: Answer | None = None, listener: Listener | None = None,
-        branch: int | None = None, below: float = INFINITY, effort: float = INFINITY, elsewhere: float = INFINITY,
+        self,
+        graph: Graph,
+        limit: Budget,
+        start: Answer | None = None,
+        listener: Listener | None = None,
+        branch: int | None = None,
+        below: float = INFINITY,
+        effort: float = INFINITY,
+        elsewhere: float = INFINITY,
         glance: bool = False,
-    ):  # fmt: skip
+    ):
         self._stages = stages(graph, limit, start, listener, branch, Limit(below, effort), elsewhere, glance)
         self._found = Found(None, -INFINITY)
         self._limit: Limit | None = None

@@ -21,9 +21,7 @@ PROMOTIONS, FILLS, INTERLEAVES = ("none", "64B", "128B", "256B"), ("zero", "nan"
 SHARED_SPACE = 3
 BARRIER_BYTES = 8  # an mbarrier; PTX ISA, mbarrier object
 
-_FIELDS = (
-    ("swizzle", tuple(SPANS)), ("l2_promotion", PROMOTIONS), ("oob_fill", FILLS), ("interleave", INTERLEAVES),
-)  # fmt: skip
+_FIELDS = (("swizzle", tuple(SPANS)), ("l2_promotion", PROMOTIONS), ("oob_fill", FILLS), ("interleave", INTERLEAVES))
 _PART = re.compile(r"(\w+)\s*=\s*((?:[^,<>]|<[^<>]*>)+)")
 
 
@@ -117,10 +115,12 @@ class TensorMapDescriptor(Type):
         """From upstream's form."""
         found = _parts(body, ("tensor", "swizzle", "l2promo", "oob", "interleave"))
         return TensorMapDescriptor(
-            Tile.read(found["tensor"], type_of), _enum(found["swizzle"], "swizzle", tuple(SPANS)),
-            _enum(found["l2promo"], "l2promo", PROMOTIONS), _enum(found["oob"], "oob", FILLS),
+            Tile.read(found["tensor"], type_of),
+            _enum(found["swizzle"], "swizzle", tuple(SPANS)),
+            _enum(found["l2promo"], "l2promo", PROMOTIONS),
+            _enum(found["oob"], "oob", FILLS),
             _enum(found["interleave"], "interleave", INTERLEAVES),
-        )  # fmt: skip
+        )
 
 
 @spelled("!nvgpu.warpgroup.descriptor")

@@ -42,7 +42,7 @@ from ir.types import (
     IntType,
     LLVMPointerType,
     VectorType,
-)  # fmt: skip
+)
 
 InstructionT = TypeVar("InstructionT", bound="Instruction")
 
@@ -161,8 +161,9 @@ GLOBAL = Constraint("a pointer to global memory", lambda t: t == LLVMPointerType
 POINTER = Constraint("a pointer", lambda t: isinstance(t, LLVMPointerType), (LLVMPointerType(1), SHARED_PTR))
 MAP = Constraint(
     "a tensor map",
-    lambda t: t == TENSOR_MAP or t == LLVMPointerType(0) or isinstance(t, TensorMapDescriptor), (TENSOR_MAP,),
-)  # fmt: skip
+    lambda t: t == TENSOR_MAP or t == LLVMPointerType(0) or isinstance(t, TensorMapDescriptor),
+    (TENSOR_MAP,),
+)
 BARRIER = Constraint(
     "an mbarrier or a pointer to shared memory", lambda t: t in (SHARED_PTR, BARRIER_TYPE), (SHARED_PTR,)
 )

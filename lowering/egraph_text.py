@@ -22,19 +22,7 @@ from egraph.encode import EncodedProgram
 from egraph.forms import Form
 from egraph.interner import Interner
 from egraph.saturate import Saturated
-from egraph.term import (
-    AttributeId,
-    ChoiceId,
-    Column,
-    Enumerated,
-    LayoutId,
-    Node,
-    Operand,
-    Term,
-    TypeId,
-    TypesId,
-    Value,
-)  # fmt: skip
+from egraph.term import AttributeId, ChoiceId, Column, Enumerated, LayoutId, Node, Operand, Term, TypeId, TypesId, Value
 from egraph.why import Provenance
 from ir.text.names import Names
 from lowering.placement import LayoutOracle

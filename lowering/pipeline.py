@@ -98,8 +98,9 @@ def road(options: Options) -> tuple[Step, ...]:
     steps = with_options(steps, "tileas-dynamic-persistent", schedule=options.persistent, blocks=options.tile_blocks)
     choose = options.ctas == CHOSEN
     steps = with_options(steps, "tileas-plan-cta", ctas=1 if choose else options.ctas, cut=options.cut)
-    steps = with_options(steps, "best-of-candidates", clusters=choose, blocks=options.tile_blocks,
-                         consumers=options.consumers)  # fmt: skip
+    steps = with_options(
+        steps, "best-of-candidates", clusters=choose, blocks=options.tile_blocks, consumers=options.consumers
+    )
     for name, atom in BELOW.items():
         told = tuple(sorted(prefix for prefix in options.forbid if atom.startswith(prefix)))
         steps = with_options(steps, name, forbid=told)

@@ -46,10 +46,13 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--cluster", type=extent, default=(1, 1, 1), metavar="X[,Y[,Z]]", help="CTAs of a cluster")
     made.add_argument("--dynamic-smem", type=int, default=0, metavar="BYTES")
     made.add_argument(
-        "--arg", action="append", default=[], metavar="SPEC",
+        "--arg",
+        action="append",
+        default=[],
+        metavar="SPEC",
         help=f"one for each parameter: TYPE[SHAPE]=CONTENTS of {', '.join(CONTENTS)} (the last three with :SEED) or a "
         "file of NumPy's, or TYPE=NUMBER",
-    )  # fmt: skip
+    )
     made.add_argument("--hazards", choices=("stop", "report", "off"), default="report", help="default report")
     made.add_argument("--suppress", action="append", default=[], metavar="KIND[:LINE]")
     made.add_argument("--schedule", default="together", metavar="together|skewed:SEED")

@@ -78,9 +78,13 @@ def tcgen05_descriptor(bits: int) -> Descriptor:
     if swizzle is None:
         raise DescriptorError(f"matrix descriptor {bits:#018x} has swizzle mode {bits >> 61}, which does not exist")
     return Descriptor(
-        (bits & 0x3FFF) << 4, (bits >> 16 & 0x3FFF) << 4, (bits >> 32 & 0x3FFF) << 4, bits >> 49 & 0x7, swizzle,
+        (bits & 0x3FFF) << 4,
+        (bits >> 16 & 0x3FFF) << 4,
+        (bits >> 32 & 0x3FFF) << 4,
+        bits >> 49 & 0x7,
+        swizzle,
         bool(bits >> 52 & 1),
-    )  # fmt: skip
+    )
 
 
 def _linear(d: Descriptor, rows: int, k_size: int, element_bytes: int, k_major: bool) -> Array:

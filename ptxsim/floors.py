@@ -144,8 +144,9 @@ def check_target(target: str, version: Version, line: int) -> None:
     if first is not None and version < first:
         raise TargetError(
             f".version {version[0]}.{version[1]} does not have .target {target}, which came with {first[0]}.{first[1]}",
-            line, f".target {target}",
-        )  # fmt: skip
+            line,
+            f".target {target}",
+        )
 
 
 @lru_cache(maxsize=1 << 14)

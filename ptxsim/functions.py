@@ -32,10 +32,15 @@ from ptxsim.program import (
 # C++ Programming Guide, "Formatted Output", "Assertion", "Dynamic Global Memory Allocation and Operations"; the system
 # call is what __nv_aligned_device_malloc becomes.
 BUILTINS: dict[str, tuple[tuple[int, ...], int]] = {
-    "vprintf": ((8, 8), 4), "__assertfail": ((8, 8, 4, 8, 8), 0), "malloc": ((8,), 8), "free": ((8,), 0),
+    "vprintf": ((8, 8), 4),
+    "__assertfail": ((8, 8, 4, 8, 8), 0),
+    "malloc": ((8,), 8),
+    "free": ((8,), 0),
     "__cuda_syscall_aligned_malloc": ((8, 8), 8),
-    "memcpy": ((8, 8, 8), 8), "memmove": ((8, 8, 8), 8), "memset": ((8, 4, 8), 8),
-}  # fmt: skip
+    "memcpy": ((8, 8, 8), 8),
+    "memmove": ((8, 8, 8), 8),
+    "memset": ((8, 4, 8), 8),
+}
 _FRAME_ALIGNMENT = 16
 # Bytes of local memory for frames if recursion or alloca make the depth unknown. A device's default is 1024 (CUDA
 # Driver API, CU_LIMIT_STACK_SIZE), which programs raise as needed.
@@ -112,9 +117,10 @@ class _Graph:
                 if found is not None:
                     pending.append(found)
         indirect = {
-            name for name in self._callees
+            name
+            for name in self._callees
             if any(_is_indirect(instruction) for instruction in self._body_of(name, entry).instructions)
-        }  # fmt: skip
+        }
         for name in indirect:
             self._callees[name] |= addressed
         self._sort(entry.name)
@@ -241,10 +247,15 @@ class _Linker:
         result.slots |= frame.slots
         size = -(-frame.size // _FRAME_ALIGNMENT) * _FRAME_ALIGNMENT
         result.functions[function.name] = Linked(
-            function.name, first, len(result.instructions) - first, size,
-            tuple(rename.formals(function.results)), tuple(rename.formals(function.arguments)),
-            range(start, len(result.registers)), self._graph.reaches_itself(function.name),
-        )  # fmt: skip
+            function.name,
+            first,
+            len(result.instructions) - first,
+            size,
+            tuple(rename.formals(function.results)),
+            tuple(rename.formals(function.arguments)),
+            range(start, len(result.registers)),
+            self._graph.reaches_itself(function.name),
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -153,12 +153,17 @@ class Module:
         cluster, registers = directives.get("reqnctapercluster"), directives.get("maxnreg")
         constants = [placed.size for placed in self._statics.placed.values() if placed.space == "const"]
         return Kernel(
-            kernel.name, tuple(kernel.parameters), parameter_bytes(kernel),
+            kernel.name,
+            tuple(kernel.parameters),
+            parameter_bytes(kernel),
             int(np.prod(required or most or (MAX_THREADS,))),
             None if required is None else _triple(".reqntid", required),
             None if cluster is None else _triple(".reqnctapercluster", cluster),
-            placement.shared, placement.local, sum(constants), None if registers is None else registers[0],
-        )  # fmt: skip
+            placement.shared,
+            placement.local,
+            sum(constants),
+            None if registers is None else registers[0],
+        )
 
     def launch(
         self,
@@ -213,9 +218,14 @@ class Module:
 
     @contextmanager
     def prepared(
-        self, grid: Extent, block: Extent, args: Sequence[Argument], cluster: Extent, entry: str | None,
+        self,
+        grid: Extent,
+        block: Extent,
+        args: Sequence[Argument],
+        cluster: Extent,
+        entry: str | None,
         options: "Options",
-    ) -> "Generator[Prepared]":  # fmt: skip
+    ) -> "Generator[Prepared]":
         """An entry decoded for a launch. Raises SimulatorError."""
         self._check_loaded()
         kernel = with_functions(self._parsed, _select(self._parsed, entry))

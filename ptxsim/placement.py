@@ -67,8 +67,9 @@ def _write_addresses(statics: Statics, name: str, variable: Variable, memory: Gl
         if address is None:
             raise LaunchError(
                 f"the initial value of `{variable.name}` names `{relocation.name}`, which is not in global memory",
-                variable.line, variable.name,
-            )  # fmt: skip
+                variable.line,
+                variable.name,
+            )
         value = (address + relocation.addend) % (1 << 64)
         start = statics.placed[name].address + relocation.position
         memory.set(start, np.frombuffer(value.to_bytes(8, "little"), np.uint8)[: relocation.size])
@@ -124,9 +125,10 @@ def _used(variables: list[Variable], kernel: Entry) -> list[Variable]:
         return variables
     names = {name for instruction in kernel.instructions for name in _names(instruction.operands)}
     return [
-        variable for variable in variables
+        variable
+        for variable in variables
         if variable.space in ("global", "const") or variable.is_extern or variable.name in names
-    ]  # fmt: skip
+    ]
 
 
 def _names(operands: list[Operand] | tuple[Operand, ...]) -> Iterator[str]:

@@ -214,9 +214,15 @@ class SharedShadow:
             self._race(Kind.RACE, site, lane, "writes", byte, f"{other} at the same time writes otherwise")
 
     def _check_writer(
-        self, site: Site, where: Array, lanes: Array, strong: bool, verb: str, harmless: Array | None = None,
+        self,
+        site: Site,
+        where: Array,
+        lanes: Array,
+        strong: bool,
+        verb: str,
+        harmless: Array | None = None,
         kind: Kind = Kind.RACE,
-    ) -> None:  # fmt: skip
+    ) -> None:
         """Accesses that are not ordered after the last write of another thread."""
         racing = self._write_epoch[where] > self.clocks.heard(lanes, self._write_column[where])
         if not racing.any():

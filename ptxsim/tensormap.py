@@ -322,14 +322,26 @@ class TensorMap:
         mode, atom, _ = SWIZZLES[self.swizzle]
         corners = self.corners or Corners((), (), 0, 0)
         codes = (
-            self.rank - 1, self.element.code, INTERLEAVES.index(self.interleave), mode, FILLS.index(self.oob_fill),
-            atom, int(self.corners is not None),
-        )  # fmt: skip
+            self.rank - 1,
+            self.element.code,
+            INTERLEAVES.index(self.interleave),
+            mode,
+            FILLS.index(self.oob_fill),
+            atom,
+            int(self.corners is not None),
+        )
         return _LAYOUT.pack(
-            self.base, *padded(self.global_dim, 5), *padded(self.global_strides, 4), *padded(self.box, 5),
-            *padded(self.element_strides, 5), *codes, *padded(corners.lower, 3), *padded(corners.upper, 3),
-            corners.channels, corners.pixels,
-        ).ljust(MAP_BYTES, b"\0")  # fmt: skip
+            self.base,
+            *padded(self.global_dim, 5),
+            *padded(self.global_strides, 4),
+            *padded(self.box, 5),
+            *padded(self.element_strides, 5),
+            *codes,
+            *padded(corners.lower, 3),
+            *padded(corners.upper, 3),
+            corners.channels,
+            corners.pixels,
+        ).ljust(MAP_BYTES, b"\0")
 
 
 @lru_cache(maxsize=1024)
@@ -338,18 +350,19 @@ def decode_map(data: bytes) -> TensorMap:
     values = _LAYOUT.unpack(data[: _LAYOUT.size])
     rank, element, interleave, swizzle, fill, atom, mode = values[20:27]
     known = (
-        rank < MOST_DIMENSIONS and element in ELEMENT_BY_CODE and interleave < len(INTERLEAVES) and fill < len(FILLS)
+        rank < MOST_DIMENSIONS
+        and element in ELEMENT_BY_CODE
+        and interleave < len(INTERLEAVES)
+        and fill < len(FILLS)
         and mode < len(MODES)
-    )  # fmt: skip
+    )
     atom = atom if swizzle == SWIZZLES["128B"][0] else 0
     if not known or (swizzle, atom) not in _SWIZZLE_BY_CODE:
         raise LaunchError(
             "the 128 bytes are not a tensor map; pass a TensorMap, or set every field with tensormap.replace"
         )
     count = rank + 1
-    common = (
-        values[0], ELEMENT_BY_CODE[element].name, values[1 : 1 + count], values[6 : 6 + rank],
-    )  # fmt: skip
+    common = (values[0], ELEMENT_BY_CODE[element].name, values[1 : 1 + count], values[6 : 6 + rank])
     strides = values[15 : 15 + count]
     layout = (_SWIZZLE_BY_CODE[swizzle, atom], INTERLEAVES[int(interleave)], FILLS[int(fill)])
     if mode == 0:

@@ -164,11 +164,18 @@ class Transfers:
         shared = self.machine.shared.cells[bundles.UNIT]
         parts = [
             Transfer(
-                bundle.site, lane, bundle.reader(number), bundle.writer(number, shared), None,
-                bundle.targets.cells(number), bundle.cells[number], bundle.size, phase=bundle.phases[number],
+                bundle.site,
+                lane,
+                bundle.reader(number),
+                bundle.writer(number, shared),
+                None,
+                bundle.targets.cells(number),
+                bundle.cells[number],
+                bundle.size,
+                phase=bundle.phases[number],
             )
             for number, lane in enumerate(bundle.lanes)
-        ]  # fmt: skip
+        ]
         position = self._flying.index(bundle)
         self._flying[position : position + 1] = parts
         return parts

@@ -227,23 +227,28 @@ class Device:
             self._maps[key] = self._encoded(record, base, dims, strides, place)
         return self._maps[key]
 
-    def _encoded(
-        self, record: TensorMapRecord, base: int, dims: list[int], strides: list[int], place: str
-    ) -> bytes:  # fmt: skip
+    def _encoded(self, record: TensorMapRecord, base: int, dims: list[int], strides: list[int], place: str) -> bytes:
         driver = self._driver
         kinds = (
-            driver.CUtensorMapDataType, driver.CUtensorMapInterleave, driver.CUtensorMapSwizzle,
-            driver.CUtensorMapL2promotion, driver.CUtensorMapFloatOOBfill,
-        )  # fmt: skip
+            driver.CUtensorMapDataType,
+            driver.CUtensorMapInterleave,
+            driver.CUtensorMapSwizzle,
+            driver.CUtensorMapL2promotion,
+            driver.CUtensorMapFloatOOBfill,
+        )
         element, *modes = (getattr(kind, name) for kind, name in zip(kinds, record.members, strict=True))
         try:
             made = self._call(
-                "cuTensorMapEncodeTiled", element,
-                len(dims), base,
-                [driver.cuuint64_t(n) for n in dims], [driver.cuuint64_t(n) for n in strides],
-                [driver.cuuint32_t(n) for n in record.box], [driver.cuuint32_t(n) for n in record.element_strides],
+                "cuTensorMapEncodeTiled",
+                element,
+                len(dims),
+                base,
+                [driver.cuuint64_t(n) for n in dims],
+                [driver.cuuint64_t(n) for n in strides],
+                [driver.cuuint32_t(n) for n in record.box],
+                [driver.cuuint32_t(n) for n in record.element_strides],
                 *modes,
-            )  # fmt: skip
+            )
         except (CudaError, OverflowError) as error:  # OverflowError: a negative extent fits no unsigned integer
             raise CudaError(f"{place}: {_why_no_map(record, base, dims, strides) or error}") from None
         return struct.pack("<16Q", *(int(word) for word in made.opaque))
@@ -301,7 +306,11 @@ class Kernel:
     function: Any = field(repr=False)
 
     def prepare(
-        self, grid: Grid, arguments: Sequence[Argument], dependent: bool = False, stream: int = 0,
+        self,
+        grid: Grid,
+        arguments: Sequence[Argument],
+        dependent: bool = False,
+        stream: int = 0,
         cooperative: bool = False,
     ) -> Callable[[], None]:  # fmt: skip
         """A function that launches over `grid` tile blocks on a stream (0: the default one) without waiting. It

@@ -55,10 +55,13 @@ _BARE = ("CUdeviceptr", "uint16_t", "uint8_t")
 EXTENTS: dict[str, str] = {name: name.replace(" ", "_") for name in GRID}
 _COMMON = Path(__file__).parent / "launch.h"
 _CONSTANTS: dict[str, object] = {
-    "PADDING_BYTES": PADDING_BYTES, "FILL_ZERO": FILLS["zero"], "FILL_NAN": FILLS["nan"],
-    "MOST_ELEMENTS": MOST_ELEMENTS, "MOST_TILES": MOST_TILES,
+    "PADDING_BYTES": PADDING_BYTES,
+    "FILL_ZERO": FILLS["zero"],
+    "FILL_NAN": FILLS["nan"],
+    "MOST_ELEMENTS": MOST_ELEMENTS,
+    "MOST_TILES": MOST_TILES,
     **{f"GRID_{axis}": f"{limit}u" for axis, limit in zip("XYZ", GRID_LIMITS, strict=True)},
-}  # fmt: skip
+}
 
 
 def header(manifests: Sequence[Manifest], name: str, arguments: Sequence[str]) -> str:

@@ -225,9 +225,12 @@ def parse(raw: Mapping[str, Any]) -> Manifest:
 
 
 def extents_of_map(
-    dims: Sequence[Expression], strides: Sequence[Expression], base: Expression, arguments: Sequence[Any],
+    dims: Sequence[Expression],
+    strides: Sequence[Expression],
+    base: Expression,
+    arguments: Sequence[Any],
     padding: Callable[[], int],
-) -> tuple[int, list[int], list[int]]:  # fmt: skip
+) -> tuple[int, list[int], list[int]]:
     """Address, extents and strides in bytes of a tensor map for these arguments.
 
     An extent may not be 0 (cuTensorMapEncodeTiled), so the map of a view without elements is that of one element at

@@ -15,9 +15,7 @@ from viz.record import Layout
 MAX_ROWS, MAX_COLUMNS = 32, 32
 """A grid beyond 1024 cells is unreadable; the corner shows the pattern, which is linear and so repeats."""
 
-PALETTE = (
-    "#dbe9f6", "#fde2d2", "#dff0d8", "#f6dbe9", "#fff3c4", "#e3dcf2", "#d2f0ee", "#ececec",
-)  # fmt: skip
+PALETTE = ("#dbe9f6", "#fde2d2", "#dff0d8", "#f6dbe9", "#fff3c4", "#e3dcf2", "#d2f0ee", "#ececec")
 """Ground of a cell: of registers by lane / 4, since mma and ldmatrix fragments are groups of four lanes (PTX ISA, mma
 fragments); of shared memory by the 16 bytes of its row of 128 that it is in, the unit that swizzles move."""
 BANK_BYTES, BANKS = 4, 32

@@ -63,9 +63,12 @@ def write_pictures(pictures: Sequence[Picture], folder: Path) -> list[Path]:
         return written
     with suppress(subprocess.TimeoutExpired):  # what is done by then is taken; -O: NAME.dot becomes NAME.dot.svg
         subprocess.run(
-            [dot, "-Tsvg", "-O", *(path.name for path in drawings)], cwd=folder, capture_output=True,
-            timeout=RENDER_SECONDS, check=False,
-        )  # fmt: skip
+            [dot, "-Tsvg", "-O", *(path.name for path in drawings)],
+            cwd=folder,
+            capture_output=True,
+            timeout=RENDER_SECONDS,
+            check=False,
+        )
     return written + [drawn for path in drawings if (drawn := _drawn(path)) is not None]
 
 

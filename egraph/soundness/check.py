@@ -255,8 +255,13 @@ def _act(rule: Rule, sample: Sample) -> None:
     """Test everything the rule states."""
     sample.building = True
     allowed = _permissions(rule)
-    claims = {c.head: 0 for a in rule.actions if isinstance(a, List) and a.head == "set" for c in a.items[1:2]
-              if isinstance(c, List)}  # fmt: skip
+    claims = {
+        c.head: 0
+        for a in rule.actions
+        if isinstance(a, List) and a.head == "set"
+        for c in a.items[1:2]
+        if isinstance(c, List)
+    }
     for action in rule.actions:
         if not isinstance(action, List) or action.head == "subsume":
             continue

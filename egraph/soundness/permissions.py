@@ -100,8 +100,13 @@ def _fused(form: List) -> Iterator[List]:
         if isinstance(factor, List) and factor.head == "mulf" and [*map(text, factor.items[3:])] == [*map(text, mode)]:
             a, b = factor.items[1:3]
             negated = form.head == "subf"
-            yield _term("fma", _negative(a) if negated and not first else a, b,
-                        _negative(other) if negated and first else other, *mode)  # fmt: skip
+            yield _term(
+                "fma",
+                _negative(a) if negated and not first else a,
+                b,
+                _negative(other) if negated and first else other,
+                *mode,
+            )
 
 
 def _negative(form: Sexpr) -> List:

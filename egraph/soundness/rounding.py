@@ -205,8 +205,11 @@ def trace(sample: Sample, form: Sexpr, licence: Licence) -> Traced:
     operation = _OPERATIONS.get(form.head)
     if operation is None:
         raise NotCovered(f"the rounding of '{form.head}' is not described")
-    rounding = [sample.integer(i) for i, c in zip(form.items[1 + len(operands) :], term.integers, strict=True)
-                if c == "rounding"]  # fmt: skip
+    rounding = [
+        sample.integer(i)
+        for i, c in zip(form.items[1 + len(operands) :], term.integers, strict=True)
+        if c == "rounding"
+    ]
     element = value.type.element if isinstance(value.type, TileType) else None
     assert isinstance(element, FloatType)
     return _rounded(operation, operands, found, element, rounding, licence)
@@ -352,13 +355,20 @@ _OPERATIONS: dict[str, Operation] = {
     "subf": Operation(lambda x: x[0] - x[1], _sum_error, lambda s, x: _exact_sum(s, x[0], -x[1])),
     "mulf": Operation(lambda x: x[0] * x[1], _product_error, lambda s, x: _short(*x) & (x[0] * x[1] == s)),
     "divf": Operation(lambda x: x[0] / x[1], _quotient_error, lambda s, x: _short(s, x[1]) & (s * x[1] == x[0])),
-    "fma": Operation(lambda x: x[0] * x[1] + x[2], _product_error,
-                     lambda s, x: _short(x[0], x[1]) & _exact_sum(s, x[0] * x[1], x[2])),
-    "exp": Operation(lambda x: np.exp(x[0]), lambda o: np.exp(o[0].real) * np.expm1(o[0].error),
-                     lambda s, x: x[0] == 0, True),
-    "exp2": Operation(lambda x: np.exp2(x[0]), lambda o: np.exp2(o[0].real) * np.expm1(o[0].error),
-                      lambda s, x: x[0] == np.rint(x[0]), True),
+    "fma": Operation(
+        lambda x: x[0] * x[1] + x[2], _product_error, lambda s, x: _short(x[0], x[1]) & _exact_sum(s, x[0] * x[1], x[2])
+    ),
+    "exp": Operation(
+        lambda x: np.exp(x[0]), lambda o: np.exp(o[0].real) * np.expm1(o[0].error), lambda s, x: x[0] == 0, True
+    ),
+    "exp2": Operation(
+        lambda x: np.exp2(x[0]),
+        lambda o: np.exp2(o[0].real) * np.expm1(o[0].error),
+        lambda s, x: x[0] == np.rint(x[0]),
+        True,
+    ),
     "sqrt_": Operation(lambda x: np.sqrt(x[0]), _root_error, lambda s, x: _short(s) & (s * s == x[0]), True),
-    "rsqrt": Operation(lambda x: 1 / np.sqrt(x[0]), _reciprocal_root_error,
-                       lambda s, x: _short(s) & (s * s * x[0] == 1), True),
-}  # fmt: skip
+    "rsqrt": Operation(
+        lambda x: 1 / np.sqrt(x[0]), _reciprocal_root_error, lambda s, x: _short(s) & (s * s * x[0] == 1), True
+    ),
+}

@@ -167,6 +167,10 @@ def _identities(attributes: Attributes, cursor: Cursor, _results: list[Type]) ->
 
 
 _TUPLES: dict[str, AttributeReader] = {
-    "permutation": _permutation, "inbounds": _inbounds, "identities": _identities, "const_args": _kept,
-    "arg_attrs": _kept, "res_attrs": _kept,
-}  # fmt: skip
+    "permutation": _permutation,
+    "inbounds": _inbounds,
+    "identities": _identities,
+    "const_args": _kept,
+    "arg_attrs": _kept,
+    "res_attrs": _kept,
+}

@@ -12,9 +12,7 @@ from ir.types import I1, I32, I64, TF32, FloatType, IntType, TensorType, Type, V
 from ir.upstream import SAME, codes, overflow
 
 INT_PREDICATES = ("eq", "ne", "slt", "sle", "sgt", "sge", "ult", "ule", "ugt", "uge")
-FLOAT_PREDICATES = (
-    "oeq", "ogt", "oge", "olt", "ole", "one", "ord", "ueq", "ugt", "uge", "ult", "ule", "une", "uno",
-)  # fmt: skip
+FLOAT_PREDICATES = ("oeq", "ogt", "oge", "olt", "ole", "one", "ord", "ueq", "ugt", "uge", "ult", "ule", "une", "uno")
 UPSTREAM_BITS: dict[Type, int] = {TF32: 19}
 """Widths of floats that upstream counts without their padding (builtin dialect, FloatTF32Type)."""
 ROUNDINGS = ("rn", "rz", "rm", "rp", "rna", "approx", "full")

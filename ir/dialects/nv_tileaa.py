@@ -412,8 +412,12 @@ class Fold(Logical):
     def verify(self) -> None:
         """Results of the right shape; identities are numbers of the elements' types."""
         self.expect(bool(self.sources), "must have an operand")
-        self.expect(len(self.identities) == len(self.sources), "needs {} identities, has {}",
-                    len(self.sources), len(self.identities))  # fmt: skip
+        self.expect(
+            len(self.identities) == len(self.sources),
+            "needs {} identities, has {}",
+            len(self.sources),
+            len(self.identities),
+        )
         for value, identity in zip(self.sources, self.identities, strict=True):
             element = element_of(value.type)
             self.expect(holds(element, identity), "identity {!r} is not a number of {}", identity, element)

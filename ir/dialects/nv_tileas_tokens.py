@@ -43,8 +43,10 @@ STAGED = (BufferView, WriteBuffer, AsyncTiledCopy, AsyncGatherCopy, TiledTmaLoad
 TAKING = (ProduceOne, ConsumeOne, Send, Receive)
 """Ops that use an iterator, once per iteration."""
 STEPS: dict[type[Op], tuple[type[Op], str]] = {
-    ProducerAcquire: (ProduceOne, "produce_one"), ProducerWrite: (ProduceOne, "produce_one"),
-    ProducerCommit: (ProduceOne, "produce_one"), ConsumerWait: (ConsumeOne, "consume_one"),
+    ProducerAcquire: (ProduceOne, "produce_one"),
+    ProducerWrite: (ProduceOne, "produce_one"),
+    ProducerCommit: (ProduceOne, "produce_one"),
+    ConsumerWait: (ConsumeOne, "consume_one"),
     ConsumerRead: (ConsumeOne, "consume_one"),
 }  # fmt: skip
 """Ops that occur only in the region of another op."""
@@ -338,8 +340,9 @@ def chain(op: ProduceOne | ConsumeOne, kinds: tuple[type[Op], ...], words: str) 
     same = ops[0].pipeline is op.pipeline and ops[0].iterator is op.iterator
     ops[0].expect(same, "must use the stage of its {}", op.info.mnemonic.rpartition(".")[2])
     stages = stages_of(op.pipeline)
-    op.expect(op.iterator.type == IteratorType(stages), "the ring has {} stages, its iterator is {}", stages,
-              op.iterator.type)  # fmt: skip
+    op.expect(
+        op.iterator.type == IteratorType(stages), "the ring has {} stages, its iterator is {}", stages, op.iterator.type
+    )
     return ops
 
 
@@ -355,8 +358,13 @@ def produces(op: ProduceOne) -> None:
     op.expect([r.type for r in op.results] == [v.type for v in end.operands], "the results must be what it yields")
     groups, stages = by_groups(op.pipeline), stages_of(op.pipeline)
     op.expect(groups == (op.ahead > 0), "must fill stages ahead of its loop exactly when the ring is filled by groups")
-    op.expect(op.ahead < stages, "a ring that is filled {} iterations ahead needs {} stages, has {}", op.ahead,
-              op.ahead + 1, stages)  # fmt: skip
+    op.expect(
+        op.ahead < stages,
+        "a ring that is filled {} iterations ahead needs {} stages, has {}",
+        op.ahead,
+        op.ahead + 1,
+        stages,
+    )
     if groups:
         loop = op.parent.parent_op if op.parent else None
         op.expect(isinstance(loop, scf.For), "a ring filled by groups needs a counted loop")

@@ -36,7 +36,7 @@ from ir.dialects.nvvm.matrix import (
     WIDTHS,
     mixes,
     verify_wgmma_shape,
-)  # fmt: skip
+)
 from ir.dialects.nvvm.memory import CACHE_OPERATORS, ORDERS, SCOPES
 from ir.instruction import DESCRIPTOR, GLOBAL, POINTER, PREDICATE, SHARED, WORD
 from ir.types import (
@@ -61,8 +61,14 @@ BARRIER_GROUP = Constraint("a group of mbarriers", lambda t: isinstance(t, Barri
 ONE_BARRIER = Constraint("an mbarrier", lambda t: t == BARRIER_TYPE)
 VECTOR = Constraint("a vector", lambda t: isinstance(t, VectorType))
 MMA_TYPES: dict[Type, str] = {
-    F16: "f16", BF16: "bf16", F32: "tf32", TF32: "tf32", F64: "f64", F8E4M3FN: "e4m3", F8E5M2: "e5m2",
-}  # fmt: skip
+    F16: "f16",
+    BF16: "bf16",
+    F32: "tf32",
+    TF32: "tf32",
+    F64: "f64",
+    F8E4M3FN: "e4m3",
+    F8E5M2: "e5m2",
+}
 """PTX's name of the type of an operand by its element."""
 
 
@@ -100,8 +106,10 @@ class MmaSync(Op):
     def verify(self) -> None:
         """A shape that exists, and fragments of its size."""
         kinds = [v.type for v in self.operands]
-        a, b, c = (k if isinstance(k, VectorType) and len(k.shape) == 2 else self.fail("operands must be 2-D vectors")
-                   for k in kinds)  # fmt: skip
+        a, b, c = (
+            k if isinstance(k, VectorType) and len(k.shape) == 2 else self.fail("operands must be 2-D vectors")
+            for k in kinds
+        )
         left, right = (mma_type(each.element, signed) for each, signed in zip((a, b), self.signed, strict=True))
         shapes = MMA_SHAPES.get(left or "", ())
         self.expect(self.mmaShape in shapes, "no mma.sync {} for {}; there are {}", self.mmaShape, a.element, shapes)
@@ -440,8 +448,9 @@ class MBarrierCreate(Op):
 
     def verify(self) -> None:
         """Aligned, as far as the offset says."""
-        self.expect(self.offset % BARRIER_BYTES == 0, "offset must be a multiple of {}, is {}", BARRIER_BYTES,
-                    self.offset)  # fmt: skip
+        self.expect(
+            self.offset % BARRIER_BYTES == 0, "offset must be a multiple of {}, is {}", BARRIER_BYTES, self.offset
+        )
 
 
 @op("nvgpu.mbarrier.get")

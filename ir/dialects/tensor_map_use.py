@@ -76,8 +76,12 @@ def verify_use(op: TensorCopy, records: Mapping[Value, Mapping[str, Any]]) -> in
     op.expect(given == rank, "has {} coordinates, the boxes of its map {} dimensions", given, rank)
     for extent in box.shape:
         op.expect(1 <= extent <= MAX_EXTENT, "a box has 1 to {} elements a dimension, its map {}", MAX_EXTENT, extent)
-    op.expect(box.row_bytes % ALIGNMENT == 0, "rows of a box are multiples of {} bytes, its map's have {}", ALIGNMENT,
-              box.row_bytes)  # fmt: skip
+    op.expect(
+        box.row_bytes % ALIGNMENT == 0,
+        "rows of a box are multiples of {} bytes, its map's have {}",
+        ALIGNMENT,
+        box.row_bytes,
+    )
     span = SPANS[kind.swizzle]
     fits = not span or kind.interleave != "none" or box.row_bytes <= span
     words = "a swizzle of {} spans rows of at most {} bytes, its map's have {}"
@@ -90,8 +94,12 @@ def verify_use(op: TensorCopy, records: Mapping[Value, Mapping[str, Any]]) -> in
     for value in op.operands:
         if value.type == SHARED_PTR and value is not getattr(op, "mbar", None):
             known = alignment(value)
-            op.expect(known % SHARED_ALIGNMENT == 0, "its box in shared memory must be aligned to {} bytes, is to {}",
-                      SHARED_ALIGNMENT, known)  # fmt: skip
+            op.expect(
+                known % SHARED_ALIGNMENT == 0,
+                "its box in shared memory must be aligned to {} bytes, is to {}",
+                SHARED_ALIGNMENT,
+                known,
+            )
     if source in records:
         verify_record(op, kind, records[source])
     return box.size_bytes
@@ -106,8 +114,13 @@ def verify_record(op: TensorCopy, kind: TensorMapDescriptor, record: Mapping[str
     for dimension, given in enumerate(cast("Sequence[Any]", strides) if isinstance(strides, tuple | list) else (), 1):
         stride = constant(given)
         legal = stride is None or (stride % least == 0 and 0 <= stride < MAX_STRIDE)
-        op.expect(legal, "dimension {} of its array has a stride of {} bytes; it must be a multiple of {}", dimension,
-                  stride, least)  # fmt: skip
+        op.expect(
+            legal,
+            "dimension {} of its array has a stride of {} bytes; it must be a multiple of {}",
+            dimension,
+            stride,
+            least,
+        )
 
 
 def constant(expression: Any) -> int | None:

@@ -72,18 +72,22 @@ class State:
     def joined(self, other: State) -> State:
         """Facts that may hold on either path."""
         return State(
-            self.fenced and other.fenced, {**other.touched, **self.touched}, _younger(self.flying, other.flying),
+            self.fenced and other.fenced,
+            {**other.touched, **self.touched},
+            _younger(self.flying, other.flying),
             _younger(self.stages, other.stages),
-        )  # fmt: skip
+        )
 
     def same(self, other: State) -> bool:
         """Whether the same is in flight and accessed."""
         ages = [{k: age for k, (age, _) in each.items()} for each in (self.flying, other.flying)]
         stages = [{k: age for k, (age, _) in each.items()} for each in (self.stages, other.stages)]
         return (
-            self.fenced == other.fenced and self.touched.keys() == other.touched.keys() and ages[0] == ages[1]
+            self.fenced == other.fenced
+            and self.touched.keys() == other.touched.keys()
+            and ages[0] == ages[1]
             and stages[0] == stages[1]
-        )  # fmt: skip
+        )
 
     def aged(self, by: int) -> None:
         """A group is closed."""

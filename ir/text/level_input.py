@@ -248,8 +248,9 @@ class _Reader:
         number = kind is float and type(value) in (int, float, bool)
         exact = type(value) is kind if kind in (int, bool, str) else isinstance(value, kind)
         if not (exact or number):
-            self.tokens.fail(f"'{cls.info.name}': attribute '{attr.name}' must be {_KINDS.get(kind, kind.__name__)}",
-                             index=at)  # fmt: skip
+            self.tokens.fail(
+                f"'{cls.info.name}': attribute '{attr.name}' must be {_KINDS.get(kind, kind.__name__)}", index=at
+            )
 
     def _successors(self) -> tuple[Block, ...]:
         tokens = self.tokens
@@ -376,6 +377,11 @@ class _Reader:
 
 
 _KINDS: dict[type, str] = {
-    int: "an integer", bool: "true or false", str: "a string", tuple: "a list", float: "a number",
-    Attribute: "an attribute of a dialect", Type: "a type",
-}  # fmt: skip
+    int: "an integer",
+    bool: "true or false",
+    str: "a string",
+    tuple: "a list",
+    float: "a number",
+    Attribute: "an attribute of a dialect",
+    Type: "a type",
+}

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from math import inf, prod
-from typing import cast
 
 from ir.core import WRITE, Op, Value
 from ir.dialects import cuda_tile as ct

@@ -33,7 +33,7 @@ def may_be_exchanged(op: Op, dim: int) -> bool:
             if not is_elementwise(each):
                 return False
             made.update(each.results)
-    return all(is_sent(cast(TileType, value.type).element) for value in op.results)
+    return all(is_sent(ct.tile_type(value).element) for value in op.results)
 
 
 def is_sent(kind: Type) -> bool:

@@ -54,7 +54,7 @@ def divisible(entry: ct.Entry) -> list[ct.For] | Refusal:
     if (refusal := next(in_between(before, loops), None)) is not None:
         return refusal
     sums = [value for loop in loops for value in loop.results]
-    kinds = {cast(TileType, value.type).element for value in sums}
+    kinds = {ct.tile_type(value).element for value in sums}
     if len(kinds) > 1 or any(bytes_of(value) % ALIGNED for value in sums):
         return Refusal("its sums have several types, or are not multiples of 16 bytes", loops[-1])
     return loops
@@ -62,7 +62,7 @@ def divisible(entry: ct.Entry) -> list[ct.For] | Refusal:
 
 def bytes_of(tile: Value) -> int:
     """Of a tile in memory."""
-    kind = cast(TileType, tile.type)
+    kind = ct.tile_type(tile)
     return element_bytes(kind.element) * kind.size
 
 
@@ -89,14 +89,14 @@ class _InGrid(Split):
         old = self.source.body.block
         loops = [op for op in old.ops if isinstance(op, ct.For) and adds_up(op)]
         sums = [value for op in loops for value in op.results]
-        element = cast(TileType, sums[0].type).element
+        element = ct.tile_type(sums[0]).element
         given = {TICKETS: LAST[0], SUMS: TileType((), PointerType(cast("IntType | FloatType", element)))}
         body = Block([*(argument.type for argument in old.args), *given.values()])
         b = Builder(body, self.source.location)
         self.bind(old.args, body.args[: len(old.args)])
         last = max(number for number, op in enumerate(old.ops) if sums[-1] in op.results) + 1
         self.operations(old.ops[:last], b)
-        size = sum(cast(TileType, value.type).size for value in sums)
+        size = sum(ct.tile_type(value).size for value in sums)
         tickets, memory = body.args[len(old.args) :]
         inside = Builder(Block(), b.location)
         totals = self.gathered([self.new[v] for v in sums], tickets, memory, size, b, inside)
@@ -131,20 +131,31 @@ class _InGrid(Split):
         for part in parts:
             offset = b.value(ct.MulI, wide, constant(b, self.ctas * size, TileType((), I64)))
             offset = b.value(ct.AddI, offset, constant(b, self.ctas * first, TileType((), I64)))
-            views.append(rows(b, b.value(ct.Offset, memory, offset), cast(TileType, part.type), self.ctas))
+            views.append(rows(b, b.value(ct.Offset, memory, offset), ct.tile_type(part), self.ctas))
             stored.append(b.value(ct.StoreView, part, views[-1], *self.index(b, rank, part), token, types=[TOKEN],
-                                  segments=(1, 1, len(cast(TileType, part.type).shape), 1)))  # fmt: skip
-            first += cast(TileType, part.type).size
+                                  segments=(1, 1, len(ct.tile_type(part).shape), 1)))  # fmt: skip
+            first += ct.tile_type(part).size
         token = stored[0] if len(stored) == 1 else b.value(ct.JoinTokens, *stored, types=[TOKEN])
         ticket = b.value(ct.Offset, tickets, tile)
         drawn, token = b.add(
-            ct.AtomicRMW, ticket, number(b, 1), token, types=[NUMBER, TOKEN], segments=(1, 1, 0, 1),
-            order=ct.MemoryOrder.ACQ_REL, scope=ct.Scope.DEVICE, mode=ct.AtomicMode.ADD,
-        ).results  # fmt: skip
+            ct.AtomicRMW,
+            ticket,
+            number(b, 1),
+            token,
+            types=[NUMBER, TOKEN],
+            segments=(1, 1, 0, 1),
+            order=ct.MemoryOrder.ACQ_REL,
+            scope=ct.Scope.DEVICE,
+            mode=ct.AtomicMode.ADD,
+        ).results
         self.comes_last = b.value(
-            ct.CmpI, drawn, number(b, self.ctas - 1), types=[LAST[1]], predicate=ct.Predicate.EQUAL,
+            ct.CmpI,
+            drawn,
+            number(b, self.ctas - 1),
+            types=[LAST[1]],
+            predicate=ct.Predicate.EQUAL,
             signedness=ct.Signedness.SIGNED,
-        )  # fmt: skip
+        )
         return [self.all_of(part, view, token, inside) for part, view in zip(parts, views, strict=True)]
 
     def place(self, b: Builder) -> tuple[Value, Value]:

@@ -18,8 +18,15 @@ Load = ct.LoadView | ct.LoadPtr
 Update = ct.AtomicRMW | ct.AtomicCAS | ct.AtomicRedView
 Access = Load | ct.StoreView | ct.StorePtr | Update
 EFFECTS = (
-    ct.StoreView, ct.StorePtr, ct.Print, ct.Assert, ct.AtomicRMW, ct.AtomicCAS, ct.AtomicRedView, CancelNextProgramId,
-)  # fmt: skip
+    ct.StoreView,
+    ct.StorePtr,
+    ct.Print,
+    ct.Assert,
+    ct.AtomicRMW,
+    ct.AtomicCAS,
+    ct.AtomicRedView,
+    CancelNextProgramId,
+)
 
 
 def alone(op: Op) -> bool:

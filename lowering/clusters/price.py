@@ -58,8 +58,7 @@ def clustered(found: Selection, made: nv_tileas.Func, way: Way, tile_blocks: int
     left = in_steps(found) * (1.0 - 1.0 / ctas) if way.along else 0.0
     adds = TRIPS * float(found.target.latency.global_) if way.grid else 0.0
     cost = found.answer.cost - left
-    return Clustered(ctas, cost, saved(found, made), rounds, along=way.along, grid=way.grid, adds=adds,
-                     parts=way.parts)  # fmt: skip
+    return Clustered(ctas, cost, saved(found, made), rounds, along=way.along, grid=way.grid, adds=adds, parts=way.parts)
 
 
 def shared_evenly(found: Selection, ctas: int, tile_blocks: int) -> Clustered:
@@ -85,9 +84,10 @@ def in_steps(found: Selection) -> float:
     """Cycles in the product loops with an unknown number of steps."""
     items = [item for item in found.saturated.program.skeleton.walk() if isinstance(item, SkeletonLoop)]
     unknown = {
-        item.loop for item in items
+        item.loop
+        for item in items
         if known_trips(found.saturated, item) is None and any(isinstance(op, Products) for op in item.op.walk())
-    }  # fmt: skip
+    }
     return cycles_in(found, unknown)
 
 

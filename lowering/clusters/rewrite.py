@@ -62,13 +62,13 @@ def as_type(value: Value, kind: TileType, b: Builder) -> Value:
 
 def plus(one: Value, other: Value, b: Builder) -> Value:
     """The sum of two tiles."""
-    floating = isinstance(cast(TileType, one.type).element, FloatType)
+    floating = isinstance(ct.tile_type(one).element, FloatType)
     return b.value(ct.AddF if floating else ct.AddI, one, other)
 
 
 def part(tile: Value, dim: int, half: int, b: Builder) -> Value:
     """A half of a tile."""
-    kind = cast(TileType, tile.type)
+    kind = ct.tile_type(tile)
     shape = tuple(size // 2 if d == dim else size for d, size in enumerate(kind.shape))
     index = [number(b, half if d == dim else 0) for d in range(len(shape))]
     return b.value(ct.Extract, tile, *index, types=[TileType(shape, kind.element)])
@@ -190,9 +190,15 @@ class _Halved(Rewriter):
     def choose(self, first: Value, second: Value, b: Builder) -> tuple[Value, Value]:
         """This CTA's one of two tiles, and the other."""
         zero = number(b, 0)
-        mine = b.value(ct.CmpI, self.bit, zero, types=[TileType((), I1)], predicate=ct.Predicate.EQUAL,
-                       signedness=ct.Signedness.SIGNED)  # fmt: skip
-        kind = cast(TileType, first.type)
+        mine = b.value(
+            ct.CmpI,
+            self.bit,
+            zero,
+            types=[TileType((), I1)],
+            predicate=ct.Predicate.EQUAL,
+            signedness=ct.Signedness.SIGNED,
+        )
+        kind = ct.tile_type(first)
         if kind.shape:
             mine = splatted(b, mine, kind.shape)
         return b.value(ct.Select, mine, first, second), b.value(ct.Select, mine, second, first)
@@ -271,7 +277,7 @@ class _Halved(Rewriter):
     def scan_on(self, op: ct.Combining, source: Value, b: Builder) -> None:
         """In the later half, combine the total of the other CTA's half with all elements."""
         made = self.new[op.results[0]]
-        shape = cast(TileType, made.type).shape
+        shape = ct.tile_type(made).shape
         before = self.others(total(op, source, self.region(op.regions[0]), b), b)
         (later,) = combined(op, [along(before, shape, op.dim, b)], [made], b)
         first, second = (made, later) if not any(op.flags) else (later, made)
@@ -289,8 +295,14 @@ class _Halved(Rewriter):
         """An effect of the CTA whose bit is 0, which sends its result to the other one if it is used. An unused token
         is replaced by the preceding one.
         """
-        zero = b.value(ct.CmpI, self.bit, number(b, 0), types=[TileType((), I1)], predicate=ct.Predicate.EQUAL,
-                       signedness=ct.Signedness.SIGNED)  # fmt: skip
+        zero = b.value(
+            ct.CmpI,
+            self.bit,
+            number(b, 0),
+            types=[TileType((), I1)],
+            predicate=ct.Predicate.EQUAL,
+            signedness=ct.Signedness.SIGNED,
+        )
         before = getattr(op, "token", None)
         token = None if before is None else self.new[before]
         used = [result for result in op.results if result in self.used]
@@ -309,8 +321,13 @@ class _Halved(Rewriter):
         values = [result for result in used if not isinstance(result.type, TokenType)]
         if values:
             kinds = [value.type for value in values for _ in range(2)]
-            made = b.add(Exchange, *[self.new[value] for value in values], types=kinds, segments=(len(values), 0, 0),
-                         among=1 << self.place)  # fmt: skip
+            made = b.add(
+                Exchange,
+                *[self.new[value] for value in values],
+                types=kinds,
+                segments=(len(values), 0, 0),
+                among=1 << self.place,
+            )
             self.new.update(zip(values, made.results[::2], strict=True))
 
     def narrowed(self, kind: Type, dim: Dim) -> Type:

@@ -16,7 +16,6 @@ from typing import cast
 from ir.core import WRITE, Builder, Op, Value
 from ir.dialects import cuda_tile as ct
 from ir.dialects.nv_tileas import PartialSum
-from ir.types import TileType
 from lowering.clusters.plan import Refusal, between_ctas, shared_state
 from lowering.clusters.rewrite import as_type, halved, plus, ranked
 from lowering.slicing.cuts import Cuts, Products, find_cuts, is_splat
@@ -79,7 +78,7 @@ def scattered(entry: ct.Entry, bit: int) -> Cuts:
     """
     cuts = Cuts(2)
     for op in sums(entry, bit):
-        shape = cast(TileType, op.result.type).shape
+        shape = ct.tile_type(op.result).shape
         for dim in sorted((dim for dim, size in enumerate(shape) if size >= 2 * LEAST), reverse=True):
             found = find_cuts(entry, [op.result], dim, 2, cuts, apart=True, scattered=bit)
             if found is not None:
@@ -105,7 +104,7 @@ class Split(Rewriter):
         if not isinstance(op, ct.For) or not adds_up(op):
             super().operation(op, b)
             return
-        kind = cast(TileType, op.step.type)
+        kind = ct.tile_type(op.step)
         cta = promised(b, b.add(ct.GetTileBlockId, types=[NUMBER] * 3).results[0], 0)
         rank = as_type(promised(b, remainder(b, cta, self.ctas), 0, self.ctas - 1), kind, b)
         lower, upper, step = (self.new[value] for value in (op.lower_bound, op.upper_bound, op.step))
@@ -113,9 +112,16 @@ class Split(Rewriter):
         jump = b.value(ct.MulI, step, constant(b, self.ctas, kind))
         inits = [from_zero(value, self.new, b) for value in op.init_values]
         made = b.add(
-            ct.For, first, upper, jump, *inits, types=[v.type for v in op.results], segments=op.segments,
-            regions=[self.region(op.regions[0])], **op.attributes,
-        )  # fmt: skip
+            ct.For,
+            first,
+            upper,
+            jump,
+            *inits,
+            types=[v.type for v in op.results],
+            segments=op.segments,
+            regions=[self.region(op.regions[0])],
+            **op.attributes,
+        )
         self.bind(op.results, self.finished(op, made.results, b))
 
     def finished(self, loop: ct.For, parts: Sequence[Value], b: Builder) -> list[Value]:

@@ -171,7 +171,7 @@ class _Streamed(Writer):
     def __init__(self, entry: ct.Entry, loops: Sequence[ct.For], bounds: Sequence[Op], expected: Expected):
         self.source, self.loops_of_products, self.bounds, self.expected = entry, loops, bounds, expected
         self.sums = [value for loop in loops for value in loop.results]
-        self.size = sum(cast(TileType, value.type).size for value in self.sums)
+        self.size = sum(ct.tile_type(value).size for value in self.sums)
 
     def divided(self, width: int) -> ct.Entry:
         """The rewritten entry."""
@@ -199,8 +199,9 @@ class _Streamed(Writer):
         ids = as_counted(inside, tile, grid) if groups is None else groups.coordinates(inside, tile)
         self.wrapped(Tiles(ct.For, (), (1, 1, 1, 0), block, inside, ids, grid), tile, old, body, b)
         bounds = number(b, 0), self.shares.visits, number(b, 1)
-        b.add(ct.For, *bounds, types=(), regions=[Region([block])], segments=(1, 1, 1, 0),
-              expected=self.expected.visits)  # fmt: skip
+        b.add(
+            ct.For, *bounds, types=(), regions=[Region([block])], segments=(1, 1, 1, 0), expected=self.expected.visits
+        )
         b.add(ct.Return, types=())
         more = {"given": (*self.source.given, *given), "sums": PLACES * self.size * element_bytes(element)}
         made = ct.Entry((), (), {**self.source.attributes, **more}, [Region([body])], self.source.location)
@@ -214,10 +215,11 @@ class _Streamed(Writer):
         writer.operations(self.bounds, b)
         loop = self.loops_of_products[0]
         lower, upper, step = (writer.new[each] for each in (loop.lower_bound, loop.upper_bound, loop.step))
-        kind = cast(TileType, lower.type)
+        kind = ct.tile_type(lower)
         count = b.value(ct.SubI, upper, lower, types=[kind])
-        rounded = b.value(ct.DivI, count, step, types=[kind], signedness=ct.Signedness.SIGNED,
-                          rounding=ct.Rounding.POSITIVE_INF)  # fmt: skip
+        rounded = b.value(
+            ct.DivI, count, step, types=[kind], signedness=ct.Signedness.SIGNED, rounding=ct.Rounding.POSITIVE_INF
+        )
         return promised(b, most(b, clamped(b, rounded), number(b, 1)), 1)
 
     def visited(self, visit: Value, ctas: Value, b: Builder) -> Value:
@@ -266,7 +268,7 @@ class _Streamed(Writer):
         if not isinstance(op, ct.For) or op not in self.loops_of_products:
             super().operation(op, b)
             return
-        kind = cast(TileType, op.step.type)
+        kind = ct.tile_type(op.step)
         lower, upper, step = (self.new[value] for value in (op.lower_bound, op.upper_bound, op.step))
 
         def at(count: Value) -> Value:
@@ -275,9 +277,16 @@ class _Streamed(Writer):
         end = b.value(ct.MinI, at(self.stop), upper, signedness=ct.Signedness.SIGNED)
         inits = [from_zero(value, self.new, b) for value in op.init_values]
         made = b.add(
-            ct.For, at(self.start), end, step, *inits, types=[v.type for v in op.results], segments=op.segments,
-            regions=[self.region(op.regions[0])], **op.attributes | {"expected": trips_of(op) or 0},
-        )  # fmt: skip
+            ct.For,
+            at(self.start),
+            end,
+            step,
+            *inits,
+            types=[v.type for v in op.results],
+            segments=op.segments,
+            regions=[self.region(op.regions[0])],
+            **op.attributes | {"expected": trips_of(op) or 0},
+        )
         self.bind(op.results, made.results)
 
     def handed_over(self, parts: Sequence[Value], tile: Value, b: Builder) -> tuple[Value, Value]:
@@ -288,14 +297,21 @@ class _Streamed(Writer):
         token = b.value(ct.MakeToken, types=[TOKEN])
         stored: list[Value] = []
         for part, view in zip(parts, self.views(parts, slot, b), strict=True):
-            index = [number(b, 0) for _ in cast(TileType, part.type).shape]
+            index = [number(b, 0) for _ in ct.tile_type(part).shape]
             operands = part, view, *index, token
             stored.append(b.value(ct.StoreView, *operands, types=[TOKEN], segments=(1, 1, len(index), 1)))
         token = stored[0] if len(stored) == 1 else b.value(ct.JoinTokens, *stored, types=[TOKEN])
         drawn, token = b.add(
-            ct.AtomicRMW, b.value(ct.Offset, self.tickets, tile), self.taken, token, types=[NUMBER, TOKEN],
-            segments=(1, 1, 0, 1), order=ct.MemoryOrder.ACQ_REL, scope=ct.Scope.DEVICE, mode=ct.AtomicMode.ADD,
-        ).results  # fmt: skip
+            ct.AtomicRMW,
+            b.value(ct.Offset, self.tickets, tile),
+            self.taken,
+            token,
+            types=[NUMBER, TOKEN],
+            segments=(1, 1, 0, 1),
+            order=ct.MemoryOrder.ACQ_REL,
+            scope=ct.Scope.DEVICE,
+            mode=ct.AtomicMode.ADD,
+        ).results
         return equals(b, b.value(ct.AddI, drawn, self.taken), self.shares.steps), token
 
     def totals(self, parts: Sequence[Value], token: Value, b: Builder) -> list[Value]:
@@ -303,13 +319,13 @@ class _Streamed(Writer):
         first = self.shares.owner(self.base, b)
         final = added(b, self.base, difference(b, self.shares.steps, number(b, 1)))
         behind = added(b, self.shares.owner(promised(b, final, 0), b), number(b, 1))
-        kinds = [cast(TileType, part.type) for part in parts]
+        kinds = [ct.tile_type(part) for part in parts]
         block = Block([NUMBER, *kinds])
         each = Builder(block, b.location)
         slot = self.slot(block.args[0], equals(each, block.args[0], first), each)
         sums: list[Value] = []
         for total, view in zip(block.args[1:], self.views(parts, slot, each), strict=True):
-            index = [number(each, 0) for _ in cast(TileType, total.type).shape]
+            index = [number(each, 0) for _ in ct.tile_type(total).shape]
             read = each.add(ct.LoadView, view, *index, token, types=[total.type, TOKEN], segments=(1, len(index), 1))
             sums.append(plus(total, read.results[0], each))
         each.add(ct.Continue, *sums, types=())
@@ -330,7 +346,7 @@ class _Streamed(Writer):
         made: list[Value] = []
         before = 0
         for part in parts:
-            kind = cast(TileType, part.type)
+            kind = ct.tile_type(part)
             place = b.value(ct.AddI, offset, constant(b, before, LONG)) if before else offset
             made.append(rows(b, b.value(ct.Offset, self.memory, place), kind, 1))
             before += kind.size

@@ -141,9 +141,13 @@ class _Converter:
 
     def loop(self, op: ct.For, b: Builder) -> list[Value]:
         made = b.add(
-            scf.For, *self.of(op.operands), types=self.types(op), regions=[self.region(op.body, op)],
-            segments=op.segments, **({"unsigned": True} if op.unsigned_cmp else {}),
-        )  # fmt: skip
+            scf.For,
+            *self.of(op.operands),
+            types=self.types(op),
+            regions=[self.region(op.body, op)],
+            segments=op.segments,
+            **({"unsigned": True} if op.unsigned_cmp else {}),
+        )
         return made.results
 
     def branch(self, op: ct.If, b: Builder) -> list[Value]:

@@ -52,9 +52,14 @@ def update(d: Decoder, op: ct.AtomicRMW | ct.AtomicCAS, item: SkeletonEffect) ->
     if isinstance(op, MultimemAccess):
         kind, order = op.kind, dict[str, Any]({"order": "", "scope": ""}, **order)
     made = d.builder.add(
-        nv_tileas.Atomic, *operands, types=kinds if d.used(item.item, 0) else (),
-        segments=(1, values, int(op.mask is not None)), kind=kind, width=choice.width, **order,
-    )  # fmt: skip
+        nv_tileas.Atomic,
+        *operands,
+        types=kinds if d.used(item.item, 0) else (),
+        segments=(1, values, int(op.mask is not None)),
+        kind=kind,
+        width=choice.width,
+        **order,
+    )
     if made.results:
         d.effects[item.item, 0] = (len(d.scopes) - 1, made.results[0])
     opened(d, item)
@@ -106,10 +111,17 @@ def store_staged(d: Decoder, item: SkeletonEffect) -> None:
     more: dict[str, Any] = {"reduction": kind} if (kind := reduction(item.op)) else {}
     d.builder.location = item.op.location
     d.builder.add(
-        nv_tileas.StagedStore, held, *rest, types=(), shared=d.selection.oracle.shared(choice.shared),
-        atom=choice.atom, bytes=choice.width, ordered=bool(d.order.of_store(item)),
-        parts=choice.parts, **more,
-    )  # fmt: skip
+        nv_tileas.StagedStore,
+        held,
+        *rest,
+        types=(),
+        shared=d.selection.oracle.shared(choice.shared),
+        atom=choice.atom,
+        bytes=choice.width,
+        ordered=bool(d.order.of_store(item)),
+        parts=choice.parts,
+        **more,
+    )
     opened(d, item)
 
 
@@ -120,8 +132,15 @@ def exchange(d: Decoder, op: nv_tileas.Exchange, item: SkeletonEffect) -> None:
     operands = [d.value_at(k, choice.layout) for k in item.operands]
     kinds = [d.placed_type(result.type, choice.layout) for result in op.results]
     d.builder.location = op.location
-    made = d.builder.add(nv_tileas.Exchange, *operands, types=kinds, segments=(len(operands), 0, 0), among=op.among,
-                         other=op.other, drained=choice.drained)  # fmt: skip
+    made = d.builder.add(
+        nv_tileas.Exchange,
+        *operands,
+        types=kinds,
+        segments=(len(operands), 0, 0),
+        among=op.among,
+        other=op.other,
+        drained=choice.drained,
+    )
     d.effects.update({(item.item, k): (len(d.scopes) - 1, result) for k, result in enumerate(made.results)})
 
 

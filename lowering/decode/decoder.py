@@ -34,10 +34,14 @@ def decode(selection: Selection, name: str) -> nv_tileas.Func:
     d.region(d.program.skeleton)
     target = d.selection.target
     attributes = {
-        "sym_name": name, "target": target.name, "warps": d.selection.warps, "params": launch.parameters(entry),
-        "ranges": tuple(ranges(d, entry.parameters)), "asked_ctas": target.asked_ctas,
+        "sym_name": name,
+        "target": target.name,
+        "warps": d.selection.warps,
+        "params": launch.parameters(entry),
+        "ranges": tuple(ranges(d, entry.parameters)),
+        "asked_ctas": target.asked_ctas,
         "cluster": (entry.cluster, 1, 1),
-    }  # fmt: skip
+    }
     return nv_tileas.Func((), (), attributes, [OpRegion([block])], entry.location)
 
 
@@ -98,9 +102,14 @@ def loop(d: Decoder, item: SkeletonLoop) -> None:
         made = builder.add(scf.While, *inits, types=types, regions=regions, segments=(len(inits),))
     else:
         made = builder.add(
-            scf.For, *bounds, *inits, types=types, segments=(1, 1, 1, len(inits)), regions=regions,
+            scf.For,
+            *bounds,
+            *inits,
+            types=types,
+            segments=(1, 1, 1, len(inits)),
+            regions=regions,
             **({"unsigned": True} if cast(ct.For, op).unsigned_cmp else {}),
-        )  # fmt: skip
+        )
     d.results.update({(item.loop, i): r for i, r in zip(indices, made.results, strict=True)})
 
 

@@ -49,9 +49,13 @@ def allocate(d: Decoder, op: ct.Alloca, item: SkeletonEffect) -> None:
     d.builder.location = op.location
     pointer = cast(PointerType, element_type(op.result))
     memory = d.builder.value(
-        nv_tileas.Alloca, types=[GLOBAL_PTR], bytes=op.num_elem * element_bytes(pointer.pointee),
-        alignment=max(op.alignment, LEAST_ALIGNMENT), file=op.location.file, line=max(op.location.line, 0),
-    )  # fmt: skip
+        nv_tileas.Alloca,
+        types=[GLOBAL_PTR],
+        bytes=op.num_elem * element_bytes(pointer.pointee),
+        alignment=max(op.alignment, LEAST_ALIGNMENT),
+        file=op.location.file,
+        line=max(op.location.line, 0),
+    )
     d.scopes[-1].allocated.append(memory)
     d.effects[item.item, 0] = (len(d.scopes) - 1, memory)
 

@@ -147,9 +147,13 @@ def get_global(d: Decoder, node: PlacedForm, b: Builder, made: Made) -> Value:
     module = cast(Op, cast(Block, d.program.entry.parent).parent_op)
     found = cast(ct.Global, find_global(module, name))  # its uses were verified
     return b.value(
-        nv_tileas.GetGlobal, types=[d.type_of(node.cls)], symbol=name, type=found.type, value=found.value,
+        nv_tileas.GetGlobal,
+        types=[d.type_of(node.cls)],
+        symbol=name,
+        type=found.type,
+        value=found.value,
         alignment=found.alignment,
-    )  # fmt: skip
+    )
 
 
 @lowers(placed.PlacedSplat)
@@ -282,21 +286,33 @@ def project(d: Decoder, node: leaves.Projection, b: Builder, made: Made) -> Valu
 def load_view(d: Decoder, node: placed.LoadView, b: Builder, made: Made) -> Value:
     """A tile straight into registers."""
     return b.value(
-        nv_tileas.TiledLoad, made[node.view], *made[node.index], types=[d.type_at(node.type, node.layout)],
-        bytes=node.bytes, ordered=not d.order.alone(node), evict=d.eviction(node),
-    )  # fmt: skip
+        nv_tileas.TiledLoad,
+        made[node.view],
+        *made[node.index],
+        types=[d.type_at(node.type, node.layout)],
+        bytes=node.bytes,
+        ordered=not d.order.alone(node),
+        evict=d.eviction(node),
+    )
 
 
 @lowers(placed.Copy)
 def copy(d: Decoder, node: placed.Copy, b: Builder, made: Made) -> Value:
     """A tile into shared memory."""
     return b.value(
-        nv_tileas.TiledCopy, made[node.view], *made[node.index], types=[d.type_at(node.type, node.shared)],
-        bytes=node.bytes, ragged=node.inside < node.bytes, asynchronous=node.mechanism != Mechanism.REGISTERS,
-        tma=node.mechanism == Mechanism.TMA, ordered=node.cls in d.ordered,
-        stages=d.selection.stages.get(node.cls, 0), after_store=d.order.after_store(node),
+        nv_tileas.TiledCopy,
+        made[node.view],
+        *made[node.index],
+        types=[d.type_at(node.type, node.shared)],
+        bytes=node.bytes,
+        ragged=node.inside < node.bytes,
+        asynchronous=node.mechanism != Mechanism.REGISTERS,
+        tma=node.mechanism == Mechanism.TMA,
+        ordered=node.cls in d.ordered,
+        stages=d.selection.stages.get(node.cls, 0),
+        after_store=d.order.after_store(node),
         evict=d.eviction(node) if node.mechanism == Mechanism.TMA else "",
-    )  # fmt: skip
+    )
 
 
 @lowers(placed.SharedRead)
@@ -312,10 +328,16 @@ def gather_copy(d: Decoder, node: placed.GatherCopy, b: Builder, made: Made) -> 
     pointer, mask = made[node.pointer], made[node.mask]
     present = [x for x in (pointer, mask) if x is not None]
     return b.add(
-        nv_tileas.GatherCopy, *present, types=[d.type_at(node.type, node.shared)], segments=(1, int(mask is not None)),
-        width=node.width, asynchronous=True, ordered=node.cls in d.ordered,
-        stages=d.selection.stages.get(node.cls, 0), after_store=d.order.after_store(node),
-    ).result  # fmt: skip
+        nv_tileas.GatherCopy,
+        *present,
+        types=[d.type_at(node.type, node.shared)],
+        segments=(1, int(mask is not None)),
+        width=node.width,
+        asynchronous=True,
+        ordered=node.cls in d.ordered,
+        stages=d.selection.stages.get(node.cls, 0),
+        after_store=d.order.after_store(node),
+    ).result
 
 
 @lowers(placed.Hold)
@@ -333,9 +355,13 @@ def load_ptr(d: Decoder, node: placed.LoadPointer, b: Builder, made: Made) -> Va
     present = [x for x in (pointer, mask, other) if x is not None]
     segments = (1, int(mask is not None), int(other is not None))
     return b.add(
-        nv_tileas.Gather, *present, types=[d.type_at(node.type, node.layout)], segments=segments, width=node.width,
+        nv_tileas.Gather,
+        *present,
+        types=[d.type_at(node.type, node.layout)],
+        segments=segments,
+        width=node.width,
         ordered=not d.order.alone(node),
-    ).result  # fmt: skip
+    ).result
 
 
 @lowers(placed.Product)
@@ -381,9 +407,12 @@ def fold(d: Decoder, node: placed.PlacedFold, b: Builder, made: Made) -> list[Va
 
 
 def folded(
-    d: Decoder, b: Builder, node: placed.PlacedReduce | placed.PlacedFold, operands: list[Value],
+    d: Decoder,
+    b: Builder,
+    node: placed.PlacedReduce | placed.PlacedFold,
+    operands: list[Value],
     kinds: Sequence[TileType],
-) -> list[Value]:  # fmt: skip
+) -> list[Value]:
     """A reduction; its registers and lanes by the atoms that were priced."""
     folding = d.selection.folds.of(node, cast(TensorType, operands[0].type).shape, len(operands))
     types = [TensorType(k.shape, k.element, folding.plan.layout) if k.shape else uniform_type(k) for k in kinds]

@@ -79,8 +79,10 @@ def _alike(whole: Boxes, count: int) -> Parts | None:
     (origin, offset), (following, behind) = runs[0][0], runs[1][0]
     step, size = tuple(b - a for a, b in zip(origin, following, strict=True)), behind - offset
     for number, run in enumerate(runs):
-        moved = [(tuple(o + number * s for o, s in zip(at, step, strict=True)), place + number * size)
-                 for at, place in runs[0]]  # fmt: skip
+        moved = [
+            (tuple(o + number * s for o, s in zip(at, step, strict=True)), place + number * size)
+            for at, place in runs[0]
+        ]
         if moved != list(run):
             return None
     return Parts(Boxes(whole.dims, whole.box, whole.swizzle, runs[0]), step, size)

@@ -56,11 +56,12 @@ def in_parts(layout: Layout, shared: SharedLayout, count: int) -> StoreParts | N
     return StoreParts(
         Layout(tuple(without(base, gone) for base in kept), lane, warp, layout.bits - top),
         SharedLayout(
-            tuple(offset for k, offset in enumerate(shared.offset) if k not in gone), shared.bits - top,
+            tuple(offset for k, offset in enumerate(shared.offset) if k not in gone),
+            shared.bits - top,
             shared.element_bytes,
         ),
         tuple(tuple(more | place for place in own) for more in each),
-    )  # fmt: skip
+    )
 
 
 def without(number: int, bits: list[int]) -> int:

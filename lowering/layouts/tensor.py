@@ -78,9 +78,11 @@ def rows_by_lane(m: int, n: int, warps: int) -> Layout:
     lanes = [n << i for i in range(log2(LANES))]
     groups, inner = log2(warps // WARPS), log2(LANES_OF_WARP)
     return Layout(
-        tuple(along[: len(along) - groups]), tuple(lanes[:inner]),
-        (*lanes[inner:], *along[len(along) - groups :]), log2(m * n),
-    )  # fmt: skip
+        tuple(along[: len(along) - groups]),
+        tuple(lanes[:inner]),
+        (*lanes[inner:], *along[len(along) - groups :]),
+        log2(m * n),
+    )
 
 
 def left_factor(m: int, k: int, width: int, warps: int) -> Layout | None:

@@ -35,11 +35,18 @@ def print_module(func: llvm.Func) -> str:
     declared = f" attributes {{llvm.module_asm = [{', '.join(map(escape, externs))}]}}" if externs else ""
     shared = [_shared()] if func.dynamic_smem else []
     chip = f'#nvvm.target<chip = "{func.target}", features = "+ptx{major}{minor}", O = 3>'
-    return "\n".join([
-        "module attributes {gpu.container_module} {",
-        f"gpu.module @kernels [{chip}]{declared} {{",
-        *shared, *map(_global, func.arrays), body, "}", "}", "",
-    ])  # fmt: skip
+    return "\n".join(
+        [
+            "module attributes {gpu.container_module} {",
+            f"gpu.module @kernels [{chip}]{declared} {{",
+            *shared,
+            *map(_global, func.arrays),
+            body,
+            "}",
+            "}",
+            "",
+        ]
+    )
 
 
 def _shared() -> str:

@@ -38,10 +38,11 @@ def in_tiles(entry: ct.Entry) -> bool:
     """Is there a product in a loop within a loop over tiles, which carries no values?"""
     return any(
         isinstance(inner, ct.For) and any(isinstance(op, PRODUCTS) for op in inner.walk())
-        for tiles in entry.body.block.ops if isinstance(tiles, ct.For)
+        for tiles in entry.body.block.ops
+        if isinstance(tiles, ct.For)
         if all(isinstance(value.type, TokenType) for value in tiles.results)
         for inner in tiles.body.block.ops
-    )  # fmt: skip
+    )
 
 
 def grouped(steps: Sequence[Step]) -> tuple[Step, ...]:

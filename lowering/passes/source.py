@@ -248,9 +248,14 @@ def extract(
 def glance(prepared: Prepared, context: Context, options: Mapping[str, Any]) -> float:
     """A lower bound on the cost of programs that `extract` finds with these options, from its first steps."""
     return first_bound(
-        prepared.saturated, prepared.oracle, context.target, frozenset(options["forbid"]), options["apart"],
-        options["below"], prepared.problems,
-    )  # fmt: skip
+        prepared.saturated,
+        prepared.oracle,
+        context.target,
+        frozenset(options["forbid"]),
+        options["apart"],
+        options["below"],
+        prepared.problems,
+    )
 
 
 def decode(selection: Selection, context: Context) -> nv_tileas.Func:

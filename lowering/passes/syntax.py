@@ -146,8 +146,9 @@ def check_levels(steps: Sequence[Step], level: str) -> str:
         if inside != step.work.gives:
             raise VerifyError(
                 f"the passes inside {step.work.name!r} end at {inside}, not at {step.work.gives}",
-                Location(WHERE, 1, step.column), _way(inside, step.work.gives),
-            )  # fmt: skip
+                Location(WHERE, 1, step.column),
+                _way(inside, step.work.gives),
+            )
         level = step.work.gives
     return level
 

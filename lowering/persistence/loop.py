@@ -91,9 +91,13 @@ def counted(b: Builder, given: Sequence[Value], width: int) -> Tiles:
     loop = Tiles(ct.For, (first, tiles, count), (1, 1, 1, 0), block, inside, (), grid)
     if counter:
         done = inside.value(
-            ct.CmpI, number, tiles, types=[FLAG], predicate=ct.Predicate.GREATER_THAN_OR_EQUAL,
+            ct.CmpI,
+            number,
+            tiles,
+            types=[FLAG],
+            predicate=ct.Predicate.GREATER_THAN_OR_EQUAL,
             signedness=ct.Signedness.SIGNED,
-        )  # fmt: skip
+        )
         following = (drawn(inside, counter[0], count),)
         leave_when(inside, done)
         loop = Tiles(ct.Loop, (first,), (1,), block, inside, (), grid, following)
@@ -123,9 +127,16 @@ def drawn(b: Builder, counter: Value, count: Value) -> Value:
     one = constant(b, 1, NUMBER)
     token = b.value(ct.MakeToken, types=[TOKEN])
     old = b.add(
-        ct.AtomicRMW, counter, one, token, types=[NUMBER, TOKEN], segments=(1, 1, 0, 1),
-        order=ct.MemoryOrder.RELAXED, scope=ct.Scope.DEVICE, mode=ct.AtomicMode.ADD,
-    ).results[0]  # fmt: skip
+        ct.AtomicRMW,
+        counter,
+        one,
+        token,
+        types=[NUMBER, TOKEN],
+        segments=(1, 1, 0, 1),
+        order=ct.MemoryOrder.RELAXED,
+        scope=ct.Scope.DEVICE,
+        mode=ct.AtomicMode.ADD,
+    ).results[0]
     return added(b, promised(b, old, 0), count)
 
 

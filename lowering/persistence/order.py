@@ -17,12 +17,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from typing import cast
 
 from ir.core import Builder, Op, Value
 from ir.dialects import cuda_tile as ct
 from ir.records import dataclass
-from ir.types import TileType
 from lowering.atoms.evictions import Indices, Reach, sum_of
 from lowering.cost import UNKNOWN_TRIPS
 from lowering.layouts.elements import element_bytes
@@ -102,7 +100,7 @@ def reused(entry: ct.Entry) -> Iterator[tuple[float, Reach]]:
             continue
         seen.add(place)
         reach = sum_of([part for part in parts if part is not None])
-        kind = cast(TileType, op.results[0].type)
+        kind = ct.tile_type(op.results[0])
         yield kind.size * element_bytes(kind.element) * steps(reach.loops), reach
 
 
@@ -183,8 +181,9 @@ class Regrouped:
 def regrouped(b: Builder, grid: Sequence[Value], width: int) -> Regrouped:
     """Groups of a grid of any size: every product fits in 32 bits."""
     most = quotient(b, constant(b, MOST, NUMBER), grid[1])
-    fits = b.value(ct.CmpI, grid[0], most, types=[FLAG], predicate=ct.Predicate.LESS_THAN_OR_EQUAL,
-                   signedness=ct.Signedness.SIGNED)  # fmt: skip
+    fits = b.value(
+        ct.CmpI, grid[0], most, types=[FLAG], predicate=ct.Predicate.LESS_THAN_OR_EQUAL, signedness=ct.Signedness.SIGNED
+    )
     rows = promised(b, b.value(ct.Select, fits, grid[1], constant(b, 1, NUMBER)), 1)
     return Regrouped(grouped(b, [grid[0], rows, grid[2]], width), fits)
 

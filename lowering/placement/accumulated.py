@@ -159,11 +159,16 @@ def adds_up(op: Product, loop: ct.For, read: set[Value]) -> bool:
     others = [v for i, v in enumerate(loop.init_values) if i != place]
     aside = [*signs(op), *(unpacking(v, op) for v in op.operands)]
     return (
-        carried and left[place] is op.results[0] and adders == [op] and zero(loop.init_values[place])
+        carried
+        and left[place] is op.results[0]
+        and adders == [op]
+        and zero(loop.init_values[place])
         and not any(v in read for i, v in enumerate(loop.results) if i != place)
-        and all(scalar(v) for v in others) and all(loaded(v, body) for v in factors(op))
-        and all(each is op or each in aside or quiet(each) for each in body.ops[:-1]) and len(signs(op)) < 2
-    )  # fmt: skip
+        and all(scalar(v) for v in others)
+        and all(loaded(v, body) for v in factors(op))
+        and all(each is op or each in aside or quiet(each) for each in body.ops[:-1])
+        and len(signs(op)) < 2
+    )
 
 
 def factors(op: Product) -> list[Value]:

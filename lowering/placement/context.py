@@ -114,3 +114,10 @@ class LayoutSample(Sample):
         if not isinstance(found, Held):
             raise NotCovered("an operand that is no placed value")
         return found
+
+    def type_at(self, form: Sexpr) -> TileType:
+        """The tile type that a type column names."""
+        found = self.interner.types[self.integer(form)]
+        if not isinstance(found, TileType):
+            raise Unsound(f"{found} is no tile type")
+        return found

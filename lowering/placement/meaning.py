@@ -186,8 +186,11 @@ class PlacedSample(LayoutSample):
         if head == "uniform_type":
             self.require(self.type_at(arguments[0]).size == 1)
             return
-        like = Datum(self.type_at(arguments[0]), None) if head == "default_layout" else self.leaf(
-            head.removesuffix("_default"), arguments[:2])  # fmt: skip
+        like = (
+            Datum(self.type_at(arguments[0]), None)
+            if head == "default_layout"
+            else self.leaf(head.removesuffix("_default"), arguments[:2])
+        )
         self._bind(arguments[-1], self.layout(like))
 
     def answer(self, head: str, arguments: Sequence[Sexpr]) -> None:

@@ -109,8 +109,10 @@ def _cat(sample: LayoutSample, items: Sequence[Sexpr]) -> Datum:
 
 
 _DRAWN: dict[str, Callable[[LayoutSample, Sequence[Sexpr]], Datum]] = {
-    "extract": _extract, "insert": _insert, "cat": _cat,
-}  # fmt: skip
+    "extract": _extract,
+    "insert": _insert,
+    "cat": _cat,
+}
 PARTS = tuple(_DRAWN)
 """Their constructors."""
 

@@ -144,9 +144,11 @@ def _line(cls: type[Instruction], text: str, defined: set[str]) -> Line:
         elif isinstance(getattr(cls, name, None), OptionalOperand) and not hole["other"]:
             pieces += [before.removesuffix(", "), _optional(name, how, before)]
         else:
-            pieces += [before, _one(name, int(hole["index"]))] if hole["index"] else [
-                before, _hole(cls, name, how, hole["other"], defined)
-            ]  # fmt: skip
+            pieces += (
+                [before, _one(name, int(hole["index"]))]
+                if hole["index"]
+                else [before, _hole(cls, name, how, hole["other"], defined)]
+            )
     pieces.append(_literal(text[at:]))
     return Line(tuple(piece for piece in pieces if piece != ""), guard is not None)
 

@@ -103,10 +103,12 @@ class Liveness:
         """Register pairs built from two values and live no longer than either."""
         last, out = self.last[block.source], self.live_out[block.source]
         return {
-            each.defs[0] for each in block.code
-            if each.text == PAIR and each.defs[0] not in out
+            each.defs[0]
+            for each in block.code
+            if each.text == PAIR
+            and each.defs[0] not in out
             and all(v in out or last[v] >= last.get(each.defs[0], 0) for v in each.uses)
-        }  # fmt: skip
+        }
 
     def together(self, block: MachineBlock) -> int:
         """32-bit registers of all live-in and computed values of a block: the most that any order of it takes."""

@@ -56,8 +56,9 @@ class Comparisons:
         if apart.high - apart.low != kind.shape[0] - 1 or not block:
             return every
         places = [layout.element(register) for register in range(layout.n_regs)]
-        growing, falling = ({(start + sign * place) // block for place in places}
-                            for start, sign in ((apart.low, 1), (apart.high, -1)))  # fmt: skip
+        growing, falling = (
+            {(start + sign * place) // block for place in places} for start, sign in ((apart.low, 1), (apart.high, -1))
+        )
         return max(len(growing), len(falling))
 
 

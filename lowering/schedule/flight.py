@@ -87,8 +87,9 @@ def land(flying: Flight, read: Block, carried: Value | None, ends: list[Value]) 
     behind = read.ops[read.ops.index(early) + 1 :]
     others = (op for op in behind if any(isinstance(each, nv_tileas.Dot) for each in op.walk()))
     before = None if carried is not None else next(others, None)
-    made = nv_tileas.DotWait((early.result,), [early.result.type], {"pending": int(carried is not None)},
-                             location=early.location)  # fmt: skip
+    made = nv_tileas.DotWait(
+        (early.result,), [early.result.type], {"pending": int(carried is not None)}, location=early.location
+    )
     made.parent = read
     read.ops.insert(len(read.ops) if before is None else read.ops.index(before), made)
     return [made.result if v is early.result else v for v in ends]

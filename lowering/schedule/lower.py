@@ -387,9 +387,8 @@ class _Lowering:
             attributes["skips"] = skips
         b.location = op.location
         made = b.add(
-            type(op), *operands, types=[r.type for r in op.results], segments=segments, regions=op.regions,
-            **attributes,
-        )  # fmt: skip
+            type(op), *operands, types=[r.type for r in op.results], segments=segments, regions=op.regions, **attributes
+        )
         for region in op.regions:
             region.parent = made
         values.update(zip(op.results, made.results, strict=True))

@@ -21,9 +21,11 @@ def passed_over(func: nv_tileas.Func) -> dict[nv_tileas.CreateIterator, bool]:
     names = [op.pipeline for op in late]
     loops = [op for op in ops if isinstance(op, scf.For)] if late else []
     rings = {
-        op.pipeline for op in late for loop in loops
+        op.pipeline
+        for op in late
+        for loop in loops
         if op.result in loop.init and names.count(op.pipeline) == 1 and once(op) and in_step(op.pipeline, loop)
-    }  # fmt: skip
+    }
     filled = {
         (region, op.pipeline) for switch in ops if rings and isinstance(switch, nv_tileas.AgentSwitch)
         for region in switch.regions for op in fills(region.block.ops)

@@ -96,8 +96,9 @@ def materialize(
     if shared > target.smem_bytes:
         raise MemoryExceededError(
             f"the kernel needs {shared} bytes of shared memory, {target.name} has {int(target.smem_bytes)} a block",
-            func.location, "use smaller tiles",
-        )  # fmt: skip
+            func.location,
+            "use smaller tiles",
+        )
     func.attributes |= {
         "shared_bytes": shared,
         "tensormaps": tuple(agents.tensormaps),
@@ -303,8 +304,9 @@ class Scheduler:
         each = align(shared.size_bytes, shared.alignment)
         made = b.add(nv_tileas.AllocTensor, types=[buffer], offset=0, stage_bytes=each)
         (rewriter.looped if self.depth and rewriter.tensor else rewriter.once).append(made)
-        written = b.add(nv_tileas.WriteBuffer, made.result, self.agents.zero, *self.values([op.source]), types=(),
-                        atom=op.atom)  # fmt: skip
+        written = b.add(
+            nv_tileas.WriteBuffer, made.result, self.agents.zero, *self.values([op.source]), types=(), atom=op.atom
+        )
         self.publish(b)
         view = b.add(nv_tileas.BufferView, made.result, self.agents.zero, types=[op.result.type], segments=(1, 1))
         if stages > 1:

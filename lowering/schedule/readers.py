@@ -63,8 +63,10 @@ def cycles(ops: Iterable[Op], target: Target, warps: int) -> float:
     """Cycles of an SM that the warps of a CTA take for operations, one after the other; products run by themselves."""
     return sum(
         size(op, target) * warps / target.throughput.issue if cost is None else cost.alu
-        for op in ops if not isinstance(op, nv_tileas.Dot) for cost in (arithmetic_cost(op, target, warps),)
-    )  # fmt: skip
+        for op in ops
+        if not isinstance(op, nv_tileas.Dot)
+        for cost in (arithmetic_cost(op, target, warps),)
+    )
 
 
 def product_cycles(dot: nv_tileas.Dot, target: Target) -> float:

@@ -82,7 +82,8 @@ def slice_of(operands: list[Value], body: Block) -> list[Op] | None:
 
 
 def arrange(
-    once: Sequence[nv_tileas.AllocTensor], rings: Sequence[Sequence[Ring]],
+    once: Sequence[nv_tileas.AllocTensor],
+    rings: Sequence[Sequence[Ring]],
     looped: Sequence[Sequence[nv_tileas.AllocTensor]] = (),
 ) -> tuple[int, int]:  # fmt: skip
     """Assign all buffers their places in shared memory; returns where buffers that are filled once end, and where all

@@ -96,12 +96,15 @@ def map_agents(func: nv_tileas.Func, target: Target) -> nv_tileas.Func:
     for op in func.walk():
         if isinstance(op, nv_tileas.AgentSwitch):
             units = map_units(
-                [demand(region.block, op.groups_of(agent)) for agent, region in enumerate(op.regions)], target,
+                [demand(region.block, op.groups_of(agent)) for agent, region in enumerate(op.regions)],
+                target,
                 op.location,
-            )  # fmt: skip
+            )
             op.attributes |= {
-                "num_warps": units.num_warps, "warp_id": units.warp_id, "agent_strides": units.agent_strides,
-            }  # fmt: skip
+                "num_warps": units.num_warps,
+                "warp_id": units.warp_id,
+                "agent_strides": units.agent_strides,
+            }
     return func
 
 
@@ -126,7 +129,7 @@ def map_units(demands: Sequence[Demand], target: Target, location: Location) -> 
         raise TileError(
             f"the agents need {total} warps, {target.name} has {int(target.threads_per_cta) // WARP} a block", location,
             "use smaller tiles",
-        )  # fmt: skip
+        )
     ends = [*sorted(first.values()), total]
     strides = {begin: end - begin for begin, end in pairwise(ends)}
     agents = range(len(demands))

@@ -273,10 +273,12 @@ class Selection:
         products = [node for node in self.node.values() if isinstance(node, Product)]
         chosen = {self.owner[node.cls][0] for node in products if self.scalar(node)}
         able = {
-            self.owner[node.cls][0] for node in (frozen.nodes if chosen else ())
-            if isinstance(node, Product) and not self.scalar(node)
+            self.owner[node.cls][0]
+            for node in (frozen.nodes if chosen else ())
+            if isinstance(node, Product)
+            and not self.scalar(node)
             and self.oracle.choice(node.choice).atom.legal(self.target)
-        }  # fmt: skip
+        }
         return [
             UnsupportedError(f"'{op.name}' is computed without tensor cores, whose atoms are forbidden", op.location)
             for number, op in self.saturated.program.source.items()

@@ -63,9 +63,7 @@ def saturated_early(saturated: Saturated, what: str, place: Location) -> Unsuppo
 class Selector(Problem):
     """The extraction problem of a program, and the meaning of its answers."""
 
-    def __init__(
-        self, saturated: Saturated, oracle: LayoutOracle, target: Target, forbid: frozenset[str], apart: bool
-    ):  # fmt: skip
+    def __init__(self, saturated: Saturated, oracle: LayoutOracle, target: Target, forbid: frozenset[str], apart: bool):
         super().__init__(saturated, oracle, target, forbid)
         self.repeated = any(count > 1 for count in self.trips.counts.values())  # else only agents fill rings
         self.counted = {loop for loop, item in self.loops.loops.items() if not item.again}  # only they have rings
@@ -159,8 +157,9 @@ class Selector(Problem):
                 raise UnsupportedError(
                     f"'{op.name}': no matrix instruction of {self.target.name} fits "
                     f"{op.lhs.type} x {op.rhs.type} -> {op.acc.type} with {counts} warps",
-                    op.location, "convert the operands to f16, bf16 or f32",
-                )  # fmt: skip
+                    op.location,
+                    "convert the operands to f16, bf16 or f32",
+                )
 
     def made_by(self, warps: int) -> list[int]:
         """What a node made for CTAs of that many warps takes as a child, where there is a choice."""
@@ -320,7 +319,7 @@ class Selector(Problem):
     def store_ptr(self, item: SkeletonEffect, layout: int) -> Alternative | None:
         """Through pointers; None if they or the mask are not available in this layout."""
         op = cast(ct.StorePtr, item.op)
-        kind = cast(TileType, op.value.type)
+        kind = ct.tile_type(op.value)
         numbers = [item.operands[0], *([item.operands[2]] if op.mask is not None else [])]
         children = [self.at(k, layout) for k in numbers]
         if None in children:

@@ -9,7 +9,7 @@ from egraph.skeleton import SkeletonEffect
 from ir.core import UnsupportedError
 from ir.dialects import cuda_tile as ct
 from ir.dialects.nv_tileas_cluster import Exchange
-from ir.types import BF16, TileType
+from ir.types import BF16
 from lowering.cost import Cost
 from lowering.layouts.access import global_access
 from lowering.layouts.elements import element_bytes
@@ -34,12 +34,13 @@ ROUNDS = 2  # of an exchange in a loop; elsewhere one is enough
 def ways(s: Problem, item: SkeletonEffect, trips: float) -> list[Alternative]:
     """A strong load or an atomic update through pointers: operands and result in one layout."""
     pointers = s.frozen.class_of(item.operands[0])
-    kind = cast(TileType, item.op.results[0].type)
+    kind = ct.tile_type(item.op.results[0])
     if isinstance(item.op, ct.AtomicRMW) and kind.element == BF16 and not s.target.has(Feature.ATOMIC_BF16):
         raise UnsupportedError(
-            f"'{item.op.name}': {s.target.name} has no atomic sum of bf16", item.op.location,
+            f"'{item.op.name}': {s.target.name} has no atomic sum of bf16",
+            item.op.location,
             "sum in f32, or compile for sm_90a or later",
-        )  # fmt: skip
+        )
     size, dim = element_bytes(kind.element), max(0, len(kind.shape) - 1)
     found: list[Alternative] = []
     for layout in [layout for wanted, layout in s.frozen.held_in if wanted == pointers]:
@@ -53,10 +54,11 @@ def ways(s: Problem, item: SkeletonEffect, trips: float) -> list[Alternative]:
             waits = s.pricer.exposed(not isinstance(item.op, TileUpdate))  # old values are not waited for
             cost = machine.global_access(plan.thread, dim, len(plan.accesses), size) + waits
             there = [c for c in children if c is not None]
-            found.append(Alternative(
-                there, cost, trips, StoreChoice(item.item, layout, plan.vector),
-                ("carried", BRANCH + item.item, 0),
-            ))  # fmt: skip
+            found.append(
+                Alternative(
+                    there, cost, trips, StoreChoice(item.item, layout, plan.vector), ("carried", BRANCH + item.item, 0)
+                )
+            )
     if isinstance(item.op, MultimemAccess) and not found:
         raise UnsupportedError(
             f"'{item.op.whole.name}': pairs of 16-bit elements are not proved to be 4-byte aligned",

@@ -18,10 +18,11 @@ def unpriced(classes: Iterable[type[Node]]) -> list[str]:
     rows = priced()
     found = [cls for cls in classes if issubclass(cls, Term)]
     return sorted(
-        cls.constructor for cls in found
+        cls.constructor
+        for cls in found
         if prices.find(cls) in (None, unknown)
         or (prices.find(cls) is arithmetic and priced_as(cls.title()) not in rows)
-    )  # fmt: skip
+    )
 
 
 if missing := unpriced(placed_classes()):

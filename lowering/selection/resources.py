@@ -88,7 +88,8 @@ class Rows:
         several = len(self._taken) > 1
         with_loops = [f" with loops {', '.join(map(str, each))}" if several else "" for each in self._taken]
         self.names = (
-            *(f"{SHARED}{each}" for each in with_loops), AFTER_LOOPS,
+            *(f"{SHARED}{each}" for each in with_loops),
+            AFTER_LOOPS,
             *(f"{REGISTERS} {where(path, path in straight)}" for path in self.paths),
             *(f"{TENSOR_MEMORY}{each}" for each in with_loops if target.tmem_columns),
         )  # fmt: skip

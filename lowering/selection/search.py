@@ -179,12 +179,14 @@ class Search:
         place = self.selector.program.entry.location
         if SHARED in text:
             return TileError(
-                f"the kernel needs more than the {int(target.smem_bytes)} bytes of shared memory of {target}", place,
+                f"the kernel needs more than the {int(target.smem_bytes)} bytes of shared memory of {target}",
+                place,
                 "use smaller tiles",
-            )  # fmt: skip
+            )
         if saturated.report.ended:
             return saturated_early(saturated, f"no lowering for {target.name}", place)
         return UnsupportedError(
-            f"no lowering for {target.name}: {text}", place,
+            f"no lowering for {target.name}: {text}",
+            place,
             "see what is supported in docs/, or allow the forbidden atoms",
-        )  # fmt: skip
+        )

@@ -147,9 +147,10 @@ class _Order:
         """
         carried = self.points[-1].operands if self.points and isinstance(self.points[-1], ct.Continue) else ()
         return frozenset(
-            value for value, first in self.first.items()
+            value
+            for value, first in self.first.items()
             if first <= point < self.last.get(value, -1) and holds(value) and value not in carried
-        )  # fmt: skip
+        )
 
 
 def holds(value: Value) -> bool:

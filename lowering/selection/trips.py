@@ -13,7 +13,7 @@ from ir.dialects import cuda_tile as ct
 from ir.dialects.cuda_tile import TileOp
 from ir.dialects.cuda_tile.attributes import ELEMENTWISE
 from ir.records import dataclass
-from ir.types import IntType, TileType
+from ir.types import IntType
 from lowering.affine import difference
 from lowering.cost import UNKNOWN_TRIPS
 from lowering.layouts.elements import element_bytes
@@ -52,7 +52,7 @@ def once(loop: Op) -> bool:
     if not isinstance(loop, ct.For):
         return False
     low, high, step = loop.lower_bound, loop.upper_bound, loop.step
-    width = cast(IntType, cast(TileType, low.type).element).width
+    width = cast(IntType, ct.tile_type(low).element).width
     return 0 < (difference(low, high, 1 << width, constant_of) or 0) <= (constant_of(step) or 0)
 
 
@@ -61,7 +61,7 @@ PRODUCTS = (ct.MmaF, ct.MmaI, ct.MmaFScaled)
 
 def size(op: Op) -> int:
     """Elements of an operation's first result."""
-    return cast(TileType, op.results[0].type).size
+    return ct.tile_type(op.results[0]).size
 
 
 @dataclass(frozen=True)
@@ -100,12 +100,12 @@ class Pace:
             if isinstance(op, PRODUCTS):
                 products += self.product(op)
             elif isinstance(op, ct.LoadView):
-                loads += size(op) * element_bytes(cast(TileType, op.results[0].type).element)
+                loads += size(op) * element_bytes(ct.tile_type(op.results[0]).element)
         return max(products, loads / self.target.throughput.global_bytes)
 
     def product(self, op: ct.MmaF | ct.MmaI | ct.MmaFScaled) -> float:
         """Cycles of the tensor cores for a product."""
-        left, rates = cast(TileType, op.lhs.type), self.target.throughput
+        left, rates = ct.tile_type(op.lhs), self.target.throughput
         rate = rates.tensor.get(str(left.element), 2 * rates.fma_f32)
         return 2.0 * size(op) * left.shape[-1] / rate
 

@@ -96,8 +96,9 @@ class Units:
         table = self.table(self.cycles * chosen[self.nodes])
         loops = {
             loop: {unit: float(table[place, number]) for unit, number in self.units.items() if table[place, number]}
-            for loop, place in self.loops.items() if table[place].any()
-        }  # fmt: skip
+            for loop, place in self.loops.items()
+            if table[place].any()
+        }
         return UnitTime(loops, float(self.rest[chosen].sum()))
 
     def table(self, cycles: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -28,9 +28,7 @@ class Occupancy:
         return min(self.warps, self.ctas, self.shared, self.registers)
 
     def __str__(self) -> str:
-        names = {
-            "shared memory": self.shared, "registers": self.registers, "warps": self.warps, "CTAs": self.ctas,
-        }  # fmt: skip
+        names = {"shared memory": self.shared, "registers": self.registers, "warps": self.warps, "CTAs": self.ctas}
         limits = " and ".join(name for name, count in names.items() if count == self.count)
         rest = ", ".join(f"{name} would allow {count}" for name, count in names.items() if count > self.count)
         held = "1 CTA" if self.count == 1 else f"{self.count} CTAs"
@@ -44,6 +42,8 @@ def occupancy(target: Target, threads: int, registers: int, shared: int) -> Occu
     held = int(target.registers_per_sm) // each // WARPS_AT_ONCE * WARPS_AT_ONCE
     taken = -(-shared // SHARED_AT_ONCE) * SHARED_AT_ONCE + RESERVED
     return Occupancy(
-        int(target.warps_per_sm) // warps, int(target.ctas_per_sm), (int(target.smem_bytes) + RESERVED) // taken,
+        int(target.warps_per_sm) // warps,
+        int(target.ctas_per_sm),
+        (int(target.smem_bytes) + RESERVED) // taken,
         held // warps,
-    )  # fmt: skip
+    )

@@ -154,9 +154,11 @@ class Target:
         ctas = max(1, min(ctas, int(self.warps_per_sm) // LEAST_WARPS))
         shared = (int(self.smem_bytes) + RESERVED) // ctas - RESERVED
         return replace(
-            self, asked_ctas=ctas, smem_bytes=Limit(shared, self.smem_bytes.source),
+            self,
+            asked_ctas=ctas,
+            smem_bytes=Limit(shared, self.smem_bytes.source),
             registers_per_sm=Limit(int(self.registers_per_sm) // ctas, self.registers_per_sm.source),
-        )  # fmt: skip
+        )
 
     @cache  # noqa: B019 - as above
     def making_maps(self) -> Target:

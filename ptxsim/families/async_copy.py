@@ -115,7 +115,12 @@ def _source_size(d: Decode, size: int, has_policy: bool) -> tuple[Array | None, 
 
 
 def _partial(
-    site: Site, source: Array, size: int, lanes: Array | None, source_bytes: Array | None, ignored: Array | None,
+    site: Site,
+    source: Array,
+    size: int,
+    lanes: Array | None,
+    source_bytes: Array | None,
+    ignored: Array | None,
     tracker: Tracker | None,
 ) -> Array:  # fmt: skip
     """Data for copies with fewer source bytes than destination bytes: the rest is zero, and is not read. The address

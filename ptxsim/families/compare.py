@@ -26,8 +26,15 @@ _UNSIGNED_NAMES = {"lo": "lt", "ls": "le", "hi": "gt", "hs": "ge"}
 _UNORDERED = {"equ": "ne", "neu": "eq", "ltu": "ge", "leu": "gt", "gtu": "le", "geu": "lt"}
 _COMBINE: dict[str, Any] = {"and": np.logical_and, "or": np.logical_or, "xor": np.logical_xor}
 # Pairs of result and source that set does not have. Source: ptxas 13.5.
-_NO_SET = {("f32", "f16"), ("f32", "bf16"), ("f16", "bf16"), ("bf16x2", "f16x2"), ("f16x2", "bf16x2"), ("f32", "f16x2"),
-           ("f32", "bf16x2")}  # fmt: skip
+_NO_SET = {
+    ("f32", "f16"),
+    ("f32", "bf16"),
+    ("f16", "bf16"),
+    ("bf16x2", "f16x2"),
+    ("f16x2", "bf16x2"),
+    ("f32", "f16x2"),
+    ("f32", "bf16x2"),
+}
 _TESTS = ("finite", "infinite", "number", "notanumber", "normal", "subnormal")
 
 

@@ -122,9 +122,11 @@ def _to_scales(d: Decode, form: Conversion) -> Step:
         )
     d.finish(2)
     return store(
-        d, form.to, lambda raw: _join([_scale_code(value, form) for value in _pairs(raw, "bf16x2")], 8, form.to),
+        d,
+        form.to,
+        lambda raw: _join([_scale_code(value, form) for value in _pairs(raw, "bf16x2")], 8, form.to),
         d.read(1, form.source),
-    )  # fmt: skip
+    )
 
 
 def _scale_code(values: Array, form: Conversion) -> Array:

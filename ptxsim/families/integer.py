@@ -47,9 +47,11 @@ def _add_pairs(d: Decode, pair: str) -> Step:
     d.finish(3)
     u32 = TYPES["u32"]
     return assign(
-        d.write(0, u32), lambda a, b: (a.view(np.uint16) + b.view(np.uint16)).view(np.uint32), d.read(1, u32),
+        d.write(0, u32),
+        lambda a, b: (a.view(np.uint16) + b.view(np.uint16)).view(np.uint32),
+        d.read(1, u32),
         d.read(2, u32),
-    )  # fmt: skip
+    )
 
 
 def decode_addc(d: Decode) -> Step:

@@ -83,9 +83,10 @@ def _printf(d: Decode, arguments: list[End], result: End | None) -> Step:
     def one(lane: int, where: int, data: int) -> int:
         try:
             line, count = render(
-                _text(d, lane, where), lambda offset, size: _memory(d, lane, data + offset, size),
+                _text(d, lane, where),
+                lambda offset, size: _memory(d, lane, data + offset, size),
                 lambda address, most: _text(d, lane, address, most or _MOST_TEXT),
-            )  # fmt: skip
+            )
         except FormatError as error:
             raise d.unsupported(str(error)) from None
         printed.append(line)
@@ -246,7 +247,12 @@ def _moves(d: Decode, target: End, source: End | None, size: End, result: End | 
 
 
 FUNCTIONS: dict[str, Callable[[Decode, list[End], End | None], Step]] = {
-    "vprintf": _printf, "__assertfail": _assertion, "malloc": _malloc,
-    "__cuda_syscall_aligned_malloc": _malloc, "free": _free, "memcpy": _copy,
-    "memmove": _copy, "memset": _fill,
-}  # fmt: skip
+    "vprintf": _printf,
+    "__assertfail": _assertion,
+    "malloc": _malloc,
+    "__cuda_syscall_aligned_malloc": _malloc,
+    "free": _free,
+    "memcpy": _copy,
+    "memmove": _copy,
+    "memset": _fill,
+}

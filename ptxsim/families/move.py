@@ -56,9 +56,13 @@ def _address_lanes(d: Decode, type_: PtxType, source: Symbol | Element) -> Calla
 # The clocks, their width, and by how much each advances when some thread reads one: time does not pass otherwise. The
 # steps let loops terminate that wait for some cycles or nanoseconds.
 CLOCKS = {
-    "clock": (32, 0, 64), "clock_hi": (32, 32, 64), "clock64": (64, 0, 64), "globaltimer": (64, 0, 1000),
-    "globaltimer_lo": (32, 0, 1000), "globaltimer_hi": (32, 32, 1000),
-}  # fmt: skip
+    "clock": (32, 0, 64),
+    "clock_hi": (32, 32, 64),
+    "clock64": (64, 0, 64),
+    "globaltimer": (64, 0, 1000),
+    "globaltimer_lo": (32, 0, 1000),
+    "globaltimer_hi": (32, 32, 1000),
+}
 
 
 def _read_clock(d: Decode, type_: PtxType, name: str) -> Step:
@@ -99,11 +103,13 @@ def _parts(whole: Array, part: PtxType, count: int) -> Array:
 def _unpack(d: Decode, type_: PtxType, target: Vector, source: Operand) -> Step:
     part = _part(d, type_, len(target.items))
     whole = _parts(d.value(source, type_ if type_.bits == 128 else TYPES[f"b{type_.bits}"]), part, len(target.items))
-    return Several([
-        into(d.target(item, part), _copy, whole[:, number])
-        for number, item in enumerate(target.items)
-        if not isinstance(item, Sink)
-    ])  # fmt: skip
+    return Several(
+        [
+            into(d.target(item, part), _copy, whole[:, number])
+            for number, item in enumerate(target.items)
+            if not isinstance(item, Sink)
+        ]
+    )
 
 
 def _part(d: Decode, type_: PtxType, count: int) -> PtxType:

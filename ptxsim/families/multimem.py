@@ -24,9 +24,14 @@ from ptxsim.reductions import Combine, combiner
 _ORDERED = ("min", "max")
 # Operations on a single element by type.
 _SCALARS: dict[str, tuple[str, ...]] = {
-    "b32": ("and", "or", "xor"), "b64": ("and", "or", "xor"), "u32": ("add", *_ORDERED), "s32": ("add", *_ORDERED),
-    "u64": ("add", *_ORDERED), "s64": _ORDERED, "f64": ("add",),
-}  # fmt: skip
+    "b32": ("and", "or", "xor"),
+    "b64": ("and", "or", "xor"),
+    "u32": ("add", *_ORDERED),
+    "s32": ("add", *_ORDERED),
+    "u64": ("add", *_ORDERED),
+    "s64": _ORDERED,
+    "f64": ("add",),
+}
 # Float types: how many elements a vector may have (1 for none), the operations, the type of .acc.
 _FLOATS: dict[str, tuple[tuple[int, ...], tuple[str, ...], str]] = {
     "f32": ((1, 2, 4), ("add",), ""),

@@ -238,9 +238,15 @@ class Product:
             return None
         product = self._site.core.product((threads.size, mode.group, form.n, form.rows))
         return Together(
-            form, ctas, np.repeat(threads, mode.group), operands.d(first) & 0xFFFF, bool(operands.enable(first)),
-            (threads.size, 1, form.n, form.k), (threads.size, mode.group, form.rows, form.k), product,
-        )  # fmt: skip
+            form,
+            ctas,
+            np.repeat(threads, mode.group),
+            operands.d(first) & 0xFFFF,
+            bool(operands.enable(first)),
+            (threads.size, 1, form.n, form.k),
+            (threads.size, mode.group, form.rows, form.k),
+            product,
+        )
 
     def _tiles(self, reader: TileReader, descriptors: Array, together: "Together", numbers: list[int]) -> Array:
         """The tiles that lanes read from the shared memory of CTAs; numbers: of their operations."""
@@ -365,8 +371,13 @@ class Product:
         if operands.disabled:
             masks = operands.disabled[4 * rank : 4 * rank + 4]
             off = np.array([int(masks[bit // SLAB][lane]) >> bit % SLAB & 1 for bit in range(LANES)], np.bool_)
-            lanes = region(np.broadcast_to(off[:, None], site.core.memory.words[cta].shape), form.layout,
-                           address >> 16, column, form.n)  # fmt: skip
+            lanes = region(
+                np.broadcast_to(off[:, None], site.core.memory.words[cta].shape),
+                form.layout,
+                address >> 16,
+                column,
+                form.n,
+            )
             words = np.where(lanes, part, words)
         part[...] = words
 

@@ -432,10 +432,16 @@ def _store(d: Decode, dimensions: int, operation: str | None) -> Step:
             landing = _touched(tensor, box, base, lane) if transfers.is_late else None
             transfers.issue(
                 Transfer(
-                    site, lane, read, write, np.sort(cells), updates=combine is not None, landing=landing,
+                    site,
+                    lane,
+                    read,
+                    write,
+                    np.sort(cells),
+                    updates=combine is not None,
+                    landing=landing,
                     used=box.used_bytes,
                 )
-            )  # fmt: skip
+            )
 
     return step
 

@@ -220,8 +220,11 @@ def _redux_float(d: Decode, name: str) -> Step:
     source, target = d.read(1, f32), d.write(0, f32)
     present = _present(d, _members(d, 2))
     operation: Any = {
-        ("min", False): np.fmin, ("max", False): np.fmax, ("min", True): np.minimum, ("max", True): np.maximum
-    }[name, keeps_nan]  # fmt: skip
+        ("min", False): np.fmin,
+        ("max", False): np.fmax,
+        ("min", True): np.minimum,
+        ("max", True): np.maximum,
+    }[name, keeps_nan]
     identity = np.float32(np.inf if name == "min" else -np.inf)
 
     def step(mask: Array | None) -> None:

@@ -42,9 +42,15 @@ _SHAPE = re.compile(r"m64n(\d+)k(\d+)$")
 _FLOATS = ("f16", "bf16", "tf32", "e4m3", "e5m2")
 # (A and B type) -> (K of a dense operation, accumulator types). Source: PTX ISA, "wgmma.mma_async".
 _FORMS = {
-    "f16": (16, ("f16", "f32")), "bf16": (16, ("f32",)), "tf32": (8, ("f32",)), "e4m3": (32, ("f16", "f32")),
-    "e5m2": (32, ("f16", "f32")), "s8": (32, ("s32",)), "u8": (32, ("s32",)), "b1": (256, ("s32",)),
-}  # fmt: skip
+    "f16": (16, ("f16", "f32")),
+    "bf16": (16, ("f32",)),
+    "tf32": (8, ("f32",)),
+    "e4m3": (32, ("f16", "f32")),
+    "e5m2": (32, ("f16", "f32")),
+    "s8": (32, ("s32",)),
+    "u8": (32, ("s32",)),
+    "b1": (256, ("s32",)),
+}
 # N of integer operations; floating-point ones have every multiple of 8 up to 256
 _INTEGER_N = (8, 24, *range(16, 257, 16))
 FRESH_WORD = np.uint32(0xFFFFFFFF)  # what a register holds while its value is in flight: NaN in every float format

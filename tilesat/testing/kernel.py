@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from ir.types import TileType
+from ir.dialects.cuda_tile.constraints import tile_type
 from lowering.explain import Explanation, ctas
 from lowering.targets import target as target_named
 from ptxsim import SimulatorError, hazard_table
@@ -217,7 +217,7 @@ class CheckedKernel:
         for position, (each, kind) in enumerate(zip(args, self.kernel.entry.parameters, strict=True)):
             text = each if isinstance(each, str) else f"@arg{position}.npy"
             if not isinstance(each, str | np.ndarray):
-                text = f"{cast(TileType, kind.type).element}={each}"
+                text = f"{tile_type(kind).element}={each}"
             words += ["--arg", text]
         return self._origin.command("run", *words)
 

@@ -4,7 +4,6 @@ Deviations from the public dialect: result and operand names are snake_case; ide
 numbers; a global keeps its tile type next to its elements; `testing$func` of the conformance tests is declared too.
 """
 
-from ir.dialects.cuda_tile import reduction, shape
 from ir.dialects.cuda_tile.attributes import (
     Array,
     AssumePredicate,
@@ -252,5 +251,8 @@ __all__ = [
     "shape_of",
     "tile_type",
 ]
+
+from ir.dialects.cuda_tile import reduction, shape
+
 __all__ += reduction.__all__
 __all__ += shape.__all__

@@ -169,8 +169,12 @@ class Placement(enum.Enum):
 
 
 ELEMENTWISE, UNIFORM, SHAPE, ANCHOR, SKELETON = (
-    Placement.ELEMENTWISE, Placement.UNIFORM, Placement.SHAPE, Placement.ANCHOR, Placement.SKELETON,
-)  # fmt: skip
+    Placement.ELEMENTWISE,
+    Placement.UNIFORM,
+    Placement.SHAPE,
+    Placement.ANCHOR,
+    Placement.SKELETON,
+)
 NOT_LOWERED = SKELETON
 """Placement of pure operations that the compiler does not lower: the e-graph has no term for them and reports this."""
 

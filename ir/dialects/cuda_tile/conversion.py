@@ -144,8 +144,12 @@ FORMATS: dict[Type, tuple[int, int, int]] = {
 """Mantissa bits, minimum and maximum exponent of normal numbers (IEEE 754-2019; OCP microscaling formats 1.0)."""
 NARROW = (F8E4M3FN, F8E5M2, F4E2M1FN, F8E5M3FNU)
 NEAREST, ZERO, DOWN, UP, AWAY = (
-    Rounding.NEAREST_EVEN, Rounding.ZERO, Rounding.NEGATIVE_INF, Rounding.POSITIVE_INF, Rounding.NEAREST_AWAY,
-)  # fmt: skip
+    Rounding.NEAREST_EVEN,
+    Rounding.ZERO,
+    Rounding.NEGATIVE_INF,
+    Rounding.POSITIVE_INF,
+    Rounding.NEAREST_AWAY,
+)
 
 
 def roundings_between(source: Type, target: Type) -> tuple[Rounding, ...]:

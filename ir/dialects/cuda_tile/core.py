@@ -72,8 +72,12 @@ class Module(TileOp):
     def verify(self) -> None:
         """Holds entries and globals with distinct names, and all their types exist."""
         visible = self.sym_visibility
-        self.expect(visible in VISIBILITIES, "attribute 'sym_visibility' must be one of {}, is {!r}",
-                    ", ".join(VISIBILITIES[1:]), visible)  # fmt: skip
+        self.expect(
+            visible in VISIBILITIES,
+            "attribute 'sym_visibility' must be one of {}, is {!r}",
+            ", ".join(VISIBILITIES[1:]),
+            visible,
+        )
         self.expect(len(self.body.blocks) == 1, "a region must have one block, has {}", len(self.body.blocks))
         names: dict[str, Op] = {}
         for each in self.body.block.ops:

@@ -26,8 +26,12 @@ ENTRY = ("num_cta_in_cga", "num_worker_warps_per_cta", "occupancy")
 POINTER = ("latency",)
 VIEW = ("allow_tma", "latency")
 KEYS: dict[type[Op], tuple[str, ...]] = {
-    Entry: ENTRY, LoadPtr: POINTER, StorePtr: POINTER, LoadView: VIEW, StoreView: VIEW,
-}  # fmt: skip
+    Entry: ENTRY,
+    LoadPtr: POINTER,
+    StorePtr: POINTER,
+    LoadView: VIEW,
+    StoreView: VIEW,
+}
 LARGEST_CLUSTER, MOST_WARPS, MOST_BLOCKS, LONGEST_LATENCY = 16, 32, 32, 10
 """Limits of num_cta_in_cga, num_worker_warps_per_cta, occupancy and latency (CUDA Tile IR 13.4)."""
 

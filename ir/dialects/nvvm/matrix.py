@@ -17,7 +17,7 @@ from ir.instruction import (
     Needs,
     instruction,
     register_bits,
-)  # fmt: skip
+)
 from ir.types import F16, F32, F64, I1, I32, I64, SHARED_PTR, Type, VectorType
 
 BYTE_INTEGERS, BYTE_FLOATS, HALF_BYTES = ("s8", "u8"), ("e4m3", "e5m2"), ("s4", "u4")
@@ -35,14 +35,26 @@ MMA_SHAPES: dict[str, tuple[tuple[int, int, int], ...]] = {
 """(m, n, k) by the type of an operand. Source: PTX ISA 8.8, mma.sync, dense; ptxas 13.5 accepts each."""
 INTEGERS = (*BYTE_INTEGERS, *HALF_BYTES)
 WIDTHS = {
-    "f16": 16, "bf16": 16, "tf32": 32, "f32": 32, "f64": 64, "s32": 32, "b1": 1,
-    **dict.fromkeys((*BYTE_INTEGERS, *BYTE_FLOATS), 8), **dict.fromkeys(HALF_BYTES, 4),
-}  # fmt: skip
+    "f16": 16,
+    "bf16": 16,
+    "tf32": 32,
+    "f32": 32,
+    "f64": 64,
+    "s32": 32,
+    "b1": 1,
+    **dict.fromkeys((*BYTE_INTEGERS, *BYTE_FLOATS), 8),
+    **dict.fromkeys(HALF_BYTES, 4),
+}
 """Bits of an element by PTX's name of its type."""
 MMA_ACCUMULATORS = {
-    "f16": ("f32", "f16"), "bf16": ("f32",), "tf32": ("f32",), "f64": ("f64",), "b1": ("s32",),
-    **dict.fromkeys(INTEGERS, ("s32",)), **dict.fromkeys(BYTE_FLOATS, ("f32", "f16")),
-}  # fmt: skip
+    "f16": ("f32", "f16"),
+    "bf16": ("f32",),
+    "tf32": ("f32",),
+    "f64": ("f64",),
+    "b1": ("s32",),
+    **dict.fromkeys(INTEGERS, ("s32",)),
+    **dict.fromkeys(BYTE_FLOATS, ("f32", "f16")),
+}
 """Types of C and D by the type of A. Source: PTX ISA 8.8, mma.sync."""
 WARP = 32
 
@@ -70,9 +82,11 @@ class Shaped(Instruction):
 
 @instruction(
     "nvvm.mma.sync",
-    "mma.sync.aligned.m{m}n{n}k{k}.row.col.{types}{combined} {out:vector}, {a:vector}, {b:vector}, {c:vector};", SM_80,
-    source="PTX ISA 8.8, mma.sync", seed="nvgpu.mma.sync",
-)  # fmt: skip
+    "mma.sync.aligned.m{m}n{n}k{k}.row.col.{types}{combined} {out:vector}, {a:vector}, {b:vector}, {c:vector};",
+    SM_80,
+    source="PTX ISA 8.8, mma.sync",
+    seed="nvgpu.mma.sync",
+)
 class MmaSync(Shaped):
     """D = A B + C by a warp: registers of A, B and C in, registers of D out; `shape` (m, n, k), PTX's types."""
 
@@ -131,9 +145,12 @@ class MmaSync(Shaped):
                         m, n, k = shape
                         c = _registers(acc, m * n)
                         given = {
-                            "shape": shape, "multiplicandAPtxType": a, "multiplicandBPtxType": b,
-                            "accumulatorPtxType": acc, **({"b1Op": "and"} if a == "b1" else {}),
-                        }  # fmt: skip
+                            "shape": shape,
+                            "multiplicandAPtxType": a,
+                            "multiplicandBPtxType": b,
+                            "accumulatorPtxType": acc,
+                            **({"b1Op": "and"} if a == "b1" else {}),
+                        }
                         yield Form((_registers(a, m * k), _registers(b, k * n), c), c, given)
 
 
@@ -150,9 +167,12 @@ def _registers(kind: str, elements: int) -> tuple[Type, ...]:
 
 
 @instruction(
-    "nvvm.ldmatrix", "ldmatrix.sync.aligned.m8n8.x{num}{layout=col?.trans}.shared.b16 {out:vector}, [{ptr}];", SM_80,
-    source="PTX ISA 8.8, ldmatrix", seed="nvgpu.ldmatrix",
-)  # fmt: skip
+    "nvvm.ldmatrix",
+    "ldmatrix.sync.aligned.m8n8.x{num}{layout=col?.trans}.shared.b16 {out:vector}, [{ptr}];",
+    SM_80,
+    source="PTX ISA 8.8, ldmatrix",
+    seed="nvgpu.ldmatrix",
+)
 class LdMatrix(Instruction):
     """`num` 8x8 matrices of 16-bit elements from shared memory: lane 8j+i gives the address of row i of matrix j.
 
@@ -180,9 +200,12 @@ class LdMatrix(Instruction):
 
 
 @instruction(
-    "nvvm.stmatrix", "stmatrix.sync.aligned.m8n8.x{num}{layout=col?.trans}.shared.b16 [{ptr}], {sources:vector};",
-    Needs(90, (7, 8)), source="PTX ISA 8.8, stmatrix", seed="nvgpu.stmatrix",
-)  # fmt: skip
+    "nvvm.stmatrix",
+    "stmatrix.sync.aligned.m8n8.x{num}{layout=col?.trans}.shared.b16 [{ptr}], {sources:vector};",
+    Needs(90, (7, 8)),
+    source="PTX ISA 8.8, stmatrix",
+    seed="nvgpu.stmatrix",
+)
 class StMatrix(Instruction):
     """8x8 matrices of 16-bit elements to shared memory, one register each; addresses and layout as for ldmatrix."""
 
@@ -239,9 +262,12 @@ class WgmmaFence(Instruction):
 
 
 @instruction(
-    "nvvm.wgmma.commit.group.sync.aligned", "wgmma.commit_group.sync.aligned;", WGMMA,
-    source="PTX ISA 8.8, wgmma.commit_group", upstream=True,
-)  # fmt: skip
+    "nvvm.wgmma.commit.group.sync.aligned",
+    "wgmma.commit_group.sync.aligned;",
+    WGMMA,
+    source="PTX ISA 8.8, wgmma.commit_group",
+    upstream=True,
+)
 class WgmmaCommitGroup(Instruction):
     """Closes the group of the warpgroup's products since the last one."""
 
@@ -249,9 +275,13 @@ class WgmmaCommitGroup(Instruction):
 
 
 @instruction(
-    "nvvm.wgmma.wait.group.sync.aligned", "wgmma.wait_group.sync.aligned {group};", WGMMA, held="values",
-    source="PTX ISA 8.8, wgmma.wait_group", seed="nvgpu.warpgroup.wait",
-)  # fmt: skip
+    "nvvm.wgmma.wait.group.sync.aligned",
+    "wgmma.wait_group.sync.aligned {group};",
+    WGMMA,
+    held="values",
+    source="PTX ISA 8.8, wgmma.wait_group",
+    seed="nvgpu.warpgroup.wait",
+)
 class WgmmaWaitGroup(Instruction):
     """Waits until at most `group` groups are unfinished; `values` pass through in their registers (ours).
 
@@ -359,8 +389,9 @@ def verify_wgmma_shape(op: Op, kind: str, m: int, n: int, k: int) -> None:
     """A shape that wgmma has for operands of this type."""
     columns = BYTE_N if kind in BYTE_INTEGERS else WGMMA_N
     legal = m == WGMMA_M and n in columns and k == WGMMA_K[kind]
-    op.expect(legal, "no wgmma m{}n{}k{} of {}: m is 64, n {}, {}, ..., 256, k {}", m, n, k, kind, *columns[:2],
-              WGMMA_K[kind])  # fmt: skip
+    op.expect(
+        legal, "no wgmma m{}n{}k{} of {}: m is 64, n {}, {}, ..., 256, k {}", m, n, k, kind, *columns[:2], WGMMA_K[kind]
+    )
 
 
 def _wgmma(a: str, b: str, d: str, n: int, first: tuple[Type, ...], **more: object) -> Form:

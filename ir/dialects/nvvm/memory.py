@@ -30,9 +30,11 @@ ATOMIC_BF16 = Needs(90, (7, 8))
 CLUSTERS = Needs(90, (7, 8))
 ATOMIC_TYPES: dict[str, tuple[str, ...]] = {
     "add": ("u32", "s32", "u64", "f32", "f64", "noftz.f16", "noftz.f16x2", "noftz.bf16", "noftz.bf16x2"),
-    **dict.fromkeys(("and", "or", "xor", "exch"), ("b32", "b64")), "cas": ("b16", "b32", "b64"),
-    **dict.fromkeys(("max", "min"), ("s32", "u32", "s64", "u64")), **dict.fromkeys(("inc", "dec"), ("u32",)),
-}  # fmt: skip
+    **dict.fromkeys(("and", "or", "xor", "exch"), ("b32", "b64")),
+    "cas": ("b16", "b32", "b64"),
+    **dict.fromkeys(("max", "min"), ("s32", "u32", "s64", "u64")),
+    **dict.fromkeys(("inc", "dec"), ("u32",)),
+}
 """Types by operation. Source: PTX ISA 8.8, atom; ptxas accepts each."""
 
 
@@ -71,9 +73,12 @@ class Access(Instruction):
 
 
 @instruction(
-    "nvvm.ld", "@{pred} {load} {out:group}, [{ptr}], {l2CacheHint:register};", SM_80, source="PTX ISA 8.8, ld",
+    "nvvm.ld",
+    "@{pred} {load} {out:group}, [{ptr}], {l2CacheHint:register};",
+    SM_80,
+    source="PTX ISA 8.8, ld",
     seed="nvgpu.load",
-)  # fmt: skip
+)
 class Ld(Access):
     """Registers from memory, 1 to 16 bytes, or 32 of global memory (ours); if `pred` is false they keep
     `passthrough`.
@@ -164,9 +169,12 @@ class St(Access):
 
 
 @instruction(
-    "nvvm.atom", "@{pred} atom.{order}.{scope}.{space}.{kind}.{type} {out:sink}, [{ptr}], {values:registers};", SM_80,
-    source="PTX ISA 8.8, atom", seed="nvgpu.atomic",
-)  # fmt: skip
+    "nvvm.atom",
+    "@{pred} atom.{order}.{scope}.{space}.{kind}.{type} {out:sink}, [{ptr}], {values:registers};",
+    SM_80,
+    source="PTX ISA 8.8, atom",
+    seed="nvgpu.atomic",
+)
 class Atom(Instruction):
     """Update of one register in memory (ours; llvm.atomicrmw and cmpxchg upstream), only if `pred` holds.
 
@@ -228,7 +236,12 @@ def atomic_register(name: str) -> Type:
     stay pairs.
     """
     known: dict[str, Type] = {
-        "f32": F32, "f64": F64, "noftz.f16": F16, "noftz.f16x2": VectorType((2,), F16), "noftz.bf16": BF16,
-        "noftz.bf16x2": VectorType((2,), BF16), "b16": I16,
-    }  # fmt: skip
+        "f32": F32,
+        "f64": F64,
+        "noftz.f16": F16,
+        "noftz.f16x2": VectorType((2,), F16),
+        "noftz.bf16": BF16,
+        "noftz.bf16x2": VectorType((2,), BF16),
+        "b16": I16,
+    }
     return known.get(name) or (I64 if name.endswith("64") else I32)

@@ -13,9 +13,10 @@ ACCUMULATED = Needs(90, (8, 2))
 HALVES = ("f16x2", "bf16x2")
 SUMS = ("u32", "u64", "f32", "f64", *HALVES)
 LOADED: dict[str, tuple[str, ...]] = {
-    "add": SUMS, **dict.fromkeys(("min", "max"), ("s32", "u32", "s64", "u64", *HALVES)),
+    "add": SUMS,
+    **dict.fromkeys(("min", "max"), ("s32", "u32", "s64", "u64", *HALVES)),
     **dict.fromkeys(("and", "or", "xor"), ("b32", "b64")),
-}  # fmt: skip
+}
 """Types by operation. Source: PTX ISA 8.8, multimem; ptxas 13.5 accepts each."""
 UPDATED: dict[str, tuple[str, ...]] = {
     kind: types if kind == "add" else tuple(each for each in types if each not in HALVES)
@@ -47,9 +48,11 @@ class Multimem(Instruction):
 
 
 @instruction(
-    "nvvm.multimem.ld_reduce", "@{pred} multimem.ld_reduce{strength}.global.{kind}{accumulator}.{type} {out}, [{ptr}];",
-    MULTIMEM, source="PTX ISA 8.8, multimem.ld_reduce",
-)  # fmt: skip
+    "nvvm.multimem.ld_reduce",
+    "@{pred} multimem.ld_reduce{strength}.global.{kind}{accumulator}.{type} {out}, [{ptr}];",
+    MULTIMEM,
+    source="PTX ISA 8.8, multimem.ld_reduce",
+)
 class MultimemLdReduce(Multimem):
     """The elements of all copies at an address, reduced; `passthrough` if `pred` is false. Sums of 16-bit floats are
     rounded once.
@@ -92,9 +95,11 @@ class MultimemLdReduce(Multimem):
 
 
 @instruction(
-    "nvvm.multimem.red", "@{predicate} multimem.red{strength}.global.{kind}.{type} [{ptr}], {value:register};",
-    MULTIMEM, source="PTX ISA 8.8, multimem.red",
-)  # fmt: skip
+    "nvvm.multimem.red",
+    "@{predicate} multimem.red{strength}.global.{kind}.{type} [{ptr}], {value:register};",
+    MULTIMEM,
+    source="PTX ISA 8.8, multimem.red",
+)
 class MultimemRed(Multimem):
     """Updates an element in every copy."""
 
@@ -120,9 +125,11 @@ class MultimemRed(Multimem):
 
 
 @instruction(
-    "nvvm.multimem.st", "@{predicate} multimem.st{strength}.global.{type} [{ptr}], {value:register};", MULTIMEM,
+    "nvvm.multimem.st",
+    "@{predicate} multimem.st{strength}.global.{type} [{ptr}], {value:register};",
+    MULTIMEM,
     source="PTX ISA 8.8, multimem.st",
-)  # fmt: skip
+)
 class MultimemSt(Multimem):
     """Stores an element in every copy."""
 

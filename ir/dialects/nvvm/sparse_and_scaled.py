@@ -22,9 +22,11 @@ SELECTORS = {(16, 32): 2, (16, 16): 4, (32, 16): 2, (32, 8): 4, (8, 64): 1, (8, 
 @instruction(
     "nvvm.mma.sp.sync",
     "mma.sp::ordered_metadata.sync.aligned.m16n8k{k}.row.col.{types} "
-    "{out:vector}, {a:vector}, {b:vector}, {c:vector}, {metadata:register}, {selector};", Needs(80, (8, 5)),
-    source="PTX ISA 8.8, mma.sp", seed="nvgpu.mma.sp.sync",
-)  # fmt: skip
+    "{out:vector}, {a:vector}, {b:vector}, {c:vector}, {metadata:register}, {selector};",
+    Needs(80, (8, 5)),
+    source="PTX ISA 8.8, mma.sp",
+    seed="nvgpu.mma.sp.sync",
+)
 class MmaSparse(Shaped):
     """D = A B + C by a warp, where A keeps two of every four elements (for tf32 one of two), identified by
     `metadata`.
@@ -90,8 +92,9 @@ BLOCK_KINDS = {
     "nvvm.mma.block_scale",
     "mma.sync.aligned.m16n8k{k}.row.col.kind::{kind}.block_scale.scale_vec::{factors}.f32.{typeA}.{typeB}.f32.{scale} "
     "{out:vector}, {a:vector}, {b:vector}, {c:vector}, {scaleA:register}, {placeA}, {scaleB:register}, {placeB};",
-    BLOCK, source="PTX ISA 8.8, mma.sync, .block_scale",
-)  # fmt: skip
+    BLOCK,
+    source="PTX ISA 8.8, mma.sync, .block_scale",
+)
 class MmaBlockScale(Instruction):
     """D = (A x factors) (B x factors) + C by a warp: a factor for 32 or 16 elements along k, bytes of a register.
 
@@ -164,9 +167,12 @@ BYTE_MATRICES = Needs(100, (8, 6), frozenset({"sm_100a", "sm_103a", "sm_110a", "
 
 
 @instruction(
-    "nvvm.ldmatrix.bytes", "ldmatrix.sync.aligned.{form} {out:vector}, [{ptr}];", BYTE_MATRICES,
-    source="PTX ISA 8.8, ldmatrix", seed="nvgpu.ldmatrix",
-)  # fmt: skip
+    "nvvm.ldmatrix.bytes",
+    "ldmatrix.sync.aligned.{form} {out:vector}, [{ptr}];",
+    BYTE_MATRICES,
+    source="PTX ISA 8.8, ldmatrix",
+    seed="nvgpu.ldmatrix",
+)
 class LdMatrixBytes(Instruction):
     """Matrices of bytes from shared memory, transposed (m16n16), or of four or six bits unpacked to bytes (m8n16).
 
@@ -205,9 +211,11 @@ class LdMatrixBytes(Instruction):
 
 @instruction(
     "nvvm.stmatrix.bytes",
-    "stmatrix.sync.aligned.m16n8.x{num}.trans.shared.b8 [{ptr}], {sources:vector};", BYTE_MATRICES,
-    source="PTX ISA 8.8, stmatrix", seed="nvgpu.stmatrix",
-)  # fmt: skip
+    "stmatrix.sync.aligned.m16n8.x{num}.trans.shared.b8 [{ptr}], {sources:vector};",
+    BYTE_MATRICES,
+    source="PTX ISA 8.8, stmatrix",
+    seed="nvgpu.stmatrix",
+)
 class StMatrixBytes(Instruction):
     """16x8 matrices of bytes to shared memory, transposed, a register each."""
 
@@ -232,9 +240,11 @@ class StMatrixBytes(Instruction):
 
 
 @instruction(
-    "nvvm.movmatrix", "movmatrix.sync.aligned.m8n8.trans.b16 {result}, {source:register};", Needs(80, (7, 8)),
+    "nvvm.movmatrix",
+    "movmatrix.sync.aligned.m8n8.trans.b16 {result}, {source:register};",
+    Needs(80, (7, 8)),
     source="PTX ISA 8.8, movmatrix",
-)  # fmt: skip
+)
 class MovMatrix(Instruction):
     """An 8x8 matrix of 16-bit elements, a register a lane, transposed within the warp."""
 

@@ -46,16 +46,20 @@ SCALED_KINDS: dict[str, tuple[tuple[str, ...], dict[str, tuple[int, int]]]] = {
 scales of a row. Source: PTX ISA 8.8, tcgen05.mma, Block Scaling; f6, and f4 beside others, are not declared.
 """
 KINDS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
-    "f16": (("f16", "bf16"), ("f32", "f16")), "tf32": (("tf32",), ("f32",)),
-    "f8f6f4": (("e4m3", "e5m2"), ("f32", "f16")), "i8": (("s8", "u8"), ("s32",)),
-}  # fmt: skip
+    "f16": (("f16", "bf16"), ("f32", "f16")),
+    "tf32": (("tf32",), ("f32",)),
+    "f8f6f4": (("e4m3", "e5m2"), ("f32", "f16")),
+    "i8": (("s8", "u8"), ("s32",)),
+}
 """Kind of a product -> types of A and B, of D. Source: PTX ISA 8.8, tcgen05.mma, Kinds; f6 and f4 are not declared."""
 
 
 @instruction(
-    "nvvm.tcgen05.alloc", "tcgen05.alloc.cta_group::{group}.sync.aligned.shared::cta.b32 [{addr}], {columns};", TCGEN05,
+    "nvvm.tcgen05.alloc",
+    "tcgen05.alloc.cta_group::{group}.sync.aligned.shared::cta.b32 [{addr}], {columns};",
+    TCGEN05,
     source="PTX ISA 8.8, tcgen05.alloc",
-)  # fmt: skip
+)
 class TensorAlloc(Instruction):
     """A warp waits until the SM has `columns` of tensor memory free, takes them and writes their address to shared
     memory; in a pair, a warp of each CTA does so, and both addresses are the same.
@@ -68,9 +72,11 @@ class TensorAlloc(Instruction):
 
 
 @instruction(
-    "nvvm.tcgen05.relinquish_alloc_permit", "tcgen05.relinquish_alloc_permit.cta_group::{group}.sync.aligned;", TCGEN05,
+    "nvvm.tcgen05.relinquish_alloc_permit",
+    "tcgen05.relinquish_alloc_permit.cta_group::{group}.sync.aligned;",
+    TCGEN05,
     source="PTX ISA 8.8, tcgen05.relinquish_alloc_permit",
-)  # fmt: skip
+)
 class TensorRelinquish(Instruction):
     """The CTA gives up its permit to allocate: others may allocate without waiting for it to end."""
 
@@ -79,9 +85,11 @@ class TensorRelinquish(Instruction):
 
 
 @instruction(
-    "nvvm.tcgen05.dealloc", "tcgen05.dealloc.cta_group::{group}.sync.aligned.b32 {taddr:register}, {columns};", TCGEN05,
+    "nvvm.tcgen05.dealloc",
+    "tcgen05.dealloc.cta_group::{group}.sync.aligned.b32 {taddr:register}, {columns};",
+    TCGEN05,
     source="PTX ISA 8.8, tcgen05.dealloc",
-)  # fmt: skip
+)
 class TensorDealloc(Instruction):
     """A warp frees what its CTA has allocated."""
 
@@ -186,9 +194,11 @@ class TensorMma(Instruction):
 
 
 @instruction(
-    "nvvm.tcgen05.cp", "@{predicate} tcgen05.cp.cta_group::1.{shape} [{taddr:register}+{column}], {source:register};",
-    TCGEN05, source="PTX ISA 8.8, tcgen05.cp",
-)  # fmt: skip
+    "nvvm.tcgen05.cp",
+    "@{predicate} tcgen05.cp.cta_group::1.{shape} [{taddr:register}+{column}], {source:register};",
+    TCGEN05,
+    source="PTX ISA 8.8, tcgen05.cp",
+)
 class TensorCopy(Instruction):
     """Copies rows of shared memory that a matrix descriptor names into lanes of tensor memory; issued by one thread.
     Products and copies that the thread issues later find them there.
@@ -207,8 +217,9 @@ class TensorCopy(Instruction):
     "@{predicate} tcgen05.mma.cta_group::1.kind::{kind}.block_scale.block{block} [{d:register}+{column}], "
     "{a:register}, {b:register}, {idesc}, [{scales:register}+{columnA}], [{scales:register}+{columnB}], "
     "{enable:register|added};",
-    Needs(100, (8, 8), TCGEN05.only), source="PTX ISA 8.8, tcgen05.mma, Block Scaling",
-)  # fmt: skip
+    Needs(100, (8, 8), TCGEN05.only),
+    source="PTX ISA 8.8, tcgen05.mma, Block Scaling",
+)
 class TensorMmaScaled(Instruction):
     """D = (A x scales) (B x scales) + D into f32, as nvvm.tcgen05.mma. The scales are in tensor memory: those of row r
     of A, or column r of B, in all lanes that are r modulo 32, r / 32 columns after `columnA` (`columnB`) of `scales`,
@@ -263,8 +274,15 @@ class TensorMmaScaled(Instruction):
         self.expect(self.scale in scales, "kind {} takes no scales of {}", self.kind, self.scale)
         each, fits = scales[self.scale][1], m == 128 and 16 <= n <= 256 and n % 16 == 0
         wide = 64 if self.typeA == "e2m1" else 32
-        self.expect(fits and k == wide, "no block-scaled product m{}n{}k{} of {}: m is 128, n a multiple of 16 to 256, "
-                    "k {}", m, n, k, self.typeA, wide)  # fmt: skip
+        self.expect(
+            fits and k == wide,
+            "no block-scaled product m{}n{}k{} of {}: m is 128, n a multiple of 16 to 256, k {}",
+            m,
+            n,
+            k,
+            self.typeA,
+            wide,
+        )
         for place in (self.byteA, self.byteB):
             self.expect(place % each == 0, "{} scales begin at byte {}, not a multiple", each, place)
         major = (self.layoutA, self.layoutB) == ("row", "col")
@@ -292,21 +310,36 @@ def verify_shape(op: Op, kind: str, element: str, shape: tuple[int, int, int], g
     (m, n, k), depth = shape, 256 // WIDTHS[element]
     if group == 2:
         fits = m in (128, 256) and 32 <= n <= 256 and n % 32 == 0
-        op.expect(fits and k == depth, "no tcgen05.mma m{}n{}k{} of {} by a pair: m is 128 or 256, n a multiple of 32 "
-                  "to 256, k {}", m, n, k, element, depth)  # fmt: skip
+        op.expect(
+            fits and k == depth,
+            "no tcgen05.mma m{}n{}k{} of {} by a pair: m is 128 or 256, n a multiple of 32 to 256, k {}",
+            m,
+            n,
+            k,
+            element,
+            depth,
+        )
         return
     step = {64: 8, 128: 16}.get(m, 0)
     fits = bool(step) and 8 <= n <= 256 and n % step == 0 and (kind != "i8" or n in (8, 24) or n % 16 == 0)
-    op.expect(fits and k == depth, "no tcgen05.mma m{}n{}k{} of {}: m is 64 or 128, n a multiple of 8 "
-              "or 16 to 256, k {}", m, n, k, element, depth)  # fmt: skip
+    op.expect(
+        fits and k == depth,
+        "no tcgen05.mma m{}n{}k{} of {}: m is 64 or 128, n a multiple of 8 or 16 to 256, k {}",
+        m,
+        n,
+        k,
+        element,
+        depth,
+    )
 
 
 @instruction(
     "nvvm.tcgen05.commit",
     "@{predicate} tcgen05.commit.cta_group::{group}.mbarrier::arrive::one.shared::cluster{options}.b64 [{addr}], "
-    "{multicastMask:register};", TCGEN05,
+    "{multicastMask:register};",
+    TCGEN05,
     source="PTX ISA 8.8, tcgen05.commit",
-)  # fmt: skip
+)
 class TensorCommit(Instruction):
     """One arrival at an mbarrier when all products and copies issued by the thread are complete; with a mask, at the
     mbarrier at that offset in each CTA that it names.
@@ -354,8 +387,9 @@ class TensorAccess(Instruction):
         """As many registers as the form has."""
         self.expect(self.split == 0 or self.shape == "16x32bx2", "only .16x32bx2 has two halves, not .{}", self.shape)
         count = SHAPES[self.shape] * self.num
-        self.expect(count <= MOST_REGISTERS, "no .{}.x{}: it has more than {} registers", self.shape, self.num,
-                    MOST_REGISTERS)  # fmt: skip
+        self.expect(
+            count <= MOST_REGISTERS, "no .{}.x{}: it has more than {} registers", self.shape, self.num, MOST_REGISTERS
+        )
         self.expect(held == count, ".{}.x{} moves {} registers, has {}", self.shape, self.num, count, held)
 
     @classmethod
@@ -373,7 +407,7 @@ class TensorAccess(Instruction):
 @instruction(
     "nvvm.tcgen05.ld", "", TCGEN05,
     source="PTX ISA 8.8, tcgen05.ld",
-)  # fmt: skip
+)
 class TensorLd(TensorAccess):
     """Tensor memory into registers, which are valid only after a wait."""
 
@@ -424,9 +458,12 @@ class TensorSt(TensorAccess):
 
 
 @instruction(
-    "nvvm.tcgen05.wait", "tcgen05.wait::{kind}.sync.aligned;", TCGEN05, held="values",
+    "nvvm.tcgen05.wait",
+    "tcgen05.wait::{kind}.sync.aligned;",
+    TCGEN05,
+    held="values",
     source="PTX ISA 8.8, tcgen05.wait",
-)  # fmt: skip
+)
 class TensorWait(Instruction):
     """Waits for all loads (`ld`) or stores (`st`) that the thread has issued; `values` pass through in their registers
     (ours): readers of the results come after the wait.

@@ -22,9 +22,12 @@ def _special(kind: str, dimension: str) -> type[SpecialRegister]:
     name = f"{kind}.{dimension}"
     cls = type(f"Read_{kind}_{dimension}", (SpecialRegister,), {"__doc__": f"%{name}."})
     declare = instruction(
-        f"nvvm.read.ptx.sreg.{name}", f"mov.u32 {{result}}, %{name};", SM_80, upstream=True,
+        f"nvvm.read.ptx.sreg.{name}",
+        f"mov.u32 {{result}}, %{name};",
+        SM_80,
+        upstream=True,
         source="PTX ISA 8.8, Special Registers",
-    )  # fmt: skip
+    )
     return declare(cls)
 
 
@@ -32,9 +35,12 @@ def _cluster_register(name: str, ptx: str) -> type[SpecialRegister]:
     """Declare nvvm.read.ptx.sreg.<name>."""
     cls = type(f"Read_{ptx}".replace(".", "_"), (SpecialRegister,), {"__doc__": f"%{ptx}."})
     declare = instruction(
-        f"nvvm.read.ptx.sreg.{name}", f"mov.u32 {{result}}, %{ptx};", CLUSTERS, upstream=True,
+        f"nvvm.read.ptx.sreg.{name}",
+        f"mov.u32 {{result}}, %{ptx};",
+        CLUSTERS,
+        upstream=True,
         source="PTX ISA 8.8, Special Registers",
-    )  # fmt: skip
+    )
     return declare(cls)
 
 
@@ -54,9 +60,11 @@ SPECIAL_REGISTERS = {(k, d): _special(k, d) for k in ("tid", "ctaid", "nctaid", 
 
 
 @instruction(
-    "nvvm.shfl.sync", "shfl.sync.{kind}.b32 {result}, {value:register}, {offset}, {clamp}, -1;", SM_80,
+    "nvvm.shfl.sync",
+    "shfl.sync.{kind}.b32 {result}, {value:register}, {offset}, {clamp}, -1;",
+    SM_80,
     source="PTX ISA 8.8, shfl.sync",
-)  # fmt: skip
+)
 class ShflSync(Instruction):
     """A 32-bit value of another lane, with all lanes participating; `clamp` is PTX's operand c."""
 
@@ -79,9 +87,12 @@ class ElectSync(Instruction):
 
 
 @instruction(
-    "nvvm.setmaxregister", "setmaxnreg.{way}.sync.aligned.u32 {regCount};", Needs(90, (8, 0), ARCH_SPECIFIC),
-    source="PTX ISA 8.8, setmaxnreg", seed="nvgpu.setmaxnreg",
-)  # fmt: skip
+    "nvvm.setmaxregister",
+    "setmaxnreg.{way}.sync.aligned.u32 {regCount};",
+    Needs(90, (8, 0), ARCH_SPECIFIC),
+    source="PTX ISA 8.8, setmaxnreg",
+    seed="nvgpu.setmaxnreg",
+)
 class SetMaxRegister(Instruction):
     """All warps of a warpgroup release ("decrease") or wait for registers, so that each thread has `regCount`."""
 
@@ -122,9 +133,11 @@ FLOAT_REDUX = Needs(100, (8, 6), frozenset({"sm_100a", "sm_103a"}))
 
 
 @instruction(
-    "nvvm.redux.sync.float", "redux.sync.{kind}{abs?.abs}{nan?.NaN}.f32 {result}, {value:register}, -1;", FLOAT_REDUX,
+    "nvvm.redux.sync.float",
+    "redux.sync.{kind}{abs?.abs}{nan?.NaN}.f32 {result}, {value:register}, -1;",
+    FLOAT_REDUX,
     source="PTX ISA 8.8, redux.sync",
-)  # fmt: skip
+)
 class FloatRedux(Instruction):
     """The minimum or maximum f32 of all 32 lanes; `nan`: NaN if any is NaN, `abs`: of magnitudes."""
 
@@ -137,8 +150,8 @@ class FloatRedux(Instruction):
 
 
 @instruction(
-    "nvvm.vote.sync", "vote.sync.{kind}.pred {result}, {pred:register}, -1;", SM_80, source="PTX ISA 8.8, vote.sync",
-)  # fmt: skip
+    "nvvm.vote.sync", "vote.sync.{kind}.pred {result}, {pred:register}, -1;", SM_80, source="PTX ISA 8.8, vote.sync"
+)
 class Vote(Instruction):
     """Whether the predicate holds in all lanes, in any, or is the same in all."""
 
@@ -149,9 +162,11 @@ class Vote(Instruction):
 
 
 @instruction(
-    "nvvm.vote.ballot.sync", "vote.sync.ballot.b32 {result}, {pred:register}, -1;", SM_80,
+    "nvvm.vote.ballot.sync",
+    "vote.sync.ballot.b32 {result}, {pred:register}, -1;",
+    SM_80,
     source="PTX ISA 8.8, vote.sync",
-)  # fmt: skip
+)
 class Ballot(Instruction):
     """A bit of each lane: its predicate."""
 
@@ -161,9 +176,11 @@ class Ballot(Instruction):
 
 
 @instruction(
-    "nvvm.match.any.sync", "match.any.sync.b{bits} {result}, {value:register}, -1;", SM_80,
+    "nvvm.match.any.sync",
+    "match.any.sync.b{bits} {result}, {value:register}, -1;",
+    SM_80,
     source="PTX ISA 8.8, match.sync",
-)  # fmt: skip
+)
 class MatchAny(Instruction):
     """The lanes that hold the same value, one bit each."""
 

@@ -44,8 +44,9 @@ def between(u: Uses, op: Op) -> bool:
     if offset is None:
         return False
     width = u.constant(x.type, bounds[False] - bounds[True])
-    u.replace(op, u.computed(llvm.ICmp, op, offset, width, type=op.results[0].type,
-                             predicate="ule" if inside else "ugt"))  # fmt: skip
+    u.replace(
+        op, u.computed(llvm.ICmp, op, offset, width, type=op.results[0].type, predicate="ule" if inside else "ugt")
+    )
     return True
 
 

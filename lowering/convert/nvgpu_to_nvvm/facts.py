@@ -119,8 +119,14 @@ class Facts:
         if dimension not in THREADS:  # nothing is known about the position in a cluster
             return limits(I32.width)
         threads, most = self.block.get(dimension, THREADS[dimension]), GRID[dimension]
-        return {"tid": (0, threads - 1), "ntid": (threads, threads), "ctaid": (0, most - 1), "nctaid": (1, most),
-                "clusterid": (0, most - 1), "nclusterid": (1, most)}[kind]  # fmt: skip
+        return {
+            "tid": (0, threads - 1),
+            "ntid": (threads, threads),
+            "ctaid": (0, most - 1),
+            "nctaid": (1, most),
+            "clusterid": (0, most - 1),
+            "nclusterid": (1, most),
+        }[kind]
 
     def _fits(self, op: Op, depth: int) -> bool:
         """Without the flag: by ranges, or because the operands have no common bits."""

@@ -54,11 +54,18 @@ def warpgroup_mma(c: Conversion, op: nvgpu.WarpgroupMma) -> None:
     empty = known == 0 or all(e.known.get(r) == 0.0 for r in accumulators)
     guard, tied = ([], []) if empty else (guard, accumulators)
     made = e.effect(
-        nvvm.WgmmaMmaAsync, [*a, c.register(op.b), *guard, *tied], [r.type for r in accumulators],
-        (len(a), 1, len(guard), len(tied)), shape=op.shape, typeA=op.type_a, typeB=op.type_b,
+        nvvm.WgmmaMmaAsync,
+        [*a, c.register(op.b), *guard, *tied],
+        [r.type for r in accumulators],
+        (len(a), 1, len(guard), len(tied)),
+        shape=op.shape,
+        typeA=op.type_a,
+        typeB=op.type_b,
         typeD=nvgpu.ACCUMULATORS[op.accumulators[0].type],
-        scaleA=-1 if op.negated else 1, layoutA="col" if op.trans_a else "row", layoutB="row" if op.trans_b else "col",
-    )  # fmt: skip
+        scaleA=-1 if op.negated else 1,
+        layoutA="col" if op.trans_a else "row",
+        layoutB="row" if op.trans_b else "col",
+    )
     _spread(c, op.results, held, made.results)
 
 

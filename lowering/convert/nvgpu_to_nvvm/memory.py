@@ -76,9 +76,14 @@ def load(c: Conversion, op: nvgpu.Load) -> None:
     guard = [] if pred is True else [pred]
     hint = [e.value(nvvm.CreatePolicy, I64, primary=op.evict)] if op.evict else []
     made = e.effect(
-        nvvm.Ld, [c.register(op.ptr), *guard, *kept, *hint], kinds, (1, len(guard), len(kept), len(hint)), cache=cache,
-        order=op.order, scope=op.scope,
-    )  # fmt: skip
+        nvvm.Ld,
+        [c.register(op.ptr), *guard, *kept, *hint],
+        kinds,
+        (1, len(guard), len(kept), len(hint)),
+        cache=cache,
+        order=op.order,
+        scope=op.scope,
+    )
     c.define(op.results[0], as_bits(e, made.results) if wanted[0] == I1 else made.results)
 
 
@@ -91,9 +96,15 @@ def store(c: Conversion, op: nvgpu.Store) -> None:
     values = as_bytes(e, c.registers(op.value), register_types(memory_type(op.value.type)))
     guard = [] if pred is True else [compared_again(e, pred) if op.compare_again else pred]
     e.effect(
-        nvvm.St, [c.register(op.ptr), *guard, *values], [], (1, len(guard), len(values)), cache=op.cache,
-        order=op.order, scope=op.scope, remote=op.remote,
-    )  # fmt: skip
+        nvvm.St,
+        [c.register(op.ptr), *guard, *values],
+        [],
+        (1, len(guard), len(values)),
+        cache=op.cache,
+        order=op.order,
+        scope=op.scope,
+        remote=op.remote,
+    )
 
 
 @lowers(nvgpu.Atomic)
@@ -108,9 +119,15 @@ def atomic(c: Conversion, op: nvgpu.Atomic) -> None:
         return
     guard = [] if pred is True else [pred]
     made = e.effect(
-        nvvm.Atom, [c.register(op.ptr), *guard, *values], kinds, (1, len(guard), len(values)),
-        kind=nvgpu.ATOMIC_KINDS[op.kind][0], type=atomic_type(op.kind, values[0].type), order=op.order, scope=op.scope,
-    )  # fmt: skip
+        nvvm.Atom,
+        [c.register(op.ptr), *guard, *values],
+        kinds,
+        (1, len(guard), len(values)),
+        kind=nvgpu.ATOMIC_KINDS[op.kind][0],
+        type=atomic_type(op.kind, values[0].type),
+        order=op.order,
+        scope=op.scope,
+    )
     for result in op.results:
         c.define(result, made.results)
 
@@ -194,10 +211,15 @@ def mma_sync(c: Conversion, op: nvgpu.MmaSync) -> None:
     elements = [cast(VectorType, v.type).element for v in op.operands]
     first, second = (nvgpu.mma_type(e, signed) for e, signed in zip(elements[:2], op.signed, strict=True))
     made = c.e.effect(
-        nvvm.MmaSync, [*a, *b, *acc], [r.type for r in acc], (len(a), len(b), len(acc)), shape=op.mmaShape,
-        multiplicandAPtxType=first, multiplicandBPtxType=second,
+        nvvm.MmaSync,
+        [*a, *b, *acc],
+        [r.type for r in acc],
+        (len(a), len(b), len(acc)),
+        shape=op.mmaShape,
+        multiplicandAPtxType=first,
+        multiplicandBPtxType=second,
         accumulatorPtxType="s32" if elements[2] == I32 else str(elements[2]),
-    )  # fmt: skip
+    )
     c.define(op.results[0], made.results)
 
 
@@ -293,9 +315,13 @@ def pointer(c: Conversion, op: llvm.GetElementPtr) -> None:
     """llvm.getelementptr with its constants gathered."""
     index = op.index
     made = element_pointer(
-        c.e, c.register(op.base), None if index is None else c.register(index), op.element_bytes, op.offset,
+        c.e,
+        c.register(op.base),
+        None if index is None else c.register(index),
+        op.element_bytes,
+        op.offset,
         op.outermost,
-    )  # fmt: skip
+    )
     c.define(op.results[0], [made])
 
 

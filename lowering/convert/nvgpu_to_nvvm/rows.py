@@ -116,10 +116,15 @@ class Rows:
     def first(self, lower: Value) -> list[Value]:
         """The pointers of the first iteration, computed before the loop."""
         return [
-            self.e.value(llvm.GetElementPtr, GLOBAL_PTR, row.base, self.at(row.index, lower),
-                         **({"element_bytes": row.element_bytes} if row.element_bytes != 1 else {}))
+            self.e.value(
+                llvm.GetElementPtr,
+                GLOBAL_PTR,
+                row.base,
+                self.at(row.index, lower),
+                **({"element_bytes": row.element_bytes} if row.element_bytes != 1 else {}),
+            )
             for row in self.found
-        ]  # fmt: skip
+        ]
 
     def at(self, value: Value, lower: Value) -> Value:
         """A value in the first iteration."""

@@ -126,9 +126,10 @@ def planned(web: Web, users: dict[Value, list[Op]], blocks: Sequence[Block]) -> 
     """The plan for a web's users; None if one of them is of another kind, or none uses an address."""
     readers = readers_of(web, users)
     pointers = [
-        (product, op) for product, op in readers or ()
+        (product, op)
+        for product, op in readers or ()
         if isinstance(op, llvm.GetElementPtr) and isinstance(op.base.op, llvm.AddressOf) and op.base.type == SHARED_PTR
-    ]  # fmt: skip
+    ]
     if readers is None or not pointers:
         return None
     scale = min(number(product.rhs) or 0 for product, _ in pointers)
@@ -232,9 +233,10 @@ class _Writer:
         found = self.known.get((None, at))
         if found is None:
             found = self.known[None, at] = (
-                self.once(llvm.PtrToInt((self.plan.base,), [I32]), self.entry) if not at
+                self.once(llvm.PtrToInt((self.plan.base,), [I32]), self.entry)
+                if not at
                 else self.once(llvm.Add((self.address(0), self.constant(self.plan.scale * at)), [I32]), self.entry)
-            )  # fmt: skip
+            )
         return found
 
     def less(self, beside: Value, times: int) -> Value:

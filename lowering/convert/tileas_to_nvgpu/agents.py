@@ -51,9 +51,14 @@ class Barriers:
         """The first empty barrier of the CTA whose rank is this one's with these bits flipped; made once."""
         build = emitter.prelude.value
         own = build(
-            llvm.GetElementPtr, emitter.shared_base, types=[SHARED_PTR], segments=(1, 0), element_bytes=1,
-            offset=self.op.offset + BARRIER_BYTES * self.stages, outermost=False,
-        )  # fmt: skip
+            llvm.GetElementPtr,
+            emitter.shared_base,
+            types=[SHARED_PTR],
+            segments=(1, 0),
+            element_bytes=1,
+            offset=self.op.offset + BARRIER_BYTES * self.stages,
+            outermost=False,
+        )
         return build(nvvm.Mapa, own, build(arith.XOrI, emitter.rank, distance), types=[SHARED_PTR])
 
     def of_leader(self, emitter: Emitter, stage: Value, empty: bool) -> Value:
@@ -199,8 +204,10 @@ def tma_load(x: Expander, op: nv_tileas.TiledTmaLoad) -> None:
     for place, coordinates in boxes(emitter, op, x.scalars(op.index)):
         box = [emitter.pointer(target, None, 1, place), x.tensor_map(op.tensormap)]
         if part is not None:
-            coordinates = [emitter.add(c, emitter.multiply(part, s)) if s else c
-                           for c, s in zip(coordinates, op.step, strict=False)]  # fmt: skip
+            coordinates = [
+                emitter.add(c, emitter.multiply(part, s)) if s else c
+                for c, s in zip(coordinates, op.step, strict=False)
+            ]
         counts, rest = (1, 1, len(coordinates), 1), (len(hint), len(elected))
         if mask or paired:
             emitter.effect(nvvm.TensorLoadCluster, *box, *coordinates, full, *mask, *hint, *elected,
@@ -269,8 +276,9 @@ def arrive(x: Expander, op: nv_tileas.BarrierArrive) -> None:
         chosen = [] if x.multiplies else [emitter.compare("eq", emitter.thread, emitter.constant(0))]
         empty = barriers.at(emitter, x.scalar(op.stage), True)
         mask = [] if barriers.op.peers == 1 else [partners(emitter, barriers.op.peers)]
-        emitter.effect(nvvm.TensorCommit, empty, *mask, *chosen, segments=(1, len(mask), len(chosen)),
-                       group=1 + barriers.op.paired)  # fmt: skip
+        emitter.effect(
+            nvvm.TensorCommit, empty, *mask, *chosen, segments=(1, len(mask), len(chosen)), group=1 + barriers.op.paired
+        )
         return
     if barriers.op.accumulators:
         emitter.effect(nvvm.TensorFence, when="before")
@@ -320,7 +328,12 @@ def fence(x: Expander, op: nv_tileas.AsyncFence) -> None:
 
 
 def product(
-    x: Expander, op: nv_tileas.Dot, atom: WgmmaAtom, a: Registers | SharedTile, b: SharedTile, c: Registers,
+    x: Expander,
+    op: nv_tileas.Dot,
+    atom: WgmmaAtom,
+    a: Registers | SharedTile,
+    b: SharedTile,
+    c: Registers,
     shape: tuple[int, int, int],
 ) -> Registers:  # fmt: skip
     """a @ b + c by the warpgroups: fence, products with k outermost, commit, wait. With `promote` each part of K starts
@@ -402,9 +415,16 @@ class Operand:
     """A shared operand: descriptors of its blocks for the warpgroup of this thread."""
 
     def __init__(
-        self, emitter: Emitter, atom: WgmmaAtom, tile: SharedTile, shape: Shape, k_dim: int, shift: int, groups: int,
+        self,
+        emitter: Emitter,
+        atom: WgmmaAtom,
+        tile: SharedTile,
+        shape: Shape,
+        k_dim: int,
+        shift: int,
+        groups: int,
         blocks: int,
-    ):  # fmt: skip
+    ):
         """Warpgroup bits from `shift` on choose among `groups` runs of `blocks` blocks."""
         self.emitter = emitter
         rows, k = atom.shape[1 - k_dim], atom.shape[2]
@@ -419,9 +439,13 @@ class Operand:
         """The descriptor of the block whose first element is (mn, k) of the warpgroup's part."""
         pointer = self.emitter.pointer(self.base, None, 1, self.plan.displacement(mn, k))
         return self.emitter.emit(
-            nvgpu.MatrixDescriptor, pointer, types=[self.type], lbo=self.plan.lbo, sbo=self.plan.sbo,
+            nvgpu.MatrixDescriptor,
+            pointer,
+            types=[self.type],
+            lbo=self.plan.lbo,
+            sbo=self.plan.sbo,
             swizzle=self.plan.swizzle_name,
-        )  # fmt: skip
+        )
 
 
 @lowers(nv_tileas.DotWait)

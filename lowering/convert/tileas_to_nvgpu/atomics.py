@@ -37,9 +37,11 @@ def atomic(x: Expander, op: nv_tileas.Atomic) -> None:
         return
     old |= {copy: old[original] for copy, original in plan.copies}
     result = Held(emitter, pointers.layout, values[0].element, [old[i] for i in range(pointers.count)])
-    found = through_shared(emitter, result, result.layout, replicated(result.layout, values[0].element)) if (
-        plan.free.thread
-    ) else result  # fmt: skip
+    found = (
+        through_shared(emitter, result, result.layout, replicated(result.layout, values[0].element))
+        if (plan.free.thread)
+        else result
+    )
     x.values[op.results[0]] = found if shape else found.scalar(0)
 
 
@@ -54,9 +56,16 @@ def update(
     if op.kind.startswith("multimem."):
         return on_multicast(emitter, op, pointers.scalar(registers[0]), guard, given[0], registers)
     made = emitter.builder.add(
-        nvgpu.Atomic, pointers.scalar(registers[0]), *guard, *given, types=[kind] * len(op.results),
-        segments=(1, len(guard), len(given)), kind=op.kind, order=op.order, scope=op.scope,
-    )  # fmt: skip
+        nvgpu.Atomic,
+        pointers.scalar(registers[0]),
+        *guard,
+        *given,
+        types=[kind] * len(op.results),
+        segments=(1, len(guard), len(given)),
+        kind=op.kind,
+        order=op.order,
+        scope=op.scope,
+    )
     if not made.results:
         return {}
     if len(registers) == 1:

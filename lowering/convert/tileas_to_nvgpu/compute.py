@@ -148,7 +148,12 @@ def scale_word(scales: Registers, first: int) -> Value:
 
 
 def scalar_product(
-    emitter: Emitter, atom: MmaAtom, shape: tuple[int, int, int, int], a: Registers, b: Registers, c: Registers,
+    emitter: Emitter,
+    atom: MmaAtom,
+    shape: tuple[int, int, int, int],
+    a: Registers,
+    b: Registers,
+    c: Registers,
     layout: Layout,
 ) -> Registers:  # fmt: skip
     """a @ b + c by multiply-adds, k outermost; operands are widened on use, f16 sums are kept in f32."""
@@ -180,8 +185,9 @@ def widen(emitter: Emitter, value: Value, to: Type, signed: bool) -> Value:
     """A number in a wider type; tf32 is an f32 already."""
     if value.type in (to, TF32):
         return value
-    return emitter.emit(arith.ExtF if isinstance(to, FloatType) else arith.ExtSI if signed else arith.ExtUI,
-                        value, types=[to])  # fmt: skip
+    return emitter.emit(
+        arith.ExtF if isinstance(to, FloatType) else arith.ExtSI if signed else arith.ExtUI, value, types=[to]
+    )
 
 
 def through_shared(

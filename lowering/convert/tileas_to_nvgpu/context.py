@@ -153,9 +153,12 @@ class Expander:
         return [registers.group(i, form) for i in range(0, registers.count, size)]
 
     def bind(
-        self, targets: Sequence[Value], forms: Sequence[tuple[int, ...] | None], like: Sequence[list[Value]],
+        self,
+        targets: Sequence[Value],
+        forms: Sequence[tuple[int, ...] | None],
+        like: Sequence[list[Value]],
         values: Sequence[Value],
-    ) -> None:  # fmt: skip
+    ) -> None:
         """Give each nv_tileas value its share of the flat loop values."""
         at = 0
         for target, form, group in zip(targets, forms, like, strict=True):

@@ -43,9 +43,14 @@ def loop(x: Expander, op: scf.For) -> None:
     emitter.open.discard(inner)
     emitter.builder.block = outside
     made = emitter.builder.add(
-        scf.For, *bounds, *flat, types=[v.type for v in flat], segments=(1, 1, 1, len(flat)),
-        regions=[Region([inner])], **({"unsigned": True} if op.unsigned else {}),
-    )  # fmt: skip
+        scf.For,
+        *bounds,
+        *flat,
+        types=[v.type for v in flat],
+        segments=(1, 1, 1, len(flat)),
+        regions=[Region([inner])],
+        **({"unsigned": True} if op.unsigned else {}),
+    )
     for region in made.regions:
         region.parent = made
     if emitter.depth:

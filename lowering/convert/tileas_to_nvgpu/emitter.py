@@ -410,9 +410,14 @@ class Emitter:
             return base
         operands = [base] if index is None else [base, index]
         made = self.builder.add(
-            llvm.GetElementPtr, *operands, types=[base.type], segments=(1, len(operands) - 1),
-            element_bytes=element_bytes, offset=offset, outermost=outermost,
-        )  # fmt: skip
+            llvm.GetElementPtr,
+            *operands,
+            types=[base.type],
+            segments=(1, len(operands) - 1),
+            element_bytes=element_bytes,
+            offset=offset,
+            outermost=outermost,
+        )
         if self.depth:
             self.depth_of[made.results[0]] = self.depth
         return made.results[0]

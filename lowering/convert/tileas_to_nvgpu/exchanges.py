@@ -46,9 +46,14 @@ class ReceiveBuffer:
         """Address of a byte of the shared memory of the CTA whose rank is this one's with these bits flipped."""
         build = emitter.prelude.value
         own = build(
-            llvm.GetElementPtr, emitter.shared_base, types=[SHARED_PTR], segments=(1, 0), element_bytes=1,
-            offset=offset, outermost=False,
-        )  # fmt: skip
+            llvm.GetElementPtr,
+            emitter.shared_base,
+            types=[SHARED_PTR],
+            segments=(1, 0),
+            element_bytes=1,
+            offset=offset,
+            outermost=False,
+        )
         return build(nvvm.Mapa, own, build(arith.XOrI, emitter.rank, distance), types=[SHARED_PTR])
 
 

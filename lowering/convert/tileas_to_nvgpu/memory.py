@@ -59,9 +59,14 @@ def tensor_shape(x: Expander, op: nv_tileas.TensorShape) -> None:
 def tiled_load(x: Expander, op: nv_tileas.TiledLoad) -> None:
     """A tile straight into registers, on demand."""
     loaded = views.ViewLoad(
-        x.emitter, layout_of(op.result), x.held(op.view, windows.View), x.scalars(op.index), op.bytes,
-        cache=views.cache_of(op), evict=op.evict,
-    )  # fmt: skip
+        x.emitter,
+        layout_of(op.result),
+        x.held(op.view, windows.View),
+        x.scalars(op.index),
+        op.bytes,
+        cache=views.cache_of(op),
+        evict=op.evict,
+    )
     x.lazily(op.result, loaded)
 
 
@@ -97,9 +102,8 @@ def scatter_tile(x: Expander, op: nv_tileas.Scatter) -> None:
     shape = op.value.type.shape if isinstance(op.value.type, TensorType) else ()
     mask = None if op.mask is None else x.tile(op.mask)
     scatter(
-        x.emitter, x.tile(op.ptr), x.tile(op.value), mask, shape, op.width, x.beside,
-        order=op.order, scope=op.scope,
-    )  # fmt: skip
+        x.emitter, x.tile(op.ptr), x.tile(op.value), mask, shape, op.width, x.beside, order=op.order, scope=op.scope
+    )
 
 
 @lowers(nv_tileas.AllocTensor)

@@ -155,9 +155,15 @@ class OwnMaps:
             (tried,) = body.args
             flag = emitter.pointer(self.flags, tried, 4)
             old = emitter.emit(
-                nvgpu.Atomic, flag, emitter.constant(1), types=[I32], segments=(1, 0, 1), kind="exch", order="acquire",
+                nvgpu.Atomic,
+                flag,
+                emitter.constant(1),
+                types=[I32],
+                segments=(1, 0, 1),
+                kind="exch",
+                order="acquire",
                 scope="gpu",
-            )  # fmt: skip
+            )
             taken = emitter.compare("ne", old, emitter.constant(0))
             following = emitter.emit(arith.AndI, emitter.add_constant(tried, 1), mask)
             number = emitter.emit(arith.Select, taken, following, tried)
@@ -199,9 +205,11 @@ class OwnMaps:
         for at, stride in enumerate(strides):
             put(place, "global_stride", stride, at)
         codes = {
-            "elemtype": ELEMENTS[record["dtype"]], "swizzle_mode": SWIZZLES[record["swizzle"]],
-            "interleave_layout": 0, "fill_mode": 0,
-        }  # fmt: skip
+            "elemtype": ELEMENTS[record["dtype"]],
+            "swizzle_mode": SWIZZLES[record["swizzle"]],
+            "interleave_layout": 0,
+            "fill_mode": 0,
+        }
         for field, code in codes.items():
             emitter.effect(nvvm.TensorMapReplace, place, segments=(1, 0), field=field, number=code)
 

@@ -50,13 +50,23 @@ class Scales:
             for block, column in enumerate(scale_copies(rows, self.count)):
                 pointer = self.emitter.pointer(tile.pointer, None, 1, SCALE_BYTES * block)
                 source = self.emitter.emit(
-                    nvgpu.MatrixDescriptor, pointer, types=[I64], lbo=CHUNK_BYTES, sbo=CORE_ROWS * CHUNK_BYTES,
-                    swizzle="none", tensor=True,
-                )  # fmt: skip
+                    nvgpu.MatrixDescriptor,
+                    pointer,
+                    types=[I64],
+                    lbo=CHUNK_BYTES,
+                    sbo=CORE_ROWS * CHUNK_BYTES,
+                    swizzle="none",
+                    tensor=True,
+                )
                 self.emitter.effect(
-                    nvvm.TensorCopy, self.memory.address, source, *predicate, segments=(1, 1, len(predicate)),
-                    shape="32x128b.warpx4", column=first + column,
-                )  # fmt: skip
+                    nvvm.TensorCopy,
+                    self.memory.address,
+                    source,
+                    *predicate,
+                    segments=(1, 1, len(predicate)),
+                    shape="32x128b.warpx4",
+                    column=first + column,
+                )
 
     def multiply(
         self, d: Value, a: Value, b: Value, block: tuple[int, int, int], enable: list[Value], predicate: list[Value],

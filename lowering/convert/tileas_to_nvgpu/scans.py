@@ -134,9 +134,13 @@ def shuffled(emitter: Emitter, values: Tuple, bit: int) -> Tuple:
 
 
 def across_warps(
-    emitter: Emitter, partial: Sequence[Tuple], sources: Sequence[Registers], layout: Layout,
-    warp_bits: Sequence[int], combine: Combine,
-) -> list[Tuple]:  # fmt: skip
+    emitter: Emitter,
+    partial: Sequence[Tuple],
+    sources: Sequence[Registers],
+    layout: Layout,
+    warp_bits: Sequence[int],
+    combine: Combine,
+) -> list[Tuple]:
     """Partial results of several warps combined: every warp writes its own, all threads read all of them."""
     parts = {bit: 1 << (layout.bits + j) for j, bit in enumerate(warp_bits)}
     bits, count = layout.bits + len(parts), len(partial)

@@ -244,9 +244,14 @@ def alone(op: Op) -> bool:
 
 
 def begin(
-    x: Expander, op: nv_tileas.TensorDot, atom: TensorAtom, tile: TensorTile, rows: range, adds: list[Value],
+    x: Expander,
+    op: nv_tileas.TensorDot,
+    atom: TensorAtom,
+    tile: TensorTile,
+    rows: range,
+    adds: list[Value],
     predicate: list[Value],
-) -> None:  # fmt: skip
+) -> None:
     """The instructions of a product, for some blocks of rows."""
     emitter, d = x.emitter, memory(x, op.d)
     address = d.at(op.stage)
@@ -302,9 +307,14 @@ class Factor:
             place = self.plan.displacement(block * self.size[0], step * self.size[1])
             pointer = self.emitter.pointer(self.pointer, None, 1, place)
             found = self.made[block, step] = self.emitter.emit(
-                nvgpu.MatrixDescriptor, pointer, types=[I64], lbo=self.plan.lbo, sbo=self.plan.sbo,
-                swizzle=self.plan.swizzle_name, tensor=True,
-            )  # fmt: skip
+                nvgpu.MatrixDescriptor,
+                pointer,
+                types=[I64],
+                lbo=self.plan.lbo,
+                sbo=self.plan.sbo,
+                swizzle=self.plan.swizzle_name,
+                tensor=True,
+            )
         return found
 
 

@@ -115,9 +115,11 @@ def addptr(x: Expander, op: nv_tileas.AddPtr) -> None:
         return
     pointers, offsets = x.tile(op.ptr), x.tile(op.offset)
     x.values[result] = Computed(
-        emitter, layout_of(result), result.type.element,
+        emitter,
+        layout_of(result),
+        result.type.element,
         lambda i: emitter.pointer(pointers.scalar(i), offsets.scalar(i), op.element_bytes),
-    )  # fmt: skip
+    )
 
 
 @lowers(nv_tileas.ConvertLayout)

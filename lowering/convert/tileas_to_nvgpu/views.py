@@ -105,9 +105,16 @@ class ViewLoad(Vectors):
     """A tile of a view loaded straight into registers, `nbytes` at most an access."""
 
     def __init__(
-        self, emitter: Emitter, layout: Layout, view: View, index: Sequence[Value], nbytes: int,
-        enable: Value | None = None, cache: str = "", evict: str = "",
-    ):  # fmt: skip
+        self,
+        emitter: Emitter,
+        layout: Layout,
+        view: View,
+        index: Sequence[Value],
+        nbytes: int,
+        enable: Value | None = None,
+        cache: str = "",
+        evict: str = "",
+    ):
         element = view.type.view.element
         self.evict = {"evict": evict} if evict else {}
         width = max(1, nbytes // element_bytes(element))
@@ -145,7 +152,12 @@ def cache_of(op: nv_tileas.TiledLoad | nv_tileas.Gather) -> str:
 
 
 def load(
-    emitter: Emitter, pointer: Value, element: object, width: int, inside: Value | None, padding: float | Value,
+    emitter: Emitter,
+    pointer: Value,
+    element: object,
+    width: int,
+    inside: Value | None,
+    padding: float | Value,
     **how: Any,
 ) -> Value:  # fmt: skip
     """One load of `width` elements, `how` its qualifiers; if `inside` is false the result is the padding."""
@@ -182,7 +194,11 @@ def vector_of(emitter: Emitter, source: Registers, registers: Sequence[int]) -> 
 
 
 def store_tile(
-    emitter: Emitter, source: Registers, view: View, index: Sequence[Value], nbytes: int,
+    emitter: Emitter,
+    source: Registers,
+    view: View,
+    index: Sequence[Value],
+    nbytes: int,
     together: Sequence[Registers] = (),
 ) -> None:  # fmt: skip
     """Write a tile, at most `nbytes` an access; only one of the threads that hold replicas writes. `together`: tiles
@@ -262,7 +278,12 @@ def copy_to_shared(
 
 
 def start_copy(
-    emitter: Emitter, target: Value, source: Value, nbytes: int, inside: Value | None, prefix: Value | None,
+    emitter: Emitter,
+    target: Value,
+    source: Value,
+    nbytes: int,
+    inside: Value | None,
+    prefix: Value | None,
     enable: Value | None,
 ) -> None:  # fmt: skip
     """One cp.async: zeros if `inside` is false, `prefix` bytes and zeros if that is given, nothing if `enable` is
@@ -270,9 +291,15 @@ def start_copy(
     """
     given = [[] if value is None else [value] for value in (inside, prefix, enable)]
     emitter.builder.add(
-        nvgpu.DeviceAsyncCopy, target, source, *chain(*given), types=(), segments=(1, 1, *map(len, given)),
-        bytes=nbytes, bypass_l1=nbytes == 16,
-    )  # fmt: skip
+        nvgpu.DeviceAsyncCopy,
+        target,
+        source,
+        *chain(*given),
+        types=(),
+        segments=(1, 1, *map(len, given)),
+        bytes=nbytes,
+        bypass_l1=nbytes == 16,
+    )
 
 
 class SharedWindow:

@@ -40,9 +40,15 @@ class TileWindow:
     """One tile of a view for the threads of a plan: pointers and predicates of each access."""
 
     def __init__(
-        self, emitter: Emitter, view: View, index: Sequence[Value], thread: Sequence[ThreadPart],
-        accesses: Sequence[GlobalAccess], enable: Value | None = None, store: bool = False,
-    ):  # fmt: skip
+        self,
+        emitter: Emitter,
+        view: View,
+        index: Sequence[Value],
+        thread: Sequence[ThreadPart],
+        accesses: Sequence[GlobalAccess],
+        enable: Value | None = None,
+        store: bool = False,
+    ):
         """`thread`: the coordinate parts that depend on the thread, one a dimension; `index`: the tile's coordinates.
 
         `enable` is a condition on every access. A `store` has its own predicates, not those of a load with the same
