@@ -405,7 +405,9 @@ class TensorAccess(Instruction):
 
 
 @instruction(
-    "nvvm.tcgen05.ld", "", TCGEN05,
+    "nvvm.tcgen05.ld",
+    "",
+    TCGEN05,
     source="PTX ISA 8.8, tcgen05.ld",
 )
 class TensorLd(TensorAccess):
