@@ -82,7 +82,7 @@ def _around(graph: Graph, random: Random, best: list[int], size: float) -> list[
 def _keep(graph: Graph, best: list[int], free: list[int]) -> bytearray:
     """[n] all nodes of the free classes; of the others the best answer's, or the cheapest to add to it."""
     topology = graph.topology
-    weight = weights(graph.cost.tolist())
+    weight = weights(graph.columns.cost)
     for node in best:
         for other in topology.class_nodes[topology.node_class[node]]:
             weight[other] = INFINITY

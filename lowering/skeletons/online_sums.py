@@ -11,10 +11,9 @@ Source: Milakov and Gimelshein, Online normalizer calculation for softmax, arXiv
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
-
-import numpy as np
 
 from ir.core import PURE, READ, Block, Builder, Op, Region, Value
 from ir.dialects import cuda_tile as ct
@@ -219,7 +218,7 @@ class _Writer(Rewriter):
         kind = highest.type
         assert isinstance(kind, TileType)
         nothing = b.value(
-            ct.CmpF, highest, constant(b, -np.inf, kind), types=[TileType(kind.shape, I1)],
+            ct.CmpF, highest, constant(b, -math.inf, kind), types=[TileType(kind.shape, I1)],
             predicate=ct.Predicate.EQUAL, ordering=ct.Ordering.ORDERED,
         )  # fmt: skip
         return b.value(ct.Select, nothing, constant(b, 0.0, kind), highest, types=[kind])
