@@ -19,6 +19,7 @@ from runtime.cuda import CudaError, NoDeviceError, shared
 from tests.runtime.fake_driver import FakeDriver
 from tilesat import dlpack
 from tilesat.arrays import on_card, view_of
+from tilesat.calling import ArgumentError
 from tilesat.kernel import Kernel
 from tilesat.on_card import key_of, loaded, stream_of
 
@@ -266,10 +267,15 @@ def test_records_are_no_tuples(kind: Any, hint: str, x: Any) -> None:
     """As in cuTile 1.7.0, whose released package takes neither (`cconv_v3_enabled`)."""
     y, jit = np.zeros(N, np.float32), tilesat.jit(paired)
     with pytest.raises(
-        TileError, match=f"parameter 'pair': cuTile takes no {kind.__name__}, only plain tuples"
+        ArgumentError, match=f"parameter 'pair': cuTile takes no {kind.__name__}, only plain tuples"
     ) as caught:
         jit[1](kind(x, 2.0), y, N)
     assert caught.value.hint == hint
+    with (
+        tilesat.cutile.backend("sim"),
+        pytest.raises(TypeError, match="only plain tuples"),
+    ):  # as a cuTile program sees it
+        ct.launch(None, (1,), paired, (kind(x, 2.0), y, N))
     jit[1]((x, 2.0), y, N)
     np.testing.assert_array_equal(y, x[:N] * 2)
     with pytest.raises(TileError, match=f"parameter 'pair': expected a tuple of 2, got .*{kind.__name__}"):
