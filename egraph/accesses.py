@@ -12,8 +12,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, cast
 
-import numpy as np
-
 from ir.core import Block, Builder, Op, Value
 from ir.dialects import cuda_tile as ct
 from ir.types import (
@@ -223,7 +221,7 @@ def widened(b: Builder, value: Value, signed: bool) -> Value:
 def splat(b: Builder, number: float, kind: TileType) -> Value:
     """A literal of one number."""
     element = cast(IntType | FloatType, kind.element)
-    return b.value(ct.Constant, types=[kind], value=ct.DenseElements(np.asarray(number, ct.dtype_of(element))))
+    return b.value(ct.Constant, types=[kind], value=ct.DenseElements.of(number, element))
 
 
 def splatted(b: Builder, scalar: Value, shape: tuple[int, ...]) -> Value:

@@ -13,8 +13,6 @@ from contextlib import contextmanager
 from dataclasses import field
 from typing import Any
 
-import numpy as np
-
 from egraph import accesses, combiners, facts, gathers, promises
 from egraph.combiners import Body
 from egraph.dependence import dependence
@@ -508,7 +506,7 @@ class _Encoder:
         if isinstance(kind, TileType) and isinstance(kind.element, IntType):
             self.rows["r.splat"].append((number, 0, ty))
         elif isinstance(kind, TileType) and isinstance(kind.element, FloatType):
-            zero = ct.DenseElements(np.zeros(1, ct.dtype_of(kind.element)))
+            zero = ct.DenseElements.of(0, kind.element)
             self.rows["r.constant"].append((number, self.interner.attributes.id(zero), ty))
         elif kind == TOKEN:
             self.rows["r.make_token"].append((number, ty))

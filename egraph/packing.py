@@ -101,7 +101,7 @@ def places(b: Builder, count: int, parts: int, wide: TileType) -> Value:
     """How far each part is shifted, for every element: k times the width of a part."""
     element = cast(IntType, wide.element)
     row = TileType((parts,), element)
-    width = ct.DenseElements(np.array(element.width // parts, ct.dtype_of(element)))
+    width = ct.DenseElements.of(element.width // parts, element)
     scaled = b.value(ct.MulI, b.value(ct.Iota, types=[row]), b.value(ct.Constant, types=[row], value=width))
     once = b.value(ct.Reshape, scaled, types=[TileType((1, parts), element)])
     return b.value(ct.Broadcast, once, types=[TileType((count, parts), element)])

@@ -9,8 +9,6 @@ from __future__ import annotations
 
 from math import prod
 
-import numpy as np
-
 from ir.core import Block, Builder, Op, Region, UnsupportedError, Value
 from ir.dialects import cuda_tile as ct
 from ir.printf import CONVERSION, LENGTH
@@ -156,7 +154,7 @@ class _Texts:
 
 def constant(b: Builder, number: int) -> Value:
     """An i32."""
-    return b.value(ct.Constant, types=[TileType((), I32)], value=ct.DenseElements(np.array(number, np.int32)))
+    return b.value(ct.Constant, types=[TileType((), I32)], value=ct.DenseElements.of(number, I32))
 
 
 def widened(b: Builder, value: Value, kind: str) -> Value:

@@ -117,7 +117,7 @@ def as_text(graph: Graph, answers: list[Answer]) -> str:
         f"graph    {graph.n_nodes} nodes, {graph.n_classes} classes; {len(answer.chosen)} chosen",
     ]
     lines += [f"group    {g}: alternative {a}" for g, a in answer.alternatives.items()]
-    limits = dict(zip(graph.resource_names, graph.limit.tolist(), strict=True))
+    limits = dict(zip(graph.resource_names, graph.columns.limit, strict=True))
     lines += [f"resource {name}: {use:g} of {limits[name]:g}" for name, use in answer.resources.items()]
     if answer.report is not None:
         lines += ["", table(answer.report)]

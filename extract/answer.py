@@ -93,11 +93,11 @@ def make_answer(graph: Graph, choice: dict[int, int], bound: float, method: str,
     """
     chosen = needed(graph, choice)
     nodes = list(chosen.values())
-    cost = math.fsum(graph.cost[nodes].tolist())
-    alternatives = {int(graph.group[node]): int(graph.alternative[node]) for node in nodes if graph.group[node] >= 0}
-    resources = {
-        name: math.fsum(row[nodes].tolist()) for name, row in zip(graph.resource_names, graph.resource, strict=True)
-    }
+    cost = math.fsum(map(graph.columns.cost.__getitem__, nodes))
+    group, alternative = graph.columns.group, graph.columns.alternative
+    alternatives = {group[node]: alternative[node] for node in nodes if group[node] >= 0}
+    rows = zip(graph.resource_names, graph.columns.resource, strict=True)
+    resources = {name: math.fsum(map(row.__getitem__, nodes)) for name, row in rows}
     # A valid bound may sit some ulps above the cost it meets; it is never reported above it.
     limited = min(bound, cost) if bound - cost <= slack(cost) else bound
     return Answer(chosen, cost, limited, method, seconds, dict(sorted(alternatives.items())), resources)
@@ -107,7 +107,7 @@ def needed(graph: Graph, choice: dict[int, int]) -> dict[int, int]:
     """The part of a choice below the roots, children first. Raises CheckError on a missing class or a cycle."""
     done: dict[int, int] = {}
     open_classes: set[int] = set()
-    for root in graph.root.tolist():
+    for root in graph.columns.root:
         stack: list[tuple[int, bool]] = [(root, False)]
         while stack:
             cls, leave = stack.pop()
@@ -135,20 +135,20 @@ def check(graph: Graph, answer: Answer) -> None:
     uses a forbidden node, states a wrong cost, or a bound above its cost.
     """
     for cls, node in answer.chosen.items():
-        if not 0 <= node < graph.n_nodes or int(graph.node_class[node]) != cls:
+        if not 0 <= node < graph.n_nodes or graph.columns.node_class[node] != cls:
             raise CheckError(f"{graph.describe_class(cls)} is assigned node {node}, which is not in it")
-        if not math.isfinite(graph.cost[node]):
+        if not math.isfinite(graph.columns.cost[node]):
             raise CheckError(f"{graph.describe_node(node)} is forbidden but chosen")
     spare = answer.chosen.keys() - needed(graph, answer.chosen).keys()
     if spare:
         raise CheckError(f"{graph.describe_class(min(spare))} is chosen but not needed by any root")
     nodes = list(answer.chosen.values())
     _check_groups(graph, nodes)
-    for name, row, limit in zip(graph.resource_names, graph.resource, graph.limit.tolist(), strict=True):
-        use = math.fsum(row[nodes].tolist())
+    for name, row, limit in zip(graph.resource_names, graph.columns.resource, graph.columns.limit, strict=True):
+        use = math.fsum(map(row.__getitem__, nodes))
         if use > limit + slack(limit):
             raise CheckError(f"resource {name}: {use} used, {limit} allowed")
-    cost = math.fsum(graph.cost[nodes].tolist())
+    cost = math.fsum(map(graph.columns.cost.__getitem__, nodes))
     if not abs(cost - answer.cost) <= slack(cost):
         raise CheckError(f"the answer states cost {answer.cost}, its nodes sum to {cost}")
     if not answer.bound <= cost + slack(cost):
@@ -157,13 +157,14 @@ def check(graph: Graph, answer: Answer) -> None:
 
 def _check_groups(graph: Graph, nodes: list[int]) -> None:
     first: dict[int, int] = {}
+    alternative = graph.columns.alternative
     for node in nodes:
-        group = int(graph.group[node])
+        group = graph.columns.group[node]
         if group < 0:
             continue
         other = first.setdefault(group, node)
-        if graph.alternative[other] != graph.alternative[node]:
+        if alternative[other] != alternative[node]:
             raise CheckError(
                 f"choice group {group} is split: {graph.describe_node(other)} carries alternative "
-                f"{graph.alternative[other]}, {graph.describe_node(node)} carries {graph.alternative[node]}"
+                f"{alternative[other]}, {graph.describe_node(node)} carries {alternative[node]}"
             )

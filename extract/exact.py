@@ -103,6 +103,6 @@ def _point(session: Session, program: IntegerProgram) -> dict[int, float] | None
     if nodes is None:
         return None
     graph, owner = program.graph, program.graph.topology.node_class
-    tagged = [node for node in nodes if graph.group[node] >= 0]
-    carried = {int(graph.group[node]): int(graph.alternative[node]) for node in tagged}
+    tagged = [node for node in nodes if graph.columns.group[node] >= 0]
+    carried = {graph.columns.group[node]: graph.columns.alternative[node] for node in tagged}
     return program.point({owner[node]: node for node in nodes}, carried)

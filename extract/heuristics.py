@@ -47,7 +47,7 @@ def run_again(session: Session) -> None:
 def run_narrow(session: Session) -> None:
     """Dynamic programming where the graph is small and narrow: exact, unless cycles or limits bind."""
     graph = session.graph
-    if graph is None or session.optimal or graph.n_nodes > MAX_NARROW_NODES or bool((graph.cost < 0).any()):
+    if graph is None or session.optimal or graph.n_nodes > MAX_NARROW_NODES or graph.has_rewards:
         return
     from extract.treewidth import solve_narrow
 
@@ -80,8 +80,8 @@ def run_bounds(session: Session, *, thorough: bool) -> None:
 def _ascents(session: Session, graph: Graph, *, thorough: bool) -> list[int]:
     """Ascents by several preferences; nodes that no cheaper answer holds. Keeps the cuts for the solver."""
     topology = graph.topology
-    weight = weights(graph.cost.tolist())
-    rewards = rewards_below(topology, graph.cost.tolist())
+    weight = weights(graph.columns.cost)
+    rewards = rewards_below(topology, graph.columns.cost)
     gone = bytearray(topology.n_nodes)
     cuts: dict[frozenset[int], list[int]] = {}
     session.budget.spend(2 * PASS * graph.n_nodes)

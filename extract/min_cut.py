@@ -34,7 +34,7 @@ class MinCuts:
 
     def __init__(self, graph: Graph) -> None:
         self.topology = graph.topology
-        self.weight = weights(graph.cost.tolist())
+        self.weight = weights(graph.columns.cost)
         self.bases = preferences(graph, self.weight)
         self.random = Random(1)  # the same answer every time
 

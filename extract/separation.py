@@ -6,8 +6,6 @@ from collections.abc import Iterable
 from functools import cached_property
 from typing import Final, Protocol
 
-import numpy as np
-
 from extract.answer import SOLVER_TOLERANCE
 from extract.ascent import ascend
 from extract.budget import ASCENT, Budget
@@ -54,15 +52,17 @@ class Relaxation:
         for cover in session.covers:
             self.solver.add_cover(cover)
         self.cuts = MinCuts(graph)
-        shares = [use / limit for use, limit in zip(graph.resource, graph.limit.tolist(), strict=True) if limit > 0.0]
-        self.use: list[float] = sum(shares, np.zeros(graph.n_nodes)).tolist()
+        self.use = [0.0] * graph.n_nodes
+        for use, limit in zip(graph.columns.resource, graph.columns.limit, strict=True):
+            if limit > 0.0:
+                self.use = [total + used / limit for total, used in zip(self.use, use, strict=True)]
         """[n] parts of the limits that a node uses."""
 
     @cached_property
     def rows(self) -> list[Knapsack]:
         """The resource rows that could be exceeded."""
         graph = self.program.graph
-        return [row for row in (Knapsack(graph, place) for place in range(len(graph.limit))) if row.binds]
+        return [row for row in (Knapsack(graph, place) for place in range(len(graph.columns.limit))) if row.binds]
 
     @cached_property
     def groups(self) -> set[int | None]:
@@ -125,7 +125,7 @@ class Relaxation:
         if place >= len(self.program.nodes):
             return 1.0
         node = self.program.nodes[place]
-        return self.use[node] or 1.0 + float(self.program.graph.cost[node])
+        return self.use[node] or 1.0 + self.program.graph.columns.cost[node]
 
     def take(self, value: dict[int, float]) -> bool:
         """Hand in a solution in whole numbers; False where it has a cycle, which is forbidden from now on."""

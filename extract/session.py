@@ -9,13 +9,11 @@ from dataclasses import replace
 from time import perf_counter
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-import numpy as np
-
 from extract.answer import SOLVER_TOLERANCE, Answer, Moment, Report, check, make_answer, slack
 from extract.budget import LONG_BUDGET, SIMPLIFY, Budget
 from extract.constrained import Candidate, ConstrainedSearch, reachable_nodes
 from extract.errors import CheckError, ExtractionError, InfeasibleError
-from extract.graph import Floats, Graph
+from extract.graph import Graph
 from extract.local import improve
 from extract.settle import INFINITY, settle_dag, weights
 from extract.simplify import simplify
@@ -82,7 +80,7 @@ class Session:
         self.seconds_simplifying = perf_counter() - self.began
         self.steps = self.simplified.steps
         self.after = _sizes(self.simplified.graph)
-        self.unit = _unit(graph.cost)
+        self.unit = _unit(graph.columns.cost)
         self.cuts: list[list[int]] = []
         """Sets of nodes of the reduced graph of which every answer holds one."""
         self.covers: list[Cover] = []
@@ -339,12 +337,12 @@ def why_ended(budget: Budget, gap: float) -> str:
     return budget.name if budget.left <= 0 else f"a gap of {gap:.1%} after {budget.spent:.0f} of {budget.work:g} units"
 
 
-def _unit(cost: Floats) -> float:
+def _unit(cost: list[float]) -> float:
     """The greatest number that all costs are multiples of, when they are whole numbers, else 0."""
-    finite = cost[np.isfinite(cost)]
-    if not len(finite) or bool((finite != np.rint(finite)).any()) or float(np.abs(finite).max()) > 2**52:
+    finite = [value for value in cost if math.isfinite(value)]
+    if not finite or not all(value.is_integer() and abs(value) <= 2**52 for value in finite):
         return 0.0
-    return float(np.gcd.reduce(finite.astype(np.int64)))
+    return float(math.gcd(*map(int, finite)))
 
 
 def _sizes(graph: Graph | None) -> dict[str, int]:

@@ -54,7 +54,7 @@ def _enumerate(
 
     solver = Solver(program)
     solver.cut(two_cycles(program))
-    weight = weights(program.graph.cost.tolist())
+    weight = weights(program.graph.columns.cost)
     for prefer in preferences(program.graph, weight):
         for cut in ascend(program.graph.topology, weight, prefer).cuts:
             solver.add_cut(cut)

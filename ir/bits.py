@@ -27,8 +27,10 @@ def half_bits(type: FloatType, number: float) -> int:
         if word & 0x7FFFFFFF > 0x7F800000:
             return word >> 16 | 0x40
         return (word + 0x7FFF + (word >> 16 & 1)) >> 16
-    with np.errstate(over="ignore"):
-        return int(np.float16(number).view(np.uint16))
+    try:
+        return struct.unpack("<H", struct.pack("<e", float(number)))[0]
+    except OverflowError:
+        return struct.unpack("<H", struct.pack("<e", math.copysign(math.inf, number)))[0]
 
 
 def _word(number: float) -> int:
@@ -71,5 +73,6 @@ def number_of(type: Type, bits: int) -> int | float:
     if type == BF16:
         bits, type = bits << 16, F32
     if type in (F32, TF32):
-        return float(np.uint32(bits).view(np.float32))
-    return float(np.uint16(bits).view(np.float16)) if type != F64 else struct.unpack("<d", struct.pack("<Q", bits))[0]
+        return struct.unpack("<f", struct.pack("<I", bits))[0]
+    number, word = ("<e", "<H") if type != F64 else ("<d", "<Q")
+    return struct.unpack(number, struct.pack(word, bits))[0]

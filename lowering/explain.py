@@ -6,11 +6,10 @@ and includes everything else that would have to change.
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterator
 from typing import Any, cast
-
-import numpy as np
 
 from egraph import placed
 from egraph.placed import Mechanism
@@ -154,7 +153,7 @@ class Explanation:
         sorts = Counter(self.frozen.sort)
         yield f"e-graph: {sorts['V']} value classes, {sorts['P']} placed classes, {len(self.frozen.nodes)} nodes"
         yield f"extraction graph for {self.selection.target.name}: {self.graph.n_classes} classes, " + (
-            f"{self.graph.n_nodes} nodes, {int(np.isinf(self.graph.cost).sum())} of them not legal"
+            f"{self.graph.n_nodes} nodes, {sum(map(math.isinf, self.graph.columns.cost))} of them not legal"
         )
         answer = self.answer
         yield f"extracted by {answer.method}: cost {answer.cost:g}, no program costs less than {answer.bound:g} " + (
@@ -180,7 +179,7 @@ class Explanation:
                 + f"program takes fewer than {least.bound:.0f} (gap {100 * least.gap:.1f} %)"
                 + (f"; one of {least.best.cycles:.0f} costs more" if least.best.cycles < least.time.cycles else "")
             )
-        for name, limit in zip(self.graph.resource_names, self.graph.limit.tolist(), strict=True):
+        for name, limit in zip(self.graph.resource_names, self.graph.columns.limit, strict=True):
             spilled = self.selection.spilled.get(name)
             if spilled is None:
                 yield f"{name}: {answer.resources[name]:g} of {limit:g} bytes"
@@ -226,7 +225,7 @@ class Explanation:
             if place is not None and place[0] == cls and not isinstance(node, placed.Identity):
                 graph_node = self.chosen[made]
                 yield f"    {self.how(node)}, {self.cost(graph_node)}{self.permitted(node)}"
-                if not isinstance(node, placed.Convert) and self.graph.cost[graph_node] > 0:
+                if not isinstance(node, placed.Convert) and self.graph.columns.cost[graph_node] > 0:
                     yield f"        {self.runner_up(cls, graph_node).text}"
         reasons = {self.why_not(self.selection.enodes[n]) for n in self.candidates.get(cls, ()) if self.illegal(n)}
         yield from (f"    not legal: {reason}" for reason in sorted(reasons))
@@ -255,11 +254,8 @@ class Explanation:
     def same_way(self, node: int, choice: StoreChoice) -> list[int]:
         """The nodes that store by the same instructions in any layout; those of one layout if all do."""
         known = self.selection.choices
-        ways = {
-            n: c
-            for n in np.flatnonzero(self.graph.node_class == self.class_of(node)).tolist()
-            if isinstance(c := known.get(n), StoreChoice)
-        }
+        owner, cls = self.graph.columns.node_class, self.class_of(node)
+        ways = {n: c for n, c in known.items() if owner[n] == cls and isinstance(c, StoreChoice)}
         same = [n for n, other in ways.items() if other.atom == choice.atom]
         return same if len(same) < len(ways) else [node]
 
@@ -426,16 +422,16 @@ class Explanation:
         yield from (f"L{id} = {self.oracle.layouts[id]}" for id in sorted(self.layouts))
 
     def cost(self, node: int) -> str:
-        cost = float(self.graph.cost[node])
+        cost = self.graph.columns.cost[node]
         return f"cost {cost:g}" if cost else "free"
 
     def illegal(self, node: int) -> bool:
         """Is its cost infinite on this target?"""
-        return bool(np.isinf(self.graph.cost[node]))
+        return math.isinf(self.graph.columns.cost[node])
 
     def class_of(self, node: int) -> int:
         """The extraction class of a graph node."""
-        return int(self.graph.node_class[node])
+        return self.graph.columns.node_class[node]
 
 
 class SourceNames:

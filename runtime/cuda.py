@@ -14,8 +14,8 @@ import ctypes
 import math
 import re
 import struct
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from importlib import import_module
 from threading import get_ident
@@ -59,12 +59,15 @@ class NoDeviceError(CudaError):
 
 @dataclass(frozen=True, slots=True)
 class DeviceArray:
-    """An array in the device's memory: its address, shape and NumPy type. `owned`: freed by its device."""
+    """An array in a device's memory: its address, shape and NumPy type. `owned`: freed by its device, whose number is
+    `ordinal`.
+    """
 
     address: int
     shape: tuple[int, ...]
     dtype: np.dtype[Any]
     owned: bool = True
+    ordinal: int = 0
 
     @property
     def nbytes(self) -> int:
@@ -84,6 +87,7 @@ class Device:
     def __init__(self, ordinal: int = 0, driver: Any = None) -> None:
         self._driver = load_driver() if driver is None else driver
         _start(self._driver)
+        self.several = False
         count = self._call("cuDeviceGetCount")
         if not 0 <= ordinal < count:
             raise NoDeviceError(f"no CUDA device {ordinal}: this machine has {count}")
@@ -96,7 +100,10 @@ class Device:
         self._context = self._call("cuDevicePrimaryCtxRetain", self._device)
         self.threads: set[int] = set()
         """Threads in which the context is current."""
-        self.enter()
+        self.several = count > 1
+        """Each call then switches to its context and back; a single device's context stays current."""
+        if not self.several:
+            self.enter()
         self._allocations: set[int] = set()
         self._modules: list[Any] = []
         self._maps: dict[tuple[Any, ...], bytes] = {}
@@ -105,6 +112,22 @@ class Device:
         """Make the context current in this thread."""
         self._call("cuCtxSetCurrent", self._context)
         self.threads.add(get_ident())
+
+    @contextmanager
+    def current(self) -> Generator[None]:
+        """Its context is the thread's current one meanwhile, and then what was before. What is done here does so by
+        itself on a machine of several devices; where there is one, its context stays current.
+        """
+        _call(self._driver, "cuCtxPushCurrent", self._context)
+        try:
+            yield
+        finally:
+            _call(self._driver, "cuCtxPopCurrent")
+
+    def ordinal_of(self, address: int) -> int:
+        """The number of the device that memory is on. Raises CudaError for an address that the driver does not know."""
+        attribute = self._driver.CUpointer_attribute.CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL
+        return int(self._call("cuPointerGetAttribute", attribute, address)) if self.several else self.ordinal
 
     def __enter__(self) -> Device:
         return self
@@ -122,7 +145,7 @@ class Device:
         steps = [("cuMemFree", address) for address in self._allocations]
         steps += [("cuModuleUnload", module) for module in self._modules]
         self._allocations, self._modules = set(), []
-        _SHARED.pop(id(self._driver), None)
+        _SHARED.pop((id(self._driver), self.ordinal), None)
         for name, what in [*steps, ("cuDevicePrimaryCtxRelease", self._device)]:
             try:
                 self._call(name, what)
@@ -141,7 +164,7 @@ class Device:
         size = max(1, int(np.prod(shape, dtype=np.int64)) * kind.itemsize)  # the driver rejects empty allocations
         address = int(self._call("cuMemAlloc", size))
         self._allocations.add(address)
-        return DeviceArray(address, shape, kind)
+        return DeviceArray(address, shape, kind, ordinal=self.ordinal)
 
     def put(self, array: Array) -> DeviceArray:
         """A copy of a contiguous array in the device's memory. Raises CudaError for one with gaps."""
@@ -294,7 +317,8 @@ class Device:
             raise CudaError(f"{error}{': ' if said else ''}{said}") from None
 
     def _call(self, name: str, *arguments: Any) -> Any:
-        return _call(self._driver, name, *arguments)
+        with self.current() if self.several else nullcontext():
+            return _call(self._driver, name, *arguments)
 
 
 @dataclass(frozen=True)
@@ -330,7 +354,7 @@ class Kernel:
             raise CudaError(
                 f"kernel '{self.manifest.entry}' does not wait for the grid before it: launch it without dependent"
             )
-        given = [_checked_argument(argument, number) for number, argument in enumerate(arguments)]
+        given = [self._checked(argument, number) for number, argument in enumerate(arguments)]
         if len(given) < self.manifest.arguments:
             raise CudaError(
                 f"kernel '{self.manifest.entry}' expects {self.manifest.arguments} arguments, got {len(given)}"
@@ -358,7 +382,11 @@ class Kernel:
                 _call(driver, "cuMemsetD8Async", counter.address, 0, counter.nbytes, stream)
             _call(driver, "cuLaunchKernelEx", config, function, ctypes.addressof(kept[1]), 0)
 
-        return launch
+        def launch_there() -> None:
+            with self.device.current():
+                launch()
+
+        return launch_there if self.device.several else launch
 
     def _pack(
         self, parameter: Pointer | Scalar | TensorMapRecord, given: list[Argument], values: list[int], place: str
@@ -376,6 +404,15 @@ class Kernel:
         ):  # pointers to pointers have 8 bytes
             raise CudaError(f"{where} is a pointer to {parameter.dtype}: the array holds {argument.dtype}")
         return struct.pack("<Q", argument.address)
+
+    def _checked(self, argument: Any, number: int) -> Argument:
+        if not isinstance(argument, DeviceArray | np.generic | int | float):
+            got = type(argument).__name__
+            raise CudaError(f"argument {number} is {got}: pass an array of the device (put) or a number")
+        if isinstance(argument, DeviceArray) and argument.ordinal != self.device.ordinal:
+            where = f"kernel '{self.manifest.entry}' is loaded on device {self.device.ordinal}"
+            raise CudaError(f"argument {number} is on device {argument.ordinal}, {where}: load it there too")
+        return cast("Argument", argument)
 
     def _resident(self) -> int:
         """Tile blocks that fit the device at once: CTAs, or clusters of them."""
@@ -425,19 +462,20 @@ class Kernel:
         return config, attributes
 
 
-_SHARED: dict[int, Device] = {}
+_SHARED: dict[tuple[int, int], Device] = {}
 
 
-def shared() -> Device:
-    """The device of this process, opened once for all launches and released when the process ends.
+def shared(ordinal: int = 0) -> Device:
+    """A device of this process, opened once for all launches and released when the process ends.
 
-    Raises NoDeviceError where there is none.
+    Raises NoDeviceError where there is none of this number.
     """
     driver = load_driver()
-    if id(driver) not in _SHARED:
-        _SHARED[id(driver)] = device = Device(driver=driver)  # which keeps the driver, so that its id stays its own
+    key = id(driver), ordinal
+    if key not in _SHARED:
+        _SHARED[key] = device = Device(ordinal, driver)  # which keeps the driver, so that its id stays its own
         atexit.register(device.close, quiet=True)
-    return _SHARED[id(driver)]
+    return _SHARED[key]
 
 
 def run(
@@ -500,12 +538,6 @@ def pack_scalar(dtype: str, value: Any, where: str = "the argument") -> bytes:
 
 
 _FLOAT_FORMATS = {"f16": "<e", "f32": "<f", "tf32": "<f", "f64": "<d"}
-
-
-def _checked_argument(argument: Any, number: int) -> Argument:
-    if isinstance(argument, DeviceArray | np.generic | int | float):
-        return cast("Argument", argument)
-    raise CudaError(f"argument {number} is {type(argument).__name__}: pass an array of the device (put) or a number")
 
 
 def _start(driver: Any) -> None:

@@ -38,7 +38,7 @@ class View:
 
     `memory`: the elements from the first to the last in one dimension, if the host can access them, otherwise None;
     `owner` keeps them alive. `changeable`: may a kernel write it? `name`: the parameter, for messages; `card`: the
-    number of its GPU.
+    number of its GPU, None if only the driver knows it.
     """
 
     dtype: str
@@ -49,7 +49,7 @@ class View:
     changeable: bool = True
     owner: Any = field(default=None, repr=False)
     name: str = ""
-    card: int = 0
+    card: int | None = None
 
     @property
     def on_host(self) -> bool:
@@ -148,7 +148,7 @@ def _described(said: dlpack.Described, on_host: bool, ordinal: int, name: str) -
     if any(stride < 0 and extent > 1 for stride, extent in zip(said.strides, said.shape, strict=True)):
         message = f"parameter '{name}': strides of {said.strides} elements are not positive"
         raise TileError(message, hint="give a contiguous copy")
-    card = 0 if on_host else ordinal
+    card = None if on_host else ordinal
     strides = tuple(max(0, stride) for stride in said.strides)
     plain = View(said.dtype, said.shape, strides, said.address, None, said.changeable, said.capsule, name, card)
     if not on_host:

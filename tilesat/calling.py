@@ -22,6 +22,10 @@ from tilesat.shown import shown
 from tilesat.spec import numpy_type
 
 
+class ArgumentError(TileError, TypeError):
+    """Arguments that a kernel does not take: TypeErrors, as Python's and cuTile's own are."""
+
+
 @dataclass(frozen=True)
 class ArrayParameter:
     """An array: its element type, the type of its indices, and its assumed properties; None and 1 assume nothing.
@@ -222,13 +226,13 @@ def bound(
     """Arguments by the names of parameters. Raises TileError for too many, unknown ones and those given twice."""
     takes = f"@{kernel} takes {', '.join(names)}"
     if len(given) > len(names):
-        raise TileError(f"expected at most {len(names)} arguments, got {len(given)}", location, takes)
+        raise ArgumentError(f"expected at most {len(names)} arguments, got {len(given)}", location, takes)
     values = dict(zip(names, given, strict=False))
     for name, value in named.items():
         if name not in names:
-            raise TileError(f"@{kernel} has no parameter '{name}'", location, takes)
+            raise ArgumentError(f"@{kernel} has no parameter '{name}'", location, takes)
         if name in values:
-            raise TileError(f"parameter '{name}' of @{kernel} is given twice", location, takes)
+            raise ArgumentError(f"parameter '{name}' of @{kernel} is given twice", location, takes)
         values[name] = value
     return values
 
@@ -241,13 +245,13 @@ def located_at(location: Location) -> Generator[None]:
     except TileError as error:
         if error.location != UNKNOWN:
             raise
-        raise TileError(error.message, location, error.hint) from error
+        raise type(error)(error.message, location, error.hint) from error
 
 
 def missing(name: str, kernel: str, location: Location) -> NoReturn:
     """Raise the error for a missing argument."""
-    raise TileError(f"parameter '{name}' of @{kernel} is missing", location)
+    raise ArgumentError(f"parameter '{name}' of @{kernel} is missing", location)
 
 
 def _wrong(name: str, expected: str, got: str) -> NoReturn:
-    raise TileError(f"parameter '{name}': expected {expected}, got {got}")
+    raise ArgumentError(f"parameter '{name}': expected {expected}, got {got}")

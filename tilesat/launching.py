@@ -22,11 +22,12 @@ if TYPE_CHECKING:
 class Launch:
     """What the entry takes: `values` in order. `kept`: arrays that a kernel may not write, their memory before, and
     copies that it was given instead. `packed`: arrays of f4 numbers, and the bytes that it was given for them.
+    `first`: the first array on a GPU, and that GPU's number.
     """
 
     values: list[Any]
+    first: tuple[View, int] | None = None
     kept: list[tuple[View, Array, Array]] = field(default_factory=list[tuple[View, Array, Array]])
-
     packed: list[tuple[View, Array]] = field(default_factory=list[tuple[View, Array]])
 
     def end(self, entry: Entry) -> None:
@@ -103,7 +104,7 @@ def _own_view(given: object, name: str) -> Any:
 def _placed(view: View, on: str, launch: Launch, entry: Entry) -> Any:
     """An array where the kernel runs: flat memory of the host, or an address of the card."""
     if view.memory is None:
-        return _on_this_card(view, on, entry)
+        return _on_card(view, on, launch, entry)
     if not view.span:
         return np.zeros(1, view.memory.dtype)  # an address that nothing is read from
     memory = view.memory
@@ -118,17 +119,31 @@ def _placed(view: View, on: str, launch: Launch, entry: Entry) -> Any:
     return launch.kept[-1][2]
 
 
-def _on_this_card(view: View, on: str, entry: Entry) -> Any:
-    """The address of an array on the card. Raises TileError where the kernel does not run there."""
+def _on_card(view: View, on: str, launch: Launch, entry: Entry) -> Any:
+    """The address of an array on a card. Raises TileError where the kernel does not run there."""
     if on != "cuda":
         message = f"parameter '{view.name}': the array {view} is on the card, '{on}' runs on the host"
         raise TileError(message, entry.location, "run it on 'cuda', or give an array of the host")
-    from runtime.cuda import DeviceArray, shared
+    from runtime.cuda import DeviceArray
 
-    own = shared().ordinal
-    if view.card != own:
-        message = f"parameter '{view.name}': the array {view} is on card {view.card}, kernels run on card {own}"
+    card = _number(view)
+    other, own = launch.first = launch.first or (view, card)
+    if card != own:
+        message = f"parameter '{view.name}': the array {view} is on card {card}, that of '{other.name}' on card {own}"
         raise TileError(message, entry.location, f"give a copy on card {own}")
     if view.dtype == half_bytes.NAME:
-        return DeviceArray(view.address, (view.span // 2,), half_bytes.MEMORY, owned=False)
-    return DeviceArray(view.address, (view.span,), memory_type(view.dtype), owned=False)
+        return DeviceArray(view.address, (view.span // 2,), half_bytes.MEMORY, owned=False, ordinal=card)
+    return DeviceArray(view.address, (view.span,), memory_type(view.dtype), owned=False, ordinal=card)
+
+
+def card_of(given: Sequence[Any], named: Mapping[str, Any]) -> int:
+    """The number of the card on which a kernel runs with these arguments: that of the first array on one, else 0."""
+    first = next(filter(on_card, _flat([*given, *named.values()])), None)
+    return 0 if first is None else _number(view_of(first, ""))
+
+
+def _number(view: View) -> int:
+    """The number of the card that an array is on."""
+    from runtime.cuda import shared
+
+    return shared().ordinal_of(view.address) if view.card is None else view.card

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Collection
 from math import prod
 from typing import Any
@@ -22,16 +23,19 @@ from ir.dialects.cuda_tile.attributes import (
     OptimizationHints,
     SameElements,
     TypedNumber,
+    dtype_name,
     dtype_of,
 )
 from ir.dialects.cuda_tile.numerics import from_bits
-from ir.types import F8E5M3FNU, I1, TF32, Element, FloatType, IntType, TileType
+from ir.types import BF16, F8E5M3FNU, F16, F32, F64, I1, I8, I16, I32, I64, TF32, Element, FloatType, IntType, TileType
 
 INTEGER, FLOAT, BOOL, TYPE, STRING, ARRAY, DENSE, DIV_BY, SAME_ELEMENTS, DICTIONARY, HINTS, BOUNDED = range(1, 13)
 """Tags of self-describing attributes (CUDA Tile IR 13.4, attribute encodings)."""
 TF32_BYTES = 3
 """A tf32 element is stored in 19 bits, rounded up to bytes; its low mantissa bits of f32 are cut off."""
 TF32_SHIFT = 13
+AS_THEY_ARE = I8, I16, I32, I64, F16, BF16, F32, F64
+"""Elements whose bytes in memory are those of bytecode."""
 MAX_NESTING = 16
 """Maximum nesting of arrays and dictionaries; the deepest that cuda-tile 1.7.0 writes is an array of dictionaries."""
 Number = int | float | bool | str
@@ -64,7 +68,7 @@ class Attributes:
             raise cursor.error(
                 f"constant {index} has {len(data)} bytes, {tile} needs {width} (splat) or {width * size}", at
             )
-        return DenseElements(decode_elements(data, tile.element))
+        return elements(data, tile.element)
 
     def predicate(self, cursor: Cursor) -> DivBy | SameElements | Bounded:
         """The assumption of an assume."""
@@ -180,7 +184,7 @@ class Attributes:
         width = element_bytes(type_)
         bits = cursor.byte("float") if type_.width <= 8 else cursor.zigzag("float")
         data = (bits & ((1 << (8 * width)) - 1)).to_bytes(width, "little")
-        return float(decode_elements(data, type_)[0])
+        return float(elements(data, type_).item)
 
     @staticmethod
     def _mask(cursor: Cursor, what: str) -> int:
@@ -195,6 +199,15 @@ def element_bytes(element: Element) -> int:
     if element == TF32:
         return TF32_BYTES
     return max(1, element.width // 8)
+
+
+def elements(data: bytes, element: Element) -> DenseElements:
+    """Little-endian elements as a literal."""
+    if element == I1:
+        return DenseElements.of_bytes(bytes(map(bool, data)), dtype_name(I1), len(data))
+    if element in AS_THEY_ARE and sys.byteorder == "little":
+        return DenseElements.of_bytes(data, dtype_name(element), len(data) // element_bytes(element))
+    return DenseElements(decode_elements(data, element))
 
 
 def decode_elements(data: bytes, element: Element) -> Array:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import prod
+from typing import TypeAlias
 
 import numpy as np
 
@@ -25,7 +26,7 @@ class TensorView:
     element: IntType | FloatType
 
 
-Index = Sequence[int | Array]
+Index: TypeAlias = "Sequence[int | Array]"
 """One entry per tile dimension: a tile number, an element offset, or the positions along a sparse dimension."""
 
 

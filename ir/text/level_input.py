@@ -370,7 +370,7 @@ class _Reader:
         value, shape, first = parse_dense(tokens, kind.element)
         tokens.expect(">", "after the elements")
         size = prod(kind.shape)
-        if (shape is not None and shape != kind.shape) or (not value.splat and value.array.size != size):
+        if (shape is not None and shape != kind.shape) or (not value.splat and value.size != size):
             tokens.fail(f"the literal does not have the elements of {kind}", index=first)
         tokens.at = end
         return value if isinstance(kind, TensorType) else value.item

@@ -293,7 +293,7 @@ def multiplications(op: Op) -> int:
 
 def exchange(value: Value, have: Dim, need: Dim) -> float:
     """Cycles to convert a tile; infinite if its elements have no size with which they could be sent."""
-    kind = tile_type(value)
+    kind = ct.tile_type(value)
     if have is None:
         return ELEMENT * kind.size / 2  # one of each pair of elements is selected
     sent = kind.size / 2 if need is None else kind.size / 4

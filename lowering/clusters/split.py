@@ -134,7 +134,7 @@ class Split(Rewriter):
 
 def from_zero(init: Value, new: Mapping[Value, Value], b: Builder) -> Value:
     """The zero at which each partial sum starts."""
-    return new[init] if is_zero(init) else constant(b, 0, tile_type(init))
+    return new[init] if is_zero(init) else constant(b, 0, ct.tile_type(init))
 
 
 def begun(inits: Sequence[Value], sums: Sequence[Value], new: Mapping[Value, Value], b: Builder) -> list[Value]:

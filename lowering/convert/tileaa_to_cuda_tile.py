@@ -12,12 +12,12 @@ from typing import Any
 
 import numpy as np
 
-from ir.bits import bit_pattern
+from ir.bits import bit_pattern, number_of
 from ir.core import Block, Builder, Location, Op, OptionalOperand, Region, TileError, Type, Value
 from ir.dialects import arith, nv_tileaa, scf
 from ir.dialects import cuda_tile as ct
 from ir.dialects.cuda_tile.numerics import from_bits
-from ir.types import TOKEN, FloatType, IntType
+from ir.types import BF16, F16, F32, F64, TOKEN, FloatType, IntType
 from lowering.convert.logical_forms import TYPES, bind, tile_ir_arithmetic, tile_ir_type
 
 
@@ -168,11 +168,14 @@ class _Raiser:
         if isinstance(kind, IntType):
             fits = type(op.value) in (int, bool) and holds(kind, int(op.value))
             op.expect(fits, "{!r} does not fit {}", op.value, kind)
-            array = np.array([int(op.value)]).astype(ct.dtype_of(kind))
+            literal = ct.DenseElements.of(number_of(kind, bit_pattern(kind, op.value)), kind)
+        elif kind in (F16, BF16, F32, F64):
+            literal = ct.DenseElements.of(op.value, kind)
         else:
             bits = bit_pattern(kind, op.value)
             array = from_bits(np.array([bits], f"u{ct.dtype_of(kind).itemsize}"), kind)
-        return [b.value(ct.Constant, types=self.types(op), value=ct.DenseElements(array))]
+            literal = ct.DenseElements(array)
+        return [b.value(ct.Constant, types=self.types(op), value=literal)]
 
     def get_global(self, op: nv_tileaa.GetGlobal, b: Builder) -> list[Value]:
         """The array becomes one of the module."""

@@ -50,10 +50,7 @@ def elementwise(d: Decoder, node: PlacedForm, b: Builder, made: Made) -> Value:
 def literal(d: Decoder, b: Builder, number: int | float, kind: Type) -> Value:
     """A number as a scalar or a tile of it."""
     if isinstance(kind, TensorType):
-        import numpy as np
-
-        dtype = ct.dtype_of(cast(Any, kind.element))
-        return b.value(nv_tileas.Constant, types=[kind], value=ct.DenseElements(np.array([number], dtype)))
+        return b.value(nv_tileas.Constant, types=[kind], value=ct.DenseElements.of(number, cast(Any, kind.element)))
     return b.value(arith.Constant, types=[kind], value=number)
 
 

@@ -8,12 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from functools import cache
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 Bases = tuple[int, ...]
-IndexArray = NDArray[np.int64]
+IndexArray: TypeAlias = "NDArray[np.int64]"
 
 
 def apply(bases: Sequence[int], index: int) -> int:

@@ -264,7 +264,7 @@ def spilled(selection: Selection) -> tuple[int, int]:
 def spare(selection: Selection) -> dict[str, int]:
     """Registers of a thread that the tiles of a program leave, by the rows of registers; less than 0: they spill."""
     graph, used = selection.graph, selection.answer.resources
-    limits = zip(graph.resource_names, graph.limit.tolist(), strict=True)
+    limits = zip(graph.resource_names, graph.columns.limit, strict=True)
     return {
         name: int(limit - used[name]) - selection.spilled[name] for name, limit in limits if name in selection.spilled
     }

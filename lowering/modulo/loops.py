@@ -245,5 +245,5 @@ class _Body:
         for node in selection.answer.chosen.values():
             choice = selection.choices.get(node)
             if isinstance(choice, StoreChoice):
-                found[choice.item] = float(selection.graph.cost[node]) / trips
+                found[choice.item] = selection.graph.columns.cost[node] / trips
         return found

@@ -7,7 +7,7 @@ predicted from the tables of the target.
 
 from __future__ import annotations
 
-import numpy as np
+import math
 
 from ir.records import dataclass
 from lowering.loops import paths
@@ -79,5 +79,5 @@ def predicted(selection: Selection, ctas: int | None = None) -> Time:
         count = trips.of(number)
         found.append(LoopTime(count, limits.resource * turns, limits.unit, waiting))
         counted += count * loop.cost
-    whole = float(np.sum(selection.by_tables.cost[list(selection.answer.chosen.values())]))
+    whole = math.fsum(map(selection.by_tables.columns.cost.__getitem__, selection.answer.chosen.values()))
     return Time(tuple(found), max(0.0, whole - counted))

@@ -17,13 +17,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
-import numpy as np
-
 from ir.core import PURE, Block, Builder, Op, Region, UnsupportedError, Value
 from ir.dialects import cuda_tile as ct
 from ir.dialects.nv_tileas import CancelNextProgramId
 from ir.records import dataclass
-from ir.types import I32, TOKEN, PointerType, TileType
+from ir.types import I1, I32, TOKEN, PointerType, TileType
 from lowering.launch import COUNTER, GRID
 from lowering.persistence.order import AS_COUNTED, as_counted, grouped, regrouped
 from lowering.source.numbers import FLAG, NUMBER, added, product, promised
@@ -112,7 +110,7 @@ def taken(b: Builder, width: int) -> Tiles:
     first = [promised(b, value, 0) for value in b.add(ct.GetTileBlockId, types=[NUMBER] * 3).results]
     grid = [promised(b, value, 1) for value in b.add(ct.GetNumTileBlocks, types=[NUMBER] * 3).results]
     groups = regrouped(b, grid, width) if width else None
-    yes = b.value(ct.Constant, types=[FLAG], value=ct.DenseElements(np.asarray(True)))
+    yes = b.value(ct.Constant, types=[FLAG], value=ct.DenseElements.of(True, I1))
     block = Block([FLAG, NUMBER, NUMBER, NUMBER])
     inside = Builder(block, b.location)
     leave_when(inside, inside.value(ct.XorI, block.args[0], yes, types=[FLAG]))

@@ -55,4 +55,4 @@ def zero(padding: Value | None) -> bool:
     if padding is None:
         return True
     made = padding.op
-    return isinstance(made, ct.Constant) and made.value.splat and not any(made.value.array.tobytes())
+    return isinstance(made, ct.Constant) and made.value.splat and not any(made.value.data)

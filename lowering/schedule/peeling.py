@@ -13,8 +13,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
-import numpy as np
-
 from ir.core import PURE, Block, Builder, Op, Type, Value
 from ir.dialects import arith, nv_tileas, scf
 from ir.dialects.cuda_tile import DenseElements
@@ -260,8 +258,8 @@ def literals(block: Block, masks: Mapping[Value, bool]) -> None:
             if value in masks and not any(r in masks for r in op.results):
                 key = value.type, masks[value]
                 if key not in made:
-                    array = DenseElements(np.array([masks[value]]))
-                    made[key] = nv_tileas.Constant((), [value.type], {"value": array}, location=op.location)
+                    literal = DenseElements.of(masks[value], I1)
+                    made[key] = nv_tileas.Constant((), [value.type], {"value": literal}, location=op.location)
                     made[key].parent = block
                 op.operands[place] = made[key].result
     block.ops[:0] = made.values()

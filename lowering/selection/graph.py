@@ -131,7 +131,7 @@ class Selector(Problem):
             elif cls in of_dense:
                 placed = of_dense[cls]
                 found.node[placed] = self.enodes[node]
-                found.costs[placed] = float(graph.cost[node])
+                found.costs[placed] = graph.columns.cost[node]
                 if node in self.staged:
                     found.stages[placed] = self.staged[node]
         found.again = self.kept.read_again(found)

@@ -37,8 +37,8 @@ def node_costs(selection: Selection) -> Iterator[NodeCost]:
             if cost is not FREE and cost.scalar():
                 parts = {part: trips * getattr(cost, part) for part in PARTS if getattr(cost, part)}
                 yield NodeCost(name, graph.node_op[node], trips * cost.scalar(), trips, parts)
-        elif graph.cost[node]:
-            amount = float(graph.cost[node])
+        elif graph.columns.cost[node]:
+            amount = graph.columns.cost[node]
             yield NodeCost(name, graph.node_op[node], amount, 1.0, {_part(name): amount})
 
 

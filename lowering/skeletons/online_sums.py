@@ -14,10 +14,9 @@ Self-attention does not need O(n^2) memory, arXiv 2112.05682.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence, Set
 from itertools import pairwise
-
-import numpy as np
 
 from ir.core import PURE, Block, Builder, Op, Region, Value
 from ir.dialects import cuda_tile as ct
@@ -139,7 +138,7 @@ def highest_of(loop: ct.For, place: int, rows: Rows | None) -> Value | None:
 def below_infinity(start: Value) -> bool:
     """Is a maximum known to begin with less than infinity?"""
     op = shaped_from(start).op
-    return isinstance(op, ct.Constant) and op.value.splat and op.value.item < np.inf
+    return isinstance(op, ct.Constant) and op.value.splat and op.value.item < math.inf
 
 
 def made_of(first: ct.For, second: ct.For, block: Block) -> tuple[set[Value], tuple[Op, ...] | None]:
@@ -250,7 +249,7 @@ class _Writer(Rewriter):
         """What is taken away before exponentials: the maximum, or 0 where that is -inf."""
         kind = tile_type(highest)
         nothing = b.value(
-            ct.CmpF, highest, constant(b, -np.inf, kind), types=[TileType(kind.shape, I1)],
+            ct.CmpF, highest, constant(b, -math.inf, kind), types=[TileType(kind.shape, I1)],
             predicate=ct.Predicate.EQUAL, ordering=ct.Ordering.ORDERED,
         )  # fmt: skip
         return b.value(ct.Select, nothing, constant(b, 0.0, kind), highest, types=[kind])

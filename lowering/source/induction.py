@@ -10,8 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-import numpy as np
-
+from ir.bits import bit_pattern, number_of
 from ir.core import PURE, Block, Builder, Op, Region, Value
 from ir.dialects import cuda_tile as ct
 from ir.types import TileType
@@ -127,4 +126,4 @@ class _Writer(Rewriter):
         """A constant of a value's type, wrapped: negating the least number gives one outside the type."""
         kind: Any = like.type
         assert isinstance(kind, TileType)
-        return constant(b, int(np.array(number).astype(ct.dtype_of(kind.element))), kind)
+        return constant(b, number_of(kind.element, bit_pattern(kind.element, number)), kind)

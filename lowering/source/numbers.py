@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import cast
 
-import numpy as np
-
 from ir.core import Builder, Value
 from ir.dialects import cuda_tile as ct
 from ir.types import I1, I32, IntType, TileType
@@ -88,7 +86,7 @@ def compared(b: Builder, predicate: ct.Predicate, left: Value, right: Value) -> 
 
 def true(b: Builder) -> Value:
     """True."""
-    return b.value(ct.Constant, types=[FLAG], value=ct.DenseElements(np.asarray(True)))
+    return b.value(ct.Constant, types=[FLAG], value=ct.DenseElements.of(True, I1))
 
 
 def flipped(b: Builder, condition: Value) -> Value:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
-
 from ir.core import Block, Builder, Op, Region, Value
 from ir.dialects import cuda_tile as ct
 from ir.types import TileType
@@ -57,7 +55,7 @@ class Rewriter:
 
 def constant(b: Builder, number: float, kind: TileType) -> Value:
     """A number in every element of a tile."""
-    return b.value(ct.Constant, types=[kind], value=ct.DenseElements(np.asarray(number, ct.dtype_of(kind.element))))
+    return b.value(ct.Constant, types=[kind], value=ct.DenseElements.of(number, kind.element))
 
 
 def without_promises(value: Value) -> Value:

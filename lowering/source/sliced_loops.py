@@ -9,8 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-import numpy as np
-
+from egraph.facts import limits
 from ir.core import PURE, Block, Builder, Op, Region, UnsupportedError, Value
 from ir.dialects import cuda_tile as ct
 from ir.types import TileType
@@ -65,7 +64,7 @@ def refuse_unsliceable(loop: ct.For, count: int) -> None:
         refuse("unsupported lower bound", loop, "expected a constant of 0 or more, or the number of a tile block")
     step, kind = constant_of(loop.step), loop.body.block.args[0].type
     assert isinstance(kind, TileType)
-    if step is None or not 0 < step * count <= np.iinfo(ct.dtype_of(kind.element)).max:
+    if step is None or not 0 < step * count <= limits(kind.element.width)[1]:
         refuse("unsupported step", loop, f"expected a constant such that {count} times it fits in {kind}")
     for op in loop.walk():
         if isinstance(op, ct.Assert):

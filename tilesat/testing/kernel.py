@@ -191,7 +191,7 @@ class CheckedKernel:
         """The choices that cost most, with what came second."""
         explanation = self._explanation
         costs = [
-            (float(explanation.graph.cost[explanation.chosen[cls]]), place[0])
+            (explanation.graph.columns.cost[explanation.chosen[cls]], place[0])
             for cls, place in explanation.selection.owner.items()
             if cls in explanation.selection.node and cls in explanation.chosen
         ]

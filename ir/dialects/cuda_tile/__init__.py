@@ -26,6 +26,7 @@ from ir.dialects.cuda_tile.attributes import (
     Signedness,
     TypedNumber,
     Visibility,
+    dtype_name,
     dtype_of,
 )
 from ir.dialects.cuda_tile.constraints import TileOp, element_type, shape_of, tile_type
@@ -245,6 +246,7 @@ __all__ = [
     "Visibility",
     "XorI",
     "Yield",
+    "dtype_name",
     "dtype_of",
     "element_type",
     "enclosing_loop",

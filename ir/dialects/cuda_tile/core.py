@@ -30,6 +30,7 @@ from ir.dialects.cuda_tile.attributes import (
     DivBy,
     OptimizationHints,
     SameElements,
+    dtype_name,
     dtype_of,
 )
 from ir.dialects.cuda_tile.constraints import (
@@ -157,10 +158,9 @@ class Constant(TileOp):
         tile = tile_type(self.result)
         literal = not isinstance(tile.element, PointerType) and tile.element != I4
         self.expect(literal, "result must be a tile of numbers other than i4, is {}", tile)
-        size = self.value.array.size
+        size, dtype = self.value.size, self.value.dtype
         self.expect(size in (1, tile.size), "attribute 'value' has {} elements, result is {}", size, tile)
-        dtype = self.value.array.dtype
-        self.expect(dtype == dtype_of(tile.element), "attribute 'value' is {}, result is {}", dtype, tile)
+        self.expect(dtype == dtype_name(tile.element), "attribute 'value' is {}, result is {}", dtype, tile)
 
     @staticmethod
     def reference(value: DenseElements, result_type: TileType) -> Array:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -448,17 +447,18 @@ def combine(mode: AtomicMode, old: Array, new: Array) -> Array:
         old, new = old.view(f"u{old.dtype.itemsize}"), new.view(f"u{new.dtype.itemsize}")
     if mode == AtomicMode.XCHG:
         return new
-    return np.asarray(_UPDATES[mode](old, new))
+    return np.asarray(getattr(np, _UPDATES[mode])(old, new))
 
 
-_UPDATES: dict[AtomicMode, Callable[[Any, Any], Any]] = {
-    AtomicMode.AND: np.bitwise_and,
-    AtomicMode.OR: np.bitwise_or,
-    AtomicMode.XOR: np.bitwise_xor,
-    AtomicMode.ADD: np.add,
-    AtomicMode.ADDF: np.add,
-    AtomicMode.MAX: np.maximum,
-    AtomicMode.MIN: np.minimum,
-    AtomicMode.UMAX: np.maximum,
-    AtomicMode.UMIN: np.minimum,
+_UPDATES: dict[AtomicMode, str] = {
+    AtomicMode.AND: "bitwise_and",
+    AtomicMode.OR: "bitwise_or",
+    AtomicMode.XOR: "bitwise_xor",
+    AtomicMode.ADD: "add",
+    AtomicMode.ADDF: "add",
+    AtomicMode.MAX: "maximum",
+    AtomicMode.MIN: "minimum",
+    AtomicMode.UMAX: "maximum",
+    AtomicMode.UMIN: "minimum",
 }
+"""NumPy's functions, which it need not be loaded for."""

@@ -8,6 +8,7 @@ rounded sums: proved algorithms using rounding to odd", IEEE TC 57(4), 2008).
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
@@ -21,12 +22,12 @@ from ir.types import F4E2M1FN, F8E4M3FN, F8E5M2, F8E5M3FNU, F8E8M0FNU, TF32, Int
 _PLAIN = tuple(set(Rounding) - {Rounding.ZERO, Rounding.NEGATIVE_INF, Rounding.POSITIVE_INF})
 """Modes whose reference is the nearest value: on a GPU the approximations may be off by ulps."""
 _COMPARE: dict[Predicate, Callable[[Any, Any], Any]] = {
-    Predicate.EQUAL: np.equal,
-    Predicate.NOT_EQUAL: np.not_equal,
-    Predicate.LESS_THAN: np.less,
-    Predicate.LESS_THAN_OR_EQUAL: np.less_equal,
-    Predicate.GREATER_THAN: np.greater,
-    Predicate.GREATER_THAN_OR_EQUAL: np.greater_equal,
+    Predicate.EQUAL: operator.eq,
+    Predicate.NOT_EQUAL: operator.ne,
+    Predicate.LESS_THAN: operator.lt,
+    Predicate.LESS_THAN_OR_EQUAL: operator.le,
+    Predicate.GREATER_THAN: operator.gt,
+    Predicate.GREATER_THAN_OR_EQUAL: operator.ge,
 }
 
 

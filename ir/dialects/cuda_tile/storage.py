@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ir.core import CONTROL, WRITE, Attr, Op, Result, flag, op
-from ir.dialects.cuda_tile.attributes import SKELETON, UNIFORM, DenseElements, Visibility, dtype_of
+from ir.dialects.cuda_tile.attributes import SKELETON, UNIFORM, DenseElements, Visibility, dtype_name
 from ir.dialects.cuda_tile.constraints import SCALAR_POINTER, TileOp, tile_type
 from ir.types import PointerType, TileType
 
@@ -39,9 +39,9 @@ class Global(TileOp):
         tile = self.type
         self.expect(len(tile.shape) == 1, "attribute 'type' must have one dimension, is {}", tile)
         self.expect(not isinstance(tile.element, PointerType), "attribute 'type' cannot be {}", tile)
-        size, dtype = self.value.array.size, self.value.array.dtype
+        size, dtype = self.value.size, self.value.dtype
         self.expect(size in (1, tile.size), "attribute 'value' has {} elements, the type is {}", size, tile)
-        self.expect(dtype == dtype_of(tile.element), "attribute 'value' is {}, the type is {}", dtype, tile)
+        self.expect(dtype == dtype_name(tile.element), "attribute 'value' is {}, the type is {}", dtype, tile)
         verify_alignment(self, self.alignment)
 
 
