@@ -245,7 +245,8 @@ def located_at(location: Location) -> Generator[None]:
     except TileError as error:
         if error.location != UNKNOWN:
             raise
-        raise type(error)(error.message, location, error.hint) from error
+        own = error.__cause__ if isinstance(error, ArgumentError) else None  # what cuTile raises
+        raise type(error)(error.message, location, error.hint) from own or error
 
 
 def missing(name: str, kernel: str, location: Location) -> NoReturn:

@@ -7,7 +7,7 @@ needs NVIDIA's driver.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import pairwise
+from itertools import pairwise, product
 from typing import Any, cast
 
 from ir.core import Location
@@ -40,7 +40,7 @@ def specialised(kernel: Any, values: dict[str, Any]) -> Calling:
     names = list(function.pysig.parameters)
     notes = dict(zip(names, function.parameter_annotations, strict=True))
     with located_at(written_at(kernel)):
-        found = tuple((name, _parameter(values[name], notes[name], name)) for name in names)
+        found = tuple((name, _parameter(values[name], notes[name], name, (at,))) for at, name in enumerate(names))
     return Calling(name_of(kernel), written_at(kernel), found)
 
 
@@ -50,15 +50,20 @@ def written_at(kernel: Any) -> Location:
     return Location() if code is None else Location(code.co_filename, code.co_firstlineno)
 
 
-def _parameter(value: Any, note: Any, name: str) -> Parameter:
-    _refuse_records(value, name)
+def _parameter(value: Any, note: Any, name: str, place: tuple[int, ...]) -> Parameter:
+    """What an argument is compiled for; `place`: its number, then those of the items of tuples that lead to it."""
+    _refuse_records(value, name, place)
     if isinstance(value, tuple):
-        return TupleParameter(tuple(_items(cast("tuple[Any, ...]", value), note, name)))
+        return TupleParameter(tuple(_items(cast("tuple[Any, ...]", value), note, name, place)))
     if is_array(value):
+        if getattr(note, "constant", False):
+            message = f"parameter '{name}': expected a constant, got an array: {view_of(value, name)}"
+            cause = f"Could not interpret object of type '{type(value).__name__}' as a constant."
+            raise ArgumentError(message) from _as_cutile(place, cause)
         return array_parameter(view_of(value, name), getattr(note, "array", None))
     if isinstance(value, list):
         inner = getattr(getattr(note, "list", None), "element", None)
-        return ListParameter(common([array_parameter(view_of(each, name), inner) for each in value], name))  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
+        return ListParameter(common([array_parameter(view_of(each, name), inner) for each in value], name, inner))  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
     if getattr(note, "constant", False) or value is None or not _is_number(value):
         return ConstantParameter(value)
     wanted: Any = getattr(getattr(note, "scalar", None), "dtype", None)
@@ -70,7 +75,13 @@ def _parameter(value: Any, note: Any, name: str) -> Parameter:
     return ScalarParameter("i1" if isinstance(value, bool) else "i32" if isinstance(value, int) else "f32")
 
 
-def _refuse_records(value: Any, name: str) -> None:
+def _as_cutile(place: tuple[int, ...], reason: str) -> TypeError:
+    """The error of cuTile's own launch, which its programs may expect: `tilesat.backend` raises this cause of ours."""
+    items = "".join(f"item #{at} of " for at in reversed(place[1:]))
+    return TypeError(f"Invalid {items}kernel argument #{place[0]}: {reason}")
+
+
+def _refuse_records(value: Any, name: str, place: tuple[int, ...]) -> None:
     """Raise TileError for what cuTile 1.7.0 does not take: named tuples, and dataclasses (`cconv_v3_enabled` of its
     package says no: a build with development features would).
     """
@@ -78,18 +89,23 @@ def _refuse_records(value: Any, name: str) -> None:
     named = kind is not tuple and tuple in kind.__mro__
     if named or (hasattr(kind, "__dataclass_fields__") and not is_array(value)):
         hint = f"give a tuple of its {'items' if named else 'fields'}"
-        raise ArgumentError(f"parameter '{name}': cuTile takes no {kind.__name__}, only plain tuples", hint=hint)
+        cause = f"'{kind.__name__}' is a subclass of 'tuple'. Only plain tuples are accepted."
+        other = f"Objects of type '{kind.__name__}' are not supported."
+        message = f"parameter '{name}': cuTile takes only plain tuples, got a {kind.__name__}"
+        raise ArgumentError(message, hint=hint) from _as_cutile(place, cause if named else other)
 
 
-def _items(values: tuple[Any, ...], note: Any, name: str) -> Iterator[Parameter]:
+def _items(values: tuple[Any, ...], note: Any, name: str, place: tuple[int, ...]) -> Iterator[Parameter]:
     """The items of a tuple, of which each may have an annotation of its own. Raises TileError for another length."""
     notes = getattr(note, "items", None)
     if notes is None:
         notes = (getattr(note, "each", note),) * len(values)
     if len(notes) != len(values):
-        raise ArgumentError(f"parameter '{name}': expected a tuple of {len(notes)}, got one of {len(values)}")
-    for place, (value, each) in enumerate(zip(values, notes, strict=True)):
-        yield _parameter(value, each, f"{name}[{place}]")
+        cause = f"Received a tuple of length {len(values)} for a parameter annotated as a tuple of length {len(notes)}"
+        message = f"parameter '{name}': expected a tuple of {len(notes)}, got one of {len(values)}"
+        raise ArgumentError(message) from TypeError(cause)
+    for at, (value, each) in enumerate(zip(values, notes, strict=True)):
+        yield _parameter(value, each, f"{name}[{at}]", (*place, at))
 
 
 def calling_of(kernel: Any, signature: Any) -> Calling | None:
@@ -165,13 +181,17 @@ def disjoint(view: View) -> bool:
     return all(after[0] >= before[0] * before[1] for before, after in pairwise(order))
 
 
-def common(arrays: Sequence[ArrayParameter], name: str) -> ArrayParameter:
-    """What holds for every array of a list. Raises TileError where types or ranks differ, and for an empty list."""
+def common(arrays: Sequence[ArrayParameter], name: str, note: Any = None) -> ArrayParameter:
+    """What holds for every array of a list. Raises TileError where types or ranks differ, or what their annotation
+    fixes does, and for an empty list.
+    """
     kinds = sorted({f"{each.dtype} of rank {len(each.shape)}" for each in arrays})
     if len(kinds) != 1:
         got = " and ".join(kinds) or "an empty list"
         raise ArgumentError(f"parameter '{name}': expected a list of arrays of one type and rank, got {got}")
     first = arrays[0]
+    _refuse_varying(arrays, name, "shape", getattr(note, "static_shape_dims", None))
+    _refuse_varying(arrays, name, "stride", getattr(note, "static_stride_dims", None))
 
     def same(what: str, lost: int | None) -> tuple[Any, ...]:
         columns = zip(*(getattr(each, what) for each in arrays), strict=True)
@@ -181,6 +201,17 @@ def common(arrays: Sequence[ArrayParameter], name: str) -> ArrayParameter:
         first.dtype, first.index, same("shape", None), same("strides", None), same("shape_divisors", 1),
         same("stride_divisors", 1), min(each.alignment for each in arrays), any(each.overlapping for each in arrays),
     )  # fmt: skip
+
+
+def _refuse_varying(arrays: Sequence[ArrayParameter], name: str, what: str, axes: Sequence[int] | None) -> None:
+    """Raise TileError where arrays differ in sizes or strides that the annotation of their list fixes."""
+    first, attribute = arrays[0], "shape" if what == "shape" else "strides"
+    for each, axis in product(arrays, sorted(axis % len(first.shape) for axis in axes or ())):
+        expected, got = getattr(first, attribute)[axis], getattr(each, attribute)[axis]
+        if got != expected:
+            message = f"parameter '{name}': expected arrays of one {what} at axis {axis}, got {expected} and {got}"
+            cause = f"Arrays in list vary in static {what} at axis {axis} ({expected} vs {got})"
+            raise ArgumentError(message) from ValueError(cause)
 
 
 def bits_of(dtype: str) -> int:

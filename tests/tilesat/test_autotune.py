@@ -163,6 +163,20 @@ def test_processes_find_the_same() -> None:
         assert pool.submit(int, "3").result() == 3
 
 
+@pytest.mark.slow
+def test_a_dask_cluster_finds_the_same(tmp_path: Path) -> None:
+    distributed = pytest.importorskip("distributed", reason="the extra lab is not installed")
+    x, y = arrays()
+    alone = tuned({"n": (32, 64)}, x, y, workers=0, cache=False)
+    with (
+        distributed.LocalCluster(
+            n_workers=1, threads_per_worker=1, processes=True, dashboard_address=None, local_directory=str(tmp_path)
+        ) as cluster,
+        distributed.Client(cluster) as client,
+    ):
+        assert tuned({"n": (32, 64)}, x, y, workers=client.get_executor(), cache=False).rows == alone.rows
+
+
 def test_progress(capsys: pytest.CaptureFixture[str]) -> None:
     tuned({"n": (32, 64)}, *arrays(), progress=True)
     said = capsys.readouterr().err

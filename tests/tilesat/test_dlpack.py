@@ -267,13 +267,13 @@ def test_records_are_no_tuples(kind: Any, hint: str, x: Any) -> None:
     """As in cuTile 1.7.0, whose released package takes neither (`cconv_v3_enabled`)."""
     y, jit = np.zeros(N, np.float32), tilesat.jit(paired)
     with pytest.raises(
-        ArgumentError, match=f"parameter 'pair': cuTile takes no {kind.__name__}, only plain tuples"
+        ArgumentError, match=f"parameter 'pair': cuTile takes only plain tuples, got a {kind.__name__}"
     ) as caught:
         jit[1](kind(x, 2.0), y, N)
     assert caught.value.hint == hint
     with (
         tilesat.cutile.backend("sim"),
-        pytest.raises(TypeError, match="only plain tuples"),
+        pytest.raises(TypeError, match=r"Only plain tuples|are not supported"),
     ):  # as a cuTile program sees it
         ct.launch(None, (1,), paired, (kind(x, 2.0), y, N))
     jit[1]((x, 2.0), y, N)
