@@ -15,10 +15,11 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from ir.core import TileError
+from tilesat.calling import ArgumentError
 from tilesat.card import always, as_it_is, card, replaced
 from tilesat.cli import BACKENDS
 from tilesat.compiler import DEFAULT_TARGET
-from tilesat.cutile import BYTECODE_VERSION, cutile_module
+from tilesat.cutile import BYTECODE_VERSION, cutile_module, name_of
 from tilesat.failures import user_errors
 from tilesat.in_source import raised_in
 from tilesat.just_in_time import Jit, jit
@@ -32,6 +33,9 @@ INFERS = "get_parameter_constraints_from_pyargs"
 """Of cuda-tile 1.7.0: what KernelSignature.from_kernel_args asks the driver for."""
 READS = "_get_max_supported_bytecode_version"
 """Of cuda-tile 1.7.0: asks tileiras, which is not there, for the newest bytecode that it reads."""
+
+MOST_BLOCKS = 2**24 - 1
+"""Of cuda-tile 1.7.0: the largest extent of a grid (cext/tile_kernel.cpp)."""
 
 
 @dataclass
@@ -54,18 +58,21 @@ class Backend:
         Errors in a running kernel are raised at their source line.
         """
         __tracebackhide__ = True  # of pytest
+        _refuse_launch(kernel, grid, arguments)
         if kernel not in self.kernels:
             self.kernels[kernel] = jit(kernel, target=self.target, on=self.on, **self.options)
         try:
             with as_it_is():
                 handle = stream if self.on == "cuda" else None
-                report: Report | None = self.kernels[kernel].launch(tuple(grid), arguments, {}, self.output, handle)
+                report: Report | None = self.kernels[kernel].launch(
+                    tuple(grid) or 1, arguments, {}, self.output, handle
+                )
         except user_errors() as error:
-            cause = error.__cause__
-            if isinstance(error, TileError) and cause is not None and not isinstance(cause, TileError):
-                raise cause.with_traceback(None) from None  # programs may expect cuTile's own errors
+            raised = as_cutile(error) if isinstance(error, TileError) else error
+            if isinstance(error, TileError) and not isinstance(raised, TileError):
+                raise raised.with_traceback(None) from None
             function = kernel._annotated_function.pyfunc.__code__
-            raise raised_in(error.with_traceback(None), function) from None
+            raise raised_in(raised.with_traceback(None), function) from None
         self.launches += 1
         self.hazards += report.hazards if report is not None else []
 
@@ -74,9 +81,11 @@ class Backend:
         args_fn: Callable[[Any], Any], hints_fn: Callable[[Any], Any] | None = None, **_: Any,
     ) -> Any:  # fmt: skip
         """As `cuda.tile.tune.exhaustive_search`, without times: the first configuration that compiles and runs."""
-        tune, failures = cutile_module("cuda.tile.tune"), list[Any]()
+        tune, failures, configs = cutile_module("cuda.tile.tune"), list[Any](), list(space)
+        if not configs:
+            raise ValueError("Search space is empty")
         refusals: tuple[type[Exception], ...] = (TileError, cutile_module("cuda.tile").TileError, TypeError, ValueError)
-        for config in space:
+        for config in configs:
             try:
                 chosen = kernel if hints_fn is None else kernel.replace_hints(**hints_fn(config))
                 self.launch(stream, grid_fn(config), chosen, args_fn(config))
@@ -86,7 +95,7 @@ class Backend:
             best = tune.Measurement(config=config, mean_us=1.0, num_samples=1, error_margin_us=0.0)
             return tune.TuningResult(best=best, successes=[best], failures=failures)
         first = f", the first: {failures[0][2]}" if failures else ""
-        raise ValueError(f"no configuration compiles, of {len(failures)}{first}")
+        raise ValueError(f"No valid config found: none of {len(failures)} compiles{first}")
 
 
 @contextmanager
@@ -122,6 +131,45 @@ def backend(
         yield made
 
 
+class ValueRefusal(TileError, ValueError):
+    """Arguments for which cuTile raises a ValueError."""
+
+
+class SizeRefusal(TileError, OverflowError):
+    """Sizes and strides for which cuTile raises an OverflowError."""
+
+
+def as_cutile(error: TileError) -> BaseException:
+    """What cuTile raises where a program may expect it, in cuTile's words; otherwise the error itself."""
+    cause = error.__cause__
+    if cause is None or isinstance(cause, TileError):
+        return error
+    if not isinstance(error, ArgumentError):
+        return cause  # of cuTile's own compiler
+    match cause:
+        case ValueError():
+            return ValueRefusal(str(cause), error.location, error.message)
+        case OverflowError():
+            return SizeRefusal(str(cause), error.location, error.message)
+        case _:
+            return ArgumentError(str(cause), error.location, error.message)
+
+
+def _refuse_launch(kernel: Any, grid: Sequence[int], arguments: Sequence[Any]) -> None:
+    """Raise what cuTile's launch raises for a grid that is too large and for a wrong number of arguments."""
+    for axis, extent in enumerate(grid):
+        if extent > MOST_BLOCKS:
+            hint = "Use multiple kernel launches for larger workloads."
+            raise ValueRefusal(f"Grid[{axis}] exceeds 24-bit limit: max={MOST_BLOCKS}, got={extent}. {hint}")
+    names, given = list(kernel._annotated_function.pysig.parameters), len(arguments)
+    if len(names) != given:
+        from tilesat.specialise import written_at
+
+        wanted, got = f"{len(names)} argument{'s' * (len(names) != 1)}", "was" if given == 1 else "were"
+        takes = f"@{name_of(kernel)} takes {', '.join(names)}"
+        raise ArgumentError(f"Kernel expects {wanted} but {given} {got} given", written_at(kernel), takes)
+
+
 def bindings(value: Any) -> list[tuple[Any, str]]:
     """Modules that are loaded, and their names of a value."""
     tables = [(module, dict(getattr(module, "__dict__", {}))) for module in list(sys.modules.values())]
@@ -140,7 +188,10 @@ def inferred(kernel: Any, arguments: Sequence[Any], _convention: Any) -> list[An
 
     with as_it_is():
         names = kernel._annotated_function.pysig.parameters
-        return constraints_of(specialised(kernel, dict(zip(names, arguments, strict=True))))
+        try:
+            return constraints_of(specialised(kernel, dict(zip(names, arguments, strict=True))))
+        except ArgumentError as error:
+            raise as_cutile(error) from None
 
 
 def capability_of(target: str) -> tuple[int, int]:

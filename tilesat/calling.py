@@ -23,7 +23,9 @@ from tilesat.spec import numpy_type
 
 
 class ArgumentError(TileError, TypeError):
-    """Arguments that a kernel does not take: TypeErrors, as Python's and cuTile's own are."""
+    """Arguments that a kernel does not take: TypeErrors, as Python's and cuTile's own are. The cause is what cuTile
+    raises for them, where it does: cuTile programs get that one (`tilesat.backend`).
+    """
 
 
 @dataclass(frozen=True)
@@ -78,7 +80,10 @@ class ArrayParameter:
             if extent % divisor:
                 _wrong(name, f"a {what} that is a multiple of {divisor} in dimension {axis}", str(extent))
             if extent > most:
-                _wrong(name, f"a {what} that fits {self.index} in dimension {axis}", str(extent))
+                message = (
+                    f"parameter '{name}': expected a {what} that fits {self.index} in dimension {axis}, got {extent}"
+                )
+                raise ArgumentError(message) from OverflowError(f"{what} is too big")
             yield kind(extent)
 
     def __str__(self) -> str:
@@ -245,7 +250,7 @@ def located_at(location: Location) -> Generator[None]:
     except TileError as error:
         if error.location != UNKNOWN:
             raise
-        own = error.__cause__ if isinstance(error, ArgumentError) else None  # what cuTile raises
+        own = error.__cause__ if isinstance(error, ArgumentError) else None
         raise type(error)(error.message, location, error.hint) from own or error
 
 

@@ -156,8 +156,7 @@ def array_parameter(view: View, note: Any = None) -> ArrayParameter:
     """Divisors of sizes, strides and address as cuTile's launch infers them; `note`: its annotation of the array."""
     rank, few = len(view.shape), len(view.shape) <= SPECIALISED_RANK
     index = _element(note.index_dtype) if getattr(note, "index_dtype", None) is not None else "i32"
-    fixed_sizes = {axis % rank for axis in getattr(note, "static_shape_dims", None) or ()}
-    fixed_strides = {axis % rank for axis in getattr(note, "static_stride_dims", None) or ()}
+    fixed_sizes, fixed_strides = _axes(note, "static_shape_dims", rank), _axes(note, "static_stride_dims", rank)
     unit = UNIT // bits_of(view.dtype)
     strides = tuple(
         stride if axis in fixed_strides else 1 if few and stride == 1 and not fixed_strides else None
@@ -171,6 +170,21 @@ def array_parameter(view: View, note: Any = None) -> ArrayParameter:
         tuple(unit if each else 1 for each in steps), SIZES if view.address % SIZES == 0 else 1,
         not disjoint(view),
     )  # fmt: skip
+
+
+def _axes(note: Any, annotation: str, rank: int) -> list[int]:
+    """The axes that an annotation of an array names. Raises TileError for one that the array lacks, or named twice."""
+    named: list[int] = list(getattr(note, annotation, None) or ())
+    for axis in named:
+        if not -rank <= axis < rank:
+            cause = ValueError(f"{annotation} contains axis {axis} but array rank is {rank}")
+            raise ArgumentError(f"{annotation}: expected axes of an array of rank {rank}, got {axis}") from cause
+    axes = [axis % rank for axis in named]
+    for axis in axes:
+        if axes.count(axis) > 1:
+            cause = ValueError(f"{annotation} contains duplicate axis {axis}")
+            raise ArgumentError(f"{annotation}: axis {axis} is there twice") from cause
+    return axes
 
 
 def disjoint(view: View) -> bool:
@@ -190,8 +204,9 @@ def common(arrays: Sequence[ArrayParameter], name: str, note: Any = None) -> Arr
         got = " and ".join(kinds) or "an empty list"
         raise ArgumentError(f"parameter '{name}': expected a list of arrays of one type and rank, got {got}")
     first = arrays[0]
-    _refuse_varying(arrays, name, "shape", getattr(note, "static_shape_dims", None))
-    _refuse_varying(arrays, name, "stride", getattr(note, "static_stride_dims", None))
+    rank = len(first.shape)
+    _refuse_varying([each.shape for each in arrays], name, "shape", _axes(note, "static_shape_dims", rank))
+    _refuse_varying([each.strides for each in arrays], name, "stride", _axes(note, "static_stride_dims", rank))
 
     def same(what: str, lost: int | None) -> tuple[Any, ...]:
         columns = zip(*(getattr(each, what) for each in arrays), strict=True)
@@ -203,11 +218,10 @@ def common(arrays: Sequence[ArrayParameter], name: str, note: Any = None) -> Arr
     )  # fmt: skip
 
 
-def _refuse_varying(arrays: Sequence[ArrayParameter], name: str, what: str, axes: Sequence[int] | None) -> None:
+def _refuse_varying(found: Sequence[Sequence[int | None]], name: str, what: str, axes: Sequence[int]) -> None:
     """Raise TileError where arrays differ in sizes or strides that the annotation of their list fixes."""
-    first, attribute = arrays[0], "shape" if what == "shape" else "strides"
-    for each, axis in product(arrays, sorted(axis % len(first.shape) for axis in axes or ())):
-        expected, got = getattr(first, attribute)[axis], getattr(each, attribute)[axis]
+    for each, axis in product(found, axes):
+        expected, got = found[0][axis], each[axis]
         if got != expected:
             message = f"parameter '{name}': expected arrays of one {what} at axis {axis}, got {expected} and {got}"
             cause = f"Arrays in list vary in static {what} at axis {axis} ({expected} vs {got})"

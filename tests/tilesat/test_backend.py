@@ -89,8 +89,13 @@ def test_the_autotuner_takes_the_first_configuration_that_compiles() -> None:
     assert [(config, kind) for config, kind, _ in found.failures] == [(3, TypeCheckingError)]
     assert made.launches == 1
     np.testing.assert_array_equal(y, x * 2)
-    with cutile.backend(), pytest.raises(ValueError, match=r"no configuration compiles, of 1, the first: .*power of"):
+    with (
+        cutile.backend(),
+        pytest.raises(ValueError, match=r"No valid config found: none of 1 compiles, the first: .*power of"),
+    ):
         tune.exhaustive_search([3], None, lambda n: (1,), scale, lambda n: (x, y, 2.0, n))
+    with cutile.backend(), pytest.raises(ValueError, match="Search space is empty"):
+        tune.exhaustive_search([], None, lambda n: (1,), scale, lambda n: (x, y, 2.0, n))
 
 
 def test_signatures_are_inferred_without_a_driver() -> None:
@@ -107,8 +112,21 @@ def test_what_cutile_says_itself_is_its_own_error() -> None:
     x = np.zeros(64, np.float32)
     with cutile.backend(), pytest.raises(TypeCheckingError, match="power of two"):
         ct.launch(None, (1,), scale, (x, x, 2.0, 3))
-    with cutile.backend(), pytest.raises(TileError, match="parameter 'n' of @scale is missing"):
+    with cutile.backend(), pytest.raises(TypeError, match="Kernel expects 4 arguments but 3 were given") as caught:
         ct.launch(None, (1,), scale, (x, x, 2.0))
+    assert caught.value.hint == "@scale takes x, y, factor, n"
+    with (
+        cutile.backend(),
+        pytest.raises(ValueError, match=r"Grid\[0\] exceeds 24-bit limit: max=16777215, got=16777216"),
+    ):
+        ct.launch(None, (2**24,), scale, (x, x, 2.0, 64))
+
+
+def test_an_empty_grid_is_one_block() -> None:
+    x, y = np.ones(64, np.float32), np.zeros(64, np.float32)
+    with cutile.backend():
+        ct.launch(None, (), scale, (x, y, 2.0, 64))
+    np.testing.assert_array_equal(y, x * 2)
 
 
 def test_another_place_is_refused() -> None:

@@ -81,6 +81,45 @@ def test_refusals(function: Any, given: Any, ours: str, kind: type[Exception], c
         ct.launch(None, (1,), kernel, (out, given))
 
 
+def row(out, x: Annotated[ct.Array, ct.ArrayAnnotation(static_shape_dims=(5,))]):
+    ct.store(out, (0, 0), ct.load(x, (0, 0), (4, 8)))
+
+
+def twice(out, x: Annotated[ct.Array, ct.ArrayAnnotation(static_stride_dims=(0, 0))]):
+    ct.store(out, (0, 0), ct.load(x, (0, 0), (4, 8)))
+
+
+def unread(out, x):
+    ct.store(out, (0, 0), ct.zeros((4, 8), ct.int32))
+
+
+def far() -> Any:
+    """One row, whose stride no index of 32 bits reaches."""
+    return np.lib.stride_tricks.as_strided(np.zeros((1, 8), np.int32), (1, 8), (2**33, 4))
+
+
+@pytest.mark.parametrize(
+    ("function", "x", "ours", "kind", "cutiles"),
+    [
+        (
+            row, padded(8), "static_shape_dims: expected axes of an array of rank 2, got 5", ValueError,
+            "static_shape_dims contains axis 5 but array rank is 2",
+        ),
+        (
+            twice, padded(8), "static_stride_dims: axis 0 is there twice", ValueError,
+            "static_stride_dims contains duplicate axis 0",
+        ),
+        (
+            unread, far(), "parameter 'x': expected a stride that fits i32 in dimension 0, got 2147483648",
+            OverflowError, "stride is too big",
+        ),
+    ],
+    ids=["no-axis", "axis-twice", "stride"],
+)  # fmt: skip
+def test_refused_arrays(function: Any, x: Any, ours: str, kind: type[Exception], cutiles: str) -> None:
+    test_refusals(function, x, ours, kind, cutiles)
+
+
 def test_arrays_alike_in_what_their_annotation_fixes_run() -> None:
     out = np.zeros((4, 8), np.int32)
     filled = padded(10)
