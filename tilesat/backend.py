@@ -139,10 +139,10 @@ class SizeRefusal(TileError, OverflowError):
     """Sizes and strides for which cuTile raises an OverflowError."""
 
 
-def as_cutile(error: TileError) -> BaseException:
+def as_cutile(error: TileError) -> Exception:
     """What cuTile raises where a program may expect it, in cuTile's words; otherwise the error itself."""
     cause = error.__cause__
-    if cause is None or isinstance(cause, TileError):
+    if not isinstance(cause, Exception) or isinstance(cause, TileError):
         return error
     if not isinstance(error, ArgumentError):
         return cause  # of cuTile's own compiler
