@@ -6,13 +6,14 @@ any other prints as `tilesat.` and its name, so that MLIR refuses it, or takes i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from ir.core import Attribute, Op, Type
 from ir.levels import OURS
 from ir.records import dataclass
 from ir.types import BF16, F16, F32, F64, IntType, LLVMPointerType, VectorType
+from ir.upstream_form import UpstreamForm
 
 UPSTREAM = ("arith", "gpu", "llvm", "math", "nvgpu", "nvvm", "scf", "ub", "vector")
 """Dialects of upstream MLIR among our levels; it knows no other, and takes operations of others as they are."""
@@ -28,20 +29,11 @@ class Opaque(Attribute):
         return self.text
 
 
-@dataclass(frozen=True)
-class Form:
-    """Upstream's spelling of an attribute: its name (empty: ours), its text, and the way back (raises ValueError)."""
-
-    name: str = ""
-    write: Callable[[Any], str] | None = None
-    read: Callable[[Any], Any] | None = None
-
-
-SAME = Form()
+SAME = UpstreamForm()
 """Upstream has the attribute as we do."""
 
 
-def codes(names: Sequence[str], first: int = 0) -> Form:
+def codes(names: Sequence[str], first: int = 0) -> UpstreamForm:
     """An enumeration that upstream numbers, from `first` on, in 64 bits."""
 
     def read(number: Any) -> str:
@@ -49,10 +41,10 @@ def codes(names: Sequence[str], first: int = 0) -> Form:
             raise ValueError(f"must be a number from {first} to {first + len(names) - 1}")
         return names[number - first]
 
-    return Form("", lambda name: f"{names.index(name) + first} : i64", read)
+    return UpstreamForm("", lambda name: f"{names.index(name) + first} : i64", read)
 
 
-def overflow(dialect: str) -> Form:
+def overflow(dialect: str) -> UpstreamForm:
     """The flag nsw among the overflow flags of arith or llvm."""
     text = f"#{dialect}.overflow<nsw>"
 
@@ -61,10 +53,10 @@ def overflow(dialect: str) -> Form:
             raise ValueError(f"must be {text}")
         return True
 
-    return Form("overflowFlags", lambda _: text, read)
+    return UpstreamForm("overflowFlags", lambda _: text, read)
 
 
-def enumeration(name: str, cases: Sequence[str]) -> Form:
+def enumeration(name: str, cases: Sequence[str]) -> UpstreamForm:
     """An enumeration that upstream spells as an attribute of its dialect, `#name<case>`."""
 
     def read(given: Any) -> str:
@@ -73,15 +65,15 @@ def enumeration(name: str, cases: Sequence[str]) -> Form:
             raise ValueError(f"must be #{name}<{'|'.join(cases)}>")
         return found
 
-    return Form("", lambda case: f"#{name}<{case}>", read)
+    return UpstreamForm("", lambda case: f"#{name}<{case}>", read)
 
 
-def renamed(name: str) -> Form:
+def renamed(name: str) -> UpstreamForm:
     """The same text under another name."""
-    return Form(name)
+    return UpstreamForm(name)
 
 
-def unit(name: str) -> Form:
+def unit(name: str) -> UpstreamForm:
     """A flag that upstream writes without a value."""
 
     def read(given: Any) -> bool:
@@ -89,12 +81,12 @@ def unit(name: str) -> Form:
             raise ValueError("must be unit")
         return True
 
-    return Form(name, lambda _: "unit", read)
+    return UpstreamForm(name, lambda _: "unit", read)
 
 
-def width(bits: int) -> Form:
+def width(bits: int) -> UpstreamForm:
     """An integer of other than 64 bits."""
-    return Form("", lambda number: f"{number} : i{bits}")
+    return UpstreamForm("", lambda number: f"{number} : i{bits}")
 
 
 def written_name(op: Op) -> str:

@@ -22,7 +22,7 @@ from ir.core import (
 )
 from ir.descriptors import BarrierGroupType, MatrixDescriptorType, TensorMapDescriptor
 from ir.dialects.scf import verify_ends
-from ir.instruction import verify_floors
+from ir.instruction import DIMENSIONS, verify_floors
 from ir.printf import conversions
 from ir.records import dataclass
 from ir.types import F64, GLOBAL_PTR, I32, I64, SCALARS, SHARED_PTR, TENSOR_MAP, LLVMPointerType, TensorType, Type
@@ -30,7 +30,6 @@ from ir.upstream import SAME
 
 PRINTED = (I32, I64, F64)
 """The type as which C passes a number as a variable argument."""
-DIMENSIONS = ("x", "y", "z")
 SHUFFLE_MODES = ("xor", "up", "down", "idx")
 
 

@@ -16,7 +16,7 @@ from ir.dialects.cuda_tile.attributes import OptimizationHints, TextEnum
 from ir.quoting import escape, key_text
 from ir.records import dataclass
 from ir.types import I1, SCALARS, Constraint, FloatType, IntType, TensorType
-from ir.upstream import Form
+from ir.upstream_form import UpstreamForm
 
 _SIZE = r"(?:\d{1,18}|\?)"
 _SIZES = rf"\[((?:{_SIZE}(?:, {_SIZE})*)?)\]"
@@ -212,12 +212,12 @@ def member(kind: type[IntEnum], default: Any = ...) -> Attr[Any]:
                 return each
         raise ValueError(f"must be one of {', '.join(str(each) for each in kind)}")
 
-    return Attr(kind, default, form=Form("", lambda value: escape(str(value)), read))
+    return Attr(kind, default, form=UpstreamForm("", lambda value: escape(str(value)), read))
 
 
 def hints() -> Attr[OptimizationHints | None]:
     """Optimization hints by architecture: `{sm_80 = {occupancy = 4 : i64}}`."""
-    return Attr(OptimizationHints, None, form=Form("", _hints_text, _read_hints))  # pyright: ignore[reportReturnType]
+    return Attr(OptimizationHints, None, form=UpstreamForm("", _hints_text, _read_hints))  # pyright: ignore[reportReturnType]
 
 
 def _hints_text(value: OptimizationHints) -> str:

@@ -12,7 +12,8 @@ from typing import Any, cast
 
 from ir.core import Block, Value
 from ir.descriptors import SPANS, TensorMapDescriptor
-from ir.dialects import llvm, nvgpu, nvvm
+from ir.dialects import nvgpu, nvvm
+from ir.dialects.llvm_operations import GetElementPtr
 from ir.dialects.nvvm.copies import FourRows, TensorCopy
 from ir.types import SHARED_PTR, FloatType
 
@@ -141,7 +142,7 @@ def constant(expression: Any) -> int | None:
 def place(pointer: Value) -> Any:
     """An address in terms of how it is computed, equal for equal computations."""
     op = pointer.owner
-    if isinstance(op, llvm.GetElementPtr):
+    if isinstance(op, GetElementPtr):
         return place(op.base), op.index, op.element_bytes if op.index is not None else 0, op.offset
     if isinstance(op, nvgpu.MBarrierGet):
         return op.barriers, op.index, op.number
@@ -153,7 +154,7 @@ def alignment(pointer: Value) -> int:
     aligned.
     """
     found = DYNAMIC_ALIGNMENT
-    while isinstance(pointer.owner, llvm.GetElementPtr):
+    while isinstance(pointer.owner, GetElementPtr):
         found = gcd(found, pointer.owner.offset)
         pointer = pointer.owner.base
     return found

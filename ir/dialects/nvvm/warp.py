@@ -3,9 +3,19 @@
 from __future__ import annotations
 
 from ir.core import WRITE, Attr, Operand, Result, flag, same_type_as
-from ir.dialects.gpu import DIMENSIONS
 from ir.dialects.nvvm.numbers import INTEGER, SINGLE
-from ir.instruction import PREDICATE, REGISTER_32, SM_80, SM_90, WORD, Instruction, Needs, instruction, register_bits
+from ir.instruction import (
+    DIMENSIONS,
+    PREDICATE,
+    REGISTER_32,
+    SM_80,
+    SM_90,
+    WORD,
+    Instruction,
+    Needs,
+    instruction,
+    register_bits,
+)
 
 ARCH_SPECIFIC = frozenset({"sm_90a", "sm_100a", "sm_103a", "sm_110a", "sm_120a", "sm_121a"})
 """Targets with setmaxnreg. Source: PTX ISA 8.8, setmaxnreg; ptxas 13.5 accepts it for each of them."""
