@@ -12,13 +12,14 @@ import sys
 from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
+from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from ir.core import TileError
 from tilesat.card import always, as_it_is, card, replaced
 from tilesat.cli import BACKENDS
 from tilesat.compiler import DEFAULT_TARGET
-from tilesat.cutile import BYTECODE_VERSION, cutile_module
+from tilesat.cutile_kernels import BYTECODE_VERSION, cutile_module
 from tilesat.failures import user_errors
 from tilesat.in_source import raised_in
 from tilesat.just_in_time import Jit, jit
@@ -149,3 +150,13 @@ def capability_of(target: str) -> tuple[int, int]:
 
     digits = target_named(target).name.removeprefix("sm_").rstrip("af")
     return int(digits[:-1]), int(digits[-1])
+
+
+def launched_at(trace: TracebackType | None) -> str:
+    """File and line that called the backend's `launch` in a traceback; empty where nothing did."""
+    place = ""
+    while trace is not None:
+        if trace.tb_frame.f_code is Backend.launch.__code__:
+            return place
+        place, trace = f"{trace.tb_frame.f_code.co_filename}:{trace.tb_lineno}", trace.tb_next
+    return ""

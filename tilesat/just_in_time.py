@@ -19,7 +19,7 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 from ir.core import TileError
-from tilesat import cutile
+from tilesat import cutile_kernels
 from tilesat.compiler import DEFAULT_TARGET, compile
 from tilesat.kernel import Kernel
 from tilesat.on_card import Launches, handle_of, key_of, stream_of
@@ -43,7 +43,7 @@ class Jit:
 
     def __repr__(self) -> str:
         """One line."""
-        name = cutile.name_of(self.source) if cutile.is_kernel(self.source) else "program"
+        name = cutile_kernels.name_of(self.source) if cutile_kernels.is_kernel(self.source) else "program"
         return f"<Jit @{name}: {len(self.kernels)} compiled>"
 
     def __getitem__(self, grid: int | Sequence[int]) -> Callable[..., Report | None]:
@@ -58,12 +58,12 @@ class Jit:
 
         on = self.on or place_of(args, named)
         target = self.target or target_of(on, card_of(args, named) if on == "cuda" else 0)
-        if not cutile.is_kernel(self.source):
+        if not cutile_kernels.is_kernel(self.source):
             return self._compiled(target, lambda: compile(self.source, target, **self.options))
         from tilesat.calling import bound, missing
         from tilesat.specialise import constraints_of, specialised, written_at
 
-        name, location = cutile.name_of(self.source), written_at(self.source)
+        name, location = cutile_kernels.name_of(self.source), written_at(self.source)
         parameters = self.source._annotated_function.pysig.parameters
         values = bound(list(parameters), args, named, name, location)
         for each, parameter in parameters.items():

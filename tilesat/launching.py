@@ -11,7 +11,7 @@ import numpy as np
 from ir.core import TileError
 from ir.dialects.cuda_tile import Entry
 from tilesat import half_bytes
-from tilesat.arrays import View, is_array, is_fake, memory_type, on_card, on_stream, view_of
+from tilesat.arrays import View, is_array, is_fake, memory_type, on_card, on_stream, refuse_odd, view_of
 from tilesat.spec import Array
 
 if TYPE_CHECKING:
@@ -109,7 +109,7 @@ def _placed(view: View, on: str, launch: Launch, entry: Entry) -> Any:
         return np.zeros(1, view.memory.dtype)  # an address that nothing is read from
     memory = view.memory
     if memory.dtype == half_bytes.NUMBERS:
-        half_bytes.refuse_odd(view)
+        refuse_odd(view)
         memory = half_bytes.packed(memory)
         if view.changeable:
             launch.packed.append((view, memory))

@@ -23,7 +23,7 @@ from tilesat.calling import (
     TupleParameter,
     located_at,
 )
-from tilesat.cutile import ELEMENTS, cutile_module, name_of
+from tilesat.cutile_kernels import ELEMENTS, cutile_module, name_of
 from tilesat.shown import shown
 
 SPECIALISED_RANK = 5

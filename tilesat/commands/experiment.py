@@ -40,11 +40,11 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _case(path: Path, arguments: argparse.Namespace) -> Case:
-    from tilesat import cutile
+    from tilesat import cutile_kernels
 
-    kernel = cutile.load_kernel(path) if cutile.names_kernel(path) else None
+    kernel = cutile_kernels.load_kernel(path) if cutile_kernels.names_kernel(path) else None
     if kernel is None and arguments.sig is not None:
-        raise cutile.no_kernel(str(path))
+        raise cutile_kernels.no_kernel(str(path))
     name = str(path).rpartition(":")[2] if kernel is not None else ""
     return Case(
         kernel or path, arguments.entry, arguments.sig, arguments.grid, tuple(arguments.arg), arguments.tolerance, name

@@ -20,7 +20,7 @@ from extract.own import name_of
 from ir.core import TileError
 from ir.dialects.cuda_tile import Entry, Module
 from lowering.passes.manager import Shared
-from tilesat import cutile, execution
+from tilesat import cutile_kernels, execution
 from tilesat.compiler import compile_module
 from tilesat.failures import describe, user_errors
 from tilesat.grid import as_grid
@@ -62,8 +62,8 @@ class Case:
     @cached_property
     def content(self) -> bytes:
         """Bytecode or text of the module. Raises TileError, OSError."""
-        if cutile.is_kernel(self.source):
-            return cutile.export(self.source, self.signature, "sm_80")
+        if cutile_kernels.is_kernel(self.source):
+            return cutile_kernels.export(self.source, self.signature, "sm_80")
         if isinstance(self.source, bytes):
             return self.source
         text = str(self.source)
