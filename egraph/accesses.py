@@ -134,9 +134,17 @@ def multicast(op: Multicast, view: TileViewType, pointers: Value, mask: Value, b
     else:
         value, tile = op.tile, op.tile.type
     made = b.add(
-        MultimemAccess, pointers, value, mask, *token, types=[tile, op.result_token.type],
-        segments=(1, 1, 1, len(token)), mode=ct.AtomicMode.XCHG, order=op.order, scope=op.scope,
-    )  # fmt: skip
+        MultimemAccess,
+        pointers,
+        value,
+        mask,
+        *token,
+        types=[tile, op.result_token.type],
+        segments=(1, 1, 1, len(token)),
+        mode=ct.AtomicMode.XCHG,
+        order=op.order,
+        scope=op.scope,
+    )
     made.whole = op
     return made.results if isinstance(op, ct.MultimemLoadReduceView) else made.results[1:]
 

@@ -122,10 +122,19 @@ class Form:
 
 
 def instruction(
-    name: str, ptx: str, needs: Needs = SM_80, *, source: str, seed: str = "", upstream: bool = False,
-    temporaries: Mapping[str, Type] | None = None, tied: tuple[str, str] | None = None, after_copies: str = "",
-    held: str = "", extern: str = "",
-) -> Callable[[type[InstructionT]], type[InstructionT]]:  # fmt: skip
+    name: str,
+    ptx: str,
+    needs: Needs = SM_80,
+    *,
+    source: str,
+    seed: str = "",
+    upstream: bool = False,
+    temporaries: Mapping[str, Type] | None = None,
+    tied: tuple[str, str] | None = None,
+    after_copies: str = "",
+    held: str = "",
+    extern: str = "",
+) -> Callable[[type[InstructionT]], type[InstructionT]]:
     """Declare an instruction.
 
     `seed`: its name in the seeds, if different. `tied`: results and operands that share registers because they are

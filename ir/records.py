@@ -32,9 +32,13 @@ _set = object.__setattr__
 
 
 def _made(
-    cls: type[Any], frozen: bool = False, eq: bool = True, repr: bool = True, slots: bool = False,
+    cls: type[Any],
+    frozen: bool = False,
+    eq: bool = True,
+    repr: bool = True,
+    slots: bool = False,
     unsafe_hash: bool = False,
-) -> type[Any]:  # fmt: skip
+) -> type[Any]:
     """The class with its methods; methods that it defines itself are kept."""
     written = {name for name, value in vars(cls).items() if value is not None or name != "__hash__"}
     made: Any = dataclasses.dataclass(cls, init=False, repr=False, eq=False, slots=slots)  # pyright: ignore[reportCallIssue, reportUnknownVariableType, reportArgumentType]

@@ -52,9 +52,13 @@ def road_from(kernel: Op, annotate: bool = False, lineinfo: bool = False) -> tup
 
 
 def descend(
-    kernel: Op, seconds: Mapping[str, float], verify_each: bool = False, watchers: Sequence[Watcher] = (),
-    counting: bool = False, steps: Sequence[Step] = (),
-) -> Lowered:  # fmt: skip
+    kernel: Op,
+    seconds: Mapping[str, float],
+    verify_each: bool = False,
+    watchers: Sequence[Watcher] = (),
+    counting: bool = False,
+    steps: Sequence[Step] = (),
+) -> Lowered:
     """From a verified kernel of some level to PTX by `steps`, by default its remaining passes; `seconds` are those
     already spent.
 

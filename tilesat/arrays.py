@@ -226,8 +226,12 @@ def _torch(tensor: Any, name: str) -> View:
         import torch  # pyright: ignore[reportMissingImports]  # there, since a tensor is
 
         return of_bytes(_torch(tensor.detach().view(cast(Any, torch).uint8), name))
-    wanted = {"float8_e4m3fn": ml_dtypes.float8_e4m3fn, "float8_e5m2": ml_dtypes.float8_e5m2,
-              "float8_e8m0fnu": ml_dtypes.float8_e8m0fnu, "bfloat16": ml_dtypes.bfloat16}.get(kind)  # fmt: skip
+    wanted = {
+        "float8_e4m3fn": ml_dtypes.float8_e4m3fn,
+        "float8_e5m2": ml_dtypes.float8_e5m2,
+        "float8_e8m0fnu": ml_dtypes.float8_e8m0fnu,
+        "bfloat16": ml_dtypes.bfloat16,
+    }.get(kind)
     if kind not in NAMES:
         raise TileError(f"parameter '{name}': Tile IR has no element type {tensor.dtype}")
     if tensor.is_cuda:

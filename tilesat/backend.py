@@ -71,9 +71,15 @@ class Backend:
         self.hazards += report.hazards if report is not None else []
 
     def search(
-        self, space: Iterable[Any], stream: Any, grid_fn: Callable[[Any], Any], kernel: Any,
-        args_fn: Callable[[Any], Any], hints_fn: Callable[[Any], Any] | None = None, **_: Any,
-    ) -> Any:  # fmt: skip
+        self,
+        space: Iterable[Any],
+        stream: Any,
+        grid_fn: Callable[[Any], Any],
+        kernel: Any,
+        args_fn: Callable[[Any], Any],
+        hints_fn: Callable[[Any], Any] | None = None,
+        **_: Any,
+    ) -> Any:
         """As `cuda.tile.tune.exhaustive_search`, without times: the first configuration that compiles and runs."""
         tune, failures = cutile_module("cuda.tile.tune"), list[Any]()
         refusals: tuple[type[Exception], ...] = (TileError, cutile_module("cuda.tile").TileError, TypeError, ValueError)

@@ -67,12 +67,16 @@ def _mode(torch: Any) -> Any:
 def card_functions(capability: tuple[int, int]) -> dict[str, Any]:
     """Of torch.cuda, those that ask for the card, and their answers."""
     properties = SimpleNamespace(
-        name=f"simulated sm_{capability[0]}{capability[1]}", major=capability[0], minor=capability[1],
-        multi_processor_count=DEVICES.get(capability, OTHERS).multiprocessors, total_memory=80 << 30,
+        name=f"simulated sm_{capability[0]}{capability[1]}",
+        major=capability[0],
+        minor=capability[1],
+        multi_processor_count=DEVICES.get(capability, OTHERS).multiprocessors,
+        total_memory=80 << 30,
         L2_cache_size=50 << 20,
-        shared_memory_per_block_optin=(99 if capability[0] == 12 else 163) << 10, warp_size=32,
+        shared_memory_per_block_optin=(99 if capability[0] == 12 else 163) << 10,
+        warp_size=32,
         max_threads_per_multi_processor=2048,
-    )  # fmt: skip
+    )
     stream = SimpleNamespace(cuda_stream=0, synchronize=lambda: None, wait_stream=lambda _: None)  # pyright: ignore[reportUnknownLambdaType]
     constant: dict[str, Any] = {
         "is_available": True, "device_count": 1, "current_device": 0, "is_initialized": True,

@@ -113,9 +113,13 @@ def _exported(
 
 
 def _compiled(
-    source: Any, target: str, entry: str | None, options: dict[str, Any], calling: Calling | None,
+    source: Any,
+    target: str,
+    entry: str | None,
+    options: dict[str, Any],
+    calling: Calling | None,
     seconds: dict[str, float],
-) -> Kernel:  # fmt: skip
+) -> Kernel:
     """Read and compile."""
     from tilesat import given
     from tilesat.source import find_entry, read
@@ -127,9 +131,13 @@ def _compiled(
 
 
 def _remembered(
-    source: Any, target: str, entry: str | None, options: dict[str, Any], calling: Calling | None,
+    source: Any,
+    target: str,
+    entry: str | None,
+    options: dict[str, Any],
+    calling: Calling | None,
     compiled: Callable[[], Kernel],
-) -> tuple[Kernel, list[str]]:  # fmt: skip
+) -> tuple[Kernel, list[str]]:
     """The cached kernel, with its warnings; a missing one is compiled and stored."""
     from tilesat.cache import key_of, opened
     from tilesat.recalled import RecalledKernel, record_of
@@ -207,9 +215,15 @@ def with_warnings(kernel: Kernel) -> tuple[Kernel, list[str]]:
 
 
 def compile_module(
-    module: Module, entry: Entry, targets: Sequence[str], options: Options, seconds: dict[str, float],
-    watchers: Sequence[Watcher] = (), counting: bool = False, shared: Shared | None = None,
-) -> list[Kernel]:  # fmt: skip
+    module: Module,
+    entry: Entry,
+    targets: Sequence[str],
+    options: Options,
+    seconds: dict[str, float],
+    watchers: Sequence[Watcher] = (),
+    counting: bool = False,
+    shared: Shared | None = None,
+) -> list[Kernel]:
     """Compile one entry of a verified module; `seconds` are those already spent on reading it. `counting`: passes keep
     statistics. `shared`: results of earlier compilations of this same entry.
     """

@@ -84,9 +84,13 @@ def export(kernel: Any, signature: Any, target: str) -> bytes:
     signature, output = full_signature(kernel, signature), BytesIO()
     with _refusals(kernel):
         cutile_module("cuda.tile.compilation").export_kernel(
-            kernel, [signature], output, gpu_code=re.sub(r"[af]$", "", target), output_format="tileir_bytecode",
+            kernel,
+            [signature],
+            output,
+            gpu_code=re.sub(r"[af]$", "", target),
+            output_format="tileir_bytecode",
             bytecode_version=BYTECODE_VERSION,
-        )  # fmt: skip
+        )
     return output.getvalue()
 
 
@@ -237,13 +241,18 @@ def _array(part: str, match: re.Match[str], element: Any) -> Any:
             raise _wrong(part, f"{len(strides)} strides for {rank} sizes")
     fixed = tuple(size for _, size in sizes)
     return cutile_module("cuda.tile.compilation").ArrayConstraint(
-        element, rank, index_dtype=cutile_module("cuda.tile").int32, stride_lower_bound_incl=0, alias_groups=(),
-        may_alias_internally=False, stride_constant=tuple(size for _, size in strides),
+        element,
+        rank,
+        index_dtype=cutile_module("cuda.tile").int32,
+        stride_lower_bound_incl=0,
+        alias_groups=(),
+        may_alias_internally=False,
+        stride_constant=tuple(size for _, size in strides),
         shape_constant=fixed if any(size is not None for size in fixed) else None,
         stride_divisible_by=tuple(factor for factor, _ in strides),
         shape_divisible_by=tuple(factor for factor, _ in sizes),
         base_addr_divisible_by=int(match["base"] or DEFAULT_ALIGNMENT),
-    )  # fmt: skip
+    )
 
 
 def _size(part: str, text: str) -> tuple[int, int | None]:

@@ -32,9 +32,14 @@ class Jit:
     """A kernel that is compiled as it is called; safe to call from several threads."""
 
     def __init__(
-        self, source: Any, target: str | None, on: str | None, check: bool, hazards: bool | str | None,
+        self,
+        source: Any,
+        target: str | None,
+        on: str | None,
+        check: bool,
+        hazards: bool | str | None,
         options: dict[str, Any],
-    ):  # fmt: skip
+    ):
         self.source, self.target, self.on, self.check, self.hazards = source, target, on, check, hazards
         self.options = options
         self.kernels: dict[Hashable, Kernel] = {}
@@ -83,9 +88,13 @@ class Jit:
             return self.kernels[key]
 
     def launch(
-        self, grid: int | Sequence[int], args: Sequence[Any], named: Mapping[str, Any],
-        output: Callable[[str, str], object] | None = None, stream: Any = None,
-    ) -> Report | None:  # fmt: skip
+        self,
+        grid: int | Sequence[int],
+        args: Sequence[Any],
+        named: Mapping[str, Any],
+        output: Callable[[str, str], object] | None = None,
+        stream: Any = None,
+    ) -> Report | None:
         """As `self[grid](*args, **named)`; `output` as in `Kernel.launched`. `stream`: of a card, any library's; by
         default PyTorch's current one for its tensors, else the default one.
         """
@@ -106,9 +115,16 @@ class Jit:
 
 
 def jit(
-    source: Any = None, /, *, target: str | None = None, on: str | None = None, check: bool = False,
-    hazards: bool | str | None = None, cache: bool = True, **options: Any,
-) -> Any:  # fmt: skip
+    source: Any = None,
+    /,
+    *,
+    target: str | None = None,
+    on: str | None = None,
+    check: bool = False,
+    hazards: bool | str | None = None,
+    cache: bool = True,
+    **options: Any,
+) -> Any:
     """A `Jit` of a cuTile kernel, or of Tile IR as `tilesat.compile` takes it; without one, a decorator.
 
     `target`: by default that of the card, where one runs it, else sm_80. `on`: sim, ref or cuda; by default where the

@@ -60,9 +60,14 @@ def _flat(given: Sequence[Any]) -> list[Any]:
 
 
 def prepared(
-    entry: Entry, calling: Calling | None, given: Sequence[Any], named: Mapping[str, Any], on: str, whole: bool,
+    entry: Entry,
+    calling: Calling | None,
+    given: Sequence[Any],
+    named: Mapping[str, Any],
+    on: str,
+    whole: bool,
     stream: int = 0,
-) -> Launch:  # fmt: skip
+) -> Launch:
     """The launch of `entry` with these arguments: those of the kernel's Python function, or, where there are as many as
     the entry has parameters and they are not said to be the `whole`, those of the entry itself. `stream`: of a card.
 

@@ -101,10 +101,17 @@ class Tuned:
         for each in self.rows:
             if each.error:
                 continue
-            cells.append((
-                str(each), " x ".join(map(str, each.grid)), _number(each.predicted, 0), _number(each.assembled, 0),
-                _number(each.measured, 1), str(each.samples or ""), each.program,
-            ))  # fmt: skip
+            cells.append(
+                (
+                    str(each),
+                    " x ".join(map(str, each.grid)),
+                    _number(each.predicted, 0),
+                    _number(each.assembled, 0),
+                    _number(each.measured, 1),
+                    str(each.samples or ""),
+                    each.program,
+                )
+            )
         shown = [place for place in range(len(names)) if place < 3 or any(row[place] for row in cells[1:])]
         cells = [[row[place] for place in shown] for row in cells]
         widths = [max(map(len, column)) for column in zip(*cells, strict=True)]

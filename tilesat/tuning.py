@@ -55,11 +55,22 @@ FENCE = 1.5
 
 
 def autotune(
-    kernel: Any, configurations: Mapping[str, Iterable[Any]] | Iterable[Mapping[str, Any]], args: Sequence[Any], *,
-    grid: int | Sequence[int] | Callable[[Values], int | Sequence[int]], target: str | None = None,
-    on: str | None = None, budget: float | None = None, measure: int = 8, workers: int | Executor = 0,
-    pins: str | Path | None = None, cache: bool = True, progress: bool = False, programs: int = 1, **options: Any,
-) -> Tuned:  # fmt: skip
+    kernel: Any,
+    configurations: Mapping[str, Iterable[Any]] | Iterable[Mapping[str, Any]],
+    args: Sequence[Any],
+    *,
+    grid: int | Sequence[int] | Callable[[Values], int | Sequence[int]],
+    target: str | None = None,
+    on: str | None = None,
+    budget: float | None = None,
+    measure: int = 8,
+    workers: int | Executor = 0,
+    pins: str | Path | None = None,
+    cache: bool = True,
+    progress: bool = False,
+    programs: int = 1,
+    **options: Any,
+) -> Tuned:
     """Try configurations of a kernel on arguments, and say which is the best.
 
     `kernel`: a cuTile kernel, Tile IR as `tilesat.compile` takes it, or a function that makes it of a configuration.
@@ -148,7 +159,7 @@ class _Candidate:
     @staticmethod
     def of(
         kernel: Any, configuration: Values, args: Sequence[Any], grid: Any, target: str, options: Values
-    ) -> _Candidate:  # fmt: skip
+    ) -> _Candidate:
         """Raises TileError for names that are none of the kernel's or the compiler's, and what cuTile refuses."""
         from tilesat.just_in_time import Jit
 
@@ -447,6 +458,11 @@ def _remembered(search: _Search, arguments: str) -> tuple[tuple[Row, ...], str]:
 def _kept(row: Row) -> Values:
     """A row as the cache keeps it."""
     return {
-        "configuration": plain(row.configuration), "predicted": row.predicted, "assembled": row.assembled,
-        "measured": row.measured, "samples": row.samples, "error": row.error, "program": row.program,
-    }  # fmt: skip
+        "configuration": plain(row.configuration),
+        "predicted": row.predicted,
+        "assembled": row.assembled,
+        "measured": row.measured,
+        "samples": row.samples,
+        "error": row.error,
+        "program": row.program,
+    }

@@ -292,8 +292,9 @@ class _Order:
                 known, late = UNKNOWN not in (ring, barrier[2]), barrier[2] in self.late
                 released = stage is None if late else stage is barrier[0]
                 if released and (ring == barrier[2] or not (known or late)):
-                    op.fail("releases the stage that the product at {} reads, which is {}", product.location,
-                            in_flight(age))  # fmt: skip
+                    op.fail(
+                        "releases the stage that the product at {} reads, which is {}", product.location, in_flight(age)
+                    )
 
     def stage(self, pointer: Value) -> Key | None:
         """The stage of a pointer, or of an empty barrier; None if nothing is added to the base of memory."""

@@ -18,9 +18,11 @@ from lowering.targets import Feature, Target
 
 MINMAX3 = "minmax3"
 OF_THREE: Mapping[type[Op], tuple[type[nvvm.OfThree], dict[str, Any]]] = {
-    arith.MaximumF: (nvvm.Max3, {"nan": True}), arith.MinimumF: (nvvm.Min3, {"nan": True}),
-    arith.MaxNumF: (nvvm.Max3, {}), arith.MinNumF: (nvvm.Min3, {}),
-}  # fmt: skip
+    arith.MaximumF: (nvvm.Max3, {"nan": True}),
+    arith.MinimumF: (nvvm.Min3, {"nan": True}),
+    arith.MaxNumF: (nvvm.Max3, {}),
+    arith.MinNumF: (nvvm.Min3, {}),
+}
 """Extrema of f32 that take three operands: NaN where one is, or the others. Source: PTX ISA 8.8, max and min."""
 Groups = Sequence[Sequence[int]]
 

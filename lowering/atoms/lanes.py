@@ -24,14 +24,22 @@ COMMUTATIVE = (
     arith.AddF, arith.MulF, arith.MaximumF, arith.MaxNumF, arith.MinimumF, arith.MinNumF,
 )  # fmt: skip
 INTEGERS: dict[type[Op], str] = {
-    arith.AddI: "add", arith.AndI: "and", arith.OrI: "or", arith.XOrI: "xor", arith.MaxSI: "max", arith.MinSI: "min",
-    arith.MaxUI: "umax", arith.MinUI: "umin",
-}  # fmt: skip
+    arith.AddI: "add",
+    arith.AndI: "and",
+    arith.OrI: "or",
+    arith.XOrI: "xor",
+    arith.MaxSI: "max",
+    arith.MinSI: "min",
+    arith.MaxUI: "umax",
+    arith.MinUI: "umin",
+}
 """Operations on i32 that redux.sync has. Source: PTX ISA 8.8, redux.sync."""
 FLOATS: dict[type[Op], dict[str, Any]] = {
-    arith.MaximumF: {"kind": "max", "nan": True}, arith.MinimumF: {"kind": "min", "nan": True},
-    arith.MaxNumF: {"kind": "max"}, arith.MinNumF: {"kind": "min"},
-}  # fmt: skip
+    arith.MaximumF: {"kind": "max", "nan": True},
+    arith.MinimumF: {"kind": "min", "nan": True},
+    arith.MaxNumF: {"kind": "max"},
+    arith.MinNumF: {"kind": "min"},
+}
 """Operations on f32 that it has. Source: same."""
 
 

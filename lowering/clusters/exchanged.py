@@ -17,9 +17,7 @@ from ir.dialects import cuda_tile as ct
 from ir.dialects.nv_tileas import Exchange
 from ir.types import I1, IntType, TileType
 
-COMMUTATIVE = (
-    ct.AddF, ct.AddI, ct.MulF, ct.MulI, ct.MaxF, ct.MaxI, ct.MinF, ct.MinI, ct.AndI, ct.OrI, ct.XorI,
-)  # fmt: skip
+COMMUTATIVE = (ct.AddF, ct.AddI, ct.MulF, ct.MulI, ct.MaxF, ct.MaxI, ct.MinF, ct.MinI, ct.AndI, ct.OrI, ct.XorI)
 BYTE = 8  # bits; narrower elements, except predicates, have no address
 
 

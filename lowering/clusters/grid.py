@@ -132,8 +132,17 @@ class _InGrid(Split):
             offset = b.value(ct.MulI, wide, constant(b, self.ctas * size, TileType((), I64)))
             offset = b.value(ct.AddI, offset, constant(b, self.ctas * first, TileType((), I64)))
             views.append(rows(b, b.value(ct.Offset, memory, offset), ct.tile_type(part), self.ctas))
-            stored.append(b.value(ct.StoreView, part, views[-1], *self.index(b, rank, part), token, types=[TOKEN],
-                                  segments=(1, 1, len(ct.tile_type(part).shape), 1)))  # fmt: skip
+            stored.append(
+                b.value(
+                    ct.StoreView,
+                    part,
+                    views[-1],
+                    *self.index(b, rank, part),
+                    token,
+                    types=[TOKEN],
+                    segments=(1, 1, len(ct.tile_type(part).shape), 1),
+                )
+            )
             first += ct.tile_type(part).size
         token = stored[0] if len(stored) == 1 else b.value(ct.JoinTokens, *stored, types=[TOKEN])
         ticket = b.value(ct.Offset, tickets, tile)

@@ -330,8 +330,17 @@ class _Streamed(Writer):
             sums.append(plus(total, read.results[0], each))
         each.add(ct.Continue, *sums, types=())
         zeros = [constant(b, 0, kind) for kind in kinds]
-        made = b.add(ct.For, first, behind, number(b, 1), *zeros, types=kinds, regions=[Region([block])],
-                     segments=(1, 1, 1, len(zeros)), expected=self.expected.parts)  # fmt: skip
+        made = b.add(
+            ct.For,
+            first,
+            behind,
+            number(b, 1),
+            *zeros,
+            types=kinds,
+            regions=[Region([block])],
+            segments=(1, 1, 1, len(zeros)),
+            expected=self.expected.parts,
+        )
         return list(made.results)
 
     def slot(self, cta: Value, begins: Value, b: Builder) -> Value:

@@ -181,9 +181,18 @@ class _Raiser:
         """The array becomes one of the module."""
         kind = self.type(op.type, op)
         made = ct.Global(
-            (), (), {"sym_name": op.symbol, "type": kind, "value": op.value, "alignment": op.alignment,
-                     **({"constant": True} if op.constant else {})}, (), op.location,
-        )  # fmt: skip
+            (),
+            (),
+            {
+                "sym_name": op.symbol,
+                "type": kind,
+                "value": op.value,
+                "alignment": op.alignment,
+                **({"constant": True} if op.constant else {}),
+            },
+            (),
+            op.location,
+        )
         known = self.globals.setdefault(op.symbol, made)
         same = known.attributes == made.attributes
         op.expect(same, "@{} differs from the array at {}", op.symbol, known.location)

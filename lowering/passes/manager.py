@@ -160,10 +160,16 @@ def tiers_of(program: Op, targets: Sequence[str]) -> tuple[Target, ...]:
 
 
 def run(
-    steps: Sequence[Step], program: Op, targets: Sequence[str] = (), watchers: Sequence[Watcher] = (),
-    verify_each: bool = False, counting: bool = False, seconds: Mapping[str, float] | None = None,
-    tiers: tuple[Target, ...] | None = None, shared: Shared | None = None,
-) -> list[Outcome]:  # fmt: skip
+    steps: Sequence[Step],
+    program: Op,
+    targets: Sequence[str] = (),
+    watchers: Sequence[Watcher] = (),
+    verify_each: bool = False,
+    counting: bool = False,
+    seconds: Mapping[str, float] | None = None,
+    tiers: tuple[Target, ...] | None = None,
+    shared: Shared | None = None,
+) -> list[Outcome]:
     """Run a verified kernel through a pipeline, once for each target; `seconds` are those already spent; `shared`:
     results of shared passes of earlier runs on this same program, for targets with these features.
 

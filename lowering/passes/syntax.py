@@ -140,8 +140,9 @@ def check_levels(steps: Sequence[Step], level: str) -> str:
         if step.work.takes != level:
             raise VerifyError(
                 f"{step.work.name!r} takes {step.work.takes}, but the program here is {level}",
-                Location(WHERE, 1, step.column), _way(level, step.work.takes),
-            )  # fmt: skip
+                Location(WHERE, 1, step.column),
+                _way(level, step.work.takes),
+            )
         inside = check_levels(step.inner, level) if step.inner else step.work.gives
         if inside != step.work.gives:
             raise VerifyError(

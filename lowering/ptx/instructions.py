@@ -285,6 +285,11 @@ def _bits(filled: Filled, values: list[Value]) -> list[str]:
 
 
 GROUPS: dict[str, Callable[[Filled, list[Value]], list[str]]] = {
-    "vector": _vector, "list": _list, "group": _vector, "registers": _vector, "stored": _stored, "bits": _bits,
-}  # fmt: skip
+    "vector": _vector,
+    "list": _list,
+    "group": _vector,
+    "registers": _vector,
+    "stored": _stored,
+    "bits": _bits,
+}
 """How a group of operands is read, by the word after the colon."""

@@ -136,9 +136,10 @@ class Products:
         """Do all tiles in shared memory come through rings, and serve only products?"""
         tiles = {view.results[0]: view for view in nested(self.consumer) if is_view(view)}
         ringed = {
-            value for value, view in tiles.items()
+            value
+            for value, view in tiles.items()
             if not isinstance(view, nv_tileas.BufferView) or isinstance(view.operands[-1].type, nv_tileas.IteratorType)
-        }  # fmt: skip
+        }
         users = (op for op in nested(self.consumer) if not tiles.keys().isdisjoint(op.operands))
         lefts = [dot.a for dot in self.dots if isinstance(dot.a.type, nv_tileas.TensorMemoryType)]
         wanted = {factor for dot in self.dots for factor in (dot.a, dot.b)}.difference(lefts)
@@ -149,9 +150,10 @@ class Products:
     def serves(self, ring: Value) -> bool:
         """Are there products in all that reads a ring?"""
         return all(
-            has(op, nv_tileas.TensorDot) for op in nested(self.consumer)
+            has(op, nv_tileas.TensorDot)
+            for op in nested(self.consumer)
             if isinstance(op, nv_tileas.ConsumeOne) and op.pipeline is ring
-        )  # fmt: skip
+        )
 
     def sums(self) -> bool:
         """Is each sum either read when complete, or written by threads before one product in a block?"""
@@ -387,8 +389,13 @@ class Beginner(Producer):
             elif isinstance(op, nv_tileas.TensorDot):
                 self.dot(op, b)
             elif is_view(op):
-                made = b.add(type(op), *self.known(op.operands), types=[op.results[0].type], segments=op.segments,
-                             **op.attributes)  # fmt: skip
+                made = b.add(
+                    type(op),
+                    *self.known(op.operands),
+                    types=[op.results[0].type],
+                    segments=op.segments,
+                    **op.attributes,
+                )
                 self.values[op.results[0]] = made.results[0]
             else:
                 super().block([op], b)
@@ -441,8 +448,9 @@ class Beginner(Producer):
             operands = [self.known([v])[0] if isinstance(v.type, TensorType) else v for v in op.operands]
             if op.adds is not None and op.adds.op is not None:
                 again = op.adds.op
-                operands[3] = inside.value(type(again), *self.known(again.operands), types=[op.adds.type],
-                                           **again.attributes)  # fmt: skip
+                operands[3] = inside.value(
+                    type(again), *self.known(again.operands), types=[op.adds.type], **again.attributes
+                )
             inside.add(nv_tileas.TensorDot, *operands, types=(), segments=op.segments, atom=op.atom, negated=op.negated)
 
         if ring is None:

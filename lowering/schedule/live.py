@@ -24,9 +24,13 @@ from lowering.schedule.states import LOOPS
 AROUND = 2  # runs of an outer loop: the state of one run is the start of the next
 EVENTS = (*nv_tileas.REGIONS, nv_tileas.Send, nv_tileas.Receive)
 RINGED = (
-    nv_tileas.ProduceOne, nv_tileas.ConsumeOne, nv_tileas.Send, nv_tileas.Receive, nv_tileas.AdvanceIter,
+    nv_tileas.ProduceOne,
+    nv_tileas.ConsumeOne,
+    nv_tileas.Send,
+    nv_tileas.Receive,
+    nv_tileas.AdvanceIter,
     nv_tileas.Drain,
-)  # fmt: skip
+)
 """Ops whose first operand is the ring or channel."""
 TURNS = (nv_tileas.TakeTurn, nv_tileas.PassTurn, nv_tileas.BeginTurns)
 Loop = scf.For | scf.While
@@ -45,8 +49,9 @@ def refuse_deadlock(func: nv_tileas.Func) -> None:
                 others = ", ".join(str(op.location) for op in stuck[1:]) or "their ends"
                 raise TileError(
                     f"the agents deadlock: '{stuck[0].name}' here, the others at {others}",
-                    stuck[0].location, "fill the rings in the order in which they are read, or use more stages",
-                )  # fmt: skip
+                    stuck[0].location,
+                    "fill the rings in the order in which they are read, or use more stages",
+                )
 
 
 def walked(block: Block) -> Iterator[Op]:

@@ -279,9 +279,14 @@ class _Lowering:
         return twins
 
     def handed(
-        self, values: Sequence[Value], inits: Sequence[Value], owner: Op | Block, first: int,
-        valid: Callable[[Builder], Value], twins: Mapping[int, int],
-    ) -> list[Value]:  # fmt: skip
+        self,
+        values: Sequence[Value],
+        inits: Sequence[Value],
+        owner: Op | Block,
+        first: int,
+        valid: Callable[[Builder], Value],
+        twins: Mapping[int, int],
+    ) -> list[Value]:
         """The arguments or results in place of `values`, which a loop makes of `inits`. A token that begins as that of
         no stage is one where `valid`.
         """

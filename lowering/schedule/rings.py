@@ -85,7 +85,7 @@ def arrange(
     once: Sequence[nv_tileas.AllocTensor],
     rings: Sequence[Sequence[Ring]],
     looped: Sequence[Sequence[nv_tileas.AllocTensor]] = (),
-) -> tuple[int, int]:  # fmt: skip
+) -> tuple[int, int]:
     """Assign all buffers their places in shared memory; returns where buffers that are filled once end, and where all
     end.
 

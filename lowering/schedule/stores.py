@@ -30,10 +30,21 @@ def store(op: nv_tileas.StagedStore, operands: Sequence[Value], agents: Agents, 
     way, record = found
     tile = cast(PartitionViewType, op.view.type).tile
     b.add(
-        nv_tileas.TiledTmaStore, value, *index, types=(), segments=(1, len(index)), shared=op.shared, atom=op.atom,
-        tensormap=agents.map_number(record), dims=way.dims, boxes=way.places, tile=tuple(tile[d] for d in way.dims),
-        ordered=op.ordered, reduction=op.reduction, parts=op.parts,
-    )  # fmt: skip
+        nv_tileas.TiledTmaStore,
+        value,
+        *index,
+        types=(),
+        segments=(1, len(index)),
+        shared=op.shared,
+        atom=op.atom,
+        tensormap=agents.map_number(record),
+        dims=way.dims,
+        boxes=way.places,
+        tile=tuple(tile[d] for d in way.dims),
+        ordered=op.ordered,
+        reduction=op.reduction,
+        parts=op.parts,
+    )
 
 
 def plan(op: nv_tileas.StagedStore, agents: Agents) -> tuple[Boxes, dict[str, Any]] | None:

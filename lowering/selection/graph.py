@@ -181,9 +181,14 @@ class Selector(Problem):
             if choice is not None and way.decision:
                 group, alternative = self.group(*way.decision), choice.layout
             node = self.builder.add(
-                choice.way if isinstance(choice, StoreChoice) else name, cls, children,
-                way.trips * way.cost.scalar(), group=group, alternative=alternative, resource=self.rows.use(way.use),
-            )  # fmt: skip
+                choice.way if isinstance(choice, StoreChoice) else name,
+                cls,
+                children,
+                way.trips * way.cost.scalar(),
+                group=group,
+                alternative=alternative,
+                resource=self.rows.use(way.use),
+            )
             self.priced[node] = way.trips, way.cost
             if choice is not None:
                 self.choices[node] = choice
@@ -393,13 +398,16 @@ class Selector(Problem):
                 use |= dict.fromkeys((*(own or self.rows.shared), *self.rows.after), float(price.buffer))
         for stages in offered if ring and price is not None else (1,):
             made = self.builder.add(
-                node.op, self.dense[placed], [*children, self.shape.stage(loop, stages)] if ring else children,
+                node.op,
+                self.dense[placed],
+                [*children, self.shape.stage(loop, stages)] if ring else children,
                 INFINITE if price is None else trips * price.cost.scalar(),
-                group=group, alternative=alternative,
+                group=group,
+                alternative=alternative,
                 resource=self.rows.use(
                     dict.fromkeys(self.rows.of_ring(loop), float(stages * price.buffer)) if ring and price else use
                 ),
-            )  # fmt: skip
+            )
             self.enodes[made] = node
             if price is not None:
                 self.priced[made] = trips, price.cost

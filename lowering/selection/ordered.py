@@ -62,8 +62,9 @@ def ways(s: Problem, item: SkeletonEffect, trips: float) -> list[Alternative]:
     if isinstance(item.op, MultimemAccess) and not found:
         raise UnsupportedError(
             f"'{item.op.whole.name}': pairs of 16-bit elements are not proved to be 4-byte aligned",
-            item.op.location, "declare even sizes and strides and a 4-byte aligned base with assume div_by",
-        )  # fmt: skip
+            item.op.location,
+            "declare even sizes and strides and a 4-byte aligned base with assume div_by",
+        )
     return found
 
 

@@ -237,8 +237,9 @@ class _Writer(Rewriter):
     def fold(self, value: Value, dim: int, kind: TileType, like: ct.Reduce, b: Builder) -> Value:
         """A tile folded as another fold does."""
         attributes = {**like.attributes, "dim": dim}
-        return b.add(ct.Reduce, value, types=[kind], regions=[self.region(like.body)], segments=like.segments,
-                     **attributes).results[0]  # fmt: skip
+        return b.add(
+            ct.Reduce, value, types=[kind], regions=[self.region(like.body)], segments=like.segments, **attributes
+        ).results[0]
 
     def spread(self, value: Value, each: ByLane, b: Builder) -> Value:
         """A value of the fold's shape, in every element that is folded into it."""
@@ -261,8 +262,15 @@ class _Writer(Rewriter):
         inside.add(ct.Continue, *(self.new[value] for value in loop.body.block.ops[-1].operands), types=())
         b.location = loop.location
         bounds = [self.new[value] for value in (loop.lower_bound, loop.upper_bound, loop.step)]
-        made = b.add(ct.For, *bounds, *inits, types=kinds, regions=[Region([inner])], segments=(1, 1, 1, len(kinds)),
-                     **loop.attributes)  # fmt: skip
+        made = b.add(
+            ct.For,
+            *bounds,
+            *inits,
+            types=kinds,
+            regions=[Region([inner])],
+            segments=(1, 1, 1, len(kinds)),
+            **loop.attributes,
+        )
         self.bind(loop.results, made.results)
         for each in found:
             self.behind(loop.results[each.place], each, b)

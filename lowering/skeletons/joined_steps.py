@@ -131,9 +131,13 @@ class _Writer(Rewriter):
             raise CannotJoinError("a scale that may be negative differs by row")
         b, kind = count.b, cast(TileType, scale.type)
         proper = b.value(
-            ct.CmpF, self.new[scale], constant(b, 0.0, kind), types=[TileType((), I1)],
-            predicate=ct.Predicate.GREATER_THAN, ordering=ct.Ordering.ORDERED,
-        )  # fmt: skip
+            ct.CmpF,
+            self.new[scale],
+            constant(b, 0.0, kind),
+            types=[TileType((), I1)],
+            predicate=ct.Predicate.GREATER_THAN,
+            ordering=ct.Ordering.ORDERED,
+        )
         return b.value(ct.Select, proper, pairs, count.constant(0), types=[count.kind])
 
     def rest(self, folds: StepFolds, inner: Block) -> Block:
@@ -152,9 +156,14 @@ class _Writer(Rewriter):
         """What a loop with the marks of another carries at its end."""
         b.location = like.location
         made = b.add(
-            ct.For, *bounds, *values, types=[value.type for value in values], regions=[Region([body])],
-            segments=(1, 1, 1, len(values)), **like.attributes | more,
-        )  # fmt: skip
+            ct.For,
+            *bounds,
+            *values,
+            types=[value.type for value in values],
+            regions=[Region([body])],
+            segments=(1, 1, 1, len(values)),
+            **like.attributes | more,
+        )
         return list(made.results)
 
 

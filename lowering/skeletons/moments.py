@@ -268,8 +268,15 @@ class _Writer(Rewriter):
         inside.add(ct.Continue, total, more, share, types=())
         b.location = first.location
         bounds = [self.new[value] for value in (first.lower_bound, first.upper_bound, first.step)]
-        made = b.add(ct.For, *bounds, *inits, types=[kind, kind, number], regions=[Region([inner])],
-                     segments=(1, 1, 1, 3), **first.attributes)  # fmt: skip
+        made = b.add(
+            ct.For,
+            *bounds,
+            *inits,
+            types=[kind, kind, number],
+            regions=[Region([inner])],
+            segments=(1, 1, 1, 3),
+            **first.attributes,
+        )
         self.bind(first.results, made.results[:1])
         self.squares[moments] = made.results[1]
 
@@ -290,8 +297,9 @@ class _Writer(Rewriter):
         mean = b.value(ct.MulF, self.new[moments.first.results[0]], share, types=[kind])
         away = b.value(ct.SubF, mean, centre, types=[kind])
         none, bits = constant(b, 0.0, kind), TileType(kind.shape, I1)
-        some = b.value(ct.CmpF, number, none, types=[bits], predicate=ct.Predicate.GREATER_THAN,
-                       ordering=ct.Ordering.ORDERED)  # fmt: skip
+        some = b.value(
+            ct.CmpF, number, none, types=[bits], predicate=ct.Predicate.GREATER_THAN, ordering=ct.Ordering.ORDERED
+        )
         away = b.value(ct.Select, some, away, none, types=[kind])
         weighed = b.value(ct.MulF, away, number, types=[kind])
         self.new[moments.second.results[0]] = b.value(ct.Fma, weighed, away, self.squares[moments], types=[kind])

@@ -85,9 +85,11 @@ def alike(a: Value, b: Value, same: dict[Value, Value]) -> bool:
     if x is None or y is None or type(x) is not type(y) or x.regions or not harmless(x):
         return False
     alike_here = a.index == b.index and a.type == b.type and x.attributes == y.attributes
-    found = alike_here and len(x.operands) == len(y.operands) and all(
-        alike(left, right, same) for left, right in zip(x.operands, y.operands, strict=True)
-    )  # fmt: skip
+    found = (
+        alike_here
+        and len(x.operands) == len(y.operands)
+        and all(alike(left, right, same) for left, right in zip(x.operands, y.operands, strict=True))
+    )
     if found:
         same[a] = b
     return found

@@ -27,8 +27,10 @@ if TYPE_CHECKING:
 
 Product = ct.MmaF | ct.MmaI
 ROWS = {
-    Feature.TCGEN05: tcgen05.M, Feature.WGMMA: wgmma.M, Feature.MMA_SYNC: max(atom.shape[0] for atom in mma.MMA_ATOMS),
-}  # fmt: skip
+    Feature.TCGEN05: tcgen05.M,
+    Feature.WGMMA: wgmma.M,
+    Feature.MMA_SYNC: max(atom.shape[0] for atom in mma.MMA_ATOMS),
+}
 """Rows of the products of a family."""
 
 
@@ -92,9 +94,11 @@ def turned_values(products: set[Op]) -> Iterator[Value]:
 def elementwise(op: Op) -> bool:
     """Computes each element of a tile from the elements of tiles of its shape?"""
     return (
-        isinstance(op, TileOp) and op.placement == ELEMENTWISE and len(op.results) == 1
+        isinstance(op, TileOp)
+        and op.placement == ELEMENTWISE
+        and len(op.results) == 1
         and all(shape_of(value) == shape_of(op.results[0]) for value in op.operands)
-    )  # fmt: skip
+    )
 
 
 class _Writer(Rewriter):
@@ -139,9 +143,11 @@ class _Writer(Rewriter):
 
     def places(self, loop: ct.For) -> list[int]:
         """Which of the values that a loop carries it carries transposed."""
-        return [] if continues_early(loop) else [
-            place for place, value in enumerate(loop.body.block.args[1:]) if value in self.wanted
-        ]  # fmt: skip
+        return (
+            []
+            if continues_early(loop)
+            else [place for place, value in enumerate(loop.body.block.args[1:]) if value in self.wanted]
+        )
 
     def product(self, op: Op, b: Builder) -> None:
         """The product of the transposed factors in the other order."""
@@ -175,8 +181,15 @@ class _Writer(Rewriter):
         inside.add(ct.Continue, *last, types=())
         b.location = loop.location
         bounds = [self.new[value] for value in (loop.lower_bound, loop.upper_bound, loop.step)]
-        made = b.add(ct.For, *bounds, *inits, types=[value.type for value in inits], regions=[Region([inner])],
-                     segments=(1, 1, 1, len(inits)), **loop.attributes)  # fmt: skip
+        made = b.add(
+            ct.For,
+            *bounds,
+            *inits,
+            types=[value.type for value in inits],
+            regions=[Region([inner])],
+            segments=(1, 1, 1, len(inits)),
+            **loop.attributes,
+        )
         for place, (before, after) in enumerate(zip(loop.results, made.results, strict=True)):
             if place in places:
                 self.bind_transposed(before, after, b)

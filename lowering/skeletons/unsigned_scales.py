@@ -54,9 +54,15 @@ class _Writer(Rewriter):
         right_factor, right_scale = self.factor(right, turned, b)
         across = b.value(ct.Permute, right_factor, types=[op.rhs.type], permutation=transposing(right))
         made = b.value(
-            ct.MmaFScaled, left_factor, across, self.new[op.acc], left_scale, permuted(right_scale, b),
-            types=[op.result.type], **op.attributes,
-        )  # fmt: skip
+            ct.MmaFScaled,
+            left_factor,
+            across,
+            self.new[op.acc],
+            left_scale,
+            permuted(right_scale, b),
+            types=[op.result.type],
+            **op.attributes,
+        )
         self.bind([op.result], [made])
 
     def factor(self, value: Value, scale: Value, b: Builder) -> tuple[Value, Value]:

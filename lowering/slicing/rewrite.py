@@ -236,9 +236,14 @@ class _Writer:
         return TileType(shape, kind.element)
 
     def made(
-        self, op: Op, operands: Sequence[Value], types: Sequence[Type], regions: Sequence[Region],
-        attributes: dict[str, Any], b: Builder,
-    ) -> Op:  # fmt: skip
+        self,
+        op: Op,
+        operands: Sequence[Value],
+        types: Sequence[Type],
+        regions: Sequence[Region],
+        attributes: dict[str, Any],
+        b: Builder,
+    ) -> Op:
         """The rewritten operation."""
         made = b.add(type(op), *operands, types=types, regions=regions, segments=op.segments, **attributes)
         for old, new in zip(op.results, made.results, strict=True):

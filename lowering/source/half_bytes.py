@@ -98,9 +98,14 @@ class _Writer(Rewriter):
         base = bytes_at(self.new[op.base], b)
         segments = (1, len(sizes), len(strides))
         made = b.add(
-            ct.MakeTensorView, base, *sizes, *strides, types=[array_of_bytes(op, kind)], segments=segments,
+            ct.MakeTensorView,
+            base,
+            *sizes,
+            *strides,
+            types=[array_of_bytes(op, kind)],
+            segments=segments,
             **op.attributes,
-        )  # fmt: skip
+        )
         self.bind(op.results, made.results)
 
     def load(self, op: ct.LoadView, b: Builder) -> None:
@@ -108,9 +113,12 @@ class _Writer(Rewriter):
         kind, place = cast(TileType, op.tile.type), along(op, op.view)
         held = TileType(halved(kind.shape, place), I8)
         made = b.add(
-            ct.LoadView, *self.accessed(op, b), types=[held, op.result_token.type], segments=op.segments,
+            ct.LoadView,
+            *self.accessed(op, b),
+            types=[held, op.result_token.type],
+            segments=op.segments,
             **op.attributes,
-        )  # fmt: skip
+        )
         order = last(len(kind.shape), place)
         flat = flattened(b, turned(b, made.tile, order))
         count = TileType((kind.size,), F4E2M1FN)
@@ -127,9 +135,13 @@ class _Writer(Rewriter):
         shape = permuted(halved(kind.shape, place), order)
         tile = turned(b, b.value(ct.Reshape, held, types=[TileType(shape, I8)]), inverse(order))
         made = b.add(
-            ct.StoreView, tile, *self.accessed(op, b)[1:], types=[op.result_token.type], segments=op.segments,
+            ct.StoreView,
+            tile,
+            *self.accessed(op, b)[1:],
+            types=[op.result_token.type],
+            segments=op.segments,
             **op.attributes,
-        )  # fmt: skip
+        )
         self.bind(op.results, made.results)
 
     def accessed(self, op: ct.LoadView | ct.StoreView, b: Builder) -> list[Value]:
@@ -139,8 +151,11 @@ class _Writer(Rewriter):
             place = along(op, op.view)
             index = op.index[place]
             if not is_even(index):
-                refuse(op, f"index {place} of a gather of {F4E2M1FN} is not known to be even",
-                       "promise it with assume div_by<2>")  # fmt: skip
+                refuse(
+                    op,
+                    f"index {place} of a gather of {F4E2M1FN} is not known to be even",
+                    "promise it with assume div_by<2>",
+                )
             at = list(op.operands).index(op.view) + 1 + place
             found[at] = half(found[at], b)
         return found

@@ -103,8 +103,14 @@ class _Writer(Rewriter):
         b.location = loop.location
         operands = [self.new[v] for v in (loop.lower_bound, loop.upper_bound, loop.step)]
         operands += [self.new[loop.init_values[at]] for at in kept]
-        made = b.add(ct.For, *operands, types=[carried[at].type for at in kept], regions=[Region([inner])],
-                     segments=(1, 1, 1, len(kept)), **loop.attributes)  # fmt: skip
+        made = b.add(
+            ct.For,
+            *operands,
+            types=[carried[at].type for at in kept],
+            regions=[Region([inner])],
+            segments=(1, 1, 1, len(kept)),
+            **loop.attributes,
+        )
         self.bind([loop.results[at] for at in kept], made.results)
 
     def iteration(self, loop: ct.For, b: Builder) -> Value:

@@ -70,8 +70,9 @@ def refuse_oversized(entry: ct.Entry, threads: int) -> None:
         raise UnsupportedError(
             f"'{op.name}': {largest.type} takes {registers_of(largest, threads)} registers of each of {threads} "
             f"threads, which have 255, and the kernel about {total} instructions, of at most {MOST_INSTRUCTIONS}",
-            op.location, "use smaller tiles, in a loop or over more tile blocks",
-        )  # fmt: skip
+            op.location,
+            "use smaller tiles, in a loop or over more tile blocks",
+        )
 
 
 def registers_of(tile: Value, threads: int) -> int:

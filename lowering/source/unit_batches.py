@@ -83,8 +83,15 @@ class _Writer(Rewriter):
         ends = old.terminator.operands
         inner.location = old.terminator.location
         inner.add(ct.Continue, *(self.flat[v] if i in places else self.new[v] for i, v in enumerate(ends)), types=())
-        made = b.add(ct.For, *bounds, *values, types=[value.type for value in values], regions=[Region([body])],
-                     segments=loop.segments, **loop.attributes)  # fmt: skip
+        made = b.add(
+            ct.For,
+            *bounds,
+            *values,
+            types=[value.type for value in values],
+            regions=[Region([body])],
+            segments=loop.segments,
+            **loop.attributes,
+        )
         results = [
             b.value(ct.Reshape, result, types=[before.type]) if i in places else result
             for i, (before, result) in enumerate(zip(loop.results, made.results, strict=True))

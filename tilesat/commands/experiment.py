@@ -24,14 +24,21 @@ COUNTS = ("matches", "rows", "iterations", "budget")
 def run(arguments: argparse.Namespace) -> int:
     """Run them all, then print or write the table; 1 where a run died or was wrong."""
     runs = all_runs(
-        [_case(path, arguments) for path in arguments.files], (arguments.target or DEFAULT_TARGET).split(","),
-        configurations(arguments), assemble=not arguments.no_ptxas, check=arguments.check,
-    )  # fmt: skip
+        [_case(path, arguments) for path in arguments.files],
+        (arguments.target or DEFAULT_TARGET).split(","),
+        configurations(arguments),
+        assemble=not arguments.no_ptxas,
+        check=arguments.check,
+    )
     form = _format(arguments)
     table = sweep(
-        runs, workers=arguments.workers, scheduler=arguments.scheduler, records=arguments.records,
-        retry=arguments.retry, progress=arguments.progress or sys.stderr.isatty(),
-    )  # fmt: skip
+        runs,
+        workers=arguments.workers,
+        scheduler=arguments.scheduler,
+        records=arguments.records,
+        retry=arguments.retry,
+        progress=arguments.progress or sys.stderr.isatty(),
+    )
     deliver([(arguments.output, table.text(form))])
     if arguments.plots is not None:
         _plots(table, arguments.plots)

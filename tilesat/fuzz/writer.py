@@ -275,16 +275,25 @@ class Writer:
     # --- views
 
     def view(
-        self, base: Tile, shape: Sequence[int | Tile], strides: Sequence[int | Tile], tile: Sequence[int],
-        padding: str | None = "zero", dim_map: Sequence[int] | None = None,
-    ) -> Tile:  # fmt: skip
+        self,
+        base: Tile,
+        shape: Sequence[int | Tile],
+        strides: Sequence[int | Tile],
+        tile: Sequence[int],
+        padding: str | None = "zero",
+        dim_map: Sequence[int] | None = None,
+    ) -> Tile:
         """A partition view; numbers are static sizes and strides."""
         dynamic = [[x for x in given if isinstance(x, Tile)] for given in (shape, strides)]
         kind = TensorViewType(_static(shape), base.type.element.pointee, _static(strides))
         whole = self.op(
-            ct.MakeTensorView, base, *dynamic[0], *dynamic[1], types=[kind],
+            ct.MakeTensorView,
+            base,
+            *dynamic[0],
+            *dynamic[1],
+            types=[kind],
             segments=(1, len(dynamic[0]), len(dynamic[1])),
-        )  # fmt: skip
+        )
         order = tuple(range(len(tile))) if dim_map is None else tuple(dim_map)
         return self.op(ct.MakePartitionView, whole, types=[PartitionViewType(tuple(tile), kind, order, padding)])
 
@@ -301,17 +310,28 @@ class Writer:
         kind = TileType(view.type.tile, view.type.view.element)
         at = [self.i32(i).value for i in index]
         made = self.builder.add(
-            ct.LoadView, view.value, *at, (token or self.token).value, types=[kind, TOKEN], segments=(1, len(at), 1),
+            ct.LoadView,
+            view.value,
+            *at,
+            (token or self.token).value,
+            types=[kind, TOKEN],
+            segments=(1, len(at), 1),
             **more,
-        )  # fmt: skip
+        )
         return Tile(self, made.results[0]), Tile(self, made.results[1])
 
     def store(self, tile: Tile, view: Tile, *index: int | Tile, token: Tile | None = None, **more: Any) -> Tile:
         at = [self.i32(i).value for i in index]
         made = self.builder.add(
-            ct.StoreView, tile.value, view.value, *at, (token or self.token).value,
-            types=[TOKEN], segments=(1, 1, len(at), 1), **more,
-        )  # fmt: skip
+            ct.StoreView,
+            tile.value,
+            view.value,
+            *at,
+            (token or self.token).value,
+            types=[TOKEN],
+            segments=(1, 1, len(at), 1),
+            **more,
+        )
         return Tile(self, made.results[0])
 
     # --- pointers
@@ -328,9 +348,12 @@ class Writer:
             operands.append(filled)
         operands.append(token or self.token)
         made = self.builder.add(
-            ct.LoadPtr, *[o.value for o in operands], types=[kind, TOKEN],
-            segments=(1, int(mask is not None), int(padding is not None), 1), **more,
-        )  # fmt: skip
+            ct.LoadPtr,
+            *[o.value for o in operands],
+            types=[kind, TOKEN],
+            segments=(1, int(mask is not None), int(padding is not None), 1),
+            **more,
+        )
         return Tile(self, made.results[0]), Tile(self, made.results[1])
 
     def scatter(
@@ -343,18 +366,28 @@ class Writer:
         return Tile(self, made.results[0])
 
     def update(
-        self, pointers: Tile, *values: Tile, mode: str = "", mask: Tile | None = None, token: Tile | None = None,
-        order: str = "relaxed", scope: str = "device",
-    ) -> tuple[Tile, Tile]:  # fmt: skip
+        self,
+        pointers: Tile,
+        *values: Tile,
+        mode: str = "",
+        mask: Tile | None = None,
+        token: Tile | None = None,
+        order: str = "relaxed",
+        scope: str = "device",
+    ) -> tuple[Tile, Tile]:
         """An atomic update by `mode`, or compare-and-swap of two values: the old value and the token behind it."""
         operands = [pointers, *values, *([mask] if mask is not None else []), token or self.token]
         cls = ct.AtomicRMW if mode else ct.AtomicCAS
         more: dict[str, Any] = {"mode": ct.AtomicMode[mode.upper()]} if mode else {}
         made = self.builder.add(
-            cls, *[o.value for o in operands], types=[values[0].type, TOKEN],
-            segments=(1, *[1] * len(values), int(mask is not None), 1), order=ct.MemoryOrder[order.upper()],
-            scope=ct.Scope[scope.upper()], **more,
-        )  # fmt: skip
+            cls,
+            *[o.value for o in operands],
+            types=[values[0].type, TOKEN],
+            segments=(1, *[1] * len(values), int(mask is not None), 1),
+            order=ct.MemoryOrder[order.upper()],
+            scope=ct.Scope[scope.upper()],
+            **more,
+        )
         return Tile(self, made.results[0]), Tile(self, made.results[1])
 
     def join(self, *tokens: Tile) -> Tile:
@@ -404,10 +437,14 @@ class Writer:
         self.builder.block = outside
         shapes = [x.shape if scan else (*x.shape[:dim], *x.shape[dim + 1 :]) for x in tiles]
         made = self.builder.add(
-            ct.Scan if scan else ct.Reduce, *[x.value for x in tiles],
+            ct.Scan if scan else ct.Reduce,
+            *[x.value for x in tiles],
             types=[TileType(shape, x.type.element) for shape, x in zip(shapes, tiles, strict=True)],
-            regions=[Region([block])], dim=dim, identities=tuple(identities), **more,
-        )  # fmt: skip
+            regions=[Region([block])],
+            dim=dim,
+            identities=tuple(identities),
+            **more,
+        )
         return [Tile(self, r) for r in made.results]
 
     @contextmanager
@@ -422,9 +459,13 @@ class Writer:
         self.builder.block = outside
         values = [b.value for b in bounds] + [c.value for c in carried]
         made = self.builder.add(
-            ct.For, *values, types=[c.type for c in carried], regions=[Region([block])],
-            segments=(1, 1, 1, len(carried)), **more,
-        )  # fmt: skip
+            ct.For,
+            *values,
+            types=[c.type for c in carried],
+            regions=[Region([block])],
+            segments=(1, 1, 1, len(carried)),
+            **more,
+        )
         found.values = [Tile(self, r) for r in made.results]
 
     def endless(self, carried: Sequence[Tile], body: Any, results: Sequence[Tile] | None = None) -> list[Tile]:
@@ -436,9 +477,12 @@ class Writer:
             self.builder.add(ct.Continue, *[v.value for v in following], types=())
         self.builder.block = outside
         made = self.builder.add(
-            ct.Loop, *[c.value for c in carried], types=[r.type for r in (carried if results is None else results)],
-            regions=[Region([block])], segments=(len(carried),),
-        )  # fmt: skip
+            ct.Loop,
+            *[c.value for c in carried],
+            types=[r.type for r in (carried if results is None else results)],
+            regions=[Region([block])],
+            segments=(len(carried),),
+        )
         return [Tile(self, r) for r in made.results]
 
     def leave(self, cls: Any, *values: Tile) -> None:
@@ -482,9 +526,14 @@ def _folded(kind: str, left: Sequence[Tile], right: Sequence[Tile]) -> list[Tile
     """One step of a reduction or scan by the name of an operation."""
     a, b = left[0], right[0]
     steps: dict[str, Callable[[], Tile]] = {
-        "add": lambda: a + b, "mul": lambda: a * b, "max": lambda: a.max(b), "min": lambda: a.min(b),
-        "and": lambda: a & b, "or": lambda: a | b, "xor": lambda: a ^ b,
-    }  # fmt: skip
+        "add": lambda: a + b,
+        "mul": lambda: a * b,
+        "max": lambda: a.max(b),
+        "min": lambda: a.min(b),
+        "and": lambda: a & b,
+        "or": lambda: a | b,
+        "xor": lambda: a ^ b,
+    }
     return [steps[kind]()]
 
 

@@ -170,10 +170,21 @@ class Bench:
         if run.assemble:
             code, reason = self.assembled(kernel)
         return Record(
-            run.key, run.case.called, run.target, str(configuration), configuration.given(), "", spent, kernel.seconds,
-            saturation(kernel), extraction(kernel), kernel.ptx.count("\n"), code, reason,
+            run.key,
+            run.case.called,
+            run.target,
+            str(configuration),
+            configuration.given(),
+            "",
+            spent,
+            kernel.seconds,
+            saturation(kernel),
+            extraction(kernel),
+            kernel.ptx.count("\n"),
+            code,
+            reason,
             self.checked(run, kernel) if run.check else None,
-        )  # fmt: skip
+        )
 
     def compile(self, run: Run) -> Kernel:
         """The kernel of a run. Raises TileError and ExtractionError."""
@@ -221,9 +232,11 @@ class Bench:
         compared = execution.compare(given, expected, case.tolerance)
         worst = max(compared, key=lambda each: each.error, default=None)
         return Checked(
-            all(each.ok for each in compared), worst.error if worst else 0.0, worst.tolerance if worst else 0.0,
+            all(each.ok for each in compared),
+            worst.error if worst else 0.0,
+            worst.tolerance if worst else 0.0,
             0 if report is None else report.instructions.total(),
-        )  # fmt: skip
+        )
 
 
 def _once(known: dict[Any, Found], key: Any, make: Callable[[], Found]) -> Found:

@@ -74,11 +74,13 @@ def iterations(compiled: Compiled) -> list[Iteration]:
     """Saturation, iteration by iteration, as the engine reported it."""
     return [
         Iteration(
-            each.phase, each.ruleset,
-            {rule: [matches, each.seconds.get(rule, 0.0) * 1e3] for rule, matches in each.matches.items()}, each.rows,
+            each.phase,
+            each.ruleset,
+            {rule: [matches, each.seconds.get(rule, 0.0) * 1e3] for rule, matches in each.matches.items()},
+            each.rows,
         )
         for each in compiled.saturated.report.iterations
-    ]  # fmt: skip
+    ]
 
 
 def stops(compiled: Compiled) -> dict[str, str]:

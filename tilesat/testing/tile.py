@@ -30,9 +30,14 @@ class Tile:
     """
 
     def __init__(
-        self, path: Path, name: str, bless: bool, left_out: list[str], cache: dict[object, object],
+        self,
+        path: Path,
+        name: str,
+        bless: bool,
+        left_out: list[str],
+        cache: dict[object, object],
         folder: Callable[[], Path],
-    ):  # fmt: skip
+    ):
         self._path = path
         self._name = name
         self._bless = bless

@@ -351,8 +351,15 @@ _DTYPES: dict[Type, str] = {
     F4E2M1FN: "float4_e2m1fn",
 }
 _CODES = {
-    "bool": "?", "int8": "b", "int16": "h", "int32": "i", "int64": "q", "float16": "e", "float32": "f", "float64": "d",
-}  # fmt: skip
+    "bool": "?",
+    "int8": "b",
+    "int16": "h",
+    "int32": "i",
+    "int64": "q",
+    "float16": "e",
+    "float32": "f",
+    "float64": "d",
+}
 """How `struct` packs NumPy's own dtypes; the others are those of ml_dtypes, a shared library that only programs with
 literals of these load (5 ms), bfloat16 apart, whose elements are the upper halves of float32's."""
 

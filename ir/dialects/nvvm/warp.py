@@ -56,14 +56,21 @@ def _cluster_register(name: str, ptx: str) -> type[SpecialRegister]:
 
 CLUSTERS = Needs(90, (7, 8))
 CLUSTER_REGISTERS = {
-    **{name: _cluster_register(name, ptx) for name, ptx in (
-        ("cluster.ctarank", "cluster_ctarank"), ("cluster.nctarank", "cluster_nctarank"),
-    )},
-    **{f"{name}.{d}": _cluster_register(f"{name}.{d}", f"{ptx}.{d}") for d in DIMENSIONS for name, ptx in (
-        ("cluster.ctaid", "cluster_ctaid"), ("cluster.nctaid", "cluster_nctaid"), ("clusterid", "clusterid"),
-        ("nclusterid", "nclusterid"),
-    )},
-}  # fmt: skip
+    **{
+        name: _cluster_register(name, ptx)
+        for name, ptx in (("cluster.ctarank", "cluster_ctarank"), ("cluster.nctarank", "cluster_nctarank"))
+    },
+    **{
+        f"{name}.{d}": _cluster_register(f"{name}.{d}", f"{ptx}.{d}")
+        for d in DIMENSIONS
+        for name, ptx in (
+            ("cluster.ctaid", "cluster_ctaid"),
+            ("cluster.nctaid", "cluster_nctaid"),
+            ("clusterid", "clusterid"),
+            ("nclusterid", "nclusterid"),
+        )
+    },
+}
 """Op class by name: the CTA's place in its cluster, the cluster's in the grid."""
 SPECIAL_REGISTERS = {(k, d): _special(k, d) for k in ("tid", "ctaid", "nctaid", "ntid") for d in DIMENSIONS}
 """Op class by (tid, ctaid, nctaid or ntid; dimension)."""

@@ -139,8 +139,14 @@ class Emitter:
             depth -= 1
         return depth
 
-    def effect(self, cls: type[OpT], operands: list[Value], types: list[Type], segments: tuple[int, ...] | None = None,
-               **attributes: Any) -> OpT:  # fmt: skip
+    def effect(
+        self,
+        cls: type[OpT],
+        operands: list[Value],
+        types: list[Type],
+        segments: tuple[int, ...] | None = None,
+        **attributes: Any,
+    ) -> OpT:
         """A new op at the current place."""
         made = cls(operands, types, attributes, (), self.location, segments)
         self._append(self.scopes[-1].block, made, len(self.scopes) - 1)

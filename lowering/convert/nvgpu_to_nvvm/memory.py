@@ -230,10 +230,16 @@ def mma_block_scale(c: Conversion, op: nvgpu.MmaBlockScale) -> None:
     elements = [cast(VectorType, v.type).element for v in op.operands[:2]]
     first, second = ("e2m1" if element == I8 else nvgpu.MMA_TYPES[element] for element in elements)
     made = c.e.effect(
-        nvvm.MmaBlockScale, [*a, *b, *acc, *(word for each in scales for word in each)], [r.type for r in acc],
-        (len(a), len(b), len(acc), 1, 1), kind=op.kind, typeA=first, typeB=second,
-        scale="ue4m3" if cast(VectorType, op.a_scales.type).element == F8E4M3FN else "ue8m0", bytes=op.bytes,
-    )  # fmt: skip
+        nvvm.MmaBlockScale,
+        [*a, *b, *acc, *(word for each in scales for word in each)],
+        [r.type for r in acc],
+        (len(a), len(b), len(acc), 1, 1),
+        kind=op.kind,
+        typeA=first,
+        typeB=second,
+        scale="ue4m3" if cast(VectorType, op.a_scales.type).element == F8E4M3FN else "ue8m0",
+        bytes=op.bytes,
+    )
     c.define(op.results[0], made.results)
 
 

@@ -210,8 +210,17 @@ def tma_load(x: Expander, op: nv_tileas.TiledTmaLoad) -> None:
             ]
         counts, rest = (1, 1, len(coordinates), 1), (len(hint), len(elected))
         if mask or paired:
-            emitter.effect(nvvm.TensorLoadCluster, *box, *coordinates, full, *mask, *hint, *elected,
-                           segments=(*counts, len(mask), *rest), paired=paired)  # fmt: skip
+            emitter.effect(
+                nvvm.TensorLoadCluster,
+                *box,
+                *coordinates,
+                full,
+                *mask,
+                *hint,
+                *elected,
+                segments=(*counts, len(mask), *rest),
+                paired=paired,
+            )
         else:
             emitter.effect(nvvm.TensorLoad, *box, *coordinates, full, *hint, *elected, segments=(*counts, *rest))
 
@@ -335,7 +344,7 @@ def product(
     b: SharedTile,
     c: Registers,
     shape: tuple[int, int, int],
-) -> Registers:  # fmt: skip
+) -> Registers:
     """a @ b + c by the warpgroups: fence, products with k outermost, commit, wait. With `promote` each part of K starts
     from zero, and its sum is added to c.
     """
@@ -361,10 +370,19 @@ def product(
             span = slice(step.c.start // 4, step.c.stop // 4)
             held = groups[span]
             made = emitter.builder.add(
-                nvgpu.WarpgroupMma, first, right.descriptor(column, depth), *held, types=[v.type for v in held],
-                segments=(1, 1, 0, len(held)), shape=atom.shape, type_a=atom.types[0], type_b=atom.types[1],
-                negated=op.negated, trans_a=bool(left and not left.plan.k_major), trans_b=not right.plan.k_major,
-            )  # fmt: skip
+                nvgpu.WarpgroupMma,
+                first,
+                right.descriptor(column, depth),
+                *held,
+                types=[v.type for v in held],
+                segments=(1, 1, 0, len(held)),
+                shape=atom.shape,
+                type_a=atom.types[0],
+                type_b=atom.types[1],
+                negated=op.negated,
+                trans_a=bool(left and not left.plan.k_major),
+                trans_b=not right.plan.k_major,
+            )
             groups[span] = made.results
             if op.passes and number == step.k == 0:
                 arrive_at_next(x, 0)

@@ -46,9 +46,13 @@ def atomic(x: Expander, op: nv_tileas.Atomic) -> None:
 
 
 def update(
-    emitter: Emitter, op: nv_tileas.Atomic, pointers: Registers, values: Sequence[Registers],
-    registers: Sequence[int], inside: Value | None,
-) -> dict[int, Value]:  # fmt: skip
+    emitter: Emitter,
+    op: nv_tileas.Atomic,
+    pointers: Registers,
+    values: Sequence[Registers],
+    registers: Sequence[int],
+    inside: Value | None,
+) -> dict[int, Value]:
     """One update of consecutive elements; the old value of each register, if used."""
     kind = access_type(values[0].scalar_type, len(registers))
     given = [vector_of(emitter, v, registers) for v in values]

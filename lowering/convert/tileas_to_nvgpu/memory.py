@@ -85,9 +85,17 @@ def gather(x: Expander, op: nv_tileas.Gather) -> None:
     mask = None if op.mask is None else x.tile(op.mask)
     other = None if op.other is None else x.tile(op.other)
     loaded = GatherLoad(
-        x.emitter, element, x.tile(op.ptr), mask, other, shape, op.width, cache=views.cache_of(op),
-        order=op.order, scope=op.scope,
-    )  # fmt: skip
+        x.emitter,
+        element,
+        x.tile(op.ptr),
+        mask,
+        other,
+        shape,
+        op.width,
+        cache=views.cache_of(op),
+        order=op.order,
+        scope=op.scope,
+    )
     if op.order:
         loaded.force()
     if isinstance(op.result.type, TensorType):
@@ -138,9 +146,19 @@ def async_copy(x: Expander, op: nv_tileas.AsyncTiledCopy) -> None:
 
     def copy() -> None:
         views.copy_to_shared(
-            x.emitter, view, index, tile.pointer, tile.layout, threads, op.bytes, op.asynchronous, op.ragged,
-            op.inside, enable, op.skips,
-        )  # fmt: skip
+            x.emitter,
+            view,
+            index,
+            tile.pointer,
+            tile.layout,
+            threads,
+            op.bytes,
+            op.asynchronous,
+            op.ragged,
+            op.inside,
+            enable,
+            op.skips,
+        )
 
     owner = views.owner(x.emitter, threads.free()) if op.asynchronous else None
     if owner is None:

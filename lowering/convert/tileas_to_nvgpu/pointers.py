@@ -57,9 +57,15 @@ class GatherLoad(Vectors):
 
 
 def scatter(
-    emitter: Emitter, pointers: Registers, value: Registers, mask: Registers | None, shape: tuple[int, ...],
-    width: int, together: Sequence[Registers] = (), **ordering: Any,
-) -> None:  # fmt: skip
+    emitter: Emitter,
+    pointers: Registers,
+    value: Registers,
+    mask: Registers | None,
+    shape: tuple[int, ...],
+    width: int,
+    together: Sequence[Registers] = (),
+    **ordering: Any,
+) -> None:
     """Store through a tile of pointers; only one of the threads that hold replicas writes. `together`: tiles computed
     alongside.
 
@@ -77,9 +83,16 @@ def scatter(
 
 
 def gather_to_shared(
-    emitter: Emitter, pointers: Registers, mask: Registers | None, shape: tuple[int, ...], width: int, target: Value,
-    layout: SharedLayout, enable: Value | None, skips: bool,
-) -> None:  # fmt: skip
+    emitter: Emitter,
+    pointers: Registers,
+    mask: Registers | None,
+    shape: tuple[int, ...],
+    width: int,
+    target: Value,
+    layout: SharedLayout,
+    enable: Value | None,
+    skips: bool,
+) -> None:
     """Copy runs of `width` elements addressed by pointers to shared memory with cp.async; masked runs become zeros, and
     all runs if `enable` is false, unless it `skips` them.
     """
