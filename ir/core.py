@@ -415,7 +415,7 @@ class Op:
         self,
         operands: Sequence[Value] = (),
         result_types: Sequence[Type] | None = None,
-        attributes: Mapping[str, Any] | None = None,
+        attributes: Mapping[str, object] | None = None,
         regions: Sequence[Region] = (),
         location: Location = UNKNOWN,
         segments: tuple[int, ...] | None = None,
@@ -552,7 +552,7 @@ class Builder:
         types: Sequence[Type] | None = None,
         regions: Sequence[Region] = (),
         segments: tuple[int, ...] | None = None,
-        **attributes: Any,
+        **attributes: object,
     ) -> OpT:
         """Create an op of class `cls` at the end of the block."""
         made = cls(operands, types, attributes, regions, self.location, segments)

@@ -7,7 +7,6 @@ any other prints as `tilesat.` and its name, so that MLIR refuses it, or takes i
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from ir.core import Attribute, Op, Type
 from ir.levels import OURS
@@ -36,7 +35,7 @@ SAME = UpstreamForm()
 def codes(names: Sequence[str], first: int = 0) -> UpstreamForm:
     """An enumeration that upstream numbers, from `first` on, in 64 bits."""
 
-    def read(number: Any) -> str:
+    def read(number: object) -> str:
         if not isinstance(number, int) or not 0 <= number - first < len(names):
             raise ValueError(f"must be a number from {first} to {first + len(names) - 1}")
         return names[number - first]
@@ -48,7 +47,7 @@ def overflow(dialect: str) -> UpstreamForm:
     """The flag nsw among the overflow flags of arith or llvm."""
     text = f"#{dialect}.overflow<nsw>"
 
-    def read(given: Any) -> bool:
+    def read(given: object) -> bool:
         if given != Opaque(text):
             raise ValueError(f"must be {text}")
         return True
@@ -59,7 +58,7 @@ def overflow(dialect: str) -> UpstreamForm:
 def enumeration(name: str, cases: Sequence[str]) -> UpstreamForm:
     """An enumeration that upstream spells as an attribute of its dialect, `#name<case>`."""
 
-    def read(given: Any) -> str:
+    def read(given: object) -> str:
         found = str(given).removeprefix(f"#{name}<").removesuffix(">") if isinstance(given, Opaque) else ""
         if found not in cases or given != Opaque(f"#{name}<{found}>"):
             raise ValueError(f"must be #{name}<{'|'.join(cases)}>")
@@ -76,7 +75,7 @@ def renamed(name: str) -> UpstreamForm:
 def unit(name: str) -> UpstreamForm:
     """A flag that upstream writes without a value."""
 
-    def read(given: Any) -> bool:
+    def read(given: object) -> bool:
         if given is not True:
             raise ValueError("must be unit")
         return True

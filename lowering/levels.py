@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Any, cast
+from typing import Any
 
+from ir.checked import checked
 from ir.core import Op
 from ir.dialects.llvm import Func
 from ir.records import dataclass
@@ -74,7 +75,7 @@ def descend(
 def _module(op: Op) -> str:
     from lowering.llvm import print_module
 
-    return print_module(cast(Func, op))
+    return print_module(checked(op, Func))
 
 
 def _text(op: Op) -> str:

@@ -6,11 +6,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import cast
 
 from egraph.permissions import of_entry
 from egraph.saturate import Saturated
 from extract import CostFunction, Extractor
+from ir.checked import checked
 from ir.core import Op, TileError
 from ir.dialects import cuda_tile as ct
 from ir.dialects import nv_tileas
@@ -248,7 +248,8 @@ def _ways(module: ct.Module, entry: ct.Entry, outcome: Outcome, options: Options
         (one,) = compile_entry(module, entry, [context.target.name], replace(options, ctas=1, cut=""))
     except TileError as error:
         return Clustered(1, reason=error.message), *found
-    return clustered(one.selection, cast(nv_tileas.Func, one.modules["nv_tileas"]), Way(1), options.tile_blocks), *found
+    placed = checked(one.modules["nv_tileas"], nv_tileas.Func)
+    return clustered(one.selection, placed, Way(1), options.tile_blocks), *found
 
 
 def _as_text(module: ct.Module) -> str:

@@ -11,7 +11,6 @@ not tracked.
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import groupby
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -27,6 +26,7 @@ from ptxsim.grains import tensor_grain_of
 from ptxsim.grid_order import GridOrder
 from ptxsim.kinds import Kind
 from ptxsim.machine import Machine
+from ptxsim.mbarrier import Mbarriers
 from ptxsim.mbarrier_uses import Use, use_of
 from ptxsim.program import Entry
 from ptxsim.ptx_types import Array
@@ -35,9 +35,6 @@ from ptxsim.register_watch import RegisterWatch
 from ptxsim.remote_memory import check_remote
 from ptxsim.shared_shadow import SharedShadow
 from ptxsim.transfer import Transfer
-
-if TYPE_CHECKING:
-    from ptxsim.mbarrier import Mbarriers
 
 _OBJECT = 8  # bytes of an mbarrier
 _STARTS = "starts an operation that reads"

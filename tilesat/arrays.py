@@ -184,7 +184,7 @@ def memory_type(dtype: str) -> np.dtype[Any]:
     return numpy_type(SIGNLESS.get(dtype, dtype))
 
 
-def _interface(array: Any) -> Mapping[str, Any] | None:
+def _interface(array: Any) -> Mapping[str, object] | None:
     """What an array says by `__cuda_array_interface__`, where Tile IR has its type; JAX's raise AttributeError on the
     host, and have no name for bfloat16.
     """

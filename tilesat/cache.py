@@ -142,7 +142,7 @@ def key_of(source: bytes, name: str, target: str, options: Mapping[str, Any]) ->
     return digest.hexdigest()
 
 
-def _in_order(value: Any) -> Any:
+def _in_order(value: Any) -> object:
     """A set as a list that is always the same, and so the lists of a mapping."""
     if isinstance(value, dict):
         return {str(name): _in_order(each) for name, each in cast("dict[Any, Any]", value).items()}

@@ -31,7 +31,7 @@ def card(capability: tuple[int, int]) -> Generator[None]:
         yield
 
 
-def replaced(module: Any, name: str, value: Any) -> AbstractContextManager[Any]:
+def replaced(module: Any, name: str, value: Any) -> AbstractContextManager[object]:
     """Within it a name of a module is another thing."""
     return cast(Any, patch).object(module, name, value)
 
@@ -53,7 +53,7 @@ def _mode(torch: Any) -> Any:
     class Card(torch.overrides.TorchFunctionMode):
         """Redirects GPU queries to the host."""
 
-        def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: object = None) -> object:
             if getattr(func, "__self__", None) is torch.Tensor.is_cuda:
                 return True
             if func is torch.Tensor.cuda:
@@ -64,7 +64,7 @@ def _mode(torch: Any) -> Any:
     return Card()
 
 
-def card_functions(capability: tuple[int, int]) -> dict[str, Any]:
+def card_functions(capability: tuple[int, int]) -> dict[str, object]:
     """Of torch.cuda, those that ask for the card, and their answers."""
     properties = SimpleNamespace(
         name=f"simulated sm_{capability[0]}{capability[1]}",
@@ -91,7 +91,7 @@ def card_functions(capability: tuple[int, int]) -> dict[str, Any]:
 class Event:
     """An event of torch.cuda; nothing is timed, so that what programs divide by is one millisecond."""
 
-    def __init__(self, *_: Any, **__: Any):
+    def __init__(self, *_: Any, **__: object):
         pass
 
     def record(self, *_: Any) -> None:

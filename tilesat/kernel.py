@@ -271,7 +271,7 @@ class Kernel:
         """
         return partial(self._called, grid)
 
-    def _called(self, grid: int | Sequence[int], *args: Any, **named: Any) -> Report | None:
+    def _called(self, grid: int | Sequence[int], *args: Any, **named: object) -> Report | None:
         from tilesat.on_card import Launches, key_of, stream_of
 
         launches: Launches = self.__dict__.setdefault("launches", Launches())  # Kernel is frozen; nothing pickles them
@@ -342,7 +342,7 @@ class Kernel:
 
         return None if output is None else say
 
-    def __reduce__(self) -> tuple[Callable[..., Kernel], tuple[Any, ...]]:
+    def __reduce__(self) -> tuple[Callable[..., Kernel], tuple[object, ...]]:
         """Operations refer to each other in chains as long as the program, which pickle would follow by recursion."""
         from tilesat.stored import Stored
 

@@ -75,7 +75,7 @@ class Launches:
             device.free(table)
         self._tables.clear()
 
-    def _on(self, device: Device, table: list[Any]) -> DeviceArray:
+    def _on(self, device: Device, table: list[object]) -> DeviceArray:
         """A list of arrays as its table on the card: addresses, sizes and strides."""
         import numpy as np
 
@@ -122,7 +122,7 @@ def loaded(kernel: Program, device: Device) -> Loaded:
     return held[id(device)]
 
 
-def key_of(grid: Any, stream: int, args: Sequence[Any], named: Mapping[str, Any]) -> Hashable:
+def key_of(grid: Any, stream: int, args: Sequence[Any], named: Mapping[str, object]) -> Hashable:
     """What decides a launch: address, type, sizes and strides of each array, each number; None where an argument is
     something else, or not on a card.
     """

@@ -17,7 +17,7 @@ KEPT = ("ptx", "manifest", "cost", "bound", "limits", "persistent", "minctas", "
 """Of `lowering.compiled.Compiled`."""
 
 
-def record_of(kernel: Kernel, source: bytes, name: str, entry: str | None, warned: list[str]) -> dict[str, Any]:
+def record_of(kernel: Kernel, source: bytes, name: str, entry: str | None, warned: list[str]) -> dict[str, object]:
     """What the cache keeps of a kernel: plain data. `warned`: what the user was warned of."""
     kept = {field: getattr(kernel.compiled, field) for field in KEPT}
     written = {"source": b64encode(source).decode(), "name": name, "entry": entry, "warned": warned}

@@ -518,7 +518,7 @@ class Sample:
             raise ValueError("only tiles and tokens are drawn")
         return Datum(type_, self.random.tile(type_))
 
-    def _decoded(self, kind: Any, integer: int) -> Any:
+    def _decoded(self, kind: object, integer: int) -> Any:
         """An attribute from its column."""
         if isinstance(kind, type) and issubclass(kind, enum.IntEnum):
             return kind(integer) if integer >= 0 else None

@@ -66,7 +66,7 @@ def read_bytecode(data: bytes, filename: str = "<bytes>") -> Module:
     return Module((), (), attributes, [Region([body])], Location(filename, offset=0))
 
 
-def _read_producer(cursor: Cursor, strings: Strings) -> dict[str, Any]:
+def _read_producer(cursor: Cursor, strings: Strings) -> dict[str, object]:
     """The producer section: one string, which names the program that made the file."""
     if not cursor.remaining:
         return {}
@@ -189,7 +189,7 @@ class _Body:
             raise cursor.error(f"{info.name} has {count} results, it must have {wanted}", at)
         return [types.read(cursor, f"result type of {info.mnemonic}") for _ in range(count)]
 
-    def _attributes(self, cursor: Cursor, encoding: Encoding, results: list[Type]) -> tuple[dict[str, Any], int]:
+    def _attributes(self, cursor: Cursor, encoding: Encoding, results: list[Type]) -> tuple[dict[str, object], int]:
         mask = 0
         if encoding.masked:
             mask = cursor.varint(f"mask of {encoding.info.mnemonic}")

@@ -6,16 +6,18 @@ the array. Source: CUDA driver API, cuTensorMapEncodeTiled; PTX ISA 8.8, cp.asyn
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Mapping, Sequence, Set
 from math import gcd
 from typing import Any, cast
 
+from ir.checked import checked
 from ir.core import Block, Value
 from ir.descriptors import SPANS, TensorMapDescriptor
 from ir.dialects import nvgpu, nvvm
 from ir.dialects.llvm_operations import GetElementPtr
 from ir.dialects.nvvm.copies import FourRows, TensorCopy
 from ir.types import SHARED_PTR, FloatType
+from ir.walks import blocks
 
 MAX_EXTENT = 256
 ALIGNMENT = 16  # bytes: rows of a box, strides of an array
@@ -44,17 +46,8 @@ def verify_tensor_maps(block: Block, params: Sequence[Mapping[str, Any]]) -> Non
             verify_bytes(announced, brought, joined)
 
 
-def blocks(block: Block) -> Iterator[Block]:
-    """A block and the blocks in its regions."""
-    yield block
-    for op in block.ops:
-        for region in op.regions:
-            for inner in region.blocks:
-                yield from blocks(inner)
-
-
 def verify_bytes(
-    announced: Mapping[Any, Sequence[nvvm.MBarrierArriveExpectTx]], brought: Mapping[Any, int], joined: Set[Any]
+    announced: Mapping[object, Sequence[nvvm.MBarrierArriveExpectTx]], brought: Mapping[object, int], joined: Set[Any]
 ) -> None:
     """A barrier that expects bytes and receives copies in the same block receives exactly as many, or more if it is
     `joined`.
@@ -66,9 +59,9 @@ def verify_bytes(
         ops[0].expect(wanted == got or (key in joined and wanted > got), words, wanted, got)
 
 
-def verify_use(op: TensorCopy, records: Mapping[Value, Mapping[str, Any]]) -> int:
+def verify_use(op: TensorCopy, records: Mapping[Value, Mapping[str, object]]) -> int:
     """One copy; the bytes of its box. Copies of an untyped map are not checked, and have none."""
-    source = cast(Value, getattr(op, "tmaDescriptor"))  # noqa: B009 (declared by each class)
+    source = checked(getattr(op, "tmaDescriptor"), Value)  # noqa: B009 (declared by each class)
     kind = source.type
     if not isinstance(kind, TensorMapDescriptor):
         return 0
@@ -106,7 +99,7 @@ def verify_use(op: TensorCopy, records: Mapping[Value, Mapping[str, Any]]) -> in
     return box.size_bytes
 
 
-def verify_record(op: TensorCopy, kind: TensorMapDescriptor, record: Mapping[str, Any]) -> None:
+def verify_record(op: TensorCopy, kind: TensorMapDescriptor, record: Mapping[str, object]) -> None:
     """The launcher creates the map that the copy uses, for an array that a map can describe."""
     said = TensorMapDescriptor.of(record)
     op.expect(said == kind, "its map is {}, the launcher makes {}", kind, said)
@@ -124,9 +117,9 @@ def verify_record(op: TensorCopy, kind: TensorMapDescriptor, record: Mapping[str
         )
 
 
-def constant(expression: Any) -> int | None:
+def constant(expression: object) -> int | None:
     """An expression of the manifest without arguments, None for others."""
-    said: Mapping[str, Any] = cast("Mapping[str, Any]", expression) if isinstance(expression, Mapping) else {}
+    said: Mapping[str, object] = cast("Mapping[str, Any]", expression) if isinstance(expression, Mapping) else {}
     if len(said) != 1:
         return None
     ((name, given),) = said.items()

@@ -8,6 +8,7 @@ from typing import Any, cast
 import numpy as np
 
 import ir.dialects.cuda_tile as ct
+from ir.checked import checked
 from ir.core import Op, UnsupportedError
 from ir.dialects.cuda_tile.attributes import Array
 from ir.dialects.cuda_tile.constraints import shape_of, tile_type
@@ -71,7 +72,7 @@ def _global(block: TileBlock, op: ct.GetGlobal) -> Results:
 
 
 def _alloca(block: TileBlock, op: ct.Alloca) -> Results:
-    pointee = cast("PointerType", tile_type(op.result).element).pointee
+    pointee = checked(tile_type(op.result).element, PointerType).pointee
     size = op.num_elem * memory_dtype(pointee).itemsize
     if size > SCRATCH_LIMIT:
         raise UnsupportedError(f"alloca of {size} bytes is not interpreted", op.location)

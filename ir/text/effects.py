@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any, cast
+from typing import Any
 
+from ir.checked import checked
 from ir.core import Location, Op, Type, Value
 from ir.dialects.cuda_tile import (
     Alloca,
@@ -213,7 +214,7 @@ def parse_call(parser: Parser, cls: type[Op], location: Location) -> Op:
     tokens.expect(")", "after the arguments")
     at = tokens.at
     if tokens.current == "{":
-        given = cast("Dictionary", parse_kept(parser))
+        given = checked(parse_kept(parser), Dictionary)
         wrong = [name for name, _ in given.entries if name not in KEPT]
         if wrong:
             tokens.fail(f"'cuda_tile.preview_call' has no attribute {wrong[0]}", f"one of {', '.join(KEPT)}", at)

@@ -84,7 +84,7 @@ def _from_bits(bits: int, element: FloatType) -> Any:
     return from_bits(np.array([bits], f"u{storage}"), element)[0]
 
 
-def _to_bits(value: Any, element: FloatType) -> int:
+def _to_bits(value: object, element: FloatType) -> int:
     bits = int(to_bits(np.array([value], dtype_of(element)), element)[0])
     return bits >> TF32_DROPPED_BITS if element == TF32 else bits
 

@@ -98,7 +98,7 @@ def _module(parser: Parser, depth: int) -> list[Module]:
     return inner
 
 
-def _dictionary_after_word(parser: Parser) -> dict[str, Any]:
+def _dictionary_after_word(parser: Parser) -> dict[str, object]:
     """`attributes {name = value, ...}`, which may be left out."""
     if not parser.tokens.accept("attributes"):
         return {}

@@ -174,7 +174,7 @@ def parse_combining(parser: Parser, cls: type[Op], location: Location) -> Op:
     return cls(operands, results, attributes, [region], location, (len(operands),))
 
 
-def _combining_attribute(parser: Parser, word: str) -> Any:
+def _combining_attribute(parser: Parser, word: str) -> object:
     tokens = parser.tokens
     if word == "dim":
         return tokens.integer("dim")
@@ -191,7 +191,7 @@ def _combining_attribute(parser: Parser, word: str) -> Any:
     return tuple(found)
 
 
-def _identity(parser: Parser) -> Any:
+def _identity(parser: Parser) -> object:
     """`0xFF800000 : f32`; i1 is written without its type."""
     tokens = parser.tokens
     if tokens.current in ("true", "false"):

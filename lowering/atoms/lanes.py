@@ -6,7 +6,6 @@ Which of them `lanes_atom` says; pricing, decoding and the code of a thread ask 
 from __future__ import annotations
 
 from collections.abc import Sequence, Set
-from typing import Any
 
 from ir.core import Op, Region
 from ir.dialects import arith, nvvm
@@ -17,7 +16,7 @@ from lowering.targets import Feature, Target
 from lowering.targets.target import WARP
 
 SHUFFLES, REDUX = "shfl", "redux"
-Redux = tuple[type[Instruction], dict[str, Any]]
+Redux = tuple[type[Instruction], dict[str, object]]
 
 COMMUTATIVE = (
     arith.AddI, arith.MulI, arith.AndI, arith.OrI, arith.XOrI, arith.MaxSI, arith.MaxUI, arith.MinSI, arith.MinUI,
@@ -34,7 +33,7 @@ INTEGERS: dict[type[Op], str] = {
     arith.MinUI: "umin",
 }
 """Operations on i32 that redux.sync has. Source: PTX ISA 8.8, redux.sync."""
-FLOATS: dict[type[Op], dict[str, Any]] = {
+FLOATS: dict[type[Op], dict[str, object]] = {
     arith.MaximumF: {"kind": "max", "nan": True},
     arith.MinimumF: {"kind": "min", "nan": True},
     arith.MaxNumF: {"kind": "max"},

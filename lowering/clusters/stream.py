@@ -16,8 +16,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import ceil
-from typing import cast
 
+from ir.checked import checked
 from ir.core import PURE, Block, Builder, Op, Region, Value
 from ir.dialects import cuda_tile as ct
 from ir.records import dataclass
@@ -175,8 +175,8 @@ class _Streamed(Writer):
 
     def divided(self, width: int) -> ct.Entry:
         """The rewritten entry."""
-        old, kind = self.source.body.block, cast(TileType, self.sums[0].type)
-        element = cast("IntType | FloatType", kind.element)
+        old, kind = self.source.body.block, checked(self.sums[0].type, TileType)
+        element = checked(kind.element, IntType, FloatType)
         pointers = {TICKETS: PointerType(I32), SHARES: PointerType(element)}
         given = {**dict.fromkeys(GRID, NUMBER), **{name: TileType((), each) for name, each in pointers.items()}}
         body = Block([*(argument.type for argument in old.args), *given.values()])

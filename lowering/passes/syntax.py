@@ -46,7 +46,7 @@ def _step(step: Step) -> str:
     return step.work.name + options + (f"({show(step.inner)})" if step.work.around else "")
 
 
-def _value(work: Pass, name: str, value: Any) -> str:
+def _value(work: Pass, name: str, value: object) -> str:
     option = work.option(name)
     text = option.text(value) if option is not None else str(value)
     return f'"{text}"' if re.search(r"[\s{}]", text) or not text else text
@@ -212,7 +212,7 @@ def with_pass(steps: Sequence[Step], name: str, before: str) -> tuple[Step, ...]
     return tuple(each for step in steps for each in ((*parse(name), step) if step.work.name == before else (step,)))
 
 
-def with_options(steps: Sequence[Step], name: str, **values: Any) -> tuple[Step, ...]:
+def with_options(steps: Sequence[Step], name: str, **values: object) -> tuple[Step, ...]:
     """The pipeline with options given to every pass of a name."""
     given = (step.given_also(**values) if step.work.name == name else step for step in steps)
     return tuple(

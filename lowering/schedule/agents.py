@@ -105,7 +105,7 @@ class Agents(Numbers):
     rings: dict[Key, AgentRing] = field(default_factory=dict[Key, AgentRing])
     channels: list[nv_tileas.CreateChannel] = field(default_factory=list[nv_tileas.CreateChannel])
     sends: list[nv_tileas.Send] = field(default_factory=list[nv_tileas.Send])
-    tensormaps: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
+    tensormaps: list[dict[str, object]] = field(default_factory=list[dict[str, object]])
     tensor: list[nv_tileas.AllocTensorMemory] = field(default_factory=list[nv_tileas.AllocTensorMemory])
     accumulators: list[Accumulated] = field(default_factory=list[Accumulated])  # of the agent that multiplies
     received: list[nv_tileas.Receive] = field(default_factory=list[nv_tileas.Receive])  # by it

@@ -21,8 +21,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import field
 from functools import partial
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
+from ir.checked import checked
 from ir.core import Block, Builder, Op, Value
 from ir.dialects import nv_tileas, scf
 from ir.records import dataclass
@@ -97,7 +98,7 @@ class Products:
         ops = nested(consumer)
         self.loads = [op for op in ops if isinstance(op, nv_tileas.TensorLoad)]
         self.written = [op for op in ops if isinstance(op, WRITTEN)]
-        self.rows = {cast(nv_tileas.TensorMemoryType, dot.d.type).shape[0] // M for dot in dots}
+        self.rows = {checked(dot.d.type, nv_tileas.TensorMemoryType).shape[0] // M for dot in dots}
         self.groups = warps // WARPS if self.rows == {warps // WARPS} else 1
         self.rings = {ring.pipeline.result: ring for ring in agents.rings.values()}
         self.skeletons = ControlSkeleton(consumer, dots)
@@ -569,7 +570,7 @@ def inline(op: nv_tileas.ConsumeOne, whole: Block) -> None:
     """Replace a region that reads a stage by its contents."""
     block, read = op.parent, read_of(op)
     assert block is not None
-    reading = cast(Op, read.parent_op)
+    reading = checked(read.parent_op, Op)
     inner = dict(zip(reading.results[1:], read.terminator.operands, strict=True))
     outer = dict(zip(op.results, (inner.get(v, v) for v in op.body.block.terminator.operands), strict=True))
     at, ops = block.ops.index(op), read.ops[:-1]

@@ -14,11 +14,13 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import field
-from typing import Any, cast
+from typing import Any
 
+from ir.checked import checked
 from ir.core import Block, Op, TileError, Value
 from ir.dialects import arith, nv_tileas, scf
 from ir.records import dataclass
+from ir.walks import walked
 from lowering.schedule.states import LOOPS
 
 AROUND = 2  # runs of an outer loop: the state of one run is the start of the next
@@ -52,11 +54,6 @@ def refuse_deadlock(func: nv_tileas.Func) -> None:
                     stuck[0].location,
                     "fill the rings in the order in which they are read, or use more stages",
                 )
-
-
-def walked(block: Block) -> Iterator[Op]:
-    """All operations of a block."""
-    return (each for op in block.ops for each in op.walk())
 
 
 def takes_part(op: Op) -> bool:
@@ -124,7 +121,7 @@ class _Run:
     def of(self, op: Op) -> Counts:
         """The counts of what an operation, or the region around it, fills or reads."""
         while not isinstance(op, RINGED):
-            op = cast(Op, cast(Block, op.parent).parent_op)
+            op = checked(checked(op.parent, Block).parent_op, Op)
         ring = op.operands[0]
         stages = ring.type.stages if isinstance(ring.type, nv_tileas.PipelineType) else 1
         return self.counts.setdefault(ring, Counts(stages))

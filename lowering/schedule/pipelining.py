@@ -11,8 +11,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import prod
-from typing import cast
 
+from ir.checked import checked
 from ir.core import PURE, Block, Builder, Op, Region, TileError, Value
 from ir.dialects import nv_tileas, scf
 from ir.records import dataclass
@@ -183,7 +183,7 @@ class Scheduler:
                 self.exchange(op, b)
             elif isinstance(op, nv_tileas.AllocTensorMemory):
                 made = self.rewriter.clone(op, self.agents.common)
-                self.agents.tensor.append(cast(nv_tileas.AllocTensorMemory, made))
+                self.agents.tensor.append(checked(made, nv_tileas.AllocTensorMemory))
             elif isinstance(op, nv_tileas.StagedStore):
                 self.scratch_used = True
                 b.location = op.location

@@ -22,17 +22,8 @@ from ir.dialects import cuda_tile as ct
 from ir.dialects.cuda_tile.constraints import element_type
 from ir.records import dataclass
 from ir.types import F32, I1, PartitionViewType, TensorViewType, TileType
-from lowering.skeletons.passes import (
-    SHAPING,
-    addend,
-    alike,
-    alone,
-    blocks,
-    closure,
-    moved,
-    same_bounds,
-    shaped_from,
-)
+from ir.walks import blocks
+from lowering.skeletons.passes import SHAPING, addend, alike, alone, closure, moved, same_bounds, shaped_from
 from lowering.skeletons.scaled_products import inside, zero
 from lowering.source.rewriting import Rewriter, constant, without_promises
 from lowering.source.unrolling import constant_of
@@ -56,7 +47,7 @@ class Moments:
 
 def moments_online(entry: ct.Entry) -> ct.Entry:
     """The entry with such loops joined; the same one where it has none. Names, places and hints stay."""
-    found = [moments for block in blocks(entry.body) for moments in pairs(block)]
+    found = [moments for block in blocks(entry.body.block) for moments in pairs(block)]
     return _Writer(found).entry(entry) if found else entry
 
 

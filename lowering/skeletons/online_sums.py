@@ -23,8 +23,9 @@ from ir.dialects import cuda_tile as ct
 from ir.dialects.cuda_tile.constraints import shape_of, tile_type
 from ir.records import dataclass
 from ir.types import I1, TileType
+from ir.walks import blocks
 from lowering.skeletons.below import Rows, Scale, Sums, rows_of, spread
-from lowering.skeletons.passes import addend, alike, blocks, folded, only_reads, same_bounds, shaped_from, steady
+from lowering.skeletons.passes import addend, alike, folded, only_reads, same_bounds, shaped_from, steady
 from lowering.skeletons.step_folds import guarded
 from lowering.source.rewriting import Rewriter, constant
 
@@ -80,7 +81,7 @@ def _with_products(entry: ct.Entry, finite: bool) -> ct.Entry:
 
 
 def _joined(entry: ct.Entry, finite: bool, products: bool) -> ct.Entry:
-    found = [passes for block in blocks(entry.body) for passes in pairs(block, finite, products)]
+    found = [passes for block in blocks(entry.body.block) for passes in pairs(block, finite, products)]
     return _Writer(found, finite).entry(entry) if found else entry
 
 

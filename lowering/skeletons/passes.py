@@ -4,23 +4,14 @@ two values are computed alike.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 
-from ir.core import PURE, READ, Block, Op, Region, Value
+from ir.core import PURE, READ, Op, Value
 from ir.dialects import cuda_tile as ct
 from ir.dialects.cuda_tile.constraints import shape_of
 from lowering.source.unrolling import constant_of, continues_early
 
 SHAPING = (ct.Broadcast, ct.Reshape)
-
-
-def blocks(region: Region) -> Iterator[Block]:
-    """All blocks of a region, outer before inner."""
-    for block in region.blocks:
-        yield block
-        for op in block.ops:
-            for inner in op.regions:
-                yield from blocks(inner)
 
 
 def alone(loop: ct.For) -> bool:

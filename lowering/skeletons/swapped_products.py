@@ -9,8 +9,9 @@ product's terms are the same, and no program may count on the order of their sum
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
+from ir.checked import checked
 from ir.core import Block, Builder, Op, Region, Value
 from ir.dialects import cuda_tile as ct
 from ir.dialects.cuda_tile.attributes import ELEMENTWISE
@@ -214,7 +215,7 @@ class _Writer(Rewriter):
 
 def transpose(kind: object) -> TileType:
     """The type of the transpose, of the last two dimensions, of a tile."""
-    tile = cast(TileType, kind)
+    tile = checked(kind, TileType)
     *batch, m, n = tile.shape
     return TileType((*batch, n, m), tile.element)
 

@@ -8,8 +8,9 @@ the product: it may then lie in tensor memory.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TypeAlias, cast
+from typing import TypeAlias
 
+from ir.checked import checked
 from ir.core import Block, Builder, Op, Region, Value
 from ir.dialects import cuda_tile as ct
 from ir.types import TileType
@@ -27,7 +28,7 @@ def without_unit_batches(entry: ct.Entry) -> ct.Entry:
 
 def of_one(op: Op) -> bool:
     """Is this a product with a batch dimension of one?"""
-    return isinstance(op, PRODUCTS) and cast(TileType, op.acc.type).shape[:-2] == (1,)
+    return isinstance(op, PRODUCTS) and checked(op.acc.type, TileType).shape[:-2] == (1,)
 
 
 class _Writer(Rewriter):
@@ -111,5 +112,5 @@ def carried(loop: ct.For) -> Iterator[int]:
 
 def in_two(value: Value) -> TileType:
     """The type of a tile without its batch of one."""
-    kind = cast(TileType, value.type)
+    kind = checked(value.type, TileType)
     return TileType(kind.shape[1:], kind.element)

@@ -110,7 +110,7 @@ def _shaped(target: Array, name: str, rounding: Rounding, *sources: Array, negat
     return assign(target, arithmetic(name, rounding, target.dtype, negate), *sources)
 
 
-def arithmetic(name: str, rounding: Rounding, dtype: Any, negate: int | None = None) -> Callable[..., Array]:
+def arithmetic(name: str, rounding: Rounding, dtype: object, negate: int | None = None) -> Callable[..., Array]:
     """f32 or f64 arithmetic with rounding, flushing and saturation; negate: a source to negate first."""
     is_single = dtype == np.float32
     nearest = (NEAREST_F32 if is_single else NEAREST_F64)[name]

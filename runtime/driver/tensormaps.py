@@ -33,7 +33,7 @@ def encode_tiled(
 ) -> tuple[bytes]:
     """The 128 bytes of a tiled map. Raises DriverError where the driver would refuse it."""
     try:
-        return TensorMap(
+        encoded = TensorMap(
             base,
             _ELEMENTS[element],
             _words("Q", dims),
@@ -47,6 +47,7 @@ def encode_tiled(
         ).encode()
     except (LaunchError, IndexError) as error:
         raise DriverError(INVALID_VALUE, str(error)) from None
+    return (encoded,)
 
 
 def encode_im2col(
@@ -67,7 +68,7 @@ def encode_im2col(
 ) -> tuple[bytes]:
     """The 128 bytes of an im2col map. Raises DriverError where the driver would refuse it."""
     try:
-        return TensorMap.im2col(
+        encoded = TensorMap.im2col(
             base,
             _ELEMENTS[element],
             _words("Q", dims),
@@ -83,6 +84,7 @@ def encode_im2col(
         ).encode()
     except (LaunchError, IndexError) as error:
         raise DriverError(INVALID_VALUE, str(error)) from None
+    return (encoded,)
 
 
 def _words(code: str, data: bytes) -> tuple[int, ...]:

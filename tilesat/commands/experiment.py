@@ -66,7 +66,7 @@ def configurations(arguments: argparse.Namespace) -> list[Configuration]:
     return [Configuration.of({**given, **each}) for given in found for each in varied]
 
 
-def _axis(text: str) -> tuple[str, list[Any]]:
+def _axis(text: str) -> tuple[str, list[object]]:
     """`NAME=VALUE;VALUE`, lists with commas between their parts."""
     name, equals, values = text.partition("=")
     if not equals:
@@ -74,7 +74,7 @@ def _axis(text: str) -> tuple[str, list[Any]]:
     return name, [_value(name, value) for value in values.split(";")]
 
 
-def _value(name: str, text: str) -> Any:
+def _value(name: str, text: str) -> object:
     parts = tuple(part for part in text.split(",") if part)
     if name in LISTS:
         return parts
@@ -97,7 +97,7 @@ def _number(what: str, text: str) -> float | int:
         raise TileError(f"{what}: expected a number, got {text!r}") from None
 
 
-def _from_file(path: Path) -> list[dict[str, Any]]:
+def _from_file(path: Path) -> list[dict[str, object]]:
     """A JSON file: one configuration, or a list of them."""
     try:
         found = json.loads(path.read_text())

@@ -205,7 +205,7 @@ class Tile:
         base = self if self.shape == index.shape else self.splat(*index.shape)
         return self.writer.op(ct.Offset, base, index, types=[base.type])
 
-    def assume(self, *predicates: Any) -> Tile:
+    def assume(self, *predicates: object) -> Tile:
         found = self
         for predicate in predicates:
             found = self.writer.op(ct.Assume, found, predicate=predicate)

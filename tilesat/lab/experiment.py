@@ -20,7 +20,7 @@ Runner = Callable[[Sequence[Run]], Iterator[Record]]
 def experiment(
     kernels: Any,
     targets: str | Sequence[str] = ("sm_80",),
-    configurations: Iterable[Configuration | Mapping[str, Any]] = (Configuration(),),
+    configurations: Iterable[Configuration | Mapping[str, object]] = (Configuration(),),
     *,
     assemble: bool = True,
     check: bool = False,

@@ -68,7 +68,7 @@ class CheckedKernel:
         more = partial(self._origin.command, "compile", "--emit", name)
         return Level(name, text, f"{name} of {self._what}", more, self._left_out.extend)
 
-    def expect(self, **conditions: Any) -> None:
+    def expect(self, **conditions: object) -> None:
         """Expect of the whole kernel: cost, bound and gap of extraction; nodes of its e-graph; instructions of PTX;
         shared_memory, bytes; threads of a CTA; warps of them that compute; and where ptxas is there registers of a
         thread, spills and stack in bytes, warnings, and sass, instructions. Also with __le, __lt, __ge, __gt, __ne.
@@ -241,5 +241,5 @@ class _NoLoop(CodeLoop):
     def __init__(self) -> None:
         """Nothing to hold."""
 
-    def expect(self, *opcode: str, **conditions: Any) -> None:
+    def expect(self, *opcode: str, **conditions: object) -> None:
         """Expects nothing; the test says that it was skipped."""

@@ -220,7 +220,7 @@ class DivBy(Promise):
         return f"div_by<{self.divisor}{group}>"
 
     @staticmethod
-    def read(body: str, *_: Any) -> DivBy:
+    def read(body: str, *_: object) -> DivBy:
         """From `16, every 4 along 0`."""
         match = re.fullmatch(r"(\d{1,20})(?:, every (\d{1,20}) along (\d{1,20}))?", body)
         if match is None:
@@ -240,7 +240,7 @@ class SameElements(Promise):
         return f"same_elements<[{', '.join(map(str, self.values))}]>"
 
     @staticmethod
-    def read(body: str, *_: Any) -> SameElements:
+    def read(body: str, *_: object) -> SameElements:
         """From `[4, 1]`."""
         match = re.fullmatch(r"\[((?:\d{1,20}(?:, \d{1,20})*)?)\]", body)
         if match is None:
@@ -265,7 +265,7 @@ class Bounded(Promise):
         return f"bounded<{lower}, {upper}>"
 
     @staticmethod
-    def read(body: str, *_: Any) -> Bounded:
+    def read(body: str, *_: object) -> Bounded:
         """From `0, ?`."""
         match = re.fullmatch(r"(-?\d{1,20}|\?), (-?\d{1,20}|\?)", body)
         if match is None:

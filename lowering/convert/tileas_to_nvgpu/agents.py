@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence, Set
-from typing import cast
 
+from ir.checked import checked
 from ir.core import Block, Region, Value
 from ir.descriptors import MatrixDescriptorType, Tile
 from ir.dialects import arith, llvm, nv_tileas, nvgpu, nvvm, scf
@@ -71,7 +71,7 @@ class Barriers:
     @property
     def stages(self) -> int:
         """Of the ring."""
-        return cast(nv_tileas.PipelineType, self.op.result.type).stages
+        return checked(self.op.result.type, nv_tileas.PipelineType).stages
 
 
 def prefetch(x: Expander, maps: int, forbid: Set[str]) -> None:
@@ -101,7 +101,7 @@ def initialise(x: Expander) -> None:
 @lowers(nv_tileas.CreatePipeline)
 def create_pipeline(x: Expander, op: nv_tileas.CreatePipeline) -> None:
     """Remember the ring's barriers; they are initialised before the agents split."""
-    kind = cast(nv_tileas.PipelineType, op.result.type)
+    kind = checked(op.result.type, nv_tileas.PipelineType)
     count = kind.stages * op.groups
     full = x.emitter.mbarriers(count, op.offset)
     empty = x.emitter.mbarriers(count, op.offset + BARRIER_BYTES * count)
@@ -359,7 +359,7 @@ def product(
     form = (4, 32 // atom.dtypes[0].width)
     steps = tile.steps()
     # a register operand must be complete before the fence, which orders it before the products
-    fragments = {s.a.start: cast(Registers, a).group(s.a.start, form) for s in steps} if left is None else {}
+    fragments = {s.a.start: checked(a, Registers).group(s.a.start, form) for s in steps} if left is None else {}
 
     def multiply(steps: Sequence[WgmmaStep], groups: list[Value]) -> list[Value]:
         """Issue a group of products on these accumulators."""

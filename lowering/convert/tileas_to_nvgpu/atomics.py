@@ -5,8 +5,9 @@ on.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, cast
+from typing import Any
 
+from ir.checked import checked
 from ir.core import Type, Value
 from ir.dialects import nv_tileas, nvgpu, nvvm
 from ir.types import IntType, TensorType, VectorType
@@ -103,7 +104,7 @@ def on_multicast(
     ).results[0]
     if len(registers) == 1:
         return {registers[0]: made}
-    return {r: emitter.extract(made, place_in(cast(VectorType, kind), i)) for i, r in enumerate(registers)}
+    return {r: emitter.extract(made, place_in(checked(kind, VectorType), i)) for i, r in enumerate(registers)}
 
 
 def replicated(layout: Layout, element: Type) -> SharedLayout:

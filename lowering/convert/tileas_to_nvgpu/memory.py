@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, cast
 
+from ir.checked import checked
 from ir.core import Value
 from ir.dialects import arith, nv_tileas, nvvm
 from ir.types import I32, I64, PartitionViewType, TensorType
@@ -140,7 +141,7 @@ def write_buffer(x: Expander, op: nv_tileas.WriteBuffer) -> None:
 @lowers(nv_tileas.AsyncTiledCopy)
 def async_copy(x: Expander, op: nv_tileas.AsyncTiledCopy) -> None:
     """Global to shared memory; if a tile has fewer pieces than there are threads, each is copied once."""
-    tile, threads = x.stage(op.buffer, op.stage), cast(Layout, op.threads)
+    tile, threads = x.stage(op.buffer, op.stage), checked(op.threads, Layout)
     view, index = x.held(op.view, windows.View), x.scalars(op.index)
     enable = None if op.enable is None else x.scalar(op.enable)
 

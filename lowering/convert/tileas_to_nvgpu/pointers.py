@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from ir.core import Type, Value
 from lowering.convert.tileas_to_nvgpu.emitter import Emitter
@@ -38,7 +37,7 @@ class GatherLoad(Vectors):
         shape: tuple[int, ...],
         width: int,
         cache: str = "",
-        **how: Any,
+        **how: object,
     ):
         self.how = how
         self.plan = global_access(pointers.layout, shape, len(shape) - 1, width)
@@ -64,7 +63,7 @@ def scatter(
     shape: tuple[int, ...],
     width: int,
     together: Sequence[Registers] = (),
-    **ordering: Any,
+    **ordering: object,
 ) -> None:
     """Store through a tile of pointers; only one of the threads that hold replicas writes. `together`: tiles computed
     alongside.
