@@ -214,7 +214,7 @@ class Kernel:
     def run(
         self,
         grid: int | Sequence[int],
-        *args: Any,
+        *args: object,
         on: str = "sim",
         hazards: bool | str | None = None,
         max_instructions: int | None = None,
@@ -271,7 +271,7 @@ class Kernel:
         """
         return partial(self._called, grid)
 
-    def _called(self, grid: int | Sequence[int], *args: Any, **named: object) -> Report | None:
+    def _called(self, grid: int | Sequence[int], *args: object, **named: object) -> Report | None:
         from tilesat.on_card import Launches, key_of, stream_of
 
         launches: Launches = self.__dict__.setdefault("launches", Launches())  # Kernel is frozen; nothing pickles them

@@ -51,7 +51,7 @@ class RecalledKernel(Kernel):
 class Recalled:
     """What is kept of a compilation, with the fields of `lowering.compiled.Compiled`."""
 
-    def __init__(self, kept: dict[str, Any], again: Callable[[], Kernel]):
+    def __init__(self, kept: dict[str, object], again: Callable[[], Kernel]):
         self.__dict__.update(kept, again=again)
 
     def __getattr__(self, name: str) -> Any:

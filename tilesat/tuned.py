@@ -89,7 +89,7 @@ class Tuned:
         """The kernel of the best configuration, for all arguments of the same kind."""
         return self.compiled(self.best.configuration)
 
-    def __call__(self, *args: Any, **named: Any) -> Report | None:
+    def __call__(self, *args: object, **named: object) -> Report | None:
         """Launch the best one over its grid, as `Kernel[grid]` does; constants may be left out."""
         return self.kernel[self.best.grid](*args, **named)
 
@@ -159,7 +159,7 @@ def pinned(path: str | Path, name: str, target: str, arguments: str, tried: Sequ
     """
     for each in pins(path):
         if (each["kernel"], each["target"], each["arguments"]) == (name, target, arguments):
-            wanted: Mapping[str, Any] = each["configuration"]
+            wanted: Mapping[str, object] = each["configuration"]
             found = [one for one in tried if plain(one) == dict(wanted)]
             if not found:
                 message = f"the pin of @{name} for {target} is not one of the configurations: {dict(wanted)}"

@@ -278,7 +278,7 @@ def _plain(each: object) -> dict[str, Any]:
     """A dataclass without the fields that hold their default."""
     if not is_dataclass(each):
         raise TypeError(f"a record cannot hold {type(each).__name__}")
-    found: dict[str, Any] = {}
+    found: dict[str, object] = {}
     for name, default in _defaults(type(each)):
         value = getattr(each, name)
         if value != default or name == "version":

@@ -80,7 +80,7 @@ def _read_globals(cursor: Cursor, tables: Tables) -> list[Global]:
     found: list[Global] = []
     for _ in range(cursor.count("globals", 4) if cursor.remaining else 0):
         location = cursor.location
-        attributes: dict[str, Any] = {"sym_name": tables.strings.read(cursor, "name of a global")}
+        attributes: dict[str, object] = {"sym_name": tables.strings.read(cursor, "name of a global")}
         tile = tables.types.read_as(TileType, cursor, "type of a global")
         attributes |= {"type": tile, "value": tables.attributes.literal(cursor, tile)}
         attributes["alignment"] = cursor.varint("alignment of a global")
@@ -195,7 +195,7 @@ class _Body:
             mask = cursor.varint(f"mask of {encoding.info.mnemonic}")
             if mask & ~encoding.known_bits:
                 raise cursor.error(f"mask {mask:#x} of {encoding.info.name} names fields that do not exist")
-        found: dict[str, Any] = {name: True for name, bit in encoding.flags if mask & bit}
+        found: dict[str, object] = {name: True for name, bit in encoding.flags if mask & bit}
         for name, bit, read in encoding.attributes:
             if not bit or mask & bit:
                 found[name] = read(self.tables.attributes, cursor, results)

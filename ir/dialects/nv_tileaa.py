@@ -10,7 +10,7 @@ branches and loops with early exits are our own operations, because scf has none
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import ClassVar, TypeVar
+from typing import ClassVar, TypeVar, cast
 
 from ir.core import (
     CONTROL,
@@ -443,7 +443,7 @@ def _declared(of: type[ct.TileOp], base: type[LogicalT], parts: Mapping[str, obj
     """An operation of this level that Tile IR's declaration says."""
     name = of.info.name.partition(".")[2]
     body = {"__doc__": of.__doc__, "__module__": __name__, "means": of, **parts}
-    return op(f"nv_tileaa.{name}")(type(of.__name__, (base,), body))
+    return op(f"nv_tileaa.{name}")(cast("type[LogicalT]", type(of.__name__, (base,), body)))
 
 
 DERIVED = (

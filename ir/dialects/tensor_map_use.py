@@ -26,13 +26,13 @@ MAX_STRIDE = 1 << 40
 DYNAMIC_ALIGNMENT = 1024  # of dynamic shared memory
 
 
-def verify_tensor_maps(block: Block, params: Sequence[Mapping[str, Any]]) -> None:
+def verify_tensor_maps(block: Block, params: Sequence[Mapping[str, object]]) -> None:
     """Raises VerifyError, at the copy or the barrier, if a kernel's tensor copies are invalid as written."""
     records = {v: p for v, p in zip(block.args, params, strict=False) if isinstance(v.type, TensorMapDescriptor)}
     if any(isinstance(v.type, TensorMapDescriptor) for v in block.args):
         for each in blocks(block):
-            announced: dict[Any, list[nvvm.MBarrierArriveExpectTx]] = {}
-            brought: dict[Any, int] = {}
+            announced: dict[object, list[nvvm.MBarrierArriveExpectTx]] = {}
+            brought: dict[object, int] = {}
             joined: set[Any] = set()  # barriers to which other CTAs also bring bytes
             for op in each.ops:
                 if isinstance(op, nvvm.MBarrierArriveExpectTx):
@@ -47,7 +47,9 @@ def verify_tensor_maps(block: Block, params: Sequence[Mapping[str, Any]]) -> Non
 
 
 def verify_bytes(
-    announced: Mapping[object, Sequence[nvvm.MBarrierArriveExpectTx]], brought: Mapping[object, int], joined: Set[Any]
+    announced: Mapping[object, Sequence[nvvm.MBarrierArriveExpectTx]],
+    brought: Mapping[object, int],
+    joined: Set[object],
 ) -> None:
     """A barrier that expects bytes and receives copies in the same block receives exactly as many, or more if it is
     `joined`.

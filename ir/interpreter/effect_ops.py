@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import Any, cast
+from typing import cast
 
 import numpy as np
 
@@ -104,7 +104,7 @@ def _listed(array: Array, conversion: str, kind: str, element: object) -> str:
     if array.ndim:
         return f"[{', '.join(_listed(row, conversion, kind, element) for row in array)}]"
     plain = LENGTH.sub("", conversion)
-    number: Any = array[()]
+    number: object = array[()]
     if kind in "diuoxX":
         whole = int(number)
         if kind in "uoxX" and isinstance(element, IntType):

@@ -42,7 +42,7 @@ def parse_quoted(parser: Parser, word: str, at: int) -> Op:
     operands = _operands(parser)
     if tokens.current == "[":
         tokens.fail("branches between blocks are not part of cuda_tile")
-    found: dict[str, Any] = {}
+    found: dict[str, object] = {}
     if tokens.accept("<"):
         found |= parse_dictionary(parser)
         tokens.expect(">", "after the properties")
@@ -159,7 +159,7 @@ def _region(parser: Parser) -> Region:
     return Region([block])
 
 
-def _attributes(parser: Parser, cls: type[Op], found: dict[str, Any], at: int) -> dict[str, object]:
+def _attributes(parser: Parser, cls: type[Op], found: dict[str, object], at: int) -> dict[str, object]:
     """The written attributes under their declared names, as values of their declared kinds."""
     function = found.pop("function_type", None)
     if cls.info.name in FUNCTIONS:
@@ -170,7 +170,7 @@ def _attributes(parser: Parser, cls: type[Op], found: dict[str, Any], at: int) -
             if any(not isinstance(each, Dictionary) or each.entries for each in given):  # pyright: ignore[reportUnknownVariableType]
                 parser.tokens.fail(f"'{cls.info.name}': attributes of parameters are not supported", index=at)
     names = {mlir_name(a): a for a in cls.info.attributes} | {a.name: a for a in cls.info.attributes}
-    made: dict[str, Any] = {}
+    made: dict[str, object] = {}
     for name, value in found.items():
         attr = names.get(name)
         if attr is None:
@@ -220,7 +220,7 @@ def parse_dictionary(parser: Parser) -> dict[str, object]:
     """`{name = value, flag}`."""
     tokens = parser.tokens
     tokens.expect("{", "before the attributes")
-    found: dict[str, Any] = {}
+    found: dict[str, object] = {}
     while not tokens.accept("}"):
         if found:
             tokens.expect(",", "between the attributes")
@@ -283,7 +283,7 @@ def parse_attribute(parser: Parser, depth: int = 0) -> object:
 def _list(parser: Parser, depth: int, read: Callable[[Parser, int], Any]) -> tuple[object, ...]:
     tokens = parser.tokens
     tokens.expect("[")
-    found: list[Any] = []
+    found: list[object] = []
     while not tokens.accept("]"):
         if found:
             tokens.expect(",", "between the elements")

@@ -40,7 +40,7 @@ def integer_array(tokens: Tokens, read_type: Callable[[], Type]) -> tuple[object
     element = read_type()
     if not isinstance(element, IntType):
         tokens.fail("arrays are of integers", index=at)
-    found: list[Any] = []
+    found: list[object] = []
     if tokens.accept(":"):
         while tokens.current != ">":
             if found:

@@ -214,14 +214,14 @@ class _Reader:
     def _properties(self, cls: type[Op], at: int) -> dict[str, object]:
         """Successors and `<{...}>` under their declared names, of their declared kinds."""
         tokens = self.tokens
-        found: dict[str, Any] = {}
+        found: dict[str, object] = {}
         if tokens.accept("["):
             found["successors"] = self._successors()
         if tokens.accept("<"):
             found |= self._dictionary()
             tokens.expect(">", "after the properties")
         declared = {(attr.form or SAME).name or attr.name: attr for attr in cls.info.attributes}
-        made: dict[str, Any] = {}
+        made: dict[str, object] = {}
         for name, value in found.items():
             attr = declared.get(name)
             if attr is not None:
@@ -267,7 +267,7 @@ class _Reader:
     def _dictionary(self) -> dict[str, object]:
         tokens = self.tokens
         tokens.expect("{", "before the attributes")
-        found: dict[str, Any] = {}
+        found: dict[str, object] = {}
         while not tokens.accept("}"):
             if found:
                 tokens.expect(",", "between the attributes")
@@ -314,7 +314,7 @@ class _Reader:
         tokens = self.tokens
         tokens.take()
         self._deeper("attributes", at)
-        found: list[Any] = []
+        found: list[object] = []
         while not tokens.accept("]"):
             if found:
                 tokens.expect(",", "between the elements")

@@ -185,7 +185,7 @@ def _choices(cls: type[TileOp]) -> Iterator[dict[str, object]]:
 def _values(field: Attr[Any]) -> list[Any]:
     """The values of an attribute: its default first, then signed before unsigned."""
     kind: type[Any] = field.kind
-    members: list[Any] = list(kind) if issubclass(kind, enum.Enum) else [False, True]
+    members: list[object] = list(kind) if issubclass(kind, enum.Enum) else [False, True]
     return sorted(members, key=lambda value: (value != field.default, -int(value)))
 
 

@@ -367,7 +367,7 @@ def product(d: Decoder, node: placed.Product, b: Builder, made: Made) -> Value:
     """A matrix product by its atom."""
     choice = d.selection.oracle.choice(node.choice)
     operands = [made[each] for each in (node.a, node.b, node.c)]
-    more: dict[str, Any] = {}
+    more: dict[str, object] = {}
     if isinstance(node, placed.WarpgroupProduct):
         found = {"negated": node.sign < 0, "promote": checked(choice.atom, WgmmaAtom).promotion(fast=node.fast == 1)}
         more = {name: value for name, value in found.items() if value}
@@ -414,7 +414,7 @@ def folded(
     """A reduction; its registers and lanes by the atoms that were priced."""
     folding = d.selection.folds.of(node, checked(operands[0].type, TensorType).shape, len(operands))
     types = [TensorType(k.shape, k.element, folding.plan.layout) if k.shape else uniform_type(k) for k in kinds]
-    more: dict[str, Any] = {} if folding.lanes == SHUFFLES else {"atom": folding.lanes}
+    more: dict[str, object] = {} if folding.lanes == SHUFFLES else {"atom": folding.lanes}
     more |= {"thread_atom": folding.thread} if folding.thread else {}
     region, units = combiner(d.program.bodies[node.body].region), d.interner.attributes[node.identities]
     return combined(b, nv_tileas.Reduce, operands, types, region, dim=node.dim, identities=units, **more)

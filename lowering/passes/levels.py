@@ -5,7 +5,6 @@ hold.
 from __future__ import annotations
 
 from dataclasses import field
-from typing import Any
 
 from ir.core import Op, VerifyError
 from ir.dialects.cuda_tile import Entry
@@ -62,7 +61,7 @@ class Level:
     borrowed: frozenset[str] = frozenset()
     known: dict[type[Op], bool] = field(default_factory=dict[type[Op], bool], compare=False, repr=False)
 
-    def text(self, program: Any, context: object) -> str:
+    def text(self, program: object, context: object) -> str:
         """A program of this level as text; `context` is that of its passes (`lowering.passes.manager`)."""
         return loaded(self.printer)(program, context)
 

@@ -55,7 +55,7 @@ class Option:
             return text
         raise ValueError(f"expected one of {', '.join(self.among)}" if self.among else f"expected {KINDS[self.kind]}")
 
-    def text(self, value: Any) -> str:
+    def text(self, value: object) -> str:
         """The value as `read` takes it."""
         if isinstance(value, bool):
             return str(value).lower()

@@ -206,7 +206,7 @@ def held_each(sample: LayoutSample, value: Datum, layout_id: int) -> Held:
 
 def is_list(value: Datum) -> bool:
     """Is it a list of tiles, or several results?"""
-    data: Any = value.data
+    data: object = value.data
     return value.type is None and isinstance(data, tuple) and (not data or _all_values(cast(tuple[Any, ...], data)))
 
 

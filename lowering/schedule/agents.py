@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import field
-from typing import Any
 
 from ir.core import Block, Builder, Op, Region, Type, Value
 from ir.dialects import arith, nv_tileas, scf
@@ -171,7 +170,7 @@ class Agents(Numbers):
         around = (v for each in (op, *enclosing(op)) for v in control(each))
         return self.ranks.all & ~self.ranks.of([*around, *(v for copy in tiled for v in copy.index)])
 
-    def map_number(self, record: dict[str, Any]) -> int:
+    def map_number(self, record: dict[str, object]) -> int:
         """The number of a tensor map, shared by equal ones."""
         if record not in self.tensormaps:
             self.tensormaps.append(record)

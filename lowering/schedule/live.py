@@ -14,7 +14,6 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import field
-from typing import Any
 
 from ir.checked import checked
 from ir.core import Block, Op, TileError, Value
@@ -225,7 +224,7 @@ class _Run:
         """Some iterations of a loop; none where it takes no part."""
         if not takes_part(op):
             return
-        body: Any = op.body.block
+        body: object = op.body.block
         counted = isinstance(op, scf.For)
         arguments, left = (body.args[1:], 0) if counted else (body.args, 1)
         self.hand(agent, arguments, op.init)

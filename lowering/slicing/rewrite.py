@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 import numpy as np
 
@@ -241,7 +240,7 @@ class _Writer:
         operands: Sequence[Value],
         types: Sequence[Type],
         regions: Sequence[Region],
-        attributes: dict[str, Any],
+        attributes: dict[str, object],
         b: Builder,
     ) -> Op:
         """The rewritten operation."""

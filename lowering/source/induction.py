@@ -8,7 +8,6 @@ Source: LLVM's IndVarSimplify, which merges the induction variables of a loop.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
 
 from ir.bits import bit_pattern, number_of
 from ir.core import PURE, Block, Builder, Op, Region, Value
@@ -130,6 +129,6 @@ class _Writer(Rewriter):
 
     def constant(self, like: Value, number: int, b: Builder) -> Value:
         """A constant of a value's type, wrapped: negating the least number gives one outside the type."""
-        kind: Any = like.type
+        kind: object = like.type
         assert isinstance(kind, TileType)
         return constant(b, number_of(kind.element, bit_pattern(kind.element, number)), kind)

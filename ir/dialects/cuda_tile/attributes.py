@@ -421,7 +421,7 @@ class DenseElements(Attribute):
         self._keep(kept.dtype.name, kept.tobytes(), kept.size)
 
     @classmethod
-    def of(cls, number: Any, element: Type) -> DenseElements:
+    def of(cls, number: object, element: Type) -> DenseElements:
         """A number, rounded to the element, for all of a tile."""
         return cls._of(number, dtype_name(element))
 
@@ -430,7 +430,7 @@ class DenseElements(Attribute):
         return self._of(number, self.dtype)
 
     @classmethod
-    def _of(cls, number: Any, dtype: str) -> DenseElements:
+    def _of(cls, number: object, dtype: str) -> DenseElements:
         data = _pack(number, dtype)
         return cls(np.asarray(number, _dtype(dtype))) if data is None else cls.of_bytes(data, dtype, 1)
 
