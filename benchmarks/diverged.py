@@ -47,7 +47,7 @@ def compile_ours(folder: Path) -> None:
     """PTX and manifests of our kernels."""
     import tilesat
     from benchmarks.peers import kernels
-    from tilesat.cutile import export
+    from tilesat.cutile_kernels import export
 
     rows, matrix = "f16[?,?,128]:[?/8,?/8,1]", "f16[?,?/16]:[?/8,1]*"
     signatures = {

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, cast
 
+from ir.checked import checked
 from ir.core import Block, Builder, Op, Value
 from ir.dialects import cuda_tile as ct
 from ir.types import (
@@ -84,7 +85,7 @@ def by_pointers(op: Op) -> tuple[list[Op], list[Value]]:
     """The same by pointers: operations to stand in the place of `op`, and what stands for its results."""
     block = Block()
     b = Builder(block, op.location)
-    results = index_space(op, b) if isinstance(op, ct.GetIndexSpaceShape) else access(cast(ViewAccess, op), b)
+    results = index_space(op, b) if isinstance(op, ct.GetIndexSpaceShape) else access(cast("ViewAccess", op), b)
     for made in block.ops:
         made.parent = op.parent  # loops and branches around it are those around the source
     return block.ops, results
@@ -92,7 +93,7 @@ def by_pointers(op: Op) -> tuple[list[Op], list[Value]]:
 
 def access(op: ViewAccess, b: Builder) -> list[Value]:
     """A load, store or update of the tile at an index."""
-    kind = cast(TileViewType, op.view.type)
+    kind = cast("TileViewType", op.view.type)
     pointers, mask = elements(op, kind, b)
     token = [] if op.token is None else [op.token]
     more: dict[str, Any] = {"order": op.order, "scope": op.scope}
@@ -130,13 +131,21 @@ def multicast(op: Multicast, view: TileViewType, pointers: Value, mask: Value, b
     token = [] if op.token is None else [op.token]
     if isinstance(op, ct.MultimemLoadReduceView):
         tile = op.reduced_values.type
-        value = splat(b, PADDING[view.padding or "zero"], cast(TileType, tile))
+        value = splat(b, PADDING[view.padding or "zero"], checked(tile, TileType))
     else:
         value, tile = op.tile, op.tile.type
     made = b.add(
-        MultimemAccess, pointers, value, mask, *token, types=[tile, op.result_token.type],
-        segments=(1, 1, 1, len(token)), mode=ct.AtomicMode.XCHG, order=op.order, scope=op.scope,
-    )  # fmt: skip
+        MultimemAccess,
+        pointers,
+        value,
+        mask,
+        *token,
+        types=[tile, op.result_token.type],
+        segments=(1, 1, 1, len(token)),
+        mode=ct.AtomicMode.XCHG,
+        order=op.order,
+        scope=op.scope,
+    )
     made.whole = op
     return made.results if isinstance(op, ct.MultimemLoadReduceView) else made.results[1:]
 
@@ -181,7 +190,7 @@ def places(b: Builder, index: Value, step: int, size: int) -> Value:
 
 def index_space(op: ct.GetIndexSpaceShape, b: Builder) -> list[Value]:
     """ceil(size / step) along each dimension."""
-    kind, whole = cast(TileViewType, op.src.type), tensor_view(op.src)
+    kind, whole = cast("TileViewType", op.src.type), tensor_view(op.src)
     sizes = filled(b, kind.view.shape, whole.dynamic_shape)
     found: list[Value] = []
     for result, step, dim in zip(op.results, steps_of(kind), kind.dim_map, strict=True):
@@ -193,14 +202,14 @@ def index_space(op: ct.GetIndexSpaceShape, b: Builder) -> list[Value]:
             signedness=ct.Signedness.UNSIGNED,
             rounding=ct.Rounding.POSITIVE_INF,
         )
-        narrow = cast(IntType, ct.tile_type(result).element).width < I64.width
+        narrow = checked(ct.tile_type(result).element, IntType).width < I64.width
         found.append(b.value(ct.TruncI, count, types=[result.type]) if narrow else count)
     return found
 
 
 def tensor_view(view: Value) -> ct.MakeTensorView:
     """The array behind a view of tiles: views never cross a region's border, so both are made by operations."""
-    return cast(ct.MakeTensorView, cast(Op, cast(Op, view.owner).operands[0].owner))
+    return checked(checked(checked(view.owner, Op).operands[0].owner, Op), ct.MakeTensorView)
 
 
 def filled(b: Builder, static: Sequence[int | None], dynamic: Sequence[Value]) -> list[Value]:
@@ -220,13 +229,13 @@ def widened(b: Builder, value: Value, signed: bool) -> Value:
 
 def splat(b: Builder, number: float, kind: TileType) -> Value:
     """A literal of one number."""
-    element = cast(IntType | FloatType, kind.element)
+    element = checked(kind.element, IntType, FloatType)
     return b.value(ct.Constant, types=[kind], value=ct.DenseElements.of(number, element))
 
 
 def splatted(b: Builder, scalar: Value, shape: tuple[int, ...]) -> Value:
     """A scalar in every element."""
-    element = cast("IntType | PointerType", ct.tile_type(scalar).element)
+    element = checked(ct.tile_type(scalar).element, IntType, PointerType)
     ones = (1,) * len(shape)
     return broadcast(b, b.value(ct.Reshape, scalar, types=[TileType(ones, element)]), shape)
 

@@ -11,7 +11,6 @@ from collections import defaultdict
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import field
-from typing import Any
 
 from egraph import accesses, combiners, facts, gathers, promises
 from egraph.combiners import Body
@@ -396,7 +395,7 @@ class _Encoder:
             found.append(self.type_id(op.results[0].type))
         return found
 
-    def attribute(self, value: Any) -> int:
+    def attribute(self, value: object) -> int:
         integer = integer_of(value)
         return self.interner.attributes.id(value) if integer is None else integer
 

@@ -329,7 +329,7 @@ def _permutations(interner: Interner, rows: Rows) -> None:
             rows["identity_permutation"].append((id_,))
 
 
-def _is_permutation(value: Any) -> bool:
+def _is_permutation(value: object) -> bool:
     """Shapes and view sizes are interned too; a shape of powers of two is a permutation of 0..n-1 only by accident,
     and then the extra rows are true statements that no rule joins with it.
     """

@@ -89,7 +89,7 @@ def node_class(constructor: str) -> type[Node]:
     return _made(constructor, (PlacedForm,) if placed else (Form,), {**parts, "columns": _columns(signature)})
 
 
-def _made(constructor: str, bases: tuple[type[Term], ...], parts: dict[str, Any]) -> type[Term]:
+def _made(constructor: str, bases: tuple[type[Term], ...], parts: dict[str, object]) -> type[Term]:
     return cast("type[Term]", type(constructor, bases, {"__slots__": (), "constructor": constructor, **parts}))
 
 

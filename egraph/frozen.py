@@ -34,7 +34,7 @@ class Frozen:
     nodes: list[Node] = field(default_factory=list[Node])
     sort: list[str] = field(default_factory=list[str])
     numbers: dict[int, int] = field(default_factory=dict[int, int])
-    analysis: dict[str, dict[Any, int]] = field(default_factory=dict[str, dict[Any, int]])
+    analysis: dict[str, dict[object, int]] = field(default_factory=dict[str, dict[object, int]])
     relations: dict[str, list[tuple[int, ...]]] = field(default_factory=dict[str, list[tuple[int, ...]]])
     held_in: dict[tuple[int, int], int] = field(default_factory=dict[tuple[int, int], int])
     native: dict[tuple[int, int], int] = field(default_factory=dict[tuple[int, int], int])
@@ -73,14 +73,14 @@ class Frozen:
         return found
 
     @staticmethod
-    def of(egraph: Any, relations: Container[str] | None = None) -> Frozen:
+    def of(egraph: object, relations: Container[str] | None = None) -> Frozen:
         """Freeze a `bindings.EGraph` (0.6 ms for 12,000 rows) and number its classes. `relations`: those whose rows are
         kept, all where it is None.
         """
         return _Export(egraph, lambda name: relations is None or name in relations).result
 
     @staticmethod
-    def rows_of(egraph: Any, names: tuple[str, ...]) -> dict[str, list[tuple[int, ...]]]:
+    def rows_of(egraph: object, names: tuple[str, ...]) -> dict[str, list[tuple[int, ...]]]:
         """Rows of the relations whose names start with one of `names`."""
         return _Export(egraph, lambda name: name.startswith(names), relations_only=True).result.relations
 
@@ -99,7 +99,7 @@ class _Numbers(dict[int, int]):
         return number
 
 
-Read = Callable[[Any], int]
+Read = Callable[[object], int]
 
 
 class _Export:
@@ -134,12 +134,12 @@ class _Export:
         else:
             self._analysis(name, sorts, output, rows)
 
-    def _places(self, decode: Callable[[Any], str | float | bool]) -> Read:
+    def _places(self, decode: Callable[[object], str | float | bool]) -> Read:
         """The place of a value of one sort in `Frozen.values`."""
         known: dict[Any, int] = {}
         values = self.result.values
 
-        def place(value: Any) -> int:
+        def place(value: object) -> int:
             found = known.get(value)
             if found is None:
                 found = known[value] = len(values)

@@ -17,7 +17,7 @@ class Table:
         self._values: list[Any] = []
         self._ids: dict[Hashable, int] = {}
 
-    def id(self, value: Any) -> int:
+    def id(self, value: object) -> int:
         """The id of `value`, new when it was not seen before."""
         key = (value.__class__, value)  # 1, True and 1.0 are equal in Python and must not share an id
         found = self._ids.get(key)
@@ -26,7 +26,7 @@ class Table:
             self._values.append(value)
         return found
 
-    def find(self, value: Any) -> int | None:
+    def find(self, value: object) -> int | None:
         """The id of `value` if it has one."""
         return self._ids.get((value.__class__, value))
 

@@ -7,10 +7,9 @@ Source: CUDA Tile IR 13.4, pack and unpack.
 
 from __future__ import annotations
 
-from typing import cast
-
 import numpy as np
 
+from ir.checked import checked
 from ir.core import Block, Builder, Op, Region, Value
 from ir.dialects import cuda_tile as ct
 from ir.types import I1, I8, FloatType, IntType, TileType
@@ -46,7 +45,7 @@ def is_narrow_literal(op: Op) -> bool:
     """Different elements of less than a byte, but for truth values, which have bytes in memory."""
     if not isinstance(op, ct.Constant) or op.value.splat:
         return False
-    element = cast("IntType | FloatType", ct.tile_type(op.result).element)
+    element = checked(ct.tile_type(op.result).element, IntType, FloatType)
     return element != I1 and element.width < 8
 
 
@@ -63,7 +62,7 @@ def by_bytes(op: ct.Constant) -> tuple[list[Op], list[Value]]:
 
 def integers(kind: TileType) -> TileType:
     """The integers of an element's width."""
-    return TileType(kind.shape, IntType(cast("IntType | FloatType", kind.element).width))
+    return TileType(kind.shape, IntType(checked(kind.element, IntType, FloatType).width))
 
 
 def as_integers(b: Builder, value: Value) -> Value:
@@ -99,7 +98,7 @@ def join(b: Builder, value: Value, wide: TileType) -> Value:
 
 def places(b: Builder, count: int, parts: int, wide: TileType) -> Value:
     """How far each part is shifted, for every element: k times the width of a part."""
-    element = cast(IntType, wide.element)
+    element = checked(wide.element, IntType)
     row = TileType((parts,), element)
     width = ct.DenseElements.of(element.width // parts, element)
     scaled = b.value(ct.MulI, b.value(ct.Iota, types=[row]), b.value(ct.Constant, types=[row], value=width))

@@ -7,9 +7,8 @@ bits, unless they leave its range of exponents (2^-133 to 2^128). Source: CUDA T
 
 from __future__ import annotations
 
-from typing import cast
-
 from egraph.packing import unpacked_from
+from ir.checked import checked
 from ir.core import Block, Builder, Op, Value
 from ir.dialects import cuda_tile as ct
 from ir.types import BF16, F4E2M1FN, F8E4M3FN, I8, FloatType, TileType
@@ -39,7 +38,7 @@ def of_bytes(op: ct.MmaFScaled) -> tuple[list[Op], tuple[Value, Value]] | None:
     right = None if columns_of is None else unpacked(columns_of)
     if left is None or right is None or columns_of is None:
         return None
-    *lead, n, k = cast(TileType, columns_of.type).shape
+    *lead, n, k = checked(columns_of.type, TileType).shape
     order = transposing(columns_of)
     block = Block()
     b = Builder(block, op.location)
@@ -61,7 +60,7 @@ def columns(value: Value) -> Value | None:
 
 def transposing(value: Value) -> tuple[int, ...]:
     """The permutation of the last two dimensions of a tile."""
-    lead = len(cast(TileType, value.type).shape) - 2
+    lead = len(checked(value.type, TileType).shape) - 2
     return (*range(lead), lead + 1, lead)
 
 
@@ -74,7 +73,7 @@ def magnitudes(scale: Value) -> bool:
     """Are these numbers without a sign: of a type that has none, or by a mask that leaves them none?"""
     while isinstance(scale.op, ct.Reshape | ct.Permute | ct.Broadcast):
         scale = scale.op.source
-    if cast(TileType, scale.type).element != F8E4M3FN:
+    if checked(scale.type, TileType).element != F8E4M3FN:
         return True
     made = scale.op.source.op if isinstance(scale.op, ct.Bitcast) else None
     mask = made.rhs.op if isinstance(made, ct.AndI) else None
@@ -83,7 +82,7 @@ def magnitudes(scale: Value) -> bool:
 
 def unpacked(value: Value) -> Value | None:
     """The bytes in memory order that a tile of f4 is unpacked from."""
-    return unpacked_from(value) if cast(TileType, value.type).element == F4E2M1FN else None
+    return unpacked_from(value) if checked(value.type, TileType).element == F4E2M1FN else None
 
 
 def scaled(operand: Value, scale: Value, k: int, b: Builder) -> Value:

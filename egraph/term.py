@@ -193,5 +193,5 @@ def place_columns(cls: type[Term]) -> None:
 
 def _columns_of(cls: type) -> list[Column[Any]]:
     """The columns that a class itself declares; all of them where it is a term."""
-    parts: Iterable[Any] = vars(cls).get("columns") or vars(cls).values()
+    parts: Iterable[object] = vars(cls).get("columns") or vars(cls).values()
     return [cast("Column[Any]", each) for each in parts if isinstance(each, Column)]

@@ -92,7 +92,7 @@ GIVEN = tuple([cls.constructor for cls in leaves.LEAVES if cls.given])
 """Leaves whose loop dependence is a fact of the program."""
 
 
-def integer_of(value: Any) -> int | None:
+def integer_of(value: object) -> int | None:
     """The i64 of an attribute that needs no interning: enums, bools and ints; None is -1; otherwise None."""
     if value is None:
         return -1

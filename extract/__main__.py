@@ -7,7 +7,7 @@ import json
 import math
 import sys
 import warnings
-from typing import Any, Final
+from typing import Final
 
 from extract.answer import Answer
 from extract.compare import compare, lines
@@ -70,7 +70,7 @@ def _compare(graph: Graph, options: argparse.Namespace) -> int:
     return int(all(each.answer is None for each in outcomes))
 
 
-def as_record(graph: Graph, answers: list[Answer]) -> dict[str, Any]:
+def as_record(graph: Graph, answers: list[Answer]) -> dict[str, object]:
     """The JSON output: the best answer, and all under `answers` if several were requested."""
     record = {**_record(graph, answers[0]), "nodes": graph.n_nodes, "classes": graph.n_classes}
     report = answers[0].report
@@ -86,7 +86,7 @@ def as_record(graph: Graph, answers: list[Answer]) -> dict[str, Any]:
     return record
 
 
-def _record(graph: Graph, answer: Answer) -> dict[str, Any]:
+def _record(graph: Graph, answer: Answer) -> dict[str, object]:
     names = graph.class_name or tuple(str(cls) for cls in range(graph.n_classes))
     node_names = graph.node_name or tuple(str(node) for node in range(graph.n_nodes))
     return {

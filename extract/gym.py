@@ -89,7 +89,7 @@ def _children(nodes: dict[str, Record], ids: dict[str, int]) -> list[list[int]]:
     return [[ids[child] for child in row] for _, row in named]
 
 
-def _roots(ids: dict[str, int], names: list[Any]) -> list[int]:
+def _roots(ids: dict[str, int], names: list[object]) -> list[int]:
     """Root classes. lean-egg lists both sides of a goal and leaves a stale id once they are merged: a root without
     nodes is passed over with a warning while another root stands."""
     known = [ids[str(name)] for name in names if str(name) in ids]
@@ -125,7 +125,7 @@ def to_data(graph: Graph) -> dict[str, Any]:
         first.setdefault(graph.columns.node_class[node], names[node])
     if missing := [root for root in graph.columns.root if root not in first]:
         raise InfeasibleError(f"root {graph.describe_class(missing[0])} has no node that is not forbidden")
-    nodes: dict[str, Any] = {}
+    nodes: dict[str, object] = {}
     for node in kept:
         record: Record = {
             "op": graph.node_op[node],
@@ -141,7 +141,7 @@ def to_data(graph: Graph) -> dict[str, Any]:
             record["resources"] = use
         nodes[names[node]] = record
     described = graph.class_name or [""] * graph.n_classes
-    made: dict[str, Any] = {"nodes": nodes, "root_eclasses": [f"c{root}" for root in graph.columns.root]}
+    made: dict[str, object] = {"nodes": nodes, "root_eclasses": [f"c{root}" for root in graph.columns.root]}
     made["class_data"] = {f"c{cls}": {"type": described[cls]} for cls in first}
     limits = zip(graph.resource_names, graph.columns.limit, strict=True)
     return made | {"limits": {name: limit if math.isfinite(limit) else "inf" for name, limit in limits}}

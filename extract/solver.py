@@ -101,7 +101,7 @@ def _weakly(method: Callable[[Any], None]) -> Callable[[Any], None]:
     """A method for HiGHS to call, which does not keep its object alive."""
     found = WeakMethod(method)
 
-    def call(event: Any) -> None:
+    def call(event: object) -> None:
         known = found()
         if known is not None:
             known(event)

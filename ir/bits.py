@@ -15,8 +15,13 @@ from ir.types import BF16, F4E2M1FN, F8E4M3FN, F8E5M2, F16, F32, F64, TF32, Floa
 BYTES = (F8E4M3FN, F8E5M2, F4E2M1FN)
 """Formats whose numbers NumPy stores in a byte each."""
 NANS: dict[Type, tuple[int, int]] = {
-    F16: (16, 10), BF16: (16, 7), F32: (32, 23), TF32: (32, 23), F64: (64, 52), F8E5M2: (8, 2),
-}  # fmt: skip
+    F16: (16, 10),
+    BF16: (16, 7),
+    F32: (32, 23),
+    TF32: (32, 23),
+    F64: (64, 52),
+    F8E5M2: (8, 2),
+}
 """Bits, and mantissa bits, of the formats whose NaNs have a payload."""
 
 

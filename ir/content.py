@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TypeGuard
 
+MAGIC = b"\x7fTileIR\x00"
+"""First bytes of Tile IR bytecode (CUDA Tile IR 13.4, bytecode header)."""
 LONGEST_NAME = 255
 """Characters of a file name that a message repeats (NAME_MAX of Linux)."""
 

@@ -10,12 +10,10 @@ from __future__ import annotations
 import enum
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, NoReturn, TypeVar, cast, overload
+from typing import Any, ClassVar, Generic, NoReturn, TypeVar, cast, overload
 
 from ir.records import dataclass
-
-if TYPE_CHECKING:
-    from ir.upstream import Form
+from ir.upstream_form import UpstreamForm
 
 T = TypeVar("T")
 OpT = TypeVar("OpT", bound="Op")
@@ -267,8 +265,8 @@ class Attr(Field, Generic[T]):
     """
 
     def __init__(
-        self, kind: type[T], default: Any = ..., since: Version = (13, 1), doc: str = "", form: Form | None = None,
-        among: Sequence[Any] = (), least: int | None = None, most: int | None = None,
+        self, kind: type[T], default: Any = ..., since: Version = (13, 1), doc: str = "",
+        form: UpstreamForm | None = None, among: Sequence[Any] = (), least: int | None = None, most: int | None = None,
     ):  # fmt: skip
         super().__init__(since, doc)
         self.kind = kind
@@ -306,7 +304,7 @@ class Attr(Field, Generic[T]):
         return self if op is None else op.attributes.get(self.name, self.default)
 
 
-def flag(since: Version = (13, 1), form: Form | None = None) -> Attr[bool]:
+def flag(since: Version = (13, 1), form: UpstreamForm | None = None) -> Attr[bool]:
     """A Boolean attribute that is absent when false."""
     return Attr(bool, False, since, form=form)
 
@@ -417,7 +415,7 @@ class Op:
         self,
         operands: Sequence[Value] = (),
         result_types: Sequence[Type] | None = None,
-        attributes: Mapping[str, Any] | None = None,
+        attributes: Mapping[str, object] | None = None,
         regions: Sequence[Region] = (),
         location: Location = UNKNOWN,
         segments: tuple[int, ...] | None = None,
@@ -554,7 +552,7 @@ class Builder:
         types: Sequence[Type] | None = None,
         regions: Sequence[Region] = (),
         segments: tuple[int, ...] | None = None,
-        **attributes: Any,
+        **attributes: object,
     ) -> OpT:
         """Create an op of class `cls` at the end of the block."""
         made = cls(operands, types, attributes, regions, self.location, segments)

@@ -97,7 +97,7 @@ class TensorMapDescriptor(Type):
         )
 
     @staticmethod
-    def of(record: Any) -> TensorMapDescriptor:
+    def of(record: object) -> TensorMapDescriptor:
         """The type of a manifest's record, whose extents are innermost first. Raises ValueError for other records."""
         said = cast("dict[str, Any]", record) if isinstance(record, Mapping) else {}
         for name, legal in (*_FIELDS, ("dtype", tuple(SCALARS))):

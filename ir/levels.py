@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import re
 
-from ir.load import MAGIC
+from ir.content import MAGIC
 
 OURS = "tilesat."
 """The prefix of the name of an operation that upstream MLIR does not have in this form."""

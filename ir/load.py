@@ -4,12 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ir.content import content, is_text
+from ir.content import MAGIC, content, is_text
 from ir.core import Location, ParseError, TileError
 from ir.dialects.cuda_tile import Module
-
-MAGIC = b"\x7fTileIR\x00"
-"""First bytes of Tile IR bytecode (CUDA Tile IR 13.4, bytecode header)."""
 
 
 def load(source: bytes | str | Path, name: str = "<bytes>") -> Module:

@@ -32,14 +32,18 @@ _set = object.__setattr__
 
 
 def _made(
-    cls: type[Any], frozen: bool = False, eq: bool = True, repr: bool = True, slots: bool = False,
+    cls: type[Any],
+    frozen: bool = False,
+    eq: bool = True,
+    repr: bool = True,
+    slots: bool = False,
     unsafe_hash: bool = False,
-) -> type[Any]:  # fmt: skip
+) -> type[Any]:
     """The class with its methods; methods that it defines itself are kept."""
     written = {name for name, value in vars(cls).items() if value is not None or name != "__hash__"}
     made: Any = dataclasses.dataclass(cls, init=False, repr=False, eq=False, slots=slots)  # pyright: ignore[reportCallIssue, reportUnknownVariableType, reportArgumentType]
     fields: Fields = dataclasses.fields(made)
-    methods: dict[str, Any] = {"__init__": _at_first(made, fields, frozen)}
+    methods: dict[str, object] = {"__init__": _at_first(made, fields, frozen)}
     if repr:
         methods["__repr__"] = _repr
     if frozen:
@@ -56,10 +60,10 @@ def _made(
     return made
 
 
-def _at_first(cls: Any, fields: Fields, frozen: bool) -> Callable[..., None]:
+def _at_first(cls: object, fields: Fields, frozen: bool) -> Callable[..., None]:
     """An `__init__` that replaces itself by the real one; two threads that do so at once create the same one."""
 
-    def __init__(self: Any, *args: Any, **named: Any) -> None:
+    def __init__(self: object, *args: object, **named: object) -> None:
         made = _initialiser(cls, fields, frozen)
         cls.__init__ = made
         made(self, *args, **named)
@@ -92,26 +96,26 @@ def _initialiser(cls: Any, fields: Fields, frozen: bool) -> Callable[..., None]:
     return made
 
 
-def _values(names: Sequence[str]) -> Callable[[Any], tuple[Any, ...]]:
+def _values(names: Sequence[str]) -> Callable[[object], tuple[object, ...]]:
     """A function of an instance: the values of some of its fields."""
     if len(names) > 1:
         return attrgetter(*names)
     return (lambda self: (getattr(self, names[0]),)) if names else (lambda self: ())
 
 
-def _equality(fields: Fields) -> Callable[[Any, Any], Any]:
+def _equality(fields: Fields) -> Callable[[object, object], object]:
     values = _values([field.name for field in fields if field.compare])
 
-    def __eq__(self: Any, other: Any) -> Any:
+    def __eq__(self: object, other: object) -> Any:
         return values(self) == values(other) if other.__class__ is self.__class__ else NotImplemented
 
     return __eq__
 
 
-def _hash(fields: Fields) -> Callable[[Any], int]:
+def _hash(fields: Fields) -> Callable[[object], int]:
     values = _values([field.name for field in fields if (field.compare if field.hash is None else field.hash)])
 
-    def __hash__(self: Any) -> int:
+    def __hash__(self: object) -> int:
         return hash(values(self))
 
     return __hash__
@@ -123,11 +127,11 @@ def _repr(self: Any) -> str:
     return f"{self.__class__.__qualname__}({', '.join(shown)})"
 
 
-def _refuse_setting(self: Any, name: str, value: Any) -> None:
+def _refuse_setting(self: object, name: str, value: object) -> None:
     raise dataclasses.FrozenInstanceError(f"cannot assign to field {name!r}")
 
 
-def _refuse_deleting(self: Any, name: str) -> None:
+def _refuse_deleting(self: object, name: str) -> None:
     raise dataclasses.FrozenInstanceError(f"cannot delete field {name!r}")
 
 

@@ -20,9 +20,15 @@ VERSION = 1  # in bits 46 and 47; same source
 
 
 def instruction_descriptor(
-    m: int, n: int, a: str, b: str, d: str, transposed: tuple[bool, bool] = (False, False), negated: bool = False,
+    m: int,
+    n: int,
+    a: str,
+    b: str,
+    d: str,
+    transposed: tuple[bool, bool] = (False, False),
+    negated: bool = False,
     sparse: bool = False,
-) -> int:  # fmt: skip
+) -> int:
     """The 32 bits that say what a product is of; `transposed`: A, B are MN-major; `negated`: A is; `sparse`: of A half
     is held.
     """

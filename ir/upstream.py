@@ -6,13 +6,13 @@ any other prints as `tilesat.` and its name, so that MLIR refuses it, or takes i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from ir.core import Attribute, Op, Type
 from ir.levels import OURS
 from ir.records import dataclass
 from ir.types import BF16, F16, F32, F64, IntType, LLVMPointerType, VectorType
+from ir.upstream_form import UpstreamForm
 
 UPSTREAM = ("arith", "gpu", "llvm", "math", "nvgpu", "nvvm", "scf", "ub", "vector")
 """Dialects of upstream MLIR among our levels; it knows no other, and takes operations of others as they are."""
@@ -28,73 +28,64 @@ class Opaque(Attribute):
         return self.text
 
 
-@dataclass(frozen=True)
-class Form:
-    """Upstream's spelling of an attribute: its name (empty: ours), its text, and the way back (raises ValueError)."""
-
-    name: str = ""
-    write: Callable[[Any], str] | None = None
-    read: Callable[[Any], Any] | None = None
-
-
-SAME = Form()
+SAME = UpstreamForm()
 """Upstream has the attribute as we do."""
 
 
-def codes(names: Sequence[str], first: int = 0) -> Form:
+def codes(names: Sequence[str], first: int = 0) -> UpstreamForm:
     """An enumeration that upstream numbers, from `first` on, in 64 bits."""
 
-    def read(number: Any) -> str:
+    def read(number: object) -> str:
         if not isinstance(number, int) or not 0 <= number - first < len(names):
             raise ValueError(f"must be a number from {first} to {first + len(names) - 1}")
         return names[number - first]
 
-    return Form("", lambda name: f"{names.index(name) + first} : i64", read)
+    return UpstreamForm("", lambda name: f"{names.index(name) + first} : i64", read)
 
 
-def overflow(dialect: str) -> Form:
+def overflow(dialect: str) -> UpstreamForm:
     """The flag nsw among the overflow flags of arith or llvm."""
     text = f"#{dialect}.overflow<nsw>"
 
-    def read(given: Any) -> bool:
+    def read(given: object) -> bool:
         if given != Opaque(text):
             raise ValueError(f"must be {text}")
         return True
 
-    return Form("overflowFlags", lambda _: text, read)
+    return UpstreamForm("overflowFlags", lambda _: text, read)
 
 
-def enumeration(name: str, cases: Sequence[str]) -> Form:
+def enumeration(name: str, cases: Sequence[str]) -> UpstreamForm:
     """An enumeration that upstream spells as an attribute of its dialect, `#name<case>`."""
 
-    def read(given: Any) -> str:
+    def read(given: object) -> str:
         found = str(given).removeprefix(f"#{name}<").removesuffix(">") if isinstance(given, Opaque) else ""
         if found not in cases or given != Opaque(f"#{name}<{found}>"):
             raise ValueError(f"must be #{name}<{'|'.join(cases)}>")
         return found
 
-    return Form("", lambda case: f"#{name}<{case}>", read)
+    return UpstreamForm("", lambda case: f"#{name}<{case}>", read)
 
 
-def renamed(name: str) -> Form:
+def renamed(name: str) -> UpstreamForm:
     """The same text under another name."""
-    return Form(name)
+    return UpstreamForm(name)
 
 
-def unit(name: str) -> Form:
+def unit(name: str) -> UpstreamForm:
     """A flag that upstream writes without a value."""
 
-    def read(given: Any) -> bool:
+    def read(given: object) -> bool:
         if given is not True:
             raise ValueError("must be unit")
         return True
 
-    return Form(name, lambda _: "unit", read)
+    return UpstreamForm(name, lambda _: "unit", read)
 
 
-def width(bits: int) -> Form:
+def width(bits: int) -> UpstreamForm:
     """An integer of other than 64 bits."""
-    return Form("", lambda number: f"{number} : i{bits}")
+    return UpstreamForm("", lambda number: f"{number} : i{bits}")
 
 
 def written_name(op: Op) -> str:

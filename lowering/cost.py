@@ -88,10 +88,17 @@ def units_of(cost: Cost, target: Target) -> dict[str, float]:
 
 
 FREE = Cost()
-_FREE = frozenset((
-    "make_tensor_view", "make_partition_view", "make_token", "join_tokens", "get_tensor_shape", "get_tile_block_id",
-    "get_num_tile_blocks",
-))  # fmt: skip
+_FREE = frozenset(
+    (
+        "make_tensor_view",
+        "make_partition_view",
+        "make_token",
+        "join_tokens",
+        "get_tensor_shape",
+        "get_tile_block_id",
+        "get_num_tile_blocks",
+    )
+)
 
 
 def priced() -> frozenset[str]:

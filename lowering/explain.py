@@ -9,13 +9,14 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterator
-from typing import Any, cast
+from typing import Any
 
 from egraph import placed
 from egraph.placed import Mechanism
 from egraph.skeleton import SkeletonEffect
 from egraph.term import Node, Term
 from extract import Answer, Budget, ExtractionError, extract
+from ir.checked import checked
 from ir.core import Block, Location, Op, Value
 from ir.dialects import llvm
 from ir.dialects.cuda_tile import AtomicCAS, AtomicRMW, Entry, LoadPtr, StoreView
@@ -57,7 +58,7 @@ def explain(compiled: Compiled) -> str:
         report.saturation(), cut if compiled.slices else (), report.extraction(), report.tile_blocks(),
         clusters(compiled), report.consumers(), report.loops(), (*report.shape(), *ctas(compiled)), report.values(),
         report.stores(), report.legend(),
-        agents(cast(Func, compiled.modules["nv_tileas"])), schedules(compiled.selection), masks(compiled.selection),
+        agents(checked(compiled.modules["nv_tileas"], Func)), schedules(compiled.selection), masks(compiled.selection),
     )  # fmt: skip
     return "\n\n".join(text for text in map("\n".join, sections) if text)
 
@@ -73,7 +74,7 @@ def clusters(compiled: Compiled) -> Iterator[str]:
 
 def ctas(compiled: Compiled) -> Iterator[str]:
     """The occupancy in CTAs, by the registers needed."""
-    func = cast(llvm.Func, compiled.modules["nvvm"])
+    func = checked(compiled.modules["nvvm"], llvm.Func)
     registers = min(func.registers, int(target(func.target).registers_per_thread))
     yield str(resident(func))
     given = f", {func.maxnreg} given" if func.maxnreg else ""

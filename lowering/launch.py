@@ -33,7 +33,7 @@ def parameters(entry: ct.Entry) -> tuple[dict[str, Any], ...]:
     """A record of each parameter, in order. Raises UnsupportedError, located, for one that is neither scalar nor
     pointer.
     """
-    records: list[dict[str, Any]] = []
+    records: list[dict[str, object]] = []
     for number, argument in enumerate(entry.parameters):
         kind = argument.type
         if not isinstance(kind, TileType) or kind.shape:
@@ -65,7 +65,7 @@ def manifest_of(func: GpuFunc | Func) -> dict[str, Any]:
     }
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: object) -> Any:
     """With lists instead of tuples, as in JSON."""
     if isinstance(value, Mapping):
         return {key: _plain(each) for key, each in cast("Mapping[str, Any]", value).items()}

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Any, cast
+from typing import Any
 
+from ir.checked import checked
 from ir.core import Op
 from ir.dialects.llvm import Func
 from ir.records import dataclass
@@ -52,9 +53,13 @@ def road_from(kernel: Op, annotate: bool = False, lineinfo: bool = False) -> tup
 
 
 def descend(
-    kernel: Op, seconds: Mapping[str, float], verify_each: bool = False, watchers: Sequence[Watcher] = (),
-    counting: bool = False, steps: Sequence[Step] = (),
-) -> Lowered:  # fmt: skip
+    kernel: Op,
+    seconds: Mapping[str, float],
+    verify_each: bool = False,
+    watchers: Sequence[Watcher] = (),
+    counting: bool = False,
+    steps: Sequence[Step] = (),
+) -> Lowered:
     """From a verified kernel of some level to PTX by `steps`, by default its remaining passes; `seconds` are those
     already spent.
 
@@ -70,7 +75,7 @@ def descend(
 def _module(op: Op) -> str:
     from lowering.llvm import print_module
 
-    return print_module(cast(Func, op))
+    return print_module(checked(op, Func))
 
 
 def _text(op: Op) -> str:

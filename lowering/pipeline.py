@@ -6,11 +6,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import cast
 
 from egraph.permissions import of_entry
 from egraph.saturate import Saturated
 from extract import CostFunction, Extractor
+from ir.checked import checked
 from ir.core import Op, TileError
 from ir.dialects import cuda_tile as ct
 from ir.dialects import nv_tileas
@@ -86,15 +86,26 @@ class Options:
 def road(options: Options) -> tuple[Step, ...]:
     """The pass pipeline for these options."""
     steps = with_options(
-        parse(ROAD), "saturate", rules=options.rules, without=tuple(sorted(options.without)),
-        budget=options.saturate_budget or 0, fast=tuple(sorted(options.fast)), scheduler=options.scheduler,
-        rows=options.rows or 0, iterations=options.iterations or 0, counting=options.counting,
+        parse(ROAD),
+        "saturate",
+        rules=options.rules,
+        without=tuple(sorted(options.without)),
+        budget=options.saturate_budget or 0,
+        fast=tuple(sorted(options.fast)),
+        scheduler=options.scheduler,
+        rows=options.rows or 0,
+        iterations=options.iterations or 0,
+        counting=options.counting,
         provenance=options.provenance,
-    )  # fmt: skip
+    )
     steps = with_options(
-        steps, "extract", forbid=tuple(sorted(options.forbid)), method=options.extractor,
-        budget=float(options.extract_budget or 0), costs=options.costs,
-    )  # fmt: skip
+        steps,
+        "extract",
+        forbid=tuple(sorted(options.forbid)),
+        method=options.extractor,
+        budget=float(options.extract_budget or 0),
+        costs=options.costs,
+    )
     steps = with_options(steps, "tileas-dynamic-persistent", schedule=options.persistent, blocks=options.tile_blocks)
     choose = options.ctas == CHOSEN
     steps = with_options(steps, "tileas-plan-cta", ctas=1 if choose else options.ctas, cut=options.cut)
@@ -110,9 +121,14 @@ def road(options: Options) -> tuple[Step, ...]:
 
 
 def compile_entry(
-    module: ct.Module, entry: ct.Entry, targets: Sequence[str], options: Options, watchers: Sequence[Watcher] = (),
-    counting: bool = False, shared: Shared | None = None,
-) -> list[Compiled]:  # fmt: skip
+    module: ct.Module,
+    entry: ct.Entry,
+    targets: Sequence[str],
+    options: Options,
+    watchers: Sequence[Watcher] = (),
+    counting: bool = False,
+    shared: Shared | None = None,
+) -> list[Compiled]:
     """Compile one entry of a verified module for some targets: one e-graph, an extraction and a lowering for each.
     `shared`: results of earlier compilations of this entry for these targets, to which this one adds its own.
 
@@ -141,9 +157,14 @@ def _tier(entry: ct.Entry, name: str, options: Options) -> Target:
 
 
 def _cheapest(
-    module: ct.Module, entry: ct.Entry, target: str, options: Options, watchers: Sequence[Watcher], counting: bool,
+    module: ct.Module,
+    entry: ct.Entry,
+    target: str,
+    options: Options,
+    watchers: Sequence[Watcher],
+    counting: bool,
     shared: Shared | None,
-) -> Compiled:  # fmt: skip
+) -> Compiled:
     """The cheapest of the unchanged and the persistent kernel, for one target. Raises the error of the unchanged kernel
     if none can be compiled.
     """
@@ -189,10 +210,21 @@ def _compiled(module: ct.Module, entry: ct.Entry, outcome: Outcome, options: Opt
     divided = bool(selection.clusters) and max(program.entry.cluster, program.entry.split) > 1  # from the uncut kernel
     slices = (outcome.context.shared.sliced and not divided) or program.entry is not levels["cuda_tile"]
     return Compiled(
-        outcome.program, manifest_of(levels["nvvm"]), stages, selection, modules, levels["nv_tileaa"], _explained,
-        outcome.context.seconds, slices, outcome.context.counts, options.persistent, levels["nvvm"].minctas,
-        lacking(levels["nvvm"]), lambda: _ways(module, entry, outcome, options),
-    )  # fmt: skip
+        outcome.program,
+        manifest_of(levels["nvvm"]),
+        stages,
+        selection,
+        modules,
+        levels["nv_tileaa"],
+        _explained,
+        outcome.context.seconds,
+        slices,
+        outcome.context.counts,
+        options.persistent,
+        levels["nvvm"].minctas,
+        lacking(levels["nvvm"]),
+        lambda: _ways(module, entry, outcome, options),
+    )
 
 
 def _explained(compiled: Compiled) -> str:
@@ -216,7 +248,8 @@ def _ways(module: ct.Module, entry: ct.Entry, outcome: Outcome, options: Options
         (one,) = compile_entry(module, entry, [context.target.name], replace(options, ctas=1, cut=""))
     except TileError as error:
         return Clustered(1, reason=error.message), *found
-    return clustered(one.selection, cast(nv_tileas.Func, one.modules["nv_tileas"]), Way(1), options.tile_blocks), *found
+    placed = checked(one.modules["nv_tileas"], nv_tileas.Func)
+    return clustered(one.selection, placed, Way(1), options.tile_blocks), *found
 
 
 def _as_text(module: ct.Module) -> str:

@@ -23,7 +23,8 @@ from ptxsim.errors import (
     UnknownOpcodeError,
     UnsupportedModifierError,
 )
-from ptxsim.findings import Hazard, hazard_table, source_lines
+from ptxsim.findings import hazard_table, source_lines
+from ptxsim.kinds import Hazard
 from ptxsim.launch import Kernel, Module, Symbol, check, launch
 from ptxsim.memory import Address, GlobalMemory
 from ptxsim.report import Report, Sectors

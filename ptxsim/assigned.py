@@ -7,7 +7,8 @@ Writes under a guard do not count. Source: the Java Language Specification, "Def
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ptxsim.control import Branch, BranchTable, Control, Exit
+from ptxsim.control import Branch, BranchTable, Exit
+from ptxsim.waiting import Control
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,19 +14,20 @@ import numpy as np
 from ptxsim.access import Site
 from ptxsim.bundles import UNIT, Bundle
 from ptxsim.clocks import Clocks
-from ptxsim.findings import Kind
+from ptxsim.geometry import WARP
 from ptxsim.grains import grains
-from ptxsim.machine import WARP, Machine
+from ptxsim.kinds import Kind
+from ptxsim.machine import Machine
 from ptxsim.mbarrier_uses import Use
 from ptxsim.memory import FRESH
 from ptxsim.ptx_types import Array, unsigned
 from ptxsim.records import Records
 from ptxsim.regions import Regions
 from ptxsim.statements import Statements
+from ptxsim.transfer import Transfer
 
 if TYPE_CHECKING:
     from ptxsim.mbarrier import Mbarriers
-    from ptxsim.transfers import Transfer
 
 
 class Scope(Enum):
@@ -251,7 +252,7 @@ class AsyncOrder:
         """Report where a reduction cannot update bytes; other reductions are no obstacle."""
         self.check(site, where, lanes, "updates", is_write=True, is_update=True)
 
-    def begin(self, transfer: "Transfer") -> None:
+    def begin(self, transfer: Transfer) -> None:
         """A copy starts: its source must not change, its destination is poisoned."""
         self._is_used = True
         self._transfers.append((transfer.site, transfer.lane))
@@ -270,7 +271,7 @@ class AsyncOrder:
                     FRESH
                 )
 
-    def begin_all(self, transfers: Sequence["Transfer"]) -> None:
+    def begin_all(self, transfers: Sequence[Transfer]) -> None:
         """Copies of cells of one size start that read no shared memory and update nothing."""
         self._is_used = True
         first = len(self._transfers) + 1
@@ -301,12 +302,12 @@ class AsyncOrder:
         writers = [ASYNC - self._column[cell] for cell in bundle.cells]
         return where, np.array(writers)[:, None], np.array(bundle.phases)[:, None] + 1
 
-    def read_done(self, transfer: "Transfer") -> None:
+    def read_done(self, transfer: Transfer) -> None:
         """A copy no longer reads its source."""
         if transfer.source is not None:
             self._readers[self._regions.of_cells(transfer.source, transfer.unit, transfer.used)] -= 1
 
-    def write_done(self, transfer: "Transfer") -> tuple[Array, int, int] | None:
+    def write_done(self, transfer: Transfer) -> tuple[Array, int, int] | None:
         """A copy arrived: the regions it wrote, and by whom and when, as writer and epoch."""
         if transfer.target is None:
             return None

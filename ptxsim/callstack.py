@@ -1,10 +1,12 @@
 """The call stack of every lane: return addresses, frames in local memory, registers that recursion saves."""
 
 from collections.abc import Sequence
+from typing import Protocol
 
 import numpy as np
 
 from ptxsim.machine import LOCAL_BASE, Machine
+from ptxsim.program import Linked
 from ptxsim.ptx_types import Array
 
 _ALIGNMENT = 16
@@ -18,6 +20,14 @@ class StackOverflowFault(Exception):
         self.needed = needed
         self.available = available
         super().__init__(f"{needed} bytes")
+
+
+class CallSite(Protocol):
+    """A call, to which functions return."""
+
+    def leave(self, function: Linked, lanes: Array) -> None:
+        """Lanes return from a function with its results."""
+        ...
 
 
 class CallStack:

@@ -8,8 +8,9 @@ propagates in the same way: a fence counts for a thread that knows of it.
 
 import numpy as np
 
+from ptxsim.geometry import WARP
 from ptxsim.groups import warp_words
-from ptxsim.machine import WARP, Machine
+from ptxsim.machine import Machine
 from ptxsim.ptx_types import Array
 
 

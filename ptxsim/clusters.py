@@ -5,22 +5,19 @@ Cooperative Thread Arrays", "Special Registers: %clusterid".
 """
 
 from collections import deque
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ptxsim.errors import LaunchError
+from ptxsim.geometry import Geometry
 from ptxsim.ptx_types import Array
-
-if TYPE_CHECKING:
-    from ptxsim.machine import Geometry
 
 # CUDA C++ Programming Guide, "Thread Block Clusters": 8 is portable, 16 the limit of sm_90 and sm_100.
 _MOST_CTAS = 16
 _AXES = "xyz"
 
 
-def check_clusters(geometry: "Geometry") -> None:
+def check_clusters(geometry: Geometry) -> None:
     """Raise LaunchError for cluster sizes that no device runs."""
     if geometry.cluster_size > _MOST_CTAS:
         raise LaunchError(f"cluster {geometry.cluster} has {geometry.cluster_size} CTAs; {_MOST_CTAS} is the limit")
@@ -41,7 +38,7 @@ def _split(number: Array, extents: tuple[int, ...]) -> Array:
 class Clusters:
     """The clusters of a grid, and the clusters to which the CTAs of a machine belong. mine: those of this process."""
 
-    def __init__(self, geometry: "Geometry", ctas: int) -> None:
+    def __init__(self, geometry: Geometry, ctas: int) -> None:
         self._geometry = geometry
         self.size = geometry.cluster_size
         self._counts = tuple(g // c for g, c in zip(geometry.grid, geometry.cluster, strict=True))

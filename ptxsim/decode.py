@@ -7,12 +7,12 @@ registers may then write dead lanes as well), otherwise the lanes to work on.
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVarTuple, cast
+from typing import Any, Protocol, TypeAlias, TypeVarTuple, cast
 
 import numpy as np
 
 from ptxsim.access import Site
-from ptxsim.callstack import CallStack
+from ptxsim.callstack import CallSite, CallStack
 from ptxsim.errors import OperandError, SimulatorError, UnsupportedModifierError
 from ptxsim.hazards import Tracker
 from ptxsim.machine import PARAMETER_BASE, Machine
@@ -34,10 +34,7 @@ from ptxsim.program import (
 )
 from ptxsim.ptx_types import TYPES, Array, PtxType, signed, unsigned
 from ptxsim.transfers import Transfers
-
-if TYPE_CHECKING:
-    from ptxsim.control import Control
-    from ptxsim.families.call import Call
+from ptxsim.waiting import Control
 
 Step: TypeAlias = Callable[[Array | None], None]
 Sources = TypeVarTuple("Sources")
@@ -89,7 +86,7 @@ class Binding:
     target: str
     version: tuple[int, int]
     hazards: Tracker | None = None
-    call_sites: "dict[int, Call]" = field(default_factory=lambda: dict[int, "Call"]())
+    call_sites: dict[int, CallSite] = field(default_factory=dict[int, CallSite])
     printed: list[str] = field(default_factory=list[str])
     printed_at: list[int] = field(default_factory=list[int])
     constants: dict[tuple[str, int], Array] = field(default_factory=dict[tuple[str, int], Array])

@@ -1,9 +1,6 @@
 """Every way a simulation can fail, each with its PTX line."""
 
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from ptxsim.findings import Hazard
+from ptxsim.kinds import Hazard
 
 
 class SimulatorError(Exception):

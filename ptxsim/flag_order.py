@@ -8,7 +8,8 @@ after a write counts as having seen it. Source: PTX ISA, "Memory Consistency Mod
 import numpy as np
 
 from ptxsim.clocks import Clocks
-from ptxsim.machine import WARP, Machine
+from ptxsim.geometry import WARP
+from ptxsim.machine import Machine
 from ptxsim.program import Instruction
 from ptxsim.ptx_types import Array
 

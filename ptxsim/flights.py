@@ -12,10 +12,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from ptxsim.access import Site
-from ptxsim.findings import Kind
+from ptxsim.geometry import WARP
 from ptxsim.groups import Group
+from ptxsim.kinds import Kind
 from ptxsim.lane_boxes import row_index
-from ptxsim.machine import WARP, Machine
+from ptxsim.machine import Machine
 from ptxsim.program import Entry, Instruction, Operand, Register, Vector
 from ptxsim.ptx_types import Array
 from ptxsim.register_block import RegisterBlock

@@ -11,8 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from ptxsim.ptx_types import Array, unsigned
+from ptxsim.ptx_types import Array, PtxType, unsigned
 
+_SMALLEST_F16 = np.float32(2.0**-14)
 MODES = ("rn", "rz", "rm", "rp", "rna")
 
 
@@ -210,3 +211,23 @@ def flush_f32(values: Array) -> Array:
     """float32 values with subnormals replaced by zeros of their sign."""
     bits = values.view(np.uint32)
     return np.where((bits & np.uint32(0x7F800000)) == 0, bits & np.uint32(0x80000000), bits).view(np.float32)
+
+
+def widen(bits: Array, type_: PtxType, flushes: bool = False) -> Array:
+    """Register lanes of a 16-bit float type as float32 values, two per lane for packed types."""
+    if type_.name.startswith("bf16"):
+        return bf16_to_f32(bits.view(np.uint16))
+    values = bits.view(np.float16).astype(np.float32)
+    return np.where(np.abs(values) < _SMALLEST_F16, np.copysign(np.float32(0), values), values) if flushes else values
+
+
+def narrow(values: Array, type_: PtxType, flushes: bool = False) -> Array:
+    """float32 or float64 values rounded to nearest into the lanes of a 16-bit float type."""
+    if type_.name.startswith("bf16"):
+        is_wide = values.dtype == np.float64
+        bits = round_bits(values, FORMATS["bf16"], "rn") if is_wide else f32_to_bf16(values)
+    else:
+        if flushes:
+            values = np.where(np.abs(values) < _SMALLEST_F16, np.copysign(values.dtype.type(0), values), values)
+        bits = values.astype(np.float16)
+    return bits.view(type_.dtype)

@@ -6,19 +6,16 @@ of other clusters synchronise in ways that are not tracked: their fences and wai
 PTX ISA, "Proxies", "cp.async.bulk".
 """
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from ptxsim.access import Site
 from ptxsim.clocks import Clocks
-from ptxsim.findings import Kind
-from ptxsim.machine import WARP, Machine
+from ptxsim.geometry import WARP
+from ptxsim.kinds import Kind
+from ptxsim.machine import Machine
 from ptxsim.program import Address, Entry, Instruction
 from ptxsim.ptx_types import Array
-
-if TYPE_CHECKING:
-    from ptxsim.transfers import Transfer
+from ptxsim.transfer import Transfer
 
 # Instructions with an address that do not write global memory themselves, or only as copies.
 _NO_WRITES = {
@@ -154,7 +151,7 @@ class GlobalOrder:
 
     # ---- copies
 
-    def begin(self, transfer: "Transfer") -> None:
+    def begin(self, transfer: Transfer) -> None:
         """A copy starts. Reports where a generic write to its source has no fence after it."""
         if not self._is_used:
             return
@@ -181,7 +178,7 @@ class GlobalOrder:
             self._transfers.append(transfer)
             self._landing[transfer.landing()] = len(self._transfers)
 
-    def _check_known(self, transfer: "Transfer", where: Array) -> None:
+    def _check_known(self, transfer: Transfer, where: Array) -> None:
         """Report a write of its cluster to the source that the thread of a copy does not know of."""
         slots, lane, writer = self._machine.slots, transfer.lane, self._writer[where]
         known = self._clocks.known[lane // slots, lane % slots // WARP, self._clocks.column(writer)]
@@ -200,7 +197,7 @@ class GlobalOrder:
                 who,
             )
 
-    def _check_fence_known(self, transfer: "Transfer", where: Array, same_cluster: Array) -> None:
+    def _check_fence_known(self, transfer: Transfer, where: Array, same_cluster: Array) -> None:
         """Report a write that the thread of a copy knows of without a proxy fence after it."""
         slots, lane, writer = self._machine.slots, transfer.lane, self._writer[where]
         column = self._clocks.global_fences + self._clocks.column(writer)
@@ -215,12 +212,12 @@ class GlobalOrder:
                 who,
             )
 
-    def read_done(self, transfer: "Transfer") -> None:
+    def read_done(self, transfer: Transfer) -> None:
         """A copy no longer reads global memory."""
         if self._has_writes and self._is_used and transfer.origin is not None:
             self._readers[transfer.origin()] -= 1
 
-    def write_done(self, transfer: "Transfer") -> None:
+    def write_done(self, transfer: Transfer) -> None:
         """A copy arrived in global memory."""
         if self._is_used and transfer.landing is not None:
             self._landing[transfer.landing()] = 0

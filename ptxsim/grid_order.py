@@ -8,7 +8,7 @@ are visible to the waiting grid; without it none of them is.
 import numpy as np
 
 from ptxsim.access import Site
-from ptxsim.findings import Kind
+from ptxsim.kinds import Kind
 from ptxsim.machine import Machine
 from ptxsim.ptx_types import Array
 

@@ -11,7 +11,6 @@ not tracked.
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import groupby
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -19,13 +18,15 @@ from ptxsim.access import Site
 from ptxsim.async_order import Scope
 from ptxsim.bundles import UNIT, Bundle
 from ptxsim.errors import HazardError
-from ptxsim.findings import Kind
 from ptxsim.flag_order import FlagOrder
 from ptxsim.flights import Flights
+from ptxsim.geometry import WARP
 from ptxsim.global_order import GlobalOrder
 from ptxsim.grains import tensor_grain_of
 from ptxsim.grid_order import GridOrder
-from ptxsim.machine import WARP, Machine
+from ptxsim.kinds import Kind
+from ptxsim.machine import Machine
+from ptxsim.mbarrier import Mbarriers
 from ptxsim.mbarrier_uses import Use, use_of
 from ptxsim.program import Entry
 from ptxsim.ptx_types import Array
@@ -33,10 +34,7 @@ from ptxsim.records import GENERIC, IS_READ, NOBODY, OBJECT, READERS
 from ptxsim.register_watch import RegisterWatch
 from ptxsim.remote_memory import check_remote
 from ptxsim.shared_shadow import SharedShadow
-
-if TYPE_CHECKING:
-    from ptxsim.mbarrier import Mbarriers
-    from ptxsim.transfers import Transfer
+from ptxsim.transfer import Transfer
 
 _OBJECT = 8  # bytes of an mbarrier
 _STARTS = "starts an operation that reads"
@@ -443,7 +441,7 @@ class Tracker(SharedShadow):
         self._note_use(use)
         self.order.wait(use, acquires, scope, self.mbarriers)
 
-    def are_ready(self, transfers: Sequence["Transfer"]) -> bool:
+    def are_ready(self, transfers: Sequence[Transfer]) -> bool:
         """Whether copies by threads of different CTAs to their own shared memory pass all checks.
 
         If this is False, `issue` determines what is wrong, if anything.
@@ -500,7 +498,7 @@ class Tracker(SharedShadow):
         self._strong[where] = self._is_read[where] = False
         self.proxies.async_wrote(where)
 
-    def issue(self, transfer: "Transfer") -> None:
+    def issue(self, transfer: Transfer) -> None:
         """A copy of the async proxy starts. Reports accesses to anything that is not ready."""
         lane = np.array([[transfer.lane]])
         if transfer.cell is not None:
@@ -515,7 +513,7 @@ class Tracker(SharedShadow):
         self.globals.begin(transfer)
         self.order.begin(transfer)
 
-    def _check_target(self, transfer: "Transfer", lane: Array) -> None:
+    def _check_target(self, transfer: Transfer, lane: Array) -> None:
         """Report destinations that are not ready for a copy to write."""
         if transfer.target is not None:
             first = transfer.target[:1, None] * transfer.unit
@@ -551,7 +549,7 @@ class Tracker(SharedShadow):
         late = (others != NOBODY) & (self._read_epoch[used] > known) & (others != lane[:, None])
         return not np.count_nonzero(late)
 
-    def begin_all(self, transfers: Sequence["Transfer"]) -> None:
+    def begin_all(self, transfers: Sequence[Transfer]) -> None:
         """Copies that passed `are_ready` start."""
         for transfer in transfers:
             if transfer.origin is not None and self.grids.changed is not None:
@@ -560,7 +558,7 @@ class Tracker(SharedShadow):
             self.globals.begin(transfer)
         self.order.begin_all(transfers)
 
-    def read_done(self, transfer: "Transfer") -> None:
+    def read_done(self, transfer: Transfer) -> None:
         """A copy no longer reads its source; its thread knows this, others must synchronise with it."""
         self.order.read_done(transfer)
         self.globals.read_done(transfer)
@@ -575,11 +573,11 @@ class Tracker(SharedShadow):
             self._read_epoch[where, column] = self.clocks.epoch[self._place(lane)][0]
             self._read_strong[where, column] = False
 
-    def write_done(self, transfer: "Transfer") -> None:
+    def write_done(self, transfer: Transfer) -> None:
         """A copy arrived."""
         self.written_all([transfer])
 
-    def written_all(self, transfers: Sequence["Transfer"]) -> None:
+    def written_all(self, transfers: Sequence[Transfer]) -> None:
         """Copies to different bytes arrived."""
         for transfer in transfers:
             self.globals.write_done(transfer)

@@ -10,7 +10,8 @@ Instructions of whole warps (ldmatrix, stmatrix) need no rendezvous. Source: PTX
 import numpy as np
 
 from ptxsim.clocks import Clocks
-from ptxsim.machine import WARP, Machine
+from ptxsim.geometry import WARP
+from ptxsim.machine import Machine
 from ptxsim.program import Entry, Instruction
 from ptxsim.ptx_types import Array
 from ptxsim.records import MANY, Records

@@ -16,9 +16,10 @@ from ptxsim.errors import LaunchError, SimulatorError
 from ptxsim.families.library import HEAP
 from ptxsim.findings import STOP, Findings
 from ptxsim.functions import calls, with_functions
+from ptxsim.geometry import Geometry
 from ptxsim.hazards import Tracker
 from ptxsim.link import link
-from ptxsim.machine import MAX_THREADS, Geometry, Machine, check_geometry
+from ptxsim.machine import MAX_THREADS, Machine, check_geometry
 from ptxsim.memory import Address, GlobalMemory
 from ptxsim.multiprocessor import Demand, Multiprocessors, Residents, check_demands
 from ptxsim.parser import parse

@@ -12,6 +12,7 @@ import numpy as np
 from ptxsim.clusters import Clusters, check_clusters
 from ptxsim.errors import LaunchError
 from ptxsim.findings import Findings
+from ptxsim.geometry import WARP, Geometry
 from ptxsim.groups import Groups
 from ptxsim.lane_boxes import LaneBoxes
 from ptxsim.memory import FRESH, RANK_SHIFT, ClusterSpace, GlobalMemory, GlobalSpace, WindowSpace
@@ -20,7 +21,6 @@ from ptxsim.program import Entry, Register
 from ptxsim.ptx_types import Array, unsigned
 from ptxsim.register_pool import RegisterPool
 
-WARP = 32
 # Threads of a CTA. Source: CUDA C++ Programming Guide, "Technical Specifications per Compute Capability".
 MAX_THREADS = 1024
 # Shared memory starts here, not at 0, so that address 0 and small negative offsets are out of bounds. The hardware
@@ -29,35 +29,6 @@ SHARED_BASE = 1024
 LOCAL_BASE = 1024
 # Parameters have small addresses in their own state space, as Triton's `mov.b32 %r, parameter` needs.
 PARAMETER_BASE = 1024
-
-
-@dataclass(frozen=True, slots=True)
-class Geometry:
-    """Grid, block and cluster extents of a launch."""
-
-    grid: tuple[int, int, int]
-    block: tuple[int, int, int]
-    cluster: tuple[int, int, int]
-
-    @property
-    def threads(self) -> int:
-        """Threads of a CTA."""
-        return self.block[0] * self.block[1] * self.block[2]
-
-    @property
-    def slots(self) -> int:
-        """Lanes of a CTA: its threads in whole warps."""
-        return -(-self.threads // WARP) * WARP
-
-    @property
-    def ctas(self) -> int:
-        """CTAs of the grid."""
-        return self.grid[0] * self.grid[1] * self.grid[2]
-
-    @property
-    def cluster_size(self) -> int:
-        """CTAs of a cluster."""
-        return self.cluster[0] * self.cluster[1] * self.cluster[2]
 
 
 @dataclass(slots=True)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ptxsim.machine import WARP
+from ptxsim.geometry import WARP
 from ptxsim.ptx_types import Array
 
 

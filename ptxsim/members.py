@@ -6,9 +6,10 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ptxsim.findings import Kind
+from ptxsim.geometry import WARP
 from ptxsim.groups import FULL_WARP
-from ptxsim.machine import WARP, Machine
+from ptxsim.kinds import Kind
+from ptxsim.machine import Machine
 from ptxsim.program import Instruction
 from ptxsim.ptx_types import Array
 

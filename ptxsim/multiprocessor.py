@@ -9,14 +9,13 @@ release_allocation_lock lets the next CTA on the SM continue.
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 import numpy as np
 
 from ptxsim.errors import LaunchError
-
-if TYPE_CHECKING:
-    from ptxsim.machine import Machine
+from ptxsim.geometry import Geometry
+from ptxsim.ptx_types import Array
 
 COLUMNS = 512  # of an SM; PTX ISA, "Tensor Memory"
 LEAST = 32  # columns of an allocation, a power of two; PTX ISA, "tcgen05.alloc"
@@ -218,6 +217,18 @@ class Multiprocessors:
         return f"{request.columns} columns of tensor memory: " + "; on the other SM ".join(lacks)
 
 
+class Threads(Protocol):
+    """The threads of a machine's CTAs, as far as multiprocessors have to know them."""
+
+    geometry: Geometry
+    slots: int
+    live: Array | None
+
+    def describe_cta(self, number: int) -> str:
+        """Name a CTA by its index in the grid."""
+        ...
+
+
 class Residents:
     """The CTAs of one machine on multiprocessors.
 
@@ -226,7 +237,7 @@ class Residents:
     """
 
     def __init__(
-        self, machine: "Machine", name: str = "", on_one_sm: int = 1, sms: Multiprocessors | None = None
+        self, machine: Threads, name: str = "", on_one_sm: int = 1, sms: Multiprocessors | None = None
     ) -> None:
         self._machine = machine
         self.name = name

@@ -9,7 +9,7 @@ thread and those that it observed, that is, those ordered before it by a barrier
 import numpy as np
 
 from ptxsim.access import Site
-from ptxsim.findings import Kind
+from ptxsim.kinds import Kind
 from ptxsim.machine import Machine
 from ptxsim.ptx_types import Array
 from ptxsim.records import Records

@@ -5,7 +5,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from ptxsim.families.floating import narrow, widen
+from ptxsim.floats import narrow, widen
 from ptxsim.ptx_types import TYPES, Array, unsigned
 
 # New bits from the bits in memory and the bits given.

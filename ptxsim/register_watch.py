@@ -8,9 +8,10 @@ from collections.abc import Callable
 import numpy as np
 
 from ptxsim.access import Site
-from ptxsim.findings import Kind
 from ptxsim.flights import Flights
-from ptxsim.machine import WARP, Machine
+from ptxsim.geometry import WARP
+from ptxsim.kinds import Kind
+from ptxsim.machine import Machine
 from ptxsim.pointwise import Checked
 from ptxsim.program import Entry, Instruction
 from ptxsim.ptx_types import Array

@@ -7,8 +7,9 @@ import numpy as np
 
 from ptxsim.access import Site
 from ptxsim.clocks import Clocks
-from ptxsim.findings import Kind
-from ptxsim.machine import WARP, Machine
+from ptxsim.geometry import WARP
+from ptxsim.kinds import Kind
+from ptxsim.machine import Machine
 from ptxsim.ptx_types import Array
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from ptxsim.findings import Hazard
+from ptxsim.kinds import Hazard
 from ptxsim.ptx_types import Array
 
 # Shared memory has 32 banks of 4 bytes (CUDA C++ Programming Guide, "Shared Memory", compute capability 5.x and later).

@@ -14,16 +14,18 @@ from math import inf
 
 import numpy as np
 
-from ptxsim.control import Barriers, Control, Fallthrough
+from ptxsim.barriers import Barriers
+from ptxsim.control import Fallthrough
 from ptxsim.decode import Step
 from ptxsim.errors import DeadlockError, StepLimitError
+from ptxsim.geometry import WARP
 from ptxsim.groups import FULL_WARP, Group, warp_words
-from ptxsim.machine import WARP, Machine
+from ptxsim.machine import Machine
 from ptxsim.pointwise import Bound, LaneStep
 from ptxsim.program import Instruction
 from ptxsim.ptx_types import Array
 from ptxsim.transfers import Transfers
-from ptxsim.waiting import Wait, Waiters
+from ptxsim.waiting import Control, Wait, Waiters
 
 # Of every TURN group choices, the last GIVE_WAY rotate through all groups instead of choosing the smallest instruction
 # number.

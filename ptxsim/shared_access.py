@@ -6,9 +6,9 @@ from typing import TypeAlias
 import numpy as np
 
 from ptxsim.access import Site
+from ptxsim.addresses import address_values
 from ptxsim.decode import Decode
 from ptxsim.errors import OutOfBoundsError
-from ptxsim.families.load_store import address_values
 from ptxsim.memory import SHARED_WINDOW, WINDOW_BITS, ClusterSpace, Fault, WindowSpace
 from ptxsim.ptx_types import Array
 

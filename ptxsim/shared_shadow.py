@@ -9,10 +9,11 @@ from ptxsim.access import Site
 from ptxsim.async_order import ASYNC, AsyncOrder
 from ptxsim.async_reads import AsyncReads
 from ptxsim.clocks import Clocks
-from ptxsim.findings import Kind
+from ptxsim.geometry import WARP
 from ptxsim.grains import grain_of, grains
+from ptxsim.kinds import Kind
 from ptxsim.lane_order import LaneOrder
-from ptxsim.machine import WARP, Machine
+from ptxsim.machine import Machine
 from ptxsim.mbarrier_uses import Use
 from ptxsim.program import Entry
 from ptxsim.proxies import Proxies

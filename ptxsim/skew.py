@@ -6,7 +6,8 @@ In step, all lanes at one instruction run as one vector, which accidentally orde
 import numpy as np
 
 from ptxsim.errors import LaunchError
-from ptxsim.machine import WARP, Machine
+from ptxsim.geometry import WARP
+from ptxsim.machine import Machine
 from ptxsim.ptx_types import Array
 from ptxsim.schedule import GIVE_WAY, TURN, Code, Scheduler
 from ptxsim.transfers import Transfers

@@ -8,7 +8,7 @@ selector names hold row g in the low and row g+8 in the high half, 16 columns pe
 
 import numpy as np
 
-from ptxsim.machine import WARP
+from ptxsim.geometry import WARP
 from ptxsim.ptx_types import Array
 
 # metadata lanes of each group of four, in order of columns, by (class, K of the class): selectors choose among them

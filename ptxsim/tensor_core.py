@@ -7,13 +7,14 @@ import numpy as np
 
 from ptxsim.access import Site
 from ptxsim.async_order import Scope
-from ptxsim.findings import Kind
 from ptxsim.hazards import Tracker
+from ptxsim.kinds import Kind
 from ptxsim.machine import Machine
 from ptxsim.ptx_types import Array
 from ptxsim.tensor_memory import TensorMemory
 from ptxsim.tensor_order import TensorOrder
-from ptxsim.transfers import Transfer, Transfers
+from ptxsim.transfer import Transfer
+from ptxsim.transfers import Transfers
 
 
 class TensorCore:

@@ -129,7 +129,7 @@ class TensorMap:
     def __init__(
         self,
         base: int,
-        dtype: Any,
+        dtype: object,
         global_dim: Sequence[int],
         global_strides: Sequence[int],
         box: Sequence[int],
@@ -150,7 +150,7 @@ class TensorMap:
     def im2col(
         cls,
         base: int,
-        dtype: Any,
+        dtype: object,
         global_dim: Sequence[int],
         global_strides: Sequence[int],
         lower_corner: Sequence[int],
@@ -179,7 +179,7 @@ class TensorMap:
     def _fill(
         self,
         base: int,
-        dtype: Any,
+        dtype: object,
         global_dim: Sequence[int],
         global_strides: Sequence[int],
         element_strides: Sequence[int] | None,

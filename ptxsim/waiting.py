@@ -1,12 +1,61 @@
-"""Blocking waits: lanes stay at an instruction until an action of other lanes or copies lets them continue."""
+"""How basic blocks end. Blocking waits: lanes stay at an instruction until others, or copies, let them continue."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 
-from ptxsim.control import Condition, Lanes
+from ptxsim.barriers import Barriers
+from ptxsim.machine import Machine
 from ptxsim.ptx_types import Array
+
+
+class Lanes(Protocol):
+    """The interface to the scheduler that control flow needs."""
+
+    machine: Machine
+    barriers: Barriers
+
+    def add(self, pc: int, mask: Array) -> None:
+        """Let lanes continue at an instruction."""
+        ...
+
+    def exited(self) -> None:
+        """React to lanes that exited."""
+        ...
+
+    def meet(self, pc: int, mask: Array, members: Array) -> Array:
+        """The lanes whose whole warp group has reached a `.sync` instruction; the others wait there."""
+        ...
+
+    def park(self, wait: "Wait", mask: Array) -> None:
+        """Let lanes wait until `wait` allows them to continue."""
+        ...
+
+
+class Control(Protocol):
+    """The end of a basic block."""
+
+    def converged(self, lanes: Lanes) -> int | None:
+        """Where all live lanes continue together, or None once they were handed to `add`, a barrier or exit."""
+        ...
+
+    def diverged(self, lanes: Lanes, mask: Array) -> None:
+        """Hand the lanes of a mask on."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """A guard bound to its register's lanes."""
+
+    values: Array
+    negated: bool
+
+    def holds(self, lanes: Array) -> Array:
+        """The lanes of a mask on which the guard is true."""
+        return lanes & ~self.values if self.negated else lanes & self.values
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -336,7 +336,7 @@ class Kernel:
         dependent: bool = False,
         stream: int = 0,
         cooperative: bool = False,
-    ) -> Callable[[], None]:  # fmt: skip
+    ) -> Callable[[], None]:
         """A function that launches over `grid` tile blocks on a stream (0: the default one) without waiting. It
         allocates nothing, and calls the driver once.
 
@@ -570,9 +570,17 @@ def _why_no_map(record: TensorMapRecord, base: int, dims: list[int], strides: li
 
     try:
         TensorMap(
-            base, record.dtype, dims, strides, record.box, record.element_strides, record.swizzle, record.interleave,
-            record.oob_fill, record.l2_promotion,
-        )  # fmt: skip
+            base,
+            record.dtype,
+            dims,
+            strides,
+            record.box,
+            record.element_strides,
+            record.swizzle,
+            record.interleave,
+            record.oob_fill,
+            record.l2_promotion,
+        )
     except LaunchError as error:
         return str(error)
     return None

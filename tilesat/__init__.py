@@ -38,9 +38,20 @@ _HOME = {
 }
 
 __all__ = [
-    "Jit", "Kernel", "LoweredKernel", "Multicast", "TileError", "Tuned", "WrongResultError", "autotune", "compile",
-    "compile_for", "jit", "lower", "torch_op",
-]  # fmt: skip
+    "Jit",
+    "Kernel",
+    "LoweredKernel",
+    "Multicast",
+    "TileError",
+    "Tuned",
+    "WrongResultError",
+    "autotune",
+    "compile",
+    "compile_for",
+    "jit",
+    "lower",
+    "torch_op",
+]
 
 
 def __getattr__(name: str) -> Any:

@@ -68,6 +68,23 @@ class View:
         return f"{self.dtype}[{','.join(map(str, self.shape))}]"
 
 
+def of_bytes(view: View) -> View:
+    """An array of bytes as one of twice as many numbers along the dimension whose stride is 1."""
+    (dense,) = [axis for axis, stride in enumerate(view.strides) if stride == 1][-1:] or (len(view.shape) - 1,)
+    shape = (*view.shape[:dense], 2 * view.shape[dense], *view.shape[dense + 1 :])
+    strides = tuple(stride if axis == dense else 2 * stride for axis, stride in enumerate(view.strides))
+    return replace(view, dtype=half_bytes.NAME, shape=shape, strides=strides)
+
+
+def refuse_odd(view: View) -> None:
+    """Raise TileError where a row of an array of numbers would end inside a byte."""
+    dense = max((axis for axis, stride in enumerate(view.strides) if stride == 1), default=-1)
+    odd = any(stride % 2 for axis, stride in enumerate(view.strides) if axis != dense and view.shape[axis] > 1)
+    if dense < 0 or view.shape[dense] % 2 or odd:
+        message = f"parameter '{view.name}': two {half_bytes.NAME} share a byte: expected rows of an even number of"
+        raise TileError(f"{message} neighbours, got sizes {view.shape} and strides {view.strides}", hint="pad the rows")
+
+
 def is_array(given: object) -> bool:
     """Is this an array of some library, or a view of one? A NumPy scalar is not."""
     if isinstance(given, np.generic | View):
@@ -167,7 +184,7 @@ def memory_type(dtype: str) -> np.dtype[Any]:
     return numpy_type(SIGNLESS.get(dtype, dtype))
 
 
-def _interface(array: Any) -> Mapping[str, Any] | None:
+def _interface(array: Any) -> Mapping[str, object] | None:
     """What an array says by `__cuda_array_interface__`, where Tile IR has its type; JAX's raise AttributeError on the
     host, and have no name for bfloat16.
     """
@@ -208,9 +225,13 @@ def _torch(tensor: Any, name: str) -> View:
     if kind == PAIRS:
         import torch  # pyright: ignore[reportMissingImports]  # there, since a tensor is
 
-        return half_bytes.of_bytes(_torch(tensor.detach().view(cast(Any, torch).uint8), name))
-    wanted = {"float8_e4m3fn": ml_dtypes.float8_e4m3fn, "float8_e5m2": ml_dtypes.float8_e5m2,
-              "float8_e8m0fnu": ml_dtypes.float8_e8m0fnu, "bfloat16": ml_dtypes.bfloat16}.get(kind)  # fmt: skip
+        return of_bytes(_torch(tensor.detach().view(cast(Any, torch).uint8), name))
+    wanted = {
+        "float8_e4m3fn": ml_dtypes.float8_e4m3fn,
+        "float8_e5m2": ml_dtypes.float8_e5m2,
+        "float8_e8m0fnu": ml_dtypes.float8_e8m0fnu,
+        "bfloat16": ml_dtypes.bfloat16,
+    }.get(kind)
     if kind not in NAMES:
         raise TileError(f"parameter '{name}': Tile IR has no element type {tensor.dtype}")
     if tensor.is_cuda:

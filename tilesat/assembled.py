@@ -22,9 +22,14 @@ if TYPE_CHECKING:
 
 
 def of_grid(
-    program: Any, general: Any, target: str, exact: Mapping[str, Any], options: Mapping[str, Any], grid: Grid,
+    program: Any,
+    general: Any,
+    target: str,
+    exact: Mapping[str, Any],
+    options: Mapping[str, Any],
+    grid: Grid,
     multiprocessors: int,
-) -> float | str:  # fmt: skip
+) -> float | str:
     """Cycles of a grid by the code of `general`, which is compiled for all sizes, as the kernel is, or why ptxas makes
     none; loops run as often as in `program`, which is compiled for exactly these, with the options `exact`. A task of a
     process. Raises PtxasNotFoundError where ptxas or nvdisasm is not installed.

@@ -12,6 +12,7 @@ import sys
 from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
+from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from ir.core import TileError
@@ -19,7 +20,7 @@ from tilesat.calling import ArgumentError
 from tilesat.card import always, as_it_is, card, replaced
 from tilesat.cli import BACKENDS
 from tilesat.compiler import DEFAULT_TARGET
-from tilesat.cutile import BYTECODE_VERSION, cutile_module, name_of
+from tilesat.cutile_kernels import BYTECODE_VERSION, cutile_module, name_of
 from tilesat.failures import user_errors
 from tilesat.in_source import raised_in
 from tilesat.just_in_time import Jit, jit
@@ -77,9 +78,15 @@ class Backend:
         self.hazards += report.hazards if report is not None else []
 
     def search(
-        self, space: Iterable[Any], stream: Any, grid_fn: Callable[[Any], Any], kernel: Any,
-        args_fn: Callable[[Any], Any], hints_fn: Callable[[Any], Any] | None = None, **_: Any,
-    ) -> Any:  # fmt: skip
+        self,
+        space: Iterable[Any],
+        stream: Any,
+        grid_fn: Callable[[Any], Any],
+        kernel: Any,
+        args_fn: Callable[[Any], Any],
+        hints_fn: Callable[[Any], Any] | None = None,
+        **_: Any,
+    ) -> Any:
         """As `cuda.tile.tune.exhaustive_search`, without times: the first configuration that compiles and runs."""
         tune, failures, configs = cutile_module("cuda.tile.tune"), list[Any](), list(space)
         if not configs:
@@ -200,3 +207,13 @@ def capability_of(target: str) -> tuple[int, int]:
 
     digits = target_named(target).name.removeprefix("sm_").rstrip("af")
     return int(digits[:-1]), int(digits[-1])
+
+
+def launched_at(trace: TracebackType | None) -> str:
+    """File and line that called the backend's `launch` in a traceback; empty where nothing did."""
+    place = ""
+    while trace is not None:
+        if trace.tb_frame.f_code is Backend.launch.__code__:
+            return place
+        place, trace = f"{trace.tb_frame.f_code.co_filename}:{trace.tb_lineno}", trace.tb_next
+    return ""

@@ -56,7 +56,7 @@ class Cache:
             return None
         return record if isinstance(record, dict) else None  # pyright: ignore[reportUnknownVariableType]
 
-    def put(self, key: str, record: Mapping[str, Any]) -> None:
+    def put(self, key: str, record: Mapping[str, object]) -> None:
         """Store a JSON-compatible record. An unwritable folder stores nothing."""
         path = self._path(key)
         partial = path.with_name(f"{key}.{os.getpid()}.{get_ident()}.{monotonic_ns()}.partial")
@@ -142,7 +142,7 @@ def key_of(source: bytes, name: str, target: str, options: Mapping[str, Any]) ->
     return digest.hexdigest()
 
 
-def _in_order(value: Any) -> Any:
+def _in_order(value: object) -> object:
     """A set as a list that is always the same, and so the lists of a mapping."""
     if isinstance(value, dict):
         return {str(name): _in_order(each) for name, each in cast("dict[Any, Any]", value).items()}

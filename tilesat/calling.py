@@ -72,7 +72,7 @@ class ArrayParameter:
 
     def _extents(
         self, name: str, what: str, found: tuple[int, ...], fixed: tuple[int | None, ...], divisors: tuple[int, ...]
-    ) -> Iterator[Any]:
+    ) -> Iterator[object]:
         kind, most = numpy_type(self.index).type, np.iinfo(numpy_type(self.index)).max
         for axis, (extent, wanted, divisor) in enumerate(zip(found, fixed, divisors, strict=True)):
             if wanted is not None and extent != wanted:
@@ -209,7 +209,7 @@ class Calling:
         """Parameters of the entry."""
         return sum(parameter.count for _, parameter in self.parameters)
 
-    def arguments(self, given: Sequence[Any], named: Mapping[str, Any]) -> list[Any]:
+    def arguments(self, given: Sequence[Any], named: Mapping[str, object]) -> list[Any]:
         """The arguments of the entry: views of arrays, numbers of NumPy. Constants may be left out.
 
         Raises TileError that names the parameter.
@@ -226,7 +226,7 @@ class Calling:
 
 
 def bound(
-    names: Sequence[str], given: Sequence[Any], named: Mapping[str, Any], kernel: str, location: Location
+    names: Sequence[str], given: Sequence[Any], named: Mapping[str, object], kernel: str, location: Location
 ) -> dict[str, Any]:
     """Arguments by the names of parameters. Raises TileError for too many, unknown ones and those given twice."""
     takes = f"@{kernel} takes {', '.join(names)}"

@@ -31,7 +31,7 @@ def card(capability: tuple[int, int]) -> Generator[None]:
         yield
 
 
-def replaced(module: Any, name: str, value: Any) -> AbstractContextManager[Any]:
+def replaced(module: Any, name: str, value: Any) -> AbstractContextManager[object]:
     """Within it a name of a module is another thing."""
     return cast(Any, patch).object(module, name, value)
 
@@ -53,7 +53,7 @@ def _mode(torch: Any) -> Any:
     class Card(torch.overrides.TorchFunctionMode):
         """Redirects GPU queries to the host."""
 
-        def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: object = None) -> object:
             if getattr(func, "__self__", None) is torch.Tensor.is_cuda:
                 return True
             if func is torch.Tensor.cuda:
@@ -64,15 +64,19 @@ def _mode(torch: Any) -> Any:
     return Card()
 
 
-def card_functions(capability: tuple[int, int]) -> dict[str, Any]:
+def card_functions(capability: tuple[int, int]) -> dict[str, object]:
     """Of torch.cuda, those that ask for the card, and their answers."""
     properties = SimpleNamespace(
-        name=f"simulated sm_{capability[0]}{capability[1]}", major=capability[0], minor=capability[1],
-        multi_processor_count=DEVICES.get(capability, OTHERS).multiprocessors, total_memory=80 << 30,
+        name=f"simulated sm_{capability[0]}{capability[1]}",
+        major=capability[0],
+        minor=capability[1],
+        multi_processor_count=DEVICES.get(capability, OTHERS).multiprocessors,
+        total_memory=80 << 30,
         L2_cache_size=50 << 20,
-        shared_memory_per_block_optin=(99 if capability[0] == 12 else 163) << 10, warp_size=32,
+        shared_memory_per_block_optin=(99 if capability[0] == 12 else 163) << 10,
+        warp_size=32,
         max_threads_per_multi_processor=2048,
-    )  # fmt: skip
+    )
     stream = SimpleNamespace(cuda_stream=0, synchronize=lambda: None, wait_stream=lambda _: None)  # pyright: ignore[reportUnknownLambdaType]
     constant: dict[str, Any] = {
         "is_available": True, "device_count": 1, "current_device": 0, "is_initialized": True,
@@ -87,7 +91,7 @@ def card_functions(capability: tuple[int, int]) -> dict[str, Any]:
 class Event:
     """An event of torch.cuda; nothing is timed, so that what programs divide by is one millisecond."""
 
-    def __init__(self, *_: Any, **__: Any):
+    def __init__(self, *_: Any, **__: object):
         pass
 
     def record(self, *_: Any) -> None:

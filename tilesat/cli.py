@@ -137,10 +137,21 @@ def _add_cat(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "file", type=Path, nargs="?", default=Path("-"), metavar="FILE", help="- (the default) is standard input"
     )
-    parser.add_argument("--as", dest="form", choices=("text", "generic", "bytecode"), default="text", metavar="FORM",
-                        help="text (the default), generic or bytecode")  # fmt: skip
-    parser.add_argument("--bytecode-version", choices=("13.1", "13.2", "13.3", "13.4", "13.5"),
-                        default="13.4", metavar="V", help="13.1 to 13.5, default %(default)s")  # fmt: skip
+    parser.add_argument(
+        "--as",
+        dest="form",
+        choices=("text", "generic", "bytecode"),
+        default="text",
+        metavar="FORM",
+        help="text (the default), generic or bytecode",
+    )
+    parser.add_argument(
+        "--bytecode-version",
+        choices=("13.1", "13.2", "13.3", "13.4", "13.5"),
+        default="13.4",
+        metavar="V",
+        help="13.1 to 13.5, default %(default)s",
+    )
     parser.add_argument("--locations", action="store_true", help="print the location of each operation as loc(...)")
     parser.add_argument("-o", "--output", type=Path, metavar="OUT", help="default: standard output")
     parser.set_defaults(command="cat")
@@ -150,24 +161,41 @@ def _add_compile(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("file", type=Path, metavar="FILE", help="Tile IR, - (standard input) or MODULE.py:KERNEL")
     parser.add_argument("--sig", metavar="SPEC", help="parameters of MODULE.py:KERNEL, such as 'f16[?,?]; f32[?]; i32'")
     parser.add_argument("--target", metavar="T[,T...]", help=f"default {DEFAULT_TARGET}; see `tilesat targets`")
-    parser.add_argument("-o", "--output", type=Path, metavar="OUT",
-                        help="default: standard output; a name ending in .cubin or .fatbin is assembled")  # fmt: skip
+    parser.add_argument(
+        "-o",
+        "--output",
+        type=Path,
+        metavar="OUT",
+        help="default: standard output; a name ending in .cubin or .fatbin is assembled",
+    )
     parser.add_argument("--manifest", type=Path, metavar="OUT.json", help="write the launch manifest")
     parser.add_argument("--header", type=Path, metavar="OUT.h", help="write a C header that launches the kernel")
     parser.add_argument("--emit", choices=STAGES, default="ptx", metavar="STAGE", help=f"one of {', '.join(STAGES)}")
     parser.add_argument(
         "--viz", type=Path, metavar="DIR", help="write pictures of what was chosen, and the explorer page"
     )
-    parser.add_argument("--viz-focus", type=_focus, action="append", default=[], metavar="VALUE[:RADIUS]",
-                        help="draw a value of the source and what is within RADIUS steps (default 1)")  # fmt: skip
-    parser.add_argument("--trace", type=Path, metavar="OUT.json",
-                        help="write the schedules of the loops as a Perfetto trace")  # fmt: skip
-    parser.add_argument("--lineinfo", action="store_true",
-                        help="emit .loc directives with source locations, for profilers and nvdisasm")  # fmt: skip
-    parser.add_argument("--annotate", action="store_true",
-                        help="comment each line of PTX with its operation and source location")  # fmt: skip
-    parser.add_argument("--print-pipeline", action="store_true",
-                        help="print the pass pipeline in the form of `opt --passes`, without running it")  # fmt: skip
+    parser.add_argument(
+        "--viz-focus",
+        type=_focus,
+        action="append",
+        default=[],
+        metavar="VALUE[:RADIUS]",
+        help="draw a value of the source and what is within RADIUS steps (default 1)",
+    )
+    parser.add_argument(
+        "--trace", type=Path, metavar="OUT.json", help="write the schedules of the loops as a Perfetto trace"
+    )
+    parser.add_argument(
+        "--lineinfo", action="store_true", help="emit .loc directives with source locations, for profilers and nvdisasm"
+    )
+    parser.add_argument(
+        "--annotate", action="store_true", help="comment each line of PTX with its operation and source location"
+    )
+    parser.add_argument(
+        "--print-pipeline",
+        action="store_true",
+        help="print the pass pipeline in the form of `opt --passes`, without running it",
+    )
     _add_pipeline_options(parser)
     _add_watching(parser)
     parser.set_defaults(command="compile")
@@ -179,17 +207,30 @@ def _add_explore(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--sig", metavar="SPEC", help="parameters of MODULE.py:KERNEL, such as 'f16[?,?]; f32[?]; i32'")
     parser.add_argument("--target", metavar="T[,T...]", help=f"default {DEFAULT_TARGET}; several are compared")
-    parser.add_argument("-o", "--output", type=Path, default=Path("explorer.html"), metavar="OUT.html",
-                        help="default %(default)s; - is standard output")  # fmt: skip
+    parser.add_argument(
+        "-o",
+        "--output",
+        type=Path,
+        default=Path("explorer.html"),
+        metavar="OUT.html",
+        help="default %(default)s; - is standard output",
+    )
     _add_pipeline_options(parser)
     parser.set_defaults(command="explore")
 
 
 def _add_opt(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("file", type=Path, nargs="?", default=Path("-"), metavar="FILE",
-                        help="a program of any level; - (the default) is standard input")  # fmt: skip
-    parser.add_argument("--passes", default="", metavar="PIPELINE",
-                        help="such as a,b{option=1},c; without it: read, verify and print")  # fmt: skip
+    parser.add_argument(
+        "file",
+        type=Path,
+        nargs="?",
+        default=Path("-"),
+        metavar="FILE",
+        help="a program of any level; - (the default) is standard input",
+    )
+    parser.add_argument(
+        "--passes", default="", metavar="PIPELINE", help="such as a,b{option=1},c; without it: read, verify and print"
+    )
     parser.add_argument("--target", metavar="T", help=f"default {DEFAULT_TARGET}, or the target named by the program")
     parser.add_argument("-o", "--output", type=Path, metavar="OUT", help="default: standard output")
     parser.add_argument("--from", dest="level", choices=READ, metavar="LEVEL", help="require FILE to hold this level")
@@ -203,8 +244,13 @@ def _add_opt(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_watching(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--print-before", action="append", default=[], metavar="PASS",
-                        help="print the program before this pass (or all) to standard error")  # fmt: skip
+    parser.add_argument(
+        "--print-before",
+        action="append",
+        default=[],
+        metavar="PASS",
+        help="print the program before this pass (or all) to standard error",
+    )
     parser.add_argument(
         "--print-after", action="append", default=[], metavar="PASS", help="print the program after this pass (or all)"
     )
@@ -213,8 +259,12 @@ def _add_watching(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--pass-statistics", action="store_true", help="print the statistics of each pass to standard error"
     )
-    parser.add_argument("--reproducer", type=Path, metavar="OUT",
-                        help="if a pass fails, write its input and the command to reproduce it")  # fmt: skip
+    parser.add_argument(
+        "--reproducer",
+        type=Path,
+        metavar="OUT",
+        help="if a pass fails, write its input and the command to reproduce it",
+    )
 
 
 def _add_run(parser: argparse.ArgumentParser) -> None:
@@ -229,16 +279,30 @@ def _add_run(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--tolerance", type=float, metavar="X", help="for --check, instead of the default for the element type"
     )
-    parser.add_argument("--hazards", choices=("stop", "report"), metavar="HOW",
-                        help="detect races and missing waits on the simulator: stop at the first (the "
-                             "default with --check) or report them all")  # fmt: skip
+    parser.add_argument(
+        "--hazards",
+        choices=("stop", "report"),
+        metavar="HOW",
+        help="detect races and missing waits on the simulator: stop at the first (the "
+        "default with --check) or report them all",
+    )
     parser.add_argument("--no-hazards", dest="hazards", action="store_const", const="", help="do not detect hazards")
-    parser.add_argument("--suppress", action="append", default=[], metavar="KIND[:LINE]",
-                        help="ignore these hazards, by kind, PTX line or both")  # fmt: skip
-    parser.add_argument("--max-instructions", type=_count, metavar="N",
-                        help="stop the simulator after N warp instructions; default: no limit")  # fmt: skip
-    parser.add_argument("--workers", type=_count, default=1, metavar="N",
-                        help="simulate the grid in N processes; default 1")  # fmt: skip
+    parser.add_argument(
+        "--suppress",
+        action="append",
+        default=[],
+        metavar="KIND[:LINE]",
+        help="ignore these hazards, by kind, PTX line or both",
+    )
+    parser.add_argument(
+        "--max-instructions",
+        type=_count,
+        metavar="N",
+        help="stop the simulator after N warp instructions; default: no limit",
+    )
+    parser.add_argument(
+        "--workers", type=_count, default=1, metavar="N", help="simulate the grid in N processes; default 1"
+    )
     parser.add_argument("--save", type=Path, metavar="OUT.npz", help="write all array arguments as arg0, arg1, ...")
     _add_pipeline_options(parser)
     parser.set_defaults(command="run")
@@ -247,21 +311,48 @@ def _add_run(parser: argparse.ArgumentParser) -> None:
 def _add_sanitize(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("program", metavar="PROGRAM", help="a program that holds PTX, or a Python script (.py)")
     parser.add_argument("rest", nargs=argparse.REMAINDER, metavar="ARGS", help="its arguments")
-    parser.add_argument("--target", metavar="T",
-                        help="device; default: the newest target of the embedded PTX, or sm_90")  # fmt: skip
-    parser.add_argument("--multiprocessors", type=_count, default=8, metavar="N",
-                        help="multiprocessors of the device, default %(default)s")  # fmt: skip
-    parser.add_argument("--hazards", action=argparse.BooleanOptionalAction, default=True,
-                        help="detect races and missing waits (the default)")  # fmt: skip
-    parser.add_argument("--suppress", action="append", default=[], metavar="KIND[:LINE]",
-                        help="ignore these hazards, by kind, PTX line or both")  # fmt: skip
-    parser.add_argument("--schedule", default="together", metavar="S",
-                        help="together (the default), or skewed:SEED: each warp alone until it must wait")  # fmt: skip
-    parser.add_argument("--max-instructions", type=_count, metavar="N",
-                        help="stop a kernel after N warp instructions; default: no limit")  # fmt: skip
+    parser.add_argument(
+        "--target", metavar="T", help="device; default: the newest target of the embedded PTX, or sm_90"
+    )
+    parser.add_argument(
+        "--multiprocessors",
+        type=_count,
+        default=8,
+        metavar="N",
+        help="multiprocessors of the device, default %(default)s",
+    )
+    parser.add_argument(
+        "--hazards",
+        action=argparse.BooleanOptionalAction,
+        default=True,
+        help="detect races and missing waits (the default)",
+    )
+    parser.add_argument(
+        "--suppress",
+        action="append",
+        default=[],
+        metavar="KIND[:LINE]",
+        help="ignore these hazards, by kind, PTX line or both",
+    )
+    parser.add_argument(
+        "--schedule",
+        default="together",
+        metavar="S",
+        help="together (the default), or skewed:SEED: each warp alone until it must wait",
+    )
+    parser.add_argument(
+        "--max-instructions",
+        type=_count,
+        metavar="N",
+        help="stop a kernel after N warp instructions; default: no limit",
+    )
     parser.add_argument("--report", type=Path, metavar="OUT", help="write the report here; default: standard error")
-    parser.add_argument("--build", type=Path, metavar="DIR",
-                        help="folder in which to build the library, default ~/.cache/tilesat/driver")  # fmt: skip
+    parser.add_argument(
+        "--build",
+        type=Path,
+        metavar="DIR",
+        help="folder in which to build the library, default ~/.cache/tilesat/driver",
+    )
     parser.set_defaults(command="sanitize")
 
 
@@ -270,11 +361,13 @@ def _add_mca(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--target", metavar="T", help="the target whose tables are used; default: the target of the file"
     )
-    parser.add_argument("--warps", type=_count, default=1, metavar="N",
-                        help="warps that share a scheduler, default %(default)s")  # fmt: skip
+    parser.add_argument(
+        "--warps", type=_count, default=1, metavar="N", help="warps that share a scheduler, default %(default)s"
+    )
     parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
-    parser.add_argument("--trace", type=Path, metavar="OUT.json",
-                        help="write the schedules of the loops as a Perfetto trace")  # fmt: skip
+    parser.add_argument(
+        "--trace", type=Path, metavar="OUT.json", help="write the schedules of the loops as a Perfetto trace"
+    )
     parser.add_argument("-o", "--output", type=Path, metavar="OUT", help="default: standard output")
     parser.set_defaults(command="mca")
 
@@ -282,11 +375,22 @@ def _add_mca(parser: argparse.ArgumentParser) -> None:
 def _add_experiment(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("files", type=Path, nargs="+", metavar="FILE", help="Tile IR, or MODULE.py:KERNEL")
     parser.add_argument("--target", metavar="T[,T...]", help=f"default {DEFAULT_TARGET}")
-    parser.add_argument("--vary", action="append", default=[], metavar="NAME=V[;V...]",
-                        help="values of one option, lists with commas: 'forbid=;ldmatrix;ldmatrix,cp.async'; several "
-                             "options form a product")  # fmt: skip
-    parser.add_argument("--configurations", type=Path, action="append", default=[], metavar="F.json",
-                        help="a JSON object of options, or a list of such objects")  # fmt: skip
+    parser.add_argument(
+        "--vary",
+        action="append",
+        default=[],
+        metavar="NAME=V[;V...]",
+        help="values of one option, lists with commas: 'forbid=;ldmatrix;ldmatrix,cp.async'; several "
+        "options form a product",
+    )
+    parser.add_argument(
+        "--configurations",
+        type=Path,
+        action="append",
+        default=[],
+        metavar="F.json",
+        help="a JSON object of options, or a list of such objects",
+    )
     parser.add_argument("--entry", metavar="NAME", help="the kernel to use if the module holds several")
     parser.add_argument("--sig", metavar="SPEC", help="parameters of MODULE.py:KERNEL, as for compile")
     parser.add_argument("--check", action="store_true", help="run on the simulator and compare with the interpreter")
@@ -300,14 +404,22 @@ def _add_experiment(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--scheduler", metavar="ADDRESS", help="address of a running Dask cluster, such as tcp://host:8786"
     )
-    parser.add_argument("--records", type=Path, metavar="F.jsonl",
-                        help="append every finished run here; runs found here are not repeated")  # fmt: skip
+    parser.add_argument(
+        "--records",
+        type=Path,
+        metavar="F.jsonl",
+        help="append every finished run here; runs found here are not repeated",
+    )
     parser.add_argument("--retry", action="store_true", help="repeat the recorded runs that crashed")
     parser.add_argument(
         "--progress", action="store_true", help="show the progress bar even if standard error is not a terminal"
     )
-    parser.add_argument("--format", choices=("csv", "json", "jsonl", "markdown"), metavar="FORM",
-                        help="csv, json, jsonl or markdown (the default)")  # fmt: skip
+    parser.add_argument(
+        "--format",
+        choices=("csv", "json", "jsonl", "markdown"),
+        metavar="FORM",
+        help="csv, json, jsonl or markdown (the default)",
+    )
     parser.add_argument("-o", "--output", type=Path, metavar="OUT", help="default: standard output")
     parser.add_argument("--plots", type=Path, metavar="DIR", help="write plots here (needs matplotlib)")
     parser.set_defaults(command="experiment")
@@ -333,8 +445,13 @@ def _add_bench_diff(parser: argparse.ArgumentParser) -> None:
         metavar="PERCENT",
         help="allowed growth of costs and counts, default %(default)g",
     )
-    parser.add_argument("--time-threshold", type=_percent, default=50.0, metavar="PERCENT",
-                        help="allowed growth of compile time, default %(default)g, and 0.1 CPU s")  # fmt: skip
+    parser.add_argument(
+        "--time-threshold",
+        type=_percent,
+        default=50.0,
+        metavar="PERCENT",
+        help="allowed growth of compile time, default %(default)g, and 0.1 CPU s",
+    )
     parser.set_defaults(command="bench_diff")
 
 
@@ -359,8 +476,9 @@ def _add_fuzz(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--kinds", metavar="K[,K...]", help="generators to use in turn: mixed, generated, ordered, promised"
     )
-    parser.add_argument("--rules", type=Path, action="append", default=[], metavar="F.egg",
-                        help="also use these rewrite rules")  # fmt: skip
+    parser.add_argument(
+        "--rules", type=Path, action="append", default=[], metavar="F.egg", help="also use these rewrite rules"
+    )
     parser.add_argument(
         "--jobs", type=_count, default=0, metavar="N", help="worker processes; default: run in this one"
     )
@@ -368,8 +486,14 @@ def _add_fuzz(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--log", type=Path, metavar="FILE", help="append verdicts here; a later run resumes after the last one"
     )
-    parser.add_argument("-o", "--output", type=Path, default=Path("fuzz"), metavar="DIR",
-                        help="folder for the tests of failures, default %(default)s")  # fmt: skip
+    parser.add_argument(
+        "-o",
+        "--output",
+        type=Path,
+        default=Path("fuzz"),
+        metavar="DIR",
+        help="folder for the tests of failures, default %(default)s",
+    )
     parser.add_argument(
         "--no-reduce", dest="reduce", action="store_false", help="report failures without reducing them"
     )
@@ -394,36 +518,59 @@ def _add_pipeline_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--fast", action="append", default=[], metavar="[ENTRY=]NAME[,NAME]",
                         help="allow inexact rewrites, in all entries or in one: nsz, contract, reassoc, "
                              "arcp, afn, ftz, nnan, ninf, uscale, triton")  # fmt: skip
-    parser.add_argument("--persistent", default="off", metavar="static|atomic|dynamic|auto",
-                        help="launch only as many CTAs as fit on the device and loop over the tile blocks; auto: if "
-                             "that costs less")  # fmt: skip
+    parser.add_argument(
+        "--persistent",
+        default="off",
+        metavar="static|atomic|dynamic|auto",
+        help="launch only as many CTAs as fit on the device and loop over the tile blocks; auto: if that costs less",
+    )
     parser.add_argument("--consumers", default="auto", metavar="cooperative|ping-pong|auto",
                         help="consumer warpgroups share one tile of a persistent loop, or take successive tiles in "
                              "turn; auto (the default): whichever is faster")  # fmt: skip
-    parser.add_argument("--ocg-knobs", action="store_true",
-                        help="emit scheduling pragmas for ptxas (ptxas 13.5 knows none of them)")  # fmt: skip
-    parser.add_argument("--num-ctas", type=_ctas, default=0, metavar="N",
-                        help="split each tile block over N CTAs of a cluster (or as 1x2); auto: the cheapest split; "
-                             "default: from the optimization hints")  # fmt: skip
-    parser.add_argument("--tile-blocks", type=_count, default=0, metavar="N",
-                        help="expected tile blocks of a launch, for --num-ctas auto and --persistent auto; default: "
-                             "more than fit on the device at once")  # fmt: skip
     parser.add_argument(
-        "--extractor", type=_extractor, default="auto", metavar="METHOD",
+        "--ocg-knobs", action="store_true", help="emit scheduling pragmas for ptxas (ptxas 13.5 knows none of them)"
+    )
+    parser.add_argument(
+        "--num-ctas",
+        type=_ctas,
+        default=0,
+        metavar="N",
+        help="split each tile block over N CTAs of a cluster (or as 1x2); auto: the cheapest split; "
+        "default: from the optimization hints",
+    )
+    parser.add_argument(
+        "--tile-blocks",
+        type=_count,
+        default=0,
+        metavar="N",
+        help="expected tile blocks of a launch, for --num-ctas auto and --persistent auto; default: "
+        "more than fit on the device at once",
+    )
+    parser.add_argument(
+        "--extractor",
+        type=_extractor,
+        default="auto",
+        metavar="METHOD",
         help=f"{', '.join(EXTRACTORS)}, or top:N, the Nth cheapest program (default %(default)s)",
-    )  # fmt: skip
-    parser.add_argument("--extract-budget", type=_count, metavar="N",
-                        help="work limit of the search for the cheapest program, default 10000 units")  # fmt: skip
-    parser.add_argument("--saturate-budget", type=_count, metavar="N",
-                        help="limit on matches of rewrite rules, default 200000")  # fmt: skip
+    )
+    parser.add_argument(
+        "--extract-budget",
+        type=_count,
+        metavar="N",
+        help="work limit of the search for the cheapest program, default 10000 units",
+    )
+    parser.add_argument(
+        "--saturate-budget", type=_count, metavar="N", help="limit on matches of rewrite rules, default 200000"
+    )
     parser.add_argument("--verify-each", action="store_true", help="verify the program at every level")
     parser.add_argument(
         "--time", "--pass-timing", action="store_true", help="print the time of each pass to standard error"
     )
     parser.add_argument("--explain", action="store_true", help="explain saturation and extraction on standard error")
     parser.add_argument("--json", action="store_true", help="print --explain as JSON, with the parts of each cost")
-    parser.add_argument("--provenance", action="store_true",
-                        help="record which rule made which node, for --emit egraph")  # fmt: skip
+    parser.add_argument(
+        "--provenance", action="store_true", help="record which rule made which node, for --emit egraph"
+    )
 
 
 def _count(text: str) -> int:

@@ -47,8 +47,9 @@ def compile(
 ) -> Kernel:
     """Compile a Tile IR program, given as a path, as text or as bytecode, or a cuTile kernel, for one target.
 
-    `signature`, for a cuTile kernel only: a SPEC (`tilesat.cutile`), a list of cuTile's constraints, a KernelSignature;
-    `rules`: files of additional egglog rules, each tested on samples before it is used unless `unchecked`;
+    `signature`, for a cuTile kernel only: a SPEC (`tilesat.cutile_kernels`), a list of cuTile's constraints, a
+    KernelSignature; `rules`: files of additional egglog rules, each tested on samples before it is used unless
+    `unchecked`;
     `without`: prefixes of rule names to leave out; `forbid`: names of atoms to exclude; `extractor`: auto, tree,
     greedy, pruned or ilp, top:N for the Nth cheapest program (`extract.top`), or a function from the graph to a node
     for each class (`extract.own`); `extract_budget`: work limit of the search for the cheapest program (10,000 units of
@@ -96,25 +97,29 @@ def _exported(
     source: Any, signature: Any, target: str, seconds: dict[str, float]
 ) -> tuple[Source | Any, Calling | None]:
     """Bytecode of a cuTile kernel, and its calling convention; anything else unchanged."""
-    from tilesat import cutile, given
+    from tilesat import cutile_kernels, given
     from tilesat.source import timed
 
     target = given.name("target", target, "compile_for takes several")
-    if not cutile.is_kernel(source):
+    if not cutile_kernels.is_kernel(source):
         if signature is not None:
-            raise cutile.no_kernel("the program")
+            raise cutile_kernels.no_kernel("the program")
         return source, None
     from tilesat.specialise import calling_of
 
     with timed(seconds, "export"):
-        signature = cutile.full_signature(source, signature)
-        return cutile.export(source, signature, target), calling_of(source, signature)
+        signature = cutile_kernels.full_signature(source, signature)
+        return cutile_kernels.export(source, signature, target), calling_of(source, signature)
 
 
 def _compiled(
-    source: Any, target: str, entry: str | None, options: dict[str, Any], calling: Calling | None,
+    source: Any,
+    target: str,
+    entry: str | None,
+    options: dict[str, Any],
+    calling: Calling | None,
     seconds: dict[str, float],
-) -> Kernel:  # fmt: skip
+) -> Kernel:
     """Read and compile."""
     from tilesat import given
     from tilesat.source import find_entry, read
@@ -126,9 +131,13 @@ def _compiled(
 
 
 def _remembered(
-    source: Any, target: str, entry: str | None, options: dict[str, Any], calling: Calling | None,
+    source: Any,
+    target: str,
+    entry: str | None,
+    options: dict[str, Any],
+    calling: Calling | None,
     compiled: Callable[[], Kernel],
-) -> tuple[Kernel, list[str]]:  # fmt: skip
+) -> tuple[Kernel, list[str]]:
     """The cached kernel, with its warnings; a missing one is compiled and stored."""
     from tilesat.cache import key_of, opened
     from tilesat.recalled import RecalledKernel, record_of
@@ -206,9 +215,15 @@ def with_warnings(kernel: Kernel) -> tuple[Kernel, list[str]]:
 
 
 def compile_module(
-    module: Module, entry: Entry, targets: Sequence[str], options: Options, seconds: dict[str, float],
-    watchers: Sequence[Watcher] = (), counting: bool = False, shared: Shared | None = None,
-) -> list[Kernel]:  # fmt: skip
+    module: Module,
+    entry: Entry,
+    targets: Sequence[str],
+    options: Options,
+    seconds: dict[str, float],
+    watchers: Sequence[Watcher] = (),
+    counting: bool = False,
+    shared: Shared | None = None,
+) -> list[Kernel]:
     """Compile one entry of a verified module; `seconds` are those already spent on reading it. `counting`: passes keep
     statistics. `shared`: results of earlier compilations of this same entry.
     """

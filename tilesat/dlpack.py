@@ -34,10 +34,17 @@ class Tensor(Structure):
     """DLTensor."""
 
     _fields_ = [
-        ("data", c_void_p), ("device", c_int32), ("ordinal", c_int32), ("rank", c_int32), ("code", c_uint8),
-        ("bits", c_uint8), ("lanes", c_uint16), ("shape", POINTER(c_int64)), ("strides", POINTER(c_int64)),
+        ("data", c_void_p),
+        ("device", c_int32),
+        ("ordinal", c_int32),
+        ("rank", c_int32),
+        ("code", c_uint8),
+        ("bits", c_uint8),
+        ("lanes", c_uint16),
+        ("shape", POINTER(c_int64)),
+        ("strides", POINTER(c_int64)),
         ("offset", c_uint64),
-    ]  # fmt: skip
+    ]
 
 
 class Managed(Structure):
@@ -50,9 +57,13 @@ class Versioned(Structure):
     """DLManagedTensorVersioned."""
 
     _fields_ = [
-        ("major", c_uint32), ("minor", c_uint32), ("context", c_void_p), ("deleter", c_void_p), ("flags", c_uint64),
+        ("major", c_uint32),
+        ("minor", c_uint32),
+        ("context", c_void_p),
+        ("deleter", c_void_p),
+        ("flags", c_uint64),
         ("tensor", Tensor),
-    ]  # fmt: skip
+    ]
 
 
 @dataclass(frozen=True)

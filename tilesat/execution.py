@@ -172,10 +172,18 @@ def interpret(
 
 
 def simulate(
-    ptx: str, manifest: dict[str, Any], grid: Grid, arguments: Sequence[Argument], hazards: bool | str = False,
-    max_instructions: int | None = None, suppress: Sequence[str] = (), schedule: str = "together",
-    resident: int = RESIDENT, workers: int = 1, output: Callable[[str, int], object] | None = None,
-) -> Report:  # fmt: skip
+    ptx: str,
+    manifest: dict[str, Any],
+    grid: Grid,
+    arguments: Sequence[Argument],
+    hazards: bool | str = False,
+    max_instructions: int | None = None,
+    suppress: Sequence[str] = (),
+    schedule: str = "together",
+    resident: int = RESIDENT,
+    workers: int = 1,
+    output: Callable[[str, int], object] | None = None,
+) -> Report:
     """Run PTX on the simulator according to its launch manifest; arrays are written in place.
 
     For a persistent kernel `resident` CTAs process the tile blocks of the grid, concurrently if it takes over those
@@ -211,10 +219,21 @@ def simulate(
     given = launch_arguments(manifest, arguments, addresses, memory)
     try:
         report = launch(
-            ptx, grid=grid, block=(x, y, z), args=given, memory=memory,
-            cluster=(cx, cy, cz), dynamic_smem=manifest["dynamic_smem"], entry=manifest["entry"], hazards=hazards,
-            max_instructions=max_instructions, suppress=suppress, schedule=schedule, resident=resident, workers=workers,
-        )  # fmt: skip
+            ptx,
+            grid=grid,
+            block=(x, y, z),
+            args=given,
+            memory=memory,
+            cluster=(cx, cy, cz),
+            dynamic_smem=manifest["dynamic_smem"],
+            entry=manifest["entry"],
+            hazards=hazards,
+            max_instructions=max_instructions,
+            suppress=suppress,
+            schedule=schedule,
+            resident=resident,
+            workers=workers,
+        )
     except SimulatorError as error:
         _print(error, output)
         raise

@@ -71,10 +71,22 @@ def targets(given: object) -> tuple[str, ...]:
 
 
 def options(
-    rules: Any, without: Any, forbid: Any, extractor: Any, extract_budget: Any = None, saturate_budget: Any = None,
-    lineinfo: Any = False, fast: Any = (), provenance: Any = False, persistent: Any = "off", num_ctas: Any = 0,
-    verify_each: Any = False, unchecked: Any = False, tile_blocks: Any = 0, consumers: Any = AUTO,
-) -> Options:  # fmt: skip
+    rules: Any,
+    without: Any,
+    forbid: Any,
+    extractor: Any,
+    extract_budget: Any = None,
+    saturate_budget: Any = None,
+    lineinfo: Any = False,
+    fast: Any = (),
+    provenance: Any = False,
+    persistent: Any = "off",
+    num_ctas: Any = 0,
+    verify_each: Any = False,
+    unchecked: Any = False,
+    tile_blocks: Any = 0,
+    consumers: Any = AUTO,
+) -> Options:
     """The options of `tilesat.compile`; rules of the user's are tried on samples unless `unchecked`, with a warning for
     each that cannot be. Raises TileError for what is not of their kind, and for a rule with a counterexample.
     """
@@ -100,12 +112,22 @@ def options(
         for each in tried_rules(files).untried:
             warnings.warn(each, stacklevel=4)
     return Options(
-        files, frozenset(names("without", without)), frozenset(names("forbid", forbid)),
-        cast("str | Extractor", extractor), positive("extract_budget", extract_budget),
-        positive("saturate_budget", saturate_budget), lineinfo=bool(lineinfo), fast=permissions(fast),
-        provenance=bool(provenance), persistent=persistent, ctas=ctas, cut=cut,
-        tile_blocks=tile_blocks, verify_each=bool(verify_each), consumers=consumers,
-    )  # fmt: skip
+        files,
+        frozenset(names("without", without)),
+        frozenset(names("forbid", forbid)),
+        cast("str | Extractor", extractor),
+        positive("extract_budget", extract_budget),
+        positive("saturate_budget", saturate_budget),
+        lineinfo=bool(lineinfo),
+        fast=permissions(fast),
+        provenance=bool(provenance),
+        persistent=persistent,
+        ctas=ctas,
+        cut=cut,
+        tile_blocks=tile_blocks,
+        verify_each=bool(verify_each),
+        consumers=consumers,
+    )
 
 
 def tried_rules(files: tuple[str, ...]) -> Checked:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape
-from typing import Any
 
 
 def facts(title: str, pairs: Iterable[tuple[str, object]]) -> str:
@@ -13,7 +12,7 @@ def facts(title: str, pairs: Iterable[tuple[str, object]]) -> str:
     return f"<b>{escape(title)}</b><table>{lines}</table>"
 
 
-def rows(found: Sequence[Mapping[str, Any]], columns: Sequence[str], total: int) -> str:
+def rows(found: Sequence[Mapping[str, object]], columns: Sequence[str], total: int) -> str:
     """A table, of the columns that have anything in them; how many rows there are beside those shown."""
     kept = [name for name in columns if any(row.get(name) not in (None, "") for row in found)]
     head = "".join(f"<th>{escape(name)}</th>" for name in kept)

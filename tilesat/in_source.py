@@ -6,7 +6,7 @@ import ast
 import linecache
 import re
 from contextlib import suppress
-from types import CodeType, TracebackType
+from types import CodeType
 from typing import Any
 
 from ir.core import TileError
@@ -48,15 +48,3 @@ def raised_in(error: Exception, function: CodeType) -> Exception:
     trace = error.__traceback__
     assert trace is not None
     return error.with_traceback(trace.tb_next)
-
-
-def launched_at(trace: TracebackType | None) -> str:
-    """File and line that called the backend's `launch` in a traceback; empty where nothing did."""
-    from tilesat.backend import Backend
-
-    place = ""
-    while trace is not None:
-        if trace.tb_frame.f_code is Backend.launch.__code__:
-            return place
-        place, trace = f"{trace.tb_frame.f_code.co_filename}:{trace.tb_lineno}", trace.tb_next
-    return ""

@@ -19,7 +19,7 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 from ir.core import TileError
-from tilesat import cutile
+from tilesat import cutile_kernels
 from tilesat.compiler import DEFAULT_TARGET, compile
 from tilesat.kernel import Kernel
 from tilesat.on_card import Launches, handle_of, key_of, stream_of
@@ -32,9 +32,14 @@ class Jit:
     """A kernel that is compiled as it is called; safe to call from several threads."""
 
     def __init__(
-        self, source: Any, target: str | None, on: str | None, check: bool, hazards: bool | str | None,
+        self,
+        source: Any,
+        target: str | None,
+        on: str | None,
+        check: bool,
+        hazards: bool | str | None,
         options: dict[str, Any],
-    ):  # fmt: skip
+    ):
         self.source, self.target, self.on, self.check, self.hazards = source, target, on, check, hazards
         self.options = options
         self.kernels: dict[Hashable, Kernel] = {}
@@ -43,7 +48,7 @@ class Jit:
 
     def __repr__(self) -> str:
         """One line."""
-        name = cutile.name_of(self.source) if cutile.is_kernel(self.source) else "program"
+        name = cutile_kernels.name_of(self.source) if cutile_kernels.is_kernel(self.source) else "program"
         return f"<Jit @{name}: {len(self.kernels)} compiled>"
 
     def __getitem__(self, grid: int | Sequence[int]) -> Callable[..., Report | None]:
@@ -58,12 +63,12 @@ class Jit:
 
         on = self.on or place_of(args, named)
         target = self.target or target_of(on, card_of(args, named) if on == "cuda" else 0)
-        if not cutile.is_kernel(self.source):
+        if not cutile_kernels.is_kernel(self.source):
             return self._compiled(target, lambda: compile(self.source, target, **self.options))
         from tilesat.calling import bound, missing
         from tilesat.specialise import constraints_of, specialised, written_at
 
-        name, location = cutile.name_of(self.source), written_at(self.source)
+        name, location = cutile_kernels.name_of(self.source), written_at(self.source)
         parameters = self.source._annotated_function.pysig.parameters
         values = bound(list(parameters), args, named, name, location)
         for each, parameter in parameters.items():
@@ -83,9 +88,13 @@ class Jit:
             return self.kernels[key]
 
     def launch(
-        self, grid: int | Sequence[int], args: Sequence[Any], named: Mapping[str, Any],
-        output: Callable[[str, str], object] | None = None, stream: Any = None,
-    ) -> Report | None:  # fmt: skip
+        self,
+        grid: int | Sequence[int],
+        args: Sequence[Any],
+        named: Mapping[str, Any],
+        output: Callable[[str, str], object] | None = None,
+        stream: Any = None,
+    ) -> Report | None:
         """As `self[grid](*args, **named)`; `output` as in `Kernel.launched`. `stream`: of a card, any library's; by
         default PyTorch's current one for its tensors, else the default one.
         """
@@ -106,9 +115,16 @@ class Jit:
 
 
 def jit(
-    source: Any = None, /, *, target: str | None = None, on: str | None = None, check: bool = False,
-    hazards: bool | str | None = None, cache: bool = True, **options: Any,
-) -> Any:  # fmt: skip
+    source: Any = None,
+    /,
+    *,
+    target: str | None = None,
+    on: str | None = None,
+    check: bool = False,
+    hazards: bool | str | None = None,
+    cache: bool = True,
+    **options: Any,
+) -> Any:
     """A `Jit` of a cuTile kernel, or of Tile IR as `tilesat.compile` takes it; without one, a decorator.
 
     `target`: by default that of the card, where one runs it, else sm_80. `on`: sim, ref or cuda; by default where the

@@ -65,10 +65,12 @@ class Kernel:
 
         block, shared = self.manifest["block"], self.manifest["dynamic_smem"]
         pairs: list[tuple[str, object]] = [
-            ("PTX", f"{self.ptx.count(chr(10))} lines"), ("block", " x ".join(map(str, block))),
-            ("dynamic shared memory", f"{shared} bytes"), ("cost", f"{self.cost:g} cycles, at least {self.bound:g}"),
+            ("PTX", f"{self.ptx.count(chr(10))} lines"),
+            ("block", " x ".join(map(str, block))),
+            ("dynamic shared memory", f"{shared} bytes"),
+            ("cost", f"{self.cost:g} cycles, at least {self.bound:g}"),
             ("compiled in", f"{sum(self.seconds.values()):.3f} s"),
-        ]  # fmt: skip
+        ]
         return facts(f"@{self.entry.sym_name} for {self.target}", pairs)
 
     @property
@@ -210,10 +212,18 @@ class Kernel:
         return source_lines(descend(code, {}, steps=road_from(code, lineinfo=True)).ptx, plain=True)
 
     def run(
-        self, grid: int | Sequence[int], *args: Any, on: str = "sim", hazards: bool | str | None = None,
-        max_instructions: int | None = None, suppress: Sequence[str] = (), check: bool = False,
-        tolerance: float | None = None, schedule: str = "together", workers: int = 1,
-    ) -> Report | None:  # fmt: skip
+        self,
+        grid: int | Sequence[int],
+        *args: object,
+        on: str = "sim",
+        hazards: bool | str | None = None,
+        max_instructions: int | None = None,
+        suppress: Sequence[str] = (),
+        check: bool = False,
+        tolerance: float | None = None,
+        schedule: str = "together",
+        workers: int = 1,
+    ) -> Report | None:
         """Run over `grid` tile blocks; array arguments are written in place.
 
         Arrays are those of any library (`tilesat.arrays`). A cuTile kernel takes what its Python function takes, whose
@@ -242,9 +252,17 @@ class Kernel:
 
             refuse_workers(on, self.entry)
         return self.launched(
-            blocks, launch, on, hazards, check, tolerance, max_instructions=max_instructions, suppress=suppress,
-            schedule=schedule, workers=workers,
-        )  # fmt: skip
+            blocks,
+            launch,
+            on,
+            hazards,
+            check,
+            tolerance,
+            max_instructions=max_instructions,
+            suppress=suppress,
+            schedule=schedule,
+            workers=workers,
+        )
 
     def __getitem__(self, grid: int | Sequence[int]) -> Callable[..., Report | None]:
         """A function that launches over `grid` tile blocks: it takes what the kernel's Python function takes, in order
@@ -253,7 +271,7 @@ class Kernel:
         """
         return partial(self._called, grid)
 
-    def _called(self, grid: int | Sequence[int], *args: Any, **named: Any) -> Report | None:
+    def _called(self, grid: int | Sequence[int], *args: object, **named: object) -> Report | None:
         from tilesat.on_card import Launches, key_of, stream_of
 
         launches: Launches = self.__dict__.setdefault("launches", Launches())  # Kernel is frozen; nothing pickles them
@@ -271,10 +289,17 @@ class Kernel:
         return self.launched(blocks, launch, on, card=partial(launches.first, key, stream))
 
     def launched(
-        self, blocks: Grid, launch: Launch, on: str, hazards: bool | str | None = None, check: bool = False,
-        tolerance: float | None = None, output: Callable[[str, str], object] | None = None,
-        card: Callable[[Kernel, Grid, Sequence[Any]], None] | None = None, **simulator: Any,
-    ) -> Report | None:  # fmt: skip
+        self,
+        blocks: Grid,
+        launch: Launch,
+        on: str,
+        hazards: bool | str | None = None,
+        check: bool = False,
+        tolerance: float | None = None,
+        output: Callable[[str, str], object] | None = None,
+        card: Callable[[Kernel, Grid, Sequence[Any]], None] | None = None,
+        **simulator: Any,
+    ) -> Report | None:
         """Run with arguments that are prepared; otherwise as `run`. `output` takes what the kernel prints, with file
         and line of the source that prints it (on the simulator); by default it goes to standard output.
         `card` launches on a card, by default so that the kernel has ended.
@@ -317,7 +342,7 @@ class Kernel:
 
         return None if output is None else say
 
-    def __reduce__(self) -> tuple[Callable[..., Kernel], tuple[Any, ...]]:
+    def __reduce__(self) -> tuple[Callable[..., Kernel], tuple[object, ...]]:
         """Operations refer to each other in chains as long as the program, which pickle would follow by recursion."""
         from tilesat.stored import Stored
 

@@ -11,7 +11,7 @@ import numpy as np
 from ir.core import TileError
 from ir.dialects.cuda_tile import Entry
 from tilesat import half_bytes
-from tilesat.arrays import View, is_array, is_fake, memory_type, on_card, on_stream, view_of
+from tilesat.arrays import View, is_array, is_fake, memory_type, on_card, on_stream, refuse_odd, view_of
 from tilesat.spec import Array
 
 if TYPE_CHECKING:
@@ -46,12 +46,12 @@ def place_of(given: Sequence[Any], named: Mapping[str, Any]) -> str:
     return "cuda" if any(map(on_card, _flat([*given, *named.values()]))) else "sim"
 
 
-def only_traced(given: Sequence[Any], named: Mapping[str, Any]) -> bool:
+def only_traced(given: Sequence[Any], named: Mapping[str, object]) -> bool:
     """Is this call one of a trace, whose tensors have no elements? Then nothing is launched."""
     return any(map(is_fake, _flat([*given, *named.values()])))
 
 
-def _flat(given: Sequence[Any]) -> list[Any]:
+def _flat(given: Sequence[Any]) -> list[object]:
     """The items of tuples and lists."""
     found: list[Any] = []
     for each in given:
@@ -60,9 +60,14 @@ def _flat(given: Sequence[Any]) -> list[Any]:
 
 
 def prepared(
-    entry: Entry, calling: Calling | None, given: Sequence[Any], named: Mapping[str, Any], on: str, whole: bool,
+    entry: Entry,
+    calling: Calling | None,
+    given: Sequence[Any],
+    named: Mapping[str, Any],
+    on: str,
+    whole: bool,
     stream: int = 0,
-) -> Launch:  # fmt: skip
+) -> Launch:
     """The launch of `entry` with these arguments: those of the kernel's Python function, or, where there are as many as
     the entry has parameters and they are not said to be the `whole`, those of the entry itself. `stream`: of a card.
 
@@ -93,7 +98,7 @@ def prepared(
     return launch
 
 
-def _own_view(given: object, name: str) -> Any:
+def _own_view(given: object, name: str) -> object:
     """A view of an array of another library; NumPy's, of whose gaps an entry does not know, are checked later."""
     foreign = is_array(given) and not isinstance(given, np.ndarray)
     if isinstance(given, np.ndarray):
@@ -101,7 +106,7 @@ def _own_view(given: object, name: str) -> Any:
     return view_of(cast(Any, given), name) if foreign else cast(Any, given)
 
 
-def _placed(view: View, on: str, launch: Launch, entry: Entry) -> Any:
+def _placed(view: View, on: str, launch: Launch, entry: Entry) -> object:
     """An array where the kernel runs: flat memory of the host, or an address of the card."""
     if view.memory is None:
         return _on_card(view, on, launch, entry)
@@ -109,7 +114,7 @@ def _placed(view: View, on: str, launch: Launch, entry: Entry) -> Any:
         return np.zeros(1, view.memory.dtype)  # an address that nothing is read from
     memory = view.memory
     if memory.dtype == half_bytes.NUMBERS:
-        half_bytes.refuse_odd(view)
+        refuse_odd(view)
         memory = half_bytes.packed(memory)
         if view.changeable:
             launch.packed.append((view, memory))
@@ -119,7 +124,7 @@ def _placed(view: View, on: str, launch: Launch, entry: Entry) -> Any:
     return launch.kept[-1][2]
 
 
-def _on_card(view: View, on: str, launch: Launch, entry: Entry) -> Any:
+def _on_card(view: View, on: str, launch: Launch, entry: Entry) -> object:
     """The address of an array on a card. Raises TileError where the kernel does not run there."""
     if on != "cuda":
         message = f"parameter '{view.name}': the array {view} is on the card, '{on}' runs on the host"
@@ -136,7 +141,7 @@ def _on_card(view: View, on: str, launch: Launch, entry: Entry) -> Any:
     return DeviceArray(view.address, (view.span,), memory_type(view.dtype), owned=False, ordinal=card)
 
 
-def card_of(given: Sequence[Any], named: Mapping[str, Any]) -> int:
+def card_of(given: Sequence[Any], named: Mapping[str, object]) -> int:
     """The number of the card on which a kernel runs with these arguments: that of the first array on one, else 0."""
     first = next(filter(on_card, _flat([*given, *named.values()])), None)
     return 0 if first is None else _number(view_of(first, ""))

@@ -57,9 +57,14 @@ class LoweredKernel:
         return Stages({**self.lowered.stages, "sass": lambda: sass(self.ptx, self.target)})
 
     def run(
-        self, grid: int | Sequence[int], *args: Argument | int | float, hazards: bool | str = False,
-        max_instructions: int | None = None, suppress: Sequence[str] = (), workers: int = 1,
-    ) -> Report:  # fmt: skip
+        self,
+        grid: int | Sequence[int],
+        *args: Argument | int | float,
+        hazards: bool | str = False,
+        max_instructions: int | None = None,
+        suppress: Sequence[str] = (),
+        workers: int = 1,
+    ) -> Report:
         """Run over `grid` tile blocks on the simulator; array arguments are written in place.
 
         `hazards`, `suppress` and `workers` as `Kernel.run` has them.
@@ -117,9 +122,14 @@ def parse_kernel(text: str, name: str, seconds: dict[str, float]) -> Op | None:
 
 
 def lower_kernel(
-    kernel: Op, target: str | None, seconds: dict[str, float], verify_each: bool = False,
-    watchers: Sequence[Watcher] = (), counting: bool = False, steps: Sequence[Step] = (),
-) -> LoweredKernel:  # fmt: skip
+    kernel: Op,
+    target: str | None,
+    seconds: dict[str, float],
+    verify_each: bool = False,
+    watchers: Sequence[Watcher] = (),
+    counting: bool = False,
+    steps: Sequence[Step] = (),
+) -> LoweredKernel:
     """The PTX of a verified kernel by `steps`, by default its road; `seconds` are those already spent. Raises
     TileError.
     """

@@ -10,17 +10,30 @@ import sys
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from itertools import chain
 from threading import get_ident
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 if TYPE_CHECKING:
     from runtime.cuda import Device, DeviceArray
     from runtime.cuda import Kernel as Loaded
     from tilesat.grid import Grid
-    from tilesat.kernel import Kernel
 
 CUDA = "__cuda_array_interface__"
 MOST = 1024
 """Prepared launches that are kept; then all are dropped. Each holds some hundred bytes, and tables on the card."""
+
+
+class Program(Protocol):
+    """What a card loads: a compiled kernel."""
+
+    @property
+    def ptx(self) -> str:
+        """The code."""
+        ...
+
+    @property
+    def manifest(self) -> dict[str, Any]:
+        """The launch manifest."""
+        ...
 
 
 class Launches:
@@ -37,7 +50,7 @@ class Launches:
             found()
         return found is not None
 
-    def first(self, key: Hashable, stream: int, kernel: Kernel, blocks: Grid, values: Sequence[Any]) -> None:
+    def first(self, key: Hashable, stream: int, kernel: Program, blocks: Grid, values: Sequence[Any]) -> None:
         """Prepare a launch, launch it, and keep it under a key that is not None."""
         import numpy as np
 
@@ -62,7 +75,7 @@ class Launches:
             device.free(table)
         self._tables.clear()
 
-    def _on(self, device: Device, table: list[Any]) -> DeviceArray:
+    def _on(self, device: Device, table: list[object]) -> DeviceArray:
         """A list of arrays as its table on the card: addresses, sizes and strides."""
         import numpy as np
 
@@ -72,7 +85,7 @@ class Launches:
         return held
 
 
-def at_once(kernel: Kernel, blocks: Grid, values: Sequence[Any]) -> None:
+def at_once(kernel: Program, blocks: Grid, values: Sequence[Any]) -> None:
     """Launch on the default stream, keep nothing, and wait for the end. Raises CudaError where the kernel failed."""
     launches, device = Launches(), device_of(values)
     launches.first(None, 0, kernel, blocks, values)
@@ -101,7 +114,7 @@ def _current(device: Device, launch: Callable[[], None]) -> Callable[[], None]:
     return launched
 
 
-def loaded(kernel: Kernel, device: Device) -> Loaded:
+def loaded(kernel: Program, device: Device) -> Loaded:
     """The kernel in the memory of a device, loaded at most once."""
     held: dict[int, Loaded] = kernel.__dict__.setdefault("on_devices", {})  # Kernel is frozen; nothing pickles it
     if id(device) not in held:
@@ -109,7 +122,7 @@ def loaded(kernel: Kernel, device: Device) -> Loaded:
     return held[id(device)]
 
 
-def key_of(grid: Any, stream: int, args: Sequence[Any], named: Mapping[str, Any]) -> Hashable:
+def key_of(grid: Any, stream: int, args: Sequence[Any], named: Mapping[str, object]) -> Hashable:
     """What decides a launch: address, type, sizes and strides of each array, each number; None where an argument is
     something else, or not on a card.
     """

@@ -17,7 +17,7 @@ KEPT = ("ptx", "manifest", "cost", "bound", "limits", "persistent", "minctas", "
 """Of `lowering.compiled.Compiled`."""
 
 
-def record_of(kernel: Kernel, source: bytes, name: str, entry: str | None, warned: list[str]) -> dict[str, Any]:
+def record_of(kernel: Kernel, source: bytes, name: str, entry: str | None, warned: list[str]) -> dict[str, object]:
     """What the cache keeps of a kernel: plain data. `warned`: what the user was warned of."""
     kept = {field: getattr(kernel.compiled, field) for field in KEPT}
     written = {"source": b64encode(source).decode(), "name": name, "entry": entry, "warned": warned}
@@ -51,7 +51,7 @@ class RecalledKernel(Kernel):
 class Recalled:
     """What is kept of a compilation, with the fields of `lowering.compiled.Compiled`."""
 
-    def __init__(self, kept: dict[str, Any], again: Callable[[], Kernel]):
+    def __init__(self, kept: dict[str, object], again: Callable[[], Kernel]):
         self.__dict__.update(kept, again=again)
 
     def __getattr__(self, name: str) -> Any:

@@ -23,7 +23,7 @@ def shown(value: Any) -> str:
     return f"{text[: MOST_SHOWN - 3]}..."
 
 
-def repr_of(value: Any) -> str:
+def repr_of(value: object) -> str:
     """`repr`, but for integers of more digits than Python prints."""
     if isinstance(value, int) and value.bit_length() > MOST_BITS:
         return f"an integer of {value.bit_length()} bits"

@@ -23,7 +23,7 @@ from tilesat.calling import (
     TupleParameter,
     located_at,
 )
-from tilesat.cutile import ELEMENTS, cutile_module, name_of
+from tilesat.cutile_kernels import ELEMENTS, cutile_module, name_of
 from tilesat.shown import shown
 
 SPECIALISED_RANK = 5
@@ -123,10 +123,15 @@ def _taken(constraint: Any) -> Parameter | None:
         case "ArrayConstraint":
             shape = constraint.shape_constant or (None,) * constraint.ndim
             return ArrayParameter(
-                _element(constraint.dtype), _element(constraint.index_dtype), shape, constraint.stride_constant,
-                constraint.shape_divisible_by, constraint.stride_divisible_by,
-                constraint.base_addr_divisible_by, constraint.may_alias_internally,
-            )  # fmt: skip
+                _element(constraint.dtype),
+                _element(constraint.index_dtype),
+                shape,
+                constraint.stride_constant,
+                constraint.shape_divisible_by,
+                constraint.stride_divisible_by,
+                constraint.base_addr_divisible_by,
+                constraint.may_alias_internally,
+            )
         case "ScalarConstraint":
             return ScalarParameter(_element(constraint.dtype))
         case "ConstantConstraint":
@@ -166,10 +171,15 @@ def array_parameter(view: View, note: Any = None) -> ArrayParameter:
     divisors = (few and fixed is None and s % SIZES == 0 for s, fixed in zip(view.shape, shape, strict=True))
     steps = (few and fixed is None and s % unit == 0 for s, fixed in zip(view.strides, strides, strict=True))
     return ArrayParameter(
-        view.dtype, index, shape, strides, tuple(SIZES if each else 1 for each in divisors),
-        tuple(unit if each else 1 for each in steps), SIZES if view.address % SIZES == 0 else 1,
+        view.dtype,
+        index,
+        shape,
+        strides,
+        tuple(SIZES if each else 1 for each in divisors),
+        tuple(unit if each else 1 for each in steps),
+        SIZES if view.address % SIZES == 0 else 1,
         not disjoint(view),
-    )  # fmt: skip
+    )
 
 
 def _axes(note: Any, annotation: str, rank: int) -> list[int]:
@@ -213,9 +223,15 @@ def common(arrays: Sequence[ArrayParameter], name: str, note: Any = None) -> Arr
         return tuple(column[0] if len(set(column)) == 1 else lost for column in columns)
 
     return ArrayParameter(
-        first.dtype, first.index, same("shape", None), same("strides", None), same("shape_divisors", 1),
-        same("stride_divisors", 1), min(each.alignment for each in arrays), any(each.overlapping for each in arrays),
-    )  # fmt: skip
+        first.dtype,
+        first.index,
+        same("shape", None),
+        same("strides", None),
+        same("shape_divisors", 1),
+        same("stride_divisors", 1),
+        min(each.alignment for each in arrays),
+        any(each.overlapping for each in arrays),
+    )
 
 
 def _refuse_varying(found: Sequence[Sequence[int | None]], name: str, what: str, axes: Sequence[int]) -> None:
@@ -253,12 +269,18 @@ def _constraint(parameter: Parameter) -> Any:
         case ArrayParameter():
             fixed = any(size is not None for size in parameter.shape)
             return compilation.ArrayConstraint(
-                getattr(tile, ELEMENTS[parameter.dtype]), len(parameter.shape),
-                index_dtype=getattr(tile, ELEMENTS[parameter.index]), stride_lower_bound_incl=0, alias_groups=(),
-                may_alias_internally=parameter.overlapping, stride_constant=parameter.strides,
-                shape_constant=parameter.shape if fixed else None, stride_divisible_by=parameter.stride_divisors,
-                shape_divisible_by=parameter.shape_divisors, base_addr_divisible_by=parameter.alignment,
-            )  # fmt: skip
+                getattr(tile, ELEMENTS[parameter.dtype]),
+                len(parameter.shape),
+                index_dtype=getattr(tile, ELEMENTS[parameter.index]),
+                stride_lower_bound_incl=0,
+                alias_groups=(),
+                may_alias_internally=parameter.overlapping,
+                stride_constant=parameter.strides,
+                shape_constant=parameter.shape if fixed else None,
+                stride_divisible_by=parameter.stride_divisors,
+                shape_divisible_by=parameter.shape_divisors,
+                base_addr_divisible_by=parameter.alignment,
+            )
         case ScalarParameter():
             return compilation.ScalarConstraint(getattr(tile, ELEMENTS[parameter.dtype]))
         case ListParameter():

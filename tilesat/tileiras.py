@@ -81,9 +81,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run the command and return its exit code."""
     given = list(sys.argv[1:] if argv is None else argv)
     answers = {
-        "--version": DESCRIPTION, "--list-versions": "\n".join(READ_VERSIONS),
+        "--version": DESCRIPTION,
+        "--list-versions": "\n".join(READ_VERSIONS),
         "--help": HELP.format(gpus=", ".join(TARGETS), default=DEFAULT_GPU),
-    }  # fmt: skip
+    }
     asked = next((word for word in given if word in answers), "--help" if "-h" in given else "")
     if asked:
         print(answers[asked])

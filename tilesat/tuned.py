@@ -89,7 +89,7 @@ class Tuned:
         """The kernel of the best configuration, for all arguments of the same kind."""
         return self.compiled(self.best.configuration)
 
-    def __call__(self, *args: Any, **named: Any) -> Report | None:
+    def __call__(self, *args: object, **named: object) -> Report | None:
         """Launch the best one over its grid, as `Kernel[grid]` does; constants may be left out."""
         return self.kernel[self.best.grid](*args, **named)
 
@@ -101,10 +101,17 @@ class Tuned:
         for each in self.rows:
             if each.error:
                 continue
-            cells.append((
-                str(each), " x ".join(map(str, each.grid)), _number(each.predicted, 0), _number(each.assembled, 0),
-                _number(each.measured, 1), str(each.samples or ""), each.program,
-            ))  # fmt: skip
+            cells.append(
+                (
+                    str(each),
+                    " x ".join(map(str, each.grid)),
+                    _number(each.predicted, 0),
+                    _number(each.assembled, 0),
+                    _number(each.measured, 1),
+                    str(each.samples or ""),
+                    each.program,
+                )
+            )
         shown = [place for place in range(len(names)) if place < 3 or any(row[place] for row in cells[1:])]
         cells = [[row[place] for place in shown] for row in cells]
         widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
@@ -152,7 +159,7 @@ def pinned(path: str | Path, name: str, target: str, arguments: str, tried: Sequ
     """
     for each in pins(path):
         if (each["kernel"], each["target"], each["arguments"]) == (name, target, arguments):
-            wanted: Mapping[str, Any] = each["configuration"]
+            wanted: Mapping[str, object] = each["configuration"]
             found = [one for one in tried if plain(one) == dict(wanted)]
             if not found:
                 message = f"the pin of @{name} for {target} is not one of the configurations: {dict(wanted)}"

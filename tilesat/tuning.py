@@ -31,7 +31,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from ir.core import TileError
-from tilesat import assembled, cutile
+from tilesat import assembled, cutile_kernels
 from tilesat.grid import Grid, as_grid
 from tilesat.shown import shown
 from tilesat.tuned import Row, Tuned, Values, pinned, plain, plain_text
@@ -55,11 +55,22 @@ FENCE = 1.5
 
 
 def autotune(
-    kernel: Any, configurations: Mapping[str, Iterable[Any]] | Iterable[Mapping[str, Any]], args: Sequence[Any], *,
-    grid: int | Sequence[int] | Callable[[Values], int | Sequence[int]], target: str | None = None,
-    on: str | None = None, budget: float | None = None, measure: int = 8, workers: int | Executor = 0,
-    pins: str | Path | None = None, cache: bool = True, progress: bool = False, programs: int = 1, **options: Any,
-) -> Tuned:  # fmt: skip
+    kernel: Any,
+    configurations: Mapping[str, Iterable[Any]] | Iterable[Mapping[str, Any]],
+    args: Sequence[Any],
+    *,
+    grid: int | Sequence[int] | Callable[[Values], int | Sequence[int]],
+    target: str | None = None,
+    on: str | None = None,
+    budget: float | None = None,
+    measure: int = 8,
+    workers: int | Executor = 0,
+    pins: str | Path | None = None,
+    cache: bool = True,
+    progress: bool = False,
+    programs: int = 1,
+    **options: Any,
+) -> Tuned:
     """Try configurations of a kernel on arguments, and say which is the best.
 
     `kernel`: a cuTile kernel, Tile IR as `tilesat.compile` takes it, or a function that makes it of a configuration.
@@ -148,28 +159,28 @@ class _Candidate:
     @staticmethod
     def of(
         kernel: Any, configuration: Values, args: Sequence[Any], grid: Any, target: str, options: Values
-    ) -> _Candidate:  # fmt: skip
+    ) -> _Candidate:
         """Raises TileError for names that are none of the kernel's or the compiler's, and what cuTile refuses."""
         from tilesat.just_in_time import Jit
 
         kernel = kernel.source if isinstance(kernel, Jit) else kernel
-        source: Any = kernel(configuration) if callable(kernel) and not cutile.is_kernel(kernel) else kernel
+        source: Any = kernel(configuration) if callable(kernel) and not cutile_kernels.is_kernel(kernel) else kernel
         blocks = as_grid(cast(Any, grid(configuration)) if callable(grid) else grid)
         constants, hints, own = _divided(source, configuration)
         given = {**options, **own}
-        if not cutile.is_kernel(source):
+        if not cutile_kernels.is_kernel(source):
             return _Candidate("program", configuration, blocks, source, source, given, args)
         from tilesat.calling import bound
         from tilesat.specialise import constraints_of, specialised, written_at
 
         source = source.replace_hints(**hints) if hints else source
-        name, names = cutile.name_of(source), list(source._annotated_function.pysig.parameters)
+        name, names = cutile_kernels.name_of(source), list(source._annotated_function.pysig.parameters)
         values = bound(names, (), {**_between(args, names, constants), **constants}, name, written_at(source))
         generic = specialised(source, values)
         exact = replace(
             generic, parameters=tuple((each, fixed(kind, values[each])) for each, kind in generic.parameters)
         )
-        program = cutile.export(source, constraints_of(exact), target)
+        program = cutile_kernels.export(source, constraints_of(exact), target)
         return _Candidate(name, configuration, blocks, source, program, given, (), values, generic)
 
     def of_programs(self, count: int) -> list[_Candidate]:
@@ -190,7 +201,7 @@ class _Candidate:
 
         if self.generic is None:
             return self.program
-        return cutile.export(self.source, constraints_of(self.generic), target)
+        return cutile_kernels.export(self.source, constraints_of(self.generic), target)
 
     def kernel(self, target: str, cache: bool) -> Kernel:
         """The kernel for all arguments of the same kind; `cache`: out of it where it is there."""
@@ -225,7 +236,7 @@ def _divided(source: Any, configuration: Values) -> tuple[Values, Values, Values
     """Constants of the kernel, its hints, options of the compiler. Raises TileError for any other name."""
     from tilesat.compiler import compile
 
-    is_kernel = cutile.is_kernel(source)
+    is_kernel = cutile_kernels.is_kernel(source)
     names = list(source._annotated_function.pysig.parameters) if is_kernel else []
     hints = HINTS if is_kernel else ()
     options = [each for each in list(parameters_of(compile).parameters)[2:] if each not in ("signature", "cache")]
@@ -447,6 +458,11 @@ def _remembered(search: _Search, arguments: str) -> tuple[tuple[Row, ...], str]:
 def _kept(row: Row) -> Values:
     """A row as the cache keeps it."""
     return {
-        "configuration": plain(row.configuration), "predicted": row.predicted, "assembled": row.assembled,
-        "measured": row.measured, "samples": row.samples, "error": row.error, "program": row.program,
-    }  # fmt: skip
+        "configuration": plain(row.configuration),
+        "predicted": row.predicted,
+        "assembled": row.assembled,
+        "measured": row.measured,
+        "samples": row.samples,
+        "error": row.error,
+        "program": row.program,
+    }

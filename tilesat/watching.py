@@ -34,7 +34,7 @@ class Shown(Watcher):
     differences: bool
     earlier: list[str] = field(default_factory=list[str])
 
-    def before(self, step: Step, program: Any, context: Context) -> None:
+    def before(self, step: Step, program: object, context: Context) -> None:
         """Print or remember what it begins with."""
         name, level = step.work.name, step.work.takes
         if self.compares(step):
@@ -42,7 +42,7 @@ class Shown(Watcher):
         if wanted(name, self.before_passes):
             show_program(f"before {name}", level, program, context)
 
-    def after(self, step: Step, program: Any, context: Context) -> None:
+    def after(self, step: Step, program: object, context: Context) -> None:
         """Print what it made, or what is different."""
         name, level = step.work.name, step.work.gives
         if self.compares(step):
@@ -73,7 +73,7 @@ def heading(what: str, level: str, context: Context) -> str:
     return f"// -----// {', '.join((what, level, str(context.target), *context.path))} //----- //"
 
 
-def show_program(what: str, level: str, program: Any, context: Context) -> None:
+def show_program(what: str, level: str, program: object, context: Context) -> None:
     """Print a program on standard error."""
     print(heading(what, level, context), file=sys.stderr)
     print(LEVELS[level].text(program, context).rstrip("\n"), file=sys.stderr)
@@ -98,7 +98,7 @@ class Reproducer(Watcher):
     rest: Sequence[Step] = ()
     running: list[str] = field(default_factory=list[str])
 
-    def before(self, step: Step, program: Any, context: Context) -> None:
+    def before(self, step: Step, program: object, context: Context) -> None:
         """Of passes that run inside another one the outer one is what can be repeated."""
         self.running.append(step.work.name)
         if not context.path and LEVELS[step.work.takes].reads:
@@ -106,7 +106,7 @@ class Reproducer(Watcher):
             self.text = LEVELS[step.work.takes].text(program, context)
             self.rest = [each for each in self.steps if each.column >= step.column]
 
-    def after(self, step: Step, program: Any, context: Context) -> None:
+    def after(self, step: Step, program: object, context: Context) -> None:
         """It did not fail; those inside it that did were expected to."""
         del self.running[self.running.index(step.work.name) :]
 

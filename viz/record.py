@@ -241,7 +241,7 @@ class Record:
     kernel: str
     target: str
     source: str
-    figures: dict[str, Any] = field(default_factory=dict[str, Any])
+    figures: dict[str, object] = field(default_factory=dict[str, object])
     places: list[Place] = field(default_factory=list[Place])
     levels: list[Level] = field(default_factory=list[Level])
     values: list[Value] = field(default_factory=list[Value])
@@ -274,11 +274,11 @@ def to_json(record: Record) -> str:
     return json.dumps(record, default=_plain, separators=(",", ":"), ensure_ascii=False)
 
 
-def _plain(each: Any) -> dict[str, Any]:
+def _plain(each: object) -> dict[str, Any]:
     """A dataclass without the fields that hold their default."""
     if not is_dataclass(each):
         raise TypeError(f"a record cannot hold {type(each).__name__}")
-    found: dict[str, Any] = {}
+    found: dict[str, object] = {}
     for name, default in _defaults(type(each)):
         value = getattr(each, name)
         if value != default or name == "version":
@@ -286,17 +286,17 @@ def _plain(each: Any) -> dict[str, Any]:
     return found
 
 
-def _rounded(value: Any) -> Any:
+def _rounded(value: object) -> Any:
     """Mappings of floats with three digits behind the point."""
     if isinstance(value, Mapping):
         return {key: round(each, 3) if isinstance(each, float) else each for key, each in value.items()}  # type: ignore[misc]
     return value
 
 
-_DEFAULTS: dict[type, list[tuple[str, Any]]] = {}
+_DEFAULTS: dict[type, list[tuple[str, object]]] = {}
 
 
-def _defaults(kind: type[Any]) -> Sequence[tuple[str, Any]]:
+def _defaults(kind: type[Any]) -> Sequence[tuple[str, object]]:
     """Field names of a dataclass with their defaults; nothing equals that of a field without one."""
     if kind not in _DEFAULTS:
         _DEFAULTS[kind] = [

@@ -49,7 +49,7 @@ def trace(processes: Iterable[Process]) -> str:
     return json.dumps({"displayTimeUnit": "ns", "otherData": {"time": about}, "traceEvents": events}) + "\n"
 
 
-def _process(process: Process, number: int) -> Iterator[dict[str, Any]]:
+def _process(process: Process, number: int) -> Iterator[dict[str, object]]:
     yield _name("process_name", process.name, number)
     thread = 0
     for track in process.tracks:
@@ -69,7 +69,7 @@ def _process(process: Process, number: int) -> Iterator[dict[str, Any]]:
                 }
 
 
-def _name(kind: str, name: str, process: int, thread: int = 0) -> dict[str, Any]:
+def _name(kind: str, name: str, process: int, thread: int = 0) -> dict[str, object]:
     return {"ph": "M", "name": kind, "pid": process, "tid": thread, "args": {"name": name}}
 
 

@@ -25,7 +25,7 @@ from torch.overrides import TorchFunctionMode
 
 from tilesat.arrays import NAMES, View
 from tilesat.card import always, card_functions
-from tilesat.cutile import under_a_convention
+from tilesat.cutile_kernels import under_a_convention
 from tilesat.specialise import constraints_of, specialised
 
 CARD = torch.device("cuda", 0)

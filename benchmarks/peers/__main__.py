@@ -85,7 +85,7 @@ def source(case: Case, target: str) -> bytes:
 
         return write_bytecode(load(case.source), (13, 3))
     from benchmarks.peers import kernels
-    from tilesat.cutile import export
+    from tilesat.cutile_kernels import export
 
     return export(getattr(kernels, case.source), case.signature, target)
 

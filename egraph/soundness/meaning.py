@@ -155,7 +155,7 @@ def _exact(function: str, a: Array, b: Array, mask: int) -> list[int]:
     return [_OPERATIONS[function](x & mask, y & mask) for x, y in pairs]
 
 
-def equal(a: Any, b: Any) -> bool:
+def equal(a: object, b: object) -> bool:
     """Bitwise equality of tiles, NaNs equal; equality of tokens."""
     if not isinstance(a, np.ndarray):
         return bool(a == b)

@@ -168,7 +168,7 @@ class Query:
         solver.add(*(self.z3.And(each).translate(context) for each in formulas))
         return solver.check()
 
-    def need(self, condition: Any) -> None:
+    def need(self, condition: object) -> None:
         """Assumed of the left side, owed of the right side."""
         (self.owed if self.right else self.assumed).append(condition)
 
@@ -231,7 +231,7 @@ class Query:
                 return
         self.assumed.append(self.number(left) == self.number(right))
 
-    def same_number(self, item: Sexpr, value: Any) -> None:
+    def same_number(self, item: Sexpr, value: object) -> None:
         """Bind a free column, or equate a bound one."""
         if isinstance(item, Atom) and not _digits(item) and item.text not in self.env:
             self.env[item.text] = value

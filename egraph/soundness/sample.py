@@ -478,11 +478,11 @@ class Sample:
                 chosen.append((item, operand))
             data.append(operand)
         columns = list(form.items[1 + len(operands) :])
-        attributes: dict[str, Any] = {}
+        attributes: dict[str, object] = {}
         for attribute in (a for a in cls.info.attributes if not is_hint(a)):
             item = columns.pop(0)
             if isinstance(item, Atom) and self.is_free(item):
-                known: list[tuple[Type | None, Any]] = [(d.type, d.data) for d in data]
+                known: list[tuple[Type | None, object]] = [(d.type, d.data) for d in data]
                 if attribute.kind is DenseElements:
                     type_ = self._literal_type(columns)
                     name = item.text if self.random.chance(0.85) else ""
@@ -518,7 +518,7 @@ class Sample:
             raise ValueError("only tiles and tokens are drawn")
         return Datum(type_, self.random.tile(type_))
 
-    def _decoded(self, kind: Any, integer: int) -> Any:
+    def _decoded(self, kind: object, integer: int) -> Any:
         """An attribute from its column."""
         if isinstance(kind, type) and issubclass(kind, enum.IntEnum):
             return kind(integer) if integer >= 0 else None
@@ -531,7 +531,7 @@ class Sample:
         signature: Signature,
         columns: list[Sexpr],
         types: list[Type | None],
-        attributes: dict[str, Any],
+        attributes: dict[str, object],
         chosen: list[tuple[Sexpr, Bound]],
     ) -> list[Type] | None:
         """Result types: from an operand (None), from the type column, or drawn."""
@@ -551,7 +551,7 @@ class Sample:
         return drawn
 
     def _build(
-        self, cls: type[TileOp], data: list[Datum], results: list[Type] | None, attributes: dict[str, Any]
+        self, cls: type[TileOp], data: list[Datum], results: list[Type] | None, attributes: dict[str, object]
     ) -> Op:
         """The operation on placeholder operands of the right types."""
         values: list[Value] = []
@@ -573,7 +573,7 @@ class Sample:
         parts: list[str] = []
         for name, value in self.env.items():
             if isinstance(value, Datum):
-                data: Any = value.data
+                data: object = value.data
                 tile = isinstance(data, np.ndarray)
                 parts.append(f"{name} = {value.type} {shown(cast(Array, data)) if tile else data}")
             else:

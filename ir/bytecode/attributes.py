@@ -138,7 +138,7 @@ class Attributes:
         if tag == ARRAY:
             return self.array(cursor, depth)
         if tag == DICTIONARY:
-            entries: dict[str, Any] = {}
+            entries: dict[str, object] = {}
             for _ in range(cursor.count("attributes", 2)):
                 name = self._key(cursor, "attribute", entries)
                 entries[name] = self.kept(cursor, depth + 1)

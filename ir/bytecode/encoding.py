@@ -23,7 +23,7 @@ from ir.dialects.cuda_tile.reduction import COMBINING
 from ir.records import dataclass
 from ir.types import TileType
 
-AttributeReader = Callable[[Attributes, Cursor, list[Type]], Any]
+AttributeReader = Callable[[Attributes, Cursor, list[Type]], object]
 """Reads the value of an attribute; the result types are known already."""
 FUNCTION_LEVEL = {"cuda_tile.module", "cuda_tile.entry", "cuda_tile.global", "cuda_tile.testing$func"}
 """Held by the container itself, or by no bytecode, never written as operations."""
@@ -158,11 +158,11 @@ def _inbounds(_attributes: Attributes, cursor: Cursor, _results: list[Type]) -> 
     return bits if any(bits) else ()
 
 
-def _kept(attributes: Attributes, cursor: Cursor, _results: list[Type]) -> tuple[Any, ...]:
+def _kept(attributes: Attributes, cursor: Cursor, _results: list[Type]) -> tuple[object, ...]:
     return attributes.array(cursor)
 
 
-def _identities(attributes: Attributes, cursor: Cursor, _results: list[Type]) -> tuple[Any, ...]:
+def _identities(attributes: Attributes, cursor: Cursor, _results: list[Type]) -> tuple[object, ...]:
     return attributes.numbers(cursor)
 
 

@@ -66,7 +66,7 @@ def read_bytecode(data: bytes, filename: str = "<bytes>") -> Module:
     return Module((), (), attributes, [Region([body])], Location(filename, offset=0))
 
 
-def _read_producer(cursor: Cursor, strings: Strings) -> dict[str, Any]:
+def _read_producer(cursor: Cursor, strings: Strings) -> dict[str, object]:
     """The producer section: one string, which names the program that made the file."""
     if not cursor.remaining:
         return {}
@@ -80,7 +80,7 @@ def _read_globals(cursor: Cursor, tables: Tables) -> list[Global]:
     found: list[Global] = []
     for _ in range(cursor.count("globals", 4) if cursor.remaining else 0):
         location = cursor.location
-        attributes: dict[str, Any] = {"sym_name": tables.strings.read(cursor, "name of a global")}
+        attributes: dict[str, object] = {"sym_name": tables.strings.read(cursor, "name of a global")}
         tile = tables.types.read_as(TileType, cursor, "type of a global")
         attributes |= {"type": tile, "value": tables.attributes.literal(cursor, tile)}
         attributes["alignment"] = cursor.varint("alignment of a global")
@@ -189,13 +189,13 @@ class _Body:
             raise cursor.error(f"{info.name} has {count} results, it must have {wanted}", at)
         return [types.read(cursor, f"result type of {info.mnemonic}") for _ in range(count)]
 
-    def _attributes(self, cursor: Cursor, encoding: Encoding, results: list[Type]) -> tuple[dict[str, Any], int]:
+    def _attributes(self, cursor: Cursor, encoding: Encoding, results: list[Type]) -> tuple[dict[str, object], int]:
         mask = 0
         if encoding.masked:
             mask = cursor.varint(f"mask of {encoding.info.mnemonic}")
             if mask & ~encoding.known_bits:
                 raise cursor.error(f"mask {mask:#x} of {encoding.info.name} names fields that do not exist")
-        found: dict[str, Any] = {name: True for name, bit in encoding.flags if mask & bit}
+        found: dict[str, object] = {name: True for name, bit in encoding.flags if mask & bit}
         for name, bit, read in encoding.attributes:
             if not bit or mask & bit:
                 found[name] = read(self.tables.attributes, cursor, results)

@@ -60,7 +60,7 @@ class AttributeWriter:
         """A string by its number."""
         output.varint(self.strings.id(text.encode()))
 
-    def attribute(self, output: Output, op: Op, attr: Attr[Any], value: Any) -> None:
+    def attribute(self, output: Output, op: Op, attr: Attr[Any], value: object) -> None:
         """The value of a declared attribute, by its Python type and, for tuples, its name."""
         if isinstance(value, enum.IntEnum | bool):
             output.byte(value)
@@ -88,7 +88,7 @@ class AttributeWriter:
         item.data += data
         output.varint(self.constants.id(bytes(item.data)))
 
-    def predicate(self, output: Output, value: Any) -> None:
+    def predicate(self, output: Output, value: object) -> None:
         """The assumption of an assume, with its tag."""
         if isinstance(value, DivBy):
             output.byte(DIV_BY)
@@ -126,7 +126,7 @@ class AttributeWriter:
                 self.string(output, key)
                 self.number(output, value, I32)
 
-    def number(self, output: Output, value: Any, element: Type) -> None:
+    def number(self, output: Output, value: object, element: Type) -> None:
         """A tagged integer, float, bool or string."""
         if isinstance(value, bool):
             output.byte(BOOL)
@@ -150,7 +150,7 @@ class AttributeWriter:
             else:
                 output.zigzag(bits)
 
-    def kept(self, output: Output, value: Any) -> None:
+    def kept(self, output: Output, value: object) -> None:
         """Any tagged attribute: the inverse of `Attributes.kept`."""
         if isinstance(value, tuple):
             output.byte(ARRAY)
@@ -169,7 +169,7 @@ class AttributeWriter:
         else:
             self.number(output, value, I64)
 
-    def _array(self, output: Output, values: tuple[Any, ...]) -> None:
+    def _array(self, output: Output, values: tuple[object, ...]) -> None:
         output.varint(len(values))
         for each in values:
             self.kept(output, each)

@@ -22,7 +22,7 @@ from ir.core import (
 )
 from ir.descriptors import BarrierGroupType, MatrixDescriptorType, TensorMapDescriptor
 from ir.dialects.scf import verify_ends
-from ir.instruction import verify_floors
+from ir.instruction import DIMENSIONS, verify_floors
 from ir.printf import conversions
 from ir.records import dataclass
 from ir.types import F64, GLOBAL_PTR, I32, I64, SCALARS, SHARED_PTR, TENSOR_MAP, LLVMPointerType, TensorType, Type
@@ -30,7 +30,6 @@ from ir.upstream import SAME
 
 PRINTED = (I32, I64, F64)
 """The type as which C passes a number as a variable argument."""
-DIMENSIONS = ("x", "y", "z")
 SHUFFLE_MODES = ("xor", "up", "down", "idx")
 
 
@@ -102,13 +101,13 @@ class GpuFunc(Op):
         verify_wgmma(self)
 
 
-def verify_cluster(func: Op, cluster: tuple[Any, ...]) -> None:
+def verify_cluster(func: Op, cluster: tuple[object, ...]) -> None:
     """CTAs of a cluster along three dimensions. Raises VerifyError."""
     whole = len(cluster) == 3 and all(type(each) is int and each > 0 for each in cluster)
     func.expect(whole, "cluster must have three dimensions above 0, has {}", cluster)
 
 
-def verify_ranges(func: Op, ranges: tuple[Any, ...], count: int) -> None:
+def verify_ranges(func: Op, ranges: tuple[object, ...], count: int) -> None:
     """Facts about some of `count` parameters: number, minimum and maximum value, a divisor. Raises VerifyError."""
     for given in ranges:
         numbers: list[Any] = [*cast("Any", given)] if isinstance(given, tuple) else []
@@ -116,7 +115,7 @@ def verify_ranges(func: Op, ranges: tuple[Any, ...], count: int) -> None:
         func.expect(whole, "ranges must be of parameter, least and greatest value, divisor, one is {}", repr(numbers))
 
 
-def verify_parameters(func: Op, records: tuple[Any, ...], types: Sequence[Type]) -> None:
+def verify_parameters(func: Op, records: tuple[object, ...], types: Sequence[Type]) -> None:
     """A record for each parameter, with its kind; no parameter is in shared memory. Raises VerifyError."""
     for kind in types:
         func.expect(not isinstance(kind, BarrierGroupType | MatrixDescriptorType), "a parameter cannot be {}", kind)
@@ -132,7 +131,7 @@ def verify_parameters(func: Op, records: tuple[Any, ...], types: Sequence[Type])
             verify_map(func, said)
 
 
-def verify_map(func: Op, record: Any) -> None:
+def verify_map(func: Op, record: object) -> None:
     """The record of a tensor map agrees with its type. Raises VerifyError."""
     try:
         TensorMapDescriptor.of(record)
@@ -237,7 +236,7 @@ class GetGlobal(Op):
     result = Result(lambda t: t == GLOBAL_PTR)
 
 
-def kernel_attributes(func: GpuFunc) -> dict[str, Any]:
+def kernel_attributes(func: GpuFunc) -> dict[str, object]:
     """The attributes that survive in every later level of the function."""
     return {
         "sym_name": func.sym_name,

@@ -9,10 +9,12 @@ branches and loops with early exits are our own operations, because scf has none
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from typing import ClassVar, TypeVar, cast
 
 from ir.core import (
     CONTROL,
+    OPS,
     Attr,
     Attribute,
     Operand,
@@ -83,6 +85,8 @@ from ir.types import I1, I32, Constraint, FloatType, IntType
 
 is_i32 = Constraint("i32", lambda t: t == I32)
 is_i1 = Constraint("i1", lambda t: t == I1)
+
+LogicalT = TypeVar("LogicalT", bound=Logical)
 
 
 @op("nv_tileaa.func")
@@ -296,18 +300,6 @@ class Extract(Logical):
     result = Result(is_tile)
 
 
-@op("nv_tileaa.cat")
-class Cat(Logical):
-    """Two tensors joined along dimension `dim`."""
-
-    means = ct.Cat
-
-    lhs = Operand(is_tile)
-    rhs = Operand(is_tile)
-    dim = Attr(int, least=0)
-    result = Result(is_tile)
-
-
 @op("nv_tileaa.insert")
 class Insert(Logical):
     """`destination` with the part at tile-space indices replaced by `source`."""
@@ -387,7 +379,7 @@ class DotScaled(Logical):
     result = same_type_as("c")
 
 
-def holds(element: Type, number: Any) -> bool:
+def holds(element: Type, number: object) -> bool:
     """Whether this Python number is valid for an element type."""
     if isinstance(element, FloatType):
         return type(number) is float
@@ -403,9 +395,11 @@ class Fold(Logical):
     starting from `identities`.
     """
 
+    folds: ClassVar[type[ct.Combining]]
+
     sources = Variadic(is_number)
     dim = Attr(int, least=0)
-    identities = Attr[Any](tuple)
+    identities = Attr[tuple[object, ...]](tuple)
     outs = VariadicResult()
     combiner = RegionField()
 
@@ -428,28 +422,35 @@ class Fold(Logical):
         self.expect(isinstance(end, scf.Yield), "the combiner must end in scf.yield")
 
     def wanted(self, shape: tuple[int, ...]) -> tuple[int, ...]:
-        """The shape of the results."""
-        return shape
+        """The shape of the results: without dimension `dim`, unless they keep it."""
+        return shape if self.folds.keeps else (*shape[: self.dim], *shape[self.dim + 1 :])
 
 
-@op("nv_tileaa.reduce")
-class Reduce(Fold):
-    """A reduction of one dimension."""
-
-    means = ct.Reduce
-
-    def wanted(self, shape: tuple[int, ...]) -> tuple[int, ...]:
-        """Without dimension `dim`."""
-        return (*shape[: self.dim], *shape[self.dim + 1 :])
+def _fold(of: type[ct.Combining]) -> type[Fold]:
+    """A reduction or scan of Tile IR, with its flags."""
+    flags = {name: flag() for name in of.encoded if name not in ct.Combining.encoded}
+    return _declared(of, Fold, {"folds": of, **flags})
 
 
-@op("nv_tileaa.scan")
-class Scan(Fold):
-    """Inclusive prefix scan along one dimension; from the far end if `reverse`."""
+def _mirrored(of: type[ct.TileOp]) -> type[Logical]:
+    """An operation of Tile IR whose operands and result are tiles and whose attributes are numbers from 0 on."""
+    operands = {group.name: Operand(is_tile) for group in of.info.operands}
+    numbers = {attr.name: Attr(int, least=0) for attr in of.info.attributes}
+    return _declared(of, Logical, {**operands, **numbers, "result": Result(is_tile)})
 
-    means = ct.Scan
 
-    reverse = flag()
+def _declared(of: type[ct.TileOp], base: type[LogicalT], parts: Mapping[str, object]) -> type[LogicalT]:
+    """An operation of this level that Tile IR's declaration says."""
+    name = of.info.name.partition(".")[2]
+    body = {"__doc__": of.__doc__, "__module__": __name__, "means": of, **parts}
+    return op(f"nv_tileaa.{name}")(cast("type[LogicalT]", type(of.__name__, (base,), body)))
+
+
+DERIVED = (
+    *map(_fold, ct.COMBINING),
+    *(_mirrored(of) for of in tuple(OPS.values()) if issubclass(of, ct.TileOp) and of.mirrored),
+)
+"""Operations that Tile IR's declarations say: nothing is declared twice."""
 
 
 __all__ = [

@@ -16,7 +16,7 @@ from ir.dialects.cuda_tile.attributes import OptimizationHints, TextEnum
 from ir.quoting import escape, key_text
 from ir.records import dataclass
 from ir.types import I1, SCALARS, Constraint, FloatType, IntType, TensorType
-from ir.upstream import Form
+from ir.upstream_form import UpstreamForm
 
 _SIZE = r"(?:\d{1,18}|\?)"
 _SIZES = rf"\[((?:{_SIZE}(?:, {_SIZE})*)?)\]"
@@ -38,7 +38,7 @@ class MemTokenType(Type):
         return "!nv_tileaa.mem_token"
 
     @staticmethod
-    def read(body: str, *_: Any) -> MemTokenType:
+    def read(body: str, *_: object) -> MemTokenType:
         """From nothing."""
         if body:
             raise ValueError("it has no parameters")
@@ -60,7 +60,7 @@ class PtrType(Type):
         return f"!nv_tileaa.ptr<{self.pointee}{_attr(self.attr)}>"
 
     @staticmethod
-    def read(body: str, *_: Any) -> PtrType:
+    def read(body: str, *_: object) -> PtrType:
         """From the element's type, and the attribute."""
         match = re.fullmatch(_POINTER, body)
         if match is None:
@@ -84,7 +84,7 @@ class MemrefType(Type):
         return f"!nv_tileaa.memref<{dims}{self.element}, strides=[{strides}], global{_attr(self.attr)}>"
 
     @staticmethod
-    def read(body: str, *_: Any) -> MemrefType:
+    def read(body: str, *_: object) -> MemrefType:
         """From sizes, element type, strides and attribute."""
         match = re.fullmatch(_MEMREF, body)
         if match is None:
@@ -122,7 +122,7 @@ class TiledViewType(Type):
         return f"!nv_tileaa.tiled_view<{tile}, {self.memref}{padding}{dims}{traversal}{sparse}>"
 
     @staticmethod
-    def read(body: str, type_of: Callable[[str], Type], _: Any) -> TiledViewType:
+    def read(body: str, type_of: Callable[[str], Type], _: object) -> TiledViewType:
         """From sizes, memref and non-default parameters."""
         match = re.fullmatch(_VIEW, body)
         memref = type_of(match[2]) if match is not None else None
@@ -203,21 +203,21 @@ is_parameter = Constraint(
 # Attributes shared with Tile IR
 
 
-def member(kind: type[IntEnum], default: Any = ...) -> Attr[Any]:
+def member(kind: type[IntEnum], default: object = ...) -> Attr[Any]:
     """An enumeration of Tile IR, written as the text of a member."""
 
-    def read(text: Any) -> IntEnum:
+    def read(text: object) -> IntEnum:
         for each in kind:
             if isinstance(each, TextEnum) and each.text == text:
                 return each
         raise ValueError(f"must be one of {', '.join(str(each) for each in kind)}")
 
-    return Attr(kind, default, form=Form("", lambda value: escape(str(value)), read))
+    return Attr(kind, default, form=UpstreamForm("", lambda value: escape(str(value)), read))
 
 
 def hints() -> Attr[OptimizationHints | None]:
     """Optimization hints by architecture: `{sm_80 = {occupancy = 4 : i64}}`."""
-    return Attr(OptimizationHints, None, form=Form("", _hints_text, _read_hints))  # pyright: ignore[reportReturnType]
+    return Attr(OptimizationHints, None, form=UpstreamForm("", _hints_text, _read_hints))  # pyright: ignore[reportReturnType]
 
 
 def _hints_text(value: OptimizationHints) -> str:
@@ -233,7 +233,7 @@ def _hint(value: int | bool | str) -> str:
     return plain if isinstance(value, bool | str) else f"{plain} : i64"
 
 
-def _read_hints(given: Any) -> OptimizationHints:
+def _read_hints(given: object) -> OptimizationHints:
     found: list[tuple[str, tuple[tuple[str, Any], ...]]] = []
     for arch, pairs in given.items() if isinstance(given, dict) else [("", None)]:  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType]
         if not isinstance(pairs, dict) or not all(isinstance(v, int | str) for v in pairs.values()):  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType]

@@ -48,7 +48,7 @@ STEPS: dict[type[Op], tuple[type[Op], str]] = {
     ProducerCommit: (ProduceOne, "produce_one"),
     ConsumerWait: (ConsumeOne, "consume_one"),
     ConsumerRead: (ConsumeOne, "consume_one"),
-}  # fmt: skip
+}
 """Ops that occur only in the region of another op."""
 FRESH, TAKEN, MOVED = 0, 1, 2
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from ir.core import Attribute, Type, spelled
 from ir.records import dataclass
@@ -63,7 +62,7 @@ class PipelineType(Type):
         return f"!nv_tileas.pipeline<{self.stages}>"
 
     @staticmethod
-    def read(body: str, *_: Any) -> PipelineType:
+    def read(body: str, *_: object) -> PipelineType:
         """From the number of stages."""
         return PipelineType(int(body))
 
@@ -81,7 +80,7 @@ class IteratorType(Type):
         return f"!nv_tileas.pipeline_iter<{self.stages}>"
 
     @staticmethod
-    def read(body: str, *_: Any) -> IteratorType:
+    def read(body: str, *_: object) -> IteratorType:
         """From the number of stages."""
         return IteratorType(int(body))
 
@@ -95,7 +94,7 @@ class ProducerTokenType(Type):
         return "!nv_tileas.producer_token"
 
     @staticmethod
-    def read(*_: Any) -> ProducerTokenType:
+    def read(*_: object) -> ProducerTokenType:
         """Without a body."""
         return PRODUCER_TOKEN
 
@@ -109,7 +108,7 @@ class ConsumerTokenType(Type):
         return "!nv_tileas.consumer_token"
 
     @staticmethod
-    def read(*_: Any) -> ConsumerTokenType:
+    def read(*_: object) -> ConsumerTokenType:
         """Without a body."""
         return CONSUMER_TOKEN
 
@@ -129,7 +128,7 @@ class ChannelType(Type):
         return f"!nv_tileas.channel<{self.element}>"
 
     @staticmethod
-    def read(body: str, type_of: Callable[[str], Type], _: Any) -> ChannelType:
+    def read(body: str, type_of: Callable[[str], Type], _: object) -> ChannelType:
         """From the type of the scalar."""
         return ChannelType(type_of(body))
 
@@ -145,7 +144,7 @@ class ExchangeType(Type):
         return f"!nv_tileas.exchange<{self.rounds}>"
 
     @staticmethod
-    def read(body: str, *_: Any) -> ExchangeType:
+    def read(body: str, *_: object) -> ExchangeType:
         """From the number of rounds."""
         return ExchangeType(int(body))
 
@@ -166,7 +165,7 @@ class TensorMemoryType(Type):
         return f"!nv_tileas.tmem<{dims_text(self.shape)}{self.element.mlir()}>"
 
     @staticmethod
-    def read(body: str, type_of: Callable[[str], Type], _: Any) -> TensorMemoryType:
+    def read(body: str, type_of: Callable[[str], Type], _: object) -> TensorMemoryType:
         """From `dims x element`."""
         dims, element = read_dims(body)
         return TensorMemoryType(dims, type_of(element))

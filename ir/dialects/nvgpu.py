@@ -323,8 +323,14 @@ class WarpgroupWait(Op):
 
 
 ELEMENTS: dict[str, IntType | FloatType] = {
-    "f16": F16, "bf16": BF16, "tf32": TF32, "e4m3": F8E4M3FN, "e5m2": F8E5M2, "s8": I8, "u8": I8,
-}  # fmt: skip
+    "f16": F16,
+    "bf16": BF16,
+    "tf32": TF32,
+    "e4m3": F8E4M3FN,
+    "e5m2": F8E5M2,
+    "s8": I8,
+    "u8": I8,
+}
 """Element types of the tiles of each type of descriptor; integers have no sign."""
 ACCUMULATOR_GROUP = Constraint("vector<2x2> of f32, f16 or i32", lambda t: t in ACCUMULATORS)
 

@@ -6,15 +6,18 @@ the array. Source: CUDA driver API, cuTensorMapEncodeTiled; PTX ISA 8.8, cp.asyn
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Mapping, Sequence, Set
 from math import gcd
 from typing import Any, cast
 
+from ir.checked import checked
 from ir.core import Block, Value
 from ir.descriptors import SPANS, TensorMapDescriptor
-from ir.dialects import llvm, nvgpu, nvvm
+from ir.dialects import nvgpu, nvvm
+from ir.dialects.llvm_operations import GetElementPtr
 from ir.dialects.nvvm.copies import FourRows, TensorCopy
 from ir.types import SHARED_PTR, FloatType
+from ir.walks import blocks
 
 MAX_EXTENT = 256
 ALIGNMENT = 16  # bytes: rows of a box, strides of an array
@@ -23,13 +26,13 @@ MAX_STRIDE = 1 << 40
 DYNAMIC_ALIGNMENT = 1024  # of dynamic shared memory
 
 
-def verify_tensor_maps(block: Block, params: Sequence[Mapping[str, Any]]) -> None:
+def verify_tensor_maps(block: Block, params: Sequence[Mapping[str, object]]) -> None:
     """Raises VerifyError, at the copy or the barrier, if a kernel's tensor copies are invalid as written."""
     records = {v: p for v, p in zip(block.args, params, strict=False) if isinstance(v.type, TensorMapDescriptor)}
     if any(isinstance(v.type, TensorMapDescriptor) for v in block.args):
         for each in blocks(block):
-            announced: dict[Any, list[nvvm.MBarrierArriveExpectTx]] = {}
-            brought: dict[Any, int] = {}
+            announced: dict[object, list[nvvm.MBarrierArriveExpectTx]] = {}
+            brought: dict[object, int] = {}
             joined: set[Any] = set()  # barriers to which other CTAs also bring bytes
             for op in each.ops:
                 if isinstance(op, nvvm.MBarrierArriveExpectTx):
@@ -43,17 +46,10 @@ def verify_tensor_maps(block: Block, params: Sequence[Mapping[str, Any]]) -> Non
             verify_bytes(announced, brought, joined)
 
 
-def blocks(block: Block) -> Iterator[Block]:
-    """A block and the blocks in its regions."""
-    yield block
-    for op in block.ops:
-        for region in op.regions:
-            for inner in region.blocks:
-                yield from blocks(inner)
-
-
 def verify_bytes(
-    announced: Mapping[Any, Sequence[nvvm.MBarrierArriveExpectTx]], brought: Mapping[Any, int], joined: Set[Any]
+    announced: Mapping[object, Sequence[nvvm.MBarrierArriveExpectTx]],
+    brought: Mapping[object, int],
+    joined: Set[object],
 ) -> None:
     """A barrier that expects bytes and receives copies in the same block receives exactly as many, or more if it is
     `joined`.
@@ -65,9 +61,9 @@ def verify_bytes(
         ops[0].expect(wanted == got or (key in joined and wanted > got), words, wanted, got)
 
 
-def verify_use(op: TensorCopy, records: Mapping[Value, Mapping[str, Any]]) -> int:
+def verify_use(op: TensorCopy, records: Mapping[Value, Mapping[str, object]]) -> int:
     """One copy; the bytes of its box. Copies of an untyped map are not checked, and have none."""
-    source = cast(Value, getattr(op, "tmaDescriptor"))  # noqa: B009 (declared by each class)
+    source = checked(getattr(op, "tmaDescriptor"), Value)  # noqa: B009 (declared by each class)
     kind = source.type
     if not isinstance(kind, TensorMapDescriptor):
         return 0
@@ -105,7 +101,7 @@ def verify_use(op: TensorCopy, records: Mapping[Value, Mapping[str, Any]]) -> in
     return box.size_bytes
 
 
-def verify_record(op: TensorCopy, kind: TensorMapDescriptor, record: Mapping[str, Any]) -> None:
+def verify_record(op: TensorCopy, kind: TensorMapDescriptor, record: Mapping[str, object]) -> None:
     """The launcher creates the map that the copy uses, for an array that a map can describe."""
     said = TensorMapDescriptor.of(record)
     op.expect(said == kind, "its map is {}, the launcher makes {}", kind, said)
@@ -123,9 +119,9 @@ def verify_record(op: TensorCopy, kind: TensorMapDescriptor, record: Mapping[str
         )
 
 
-def constant(expression: Any) -> int | None:
+def constant(expression: object) -> int | None:
     """An expression of the manifest without arguments, None for others."""
-    said: Mapping[str, Any] = cast("Mapping[str, Any]", expression) if isinstance(expression, Mapping) else {}
+    said: Mapping[str, object] = cast("Mapping[str, Any]", expression) if isinstance(expression, Mapping) else {}
     if len(said) != 1:
         return None
     ((name, given),) = said.items()
@@ -141,7 +137,7 @@ def constant(expression: Any) -> int | None:
 def place(pointer: Value) -> Any:
     """An address in terms of how it is computed, equal for equal computations."""
     op = pointer.owner
-    if isinstance(op, llvm.GetElementPtr):
+    if isinstance(op, GetElementPtr):
         return place(op.base), op.index, op.element_bytes if op.index is not None else 0, op.offset
     if isinstance(op, nvgpu.MBarrierGet):
         return op.barriers, op.index, op.number
@@ -153,7 +149,7 @@ def alignment(pointer: Value) -> int:
     aligned.
     """
     found = DYNAMIC_ALIGNMENT
-    while isinstance(pointer.owner, llvm.GetElementPtr):
+    while isinstance(pointer.owner, GetElementPtr):
         found = gcd(found, pointer.owner.offset)
         pointer = pointer.owner.base
     return found

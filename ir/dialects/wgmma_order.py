@@ -22,15 +22,16 @@ from typing import TypeVar
 
 from ir.core import Block, Op, Value
 from ir.descriptors import BARRIER_BYTES, BarrierGroupType
-from ir.dialects import arith, llvm, nvgpu, nvvm, scf, vector
+from ir.dialects import arith, nvgpu, nvvm, scf, vector
+from ir.dialects.llvm_operations import Br, CondBr, Constant, GetElementPtr
 from ir.instruction import DESCRIPTOR
 from ir.records import dataclass
 from ir.types import SHARED_PTR
 
 PRODUCTS = (nvgpu.WarpgroupMma, nvvm.WgmmaMmaAsync)
 WAITS = (nvgpu.WarpgroupWait, nvvm.WgmmaWaitGroup)
-PASSING = (scf.For, scf.While, scf.If, scf.Yield, scf.Condition, llvm.Br, llvm.CondBr)
-CONSTANTS = (arith.Constant, llvm.Constant)
+PASSING = (scf.For, scf.While, scf.If, scf.Yield, scf.Condition, Br, CondBr)
+CONSTANTS = (arith.Constant, Constant)
 OPEN = -1
 """The age of a product whose group is not closed; of the newest group it is 0."""
 K = TypeVar("K")
@@ -236,7 +237,7 @@ class _Order:
         elif isinstance(op, WAITS):
             self.wait(op, registers, state)
         elif isinstance(op, PASSING):
-            if isinstance(op, llvm.Br | llvm.CondBr):
+            if isinstance(op, Br | CondBr):
                 self.enter(op, handed(op), state)
         else:
             for each in registers:
@@ -291,8 +292,9 @@ class _Order:
                 known, late = UNKNOWN not in (ring, barrier[2]), barrier[2] in self.late
                 released = stage is None if late else stage is barrier[0]
                 if released and (ring == barrier[2] or not (known or late)):
-                    op.fail("releases the stage that the product at {} reads, which is {}", product.location,
-                            in_flight(age))  # fmt: skip
+                    op.fail(
+                        "releases the stage that the product at {} reads, which is {}", product.location, in_flight(age)
+                    )
 
     def stage(self, pointer: Value) -> Key | None:
         """The stage of a pointer, or of an empty barrier; None if nothing is added to the base of memory."""
@@ -342,7 +344,7 @@ def place(op: Op, block: Block) -> int | None:
 
 
 WRITING = (nvgpu.Store, nvgpu.StMatrix, nvgpu.DeviceAsyncCopy)
-ORDERING = (nvvm.WgmmaFence, nvvm.WgmmaCommitGroup, nvvm.MBarrierArrive, llvm.Br, llvm.CondBr, *WAITS, *WRITING)
+ORDERING = (nvvm.WgmmaFence, nvvm.WgmmaCommitGroup, nvvm.MBarrierArrive, Br, CondBr, *WAITS, *WRITING)
 
 
 def in_flight(age: int) -> str:
@@ -385,9 +387,9 @@ def handed(op: Op) -> Iterator[tuple[Value, Value]]:
     elif isinstance(op, scf.If):
         for region in op.regions:
             yield from zip(region.block.terminator.operands, op.results, strict=True)
-    elif isinstance(op, llvm.Br):
+    elif isinstance(op, Br):
         yield from zip(op.args, op.successors[0].args, strict=True)
-    elif isinstance(op, llvm.CondBr):
+    elif isinstance(op, CondBr):
         for values, block in zip((op.true_args, op.false_args), op.successors, strict=True):
             yield from zip(values, block.args, strict=True)
 
@@ -449,7 +451,7 @@ def filled(load: Op) -> tuple[int, int]:
 def displacement(pointer: Value) -> int:
     """The constants that are added to the base of shared memory."""
     total = 0
-    while isinstance(pointer.owner, llvm.GetElementPtr):
+    while isinstance(pointer.owner, GetElementPtr):
         total += pointer.owner.offset
         pointer = pointer.owner.base
     return total
@@ -470,7 +472,7 @@ def stage_of(pointer: Value) -> tuple[Value, int] | None:
         index = pointer.owner.index
         return None if index is None else (index, BARRIER_BYTES)
     found: tuple[Value, int] | None = None
-    while isinstance(pointer.owner, llvm.GetElementPtr):
+    while isinstance(pointer.owner, GetElementPtr):
         step = pointer.owner
         if step.index is not None and not isinstance(step.index.owner, CONSTANTS):
             found = step.index, step.element_bytes

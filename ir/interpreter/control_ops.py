@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
 import ir.dialects.cuda_tile as ct
+from ir.checked import checked
 from ir.core import Block
 from ir.dialects.cuda_tile.attributes import Array, dtype_of
 from ir.dialects.cuda_tile.constraints import tile_type
@@ -20,7 +21,7 @@ Combine = Callable[[Sequence[Array], Sequence[Array]], Sequence[Array]]
 
 def _for(block: TileBlock, op: ct.For) -> Results:
     lower, upper, step = (block.integer(v) for v in (op.lower_bound, op.upper_bound, op.step))
-    width = cast("IntType", tile_type(op.step).element).width
+    width = checked(tile_type(op.step).element, IntType).width
     if op.unsigned_cmp:
         lower, upper, step = (v % (1 << width) for v in (lower, upper, step))
     if step <= 0:

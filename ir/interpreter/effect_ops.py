@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from typing import Any, cast
+from typing import cast
 
 import numpy as np
 
 import ir.dialects.cuda_tile as ct
+from ir.checked import checked
 from ir.core import Op, UnsupportedError
 from ir.dialects.cuda_tile.attributes import Array
 from ir.dialects.cuda_tile.constraints import shape_of, tile_type
@@ -71,7 +72,7 @@ def _global(block: TileBlock, op: ct.GetGlobal) -> Results:
 
 
 def _alloca(block: TileBlock, op: ct.Alloca) -> Results:
-    pointee = cast("PointerType", tile_type(op.result).element).pointee
+    pointee = checked(tile_type(op.result).element, PointerType).pointee
     size = op.num_elem * memory_dtype(pointee).itemsize
     if size > SCRATCH_LIMIT:
         raise UnsupportedError(f"alloca of {size} bytes is not interpreted", op.location)
@@ -103,7 +104,7 @@ def _listed(array: Array, conversion: str, kind: str, element: object) -> str:
     if array.ndim:
         return f"[{', '.join(_listed(row, conversion, kind, element) for row in array)}]"
     plain = LENGTH.sub("", conversion)
-    number: Any = array[()]
+    number: object = array[()]
     if kind in "diuoxX":
         whole = int(number)
         if kind in "uoxX" and isinstance(element, IntType):

@@ -114,10 +114,10 @@ class Memory:
         bad |= addresses + dtype.itemsize > np.where(bad, 0, ends[owner] if len(ends) else 0)
         if bad.any():
             self._out_of_bounds(int(addresses[int(bad.argmax())]), dtype, location, writes)
-        parts: list[tuple[Array, Array, Any]] = []
+        parts: list[tuple[Array, Array, object]] = []
         touched = owner[:1] if (owner == owner[0]).all() else np.unique(owner)
         for which in touched:
-            mine: Any = slice(None) if len(touched) == 1 else np.nonzero(owner == which)[0]
+            mine: object = slice(None) if len(touched) == 1 else np.nonzero(owner == which)[0]
             offset = addresses[mine] - starts[which]
             self._check_access(int(which), offset, dtype, location, writes)
             parts.append((self._cells(int(which), dtype), offset // dtype.itemsize, mine))

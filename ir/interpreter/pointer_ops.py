@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import cast
 
 import numpy as np
 
 import ir.dialects.cuda_tile as ct
+from ir.checked import checked
 from ir.core import Location, Value
 from ir.dialects.cuda_tile.attributes import Array, AtomicMode
 from ir.dialects.cuda_tile.constraints import shape_of, tile_type
@@ -22,7 +22,7 @@ Change = Callable[[Array, Array], Array]
 
 
 def _pointee(value: Value) -> IntType | FloatType:
-    return cast("PointerType", tile_type(value).element).pointee
+    return checked(tile_type(value).element, PointerType).pointee
 
 
 def _offset(block: TileBlock, op: ct.Offset) -> Results:

@@ -8,6 +8,7 @@ from typing import cast
 import numpy as np
 
 import ir.dialects.cuda_tile as ct
+from ir.checked import checked
 from ir.core import Op
 from ir.dialects.cuda_tile.attributes import AtomicMode, MultimemReduction, dtype_of
 from ir.dialects.cuda_tile.constraints import shape_of, tile_type
@@ -27,13 +28,13 @@ from ir.types import FloatType, TensorViewType, TileViewType
 
 
 def _tensor_view(block: TileBlock, op: ct.MakeTensorView) -> Results:
-    type_ = cast("TensorViewType", op.result.type)
+    type_ = checked(op.result.type, TensorViewType)
     sizes, strides = block.values(op.dynamic_shape), block.values(op.dynamic_strides)
     return [make_tensor_view(type_, block.array(op.base), sizes, strides, op.location)]
 
 
 def _tile_view(block: TileBlock, op: ct.MakePartitionView | ct.MakeStridedView | ct.MakeGatherScatterView) -> Results:
-    view = cast("TensorView", block.environment[op.tensor_view])
+    view = checked(block.environment[op.tensor_view], TensorView)
     return [TileView(view, cast("TileViewType", op.results[0].type))]
 
 
@@ -42,7 +43,7 @@ def _index_space(block: TileBlock, op: ct.GetIndexSpaceShape) -> Results:
 
 
 def _tensor_shape(block: TileBlock, op: ct.GetTensorShape) -> Results:
-    return _sizes(cast("TensorView", block.environment[op.src]).shape, op)
+    return _sizes(checked(block.environment[op.src], TensorView).shape, op)
 
 
 def _sizes(sizes: Sequence[int], op: Op) -> Results:

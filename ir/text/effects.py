@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, cast
-
+from ir.checked import checked
 from ir.core import Location, Op, Type, Value
 from ir.dialects.cuda_tile import (
     Alloca,
@@ -104,7 +103,7 @@ def print_fence(printer: Printer, op: Op, indent: str) -> str:
 def parse_alloca(parser: Parser, cls: type[Op], location: Location) -> Op:
     """`alloca num_elem = 64, alignment = 16 global : tile<ptr<f32>>`."""
     tokens = parser.tokens
-    attributes: dict[str, Any] = {}
+    attributes: dict[str, object] = {}
     for word in ("num_elem", "alignment"):
         if word == "alignment":
             tokens.expect(",", "before alignment")
@@ -207,13 +206,13 @@ def print_multimem(printer: Printer, op: Op, indent: str) -> str:
 def parse_call(parser: Parser, cls: type[Op], location: Location) -> Op:
     """`preview$call @f(%a) {const_args = [5 : i32]} : (T) -> R`; one result needs no parentheses."""
     tokens = parser.tokens
-    attributes: dict[str, Any] = {"callee": tokens.symbol("the function's name")}
+    attributes: dict[str, object] = {"callee": tokens.symbol("the function's name")}
     tokens.expect("(", "after the function's name")
     values = [] if tokens.current == ")" else parser.values()
     tokens.expect(")", "after the arguments")
     at = tokens.at
     if tokens.current == "{":
-        given = cast("Dictionary", parse_kept(parser))
+        given = checked(parse_kept(parser), Dictionary)
         wrong = [name for name, _ in given.entries if name not in KEPT]
         if wrong:
             tokens.fail(f"'cuda_tile.preview_call' has no attribute {wrong[0]}", f"one of {', '.join(KEPT)}", at)

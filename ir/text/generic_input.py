@@ -42,7 +42,7 @@ def parse_quoted(parser: Parser, word: str, at: int) -> Op:
     operands = _operands(parser)
     if tokens.current == "[":
         tokens.fail("branches between blocks are not part of cuda_tile")
-    found: dict[str, Any] = {}
+    found: dict[str, object] = {}
     if tokens.accept("<"):
         found |= parse_dictionary(parser)
         tokens.expect(">", "after the properties")
@@ -159,7 +159,7 @@ def _region(parser: Parser) -> Region:
     return Region([block])
 
 
-def _attributes(parser: Parser, cls: type[Op], found: dict[str, Any], at: int) -> dict[str, Any]:
+def _attributes(parser: Parser, cls: type[Op], found: dict[str, object], at: int) -> dict[str, object]:
     """The written attributes under their declared names, as values of their declared kinds."""
     function = found.pop("function_type", None)
     if cls.info.name in FUNCTIONS:
@@ -170,7 +170,7 @@ def _attributes(parser: Parser, cls: type[Op], found: dict[str, Any], at: int) -
             if any(not isinstance(each, Dictionary) or each.entries for each in given):  # pyright: ignore[reportUnknownVariableType]
                 parser.tokens.fail(f"'{cls.info.name}': attributes of parameters are not supported", index=at)
     names = {mlir_name(a): a for a in cls.info.attributes} | {a.name: a for a in cls.info.attributes}
-    made: dict[str, Any] = {}
+    made: dict[str, object] = {}
     for name, value in found.items():
         attr = names.get(name)
         if attr is None:
@@ -187,7 +187,7 @@ def _attributes(parser: Parser, cls: type[Op], found: dict[str, Any], at: int) -
     return made
 
 
-def _convert(parser: Parser, cls: type[Op], attr: Attr[Any], value: Any, at: int) -> Any:
+def _convert(parser: Parser, cls: type[Op], attr: Attr[Any], value: object, at: int) -> Any:
     kind = attr.kind
     if issubclass(kind, TextEnum):
         members = enum_members(kind)
@@ -212,15 +212,15 @@ def _convert(parser: Parser, cls: type[Op], attr: Attr[Any], value: Any, at: int
     return parser.tokens.fail(f"'{cls.info.name}': attribute '{attr.name}' cannot be {_shown(value)}", index=at)
 
 
-def _shown(value: Any) -> str:
+def _shown(value: object) -> str:
     return f"'{value.text}'" if isinstance(value, Spelled) else str(value)
 
 
-def parse_dictionary(parser: Parser) -> dict[str, Any]:
+def parse_dictionary(parser: Parser) -> dict[str, object]:
     """`{name = value, flag}`."""
     tokens = parser.tokens
     tokens.expect("{", "before the attributes")
-    found: dict[str, Any] = {}
+    found: dict[str, object] = {}
     while not tokens.accept("}"):
         if found:
             tokens.expect(",", "between the attributes")
@@ -230,7 +230,7 @@ def parse_dictionary(parser: Parser) -> dict[str, Any]:
     return found
 
 
-def parse_kept(parser: Parser, depth: int = 0) -> Any:
+def parse_kept(parser: Parser, depth: int = 0) -> object:
     """An attribute whose numbers keep their types: for a function that is defined elsewhere."""
     tokens = parser.tokens
     token = tokens.current
@@ -240,7 +240,7 @@ def parse_kept(parser: Parser, depth: int = 0) -> Any:
         return _list(parser, depth, parse_kept)
     if token == "{":
         tokens.take()
-        entries: dict[str, Any] = {}
+        entries: dict[str, object] = {}
         while not tokens.accept("}"):
             if entries:
                 tokens.expect(",", "between the attributes")
@@ -252,7 +252,7 @@ def parse_kept(parser: Parser, depth: int = 0) -> Any:
     return parse_attribute(parser, depth)
 
 
-def parse_attribute(parser: Parser, depth: int = 0) -> Any:
+def parse_attribute(parser: Parser, depth: int = 0) -> object:
     """Any attribute that cuda_tile uses: numbers, strings, symbols, lists, literals, enumerations, promises, hints."""
     tokens = parser.tokens
     token = tokens.current
@@ -280,10 +280,10 @@ def parse_attribute(parser: Parser, depth: int = 0) -> Any:
     return parser.type()
 
 
-def _list(parser: Parser, depth: int, read: Callable[[Parser, int], Any]) -> tuple[Any, ...]:
+def _list(parser: Parser, depth: int, read: Callable[[Parser, int], Any]) -> tuple[object, ...]:
     tokens = parser.tokens
     tokens.expect("[")
-    found: list[Any] = []
+    found: list[object] = []
     while not tokens.accept("]"):
         if found:
             tokens.expect(",", "between the elements")
@@ -336,7 +336,7 @@ def _typed_number(parser: Parser) -> tuple[int | float | bool, IntType | FloatTy
     return value, element
 
 
-def _dialect_attribute(parser: Parser, depth: int) -> Any:
+def _dialect_attribute(parser: Parser, depth: int) -> object:
     """`#cuda_tile.rounding<zero>`, `#zero`, `#cuda_tile.div_by<16>` or an alias."""
     tokens = parser.tokens
     at = tokens.at

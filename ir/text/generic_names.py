@@ -104,7 +104,7 @@ def _value(op: Op, name: str, value: Any) -> str:
     return attribute_text(value)
 
 
-def _number(value: Any, element: Any) -> str:
+def _number(value: object, element: object) -> str:
     if not isinstance(element, IntType | FloatType):
         raise TypeError(f"{element} has no literals")
     text = scalar_text(value, element)

@@ -11,7 +11,7 @@ from ir.text.tokens import Tokens
 from ir.types import IntType
 
 
-def operand_segments(tokens: Tokens, cls: type[Op], written: Any, count: int, at: int) -> tuple[int, ...]:
+def operand_segments(tokens: Tokens, cls: type[Op], written: object, count: int, at: int) -> tuple[int, ...]:
     """Operands a group: as `written`, or where only one group can vary, what the others leave of `count`.
 
     Raises ParseError at token `at` where they do not fit.
@@ -32,7 +32,7 @@ def operand_segments(tokens: Tokens, cls: type[Op], written: Any, count: int, at
     return tuple(map(int, numbers))
 
 
-def integer_array(tokens: Tokens, read_type: Callable[[], Type]) -> tuple[Any, ...]:
+def integer_array(tokens: Tokens, read_type: Callable[[], Type]) -> tuple[object, ...]:
     """`array<i32: 1, 0>`."""
     tokens.take()
     tokens.expect("<", "after array")
@@ -40,7 +40,7 @@ def integer_array(tokens: Tokens, read_type: Callable[[], Type]) -> tuple[Any, .
     element = read_type()
     if not isinstance(element, IntType):
         tokens.fail("arrays are of integers", index=at)
-    found: list[Any] = []
+    found: list[object] = []
     if tokens.accept(":"):
         while tokens.current != ">":
             if found:

@@ -33,11 +33,11 @@ def level_attributes(op: Op) -> str:
     return f" <{{{', '.join(f'{name} = {text}' for name, text in sorted(shown.items()))}}}>" if shown else ""
 
 
-def _same(value: Any, default: Any) -> bool:
+def _same(value: object, default: object) -> bool:
     return value is default or (type(value) is type(default) and value == default)
 
 
-def literal_text(op: Op, value: Any) -> str:
+def literal_text(op: Op, value: object) -> str:
     """The `value` of a constant or an array, with its type."""
     kind = op.attributes.get("type") or (op.results[0].type if op.results else None)
     if isinstance(kind, IntType | FloatType) and isinstance(value, int | float):
@@ -74,7 +74,7 @@ def float_number(value: float, type_: FloatType) -> str:
     return f"0x{bits >> (TF32_DROPPED_BITS if type_ == TF32 else 0):X}"
 
 
-def attribute_text(value: Any) -> str:
+def attribute_text(value: object) -> str:
     """An attribute whose text needs nothing but itself. Raises TypeError for what the form cannot say."""
     if isinstance(value, bool):
         return "true" if value else "false"
@@ -94,7 +94,7 @@ def attribute_text(value: Any) -> str:
     raise TypeError(f"no generic form of {value!r}")
 
 
-def _list_text(values: Sequence[Any]) -> str:
+def _list_text(values: Sequence[object]) -> str:
     if values and all(type(each) is int for each in values):
         return f"array<i64: {', '.join(map(str, values))}>"
     return f"[{', '.join(map(attribute_text, values))}]"

@@ -211,17 +211,17 @@ class _Reader:
 
     # Attributes
 
-    def _properties(self, cls: type[Op], at: int) -> dict[str, Any]:
+    def _properties(self, cls: type[Op], at: int) -> dict[str, object]:
         """Successors and `<{...}>` under their declared names, of their declared kinds."""
         tokens = self.tokens
-        found: dict[str, Any] = {}
+        found: dict[str, object] = {}
         if tokens.accept("["):
             found["successors"] = self._successors()
         if tokens.accept("<"):
             found |= self._dictionary()
             tokens.expect(">", "after the properties")
         declared = {(attr.form or SAME).name or attr.name: attr for attr in cls.info.attributes}
-        made: dict[str, Any] = {}
+        made: dict[str, object] = {}
         for name, value in found.items():
             attr = declared.get(name)
             if attr is not None:
@@ -233,7 +233,7 @@ class _Reader:
                 tokens.fail(f"'{cls.info.name}' has no attribute {name}", f"its attributes: {known}", at)
         return made
 
-    def _converted(self, cls: type[Op], attr: Attr[Any], value: Any, at: int) -> Any:
+    def _converted(self, cls: type[Op], attr: Attr[Any], value: object, at: int) -> Any:
         """The value of a declared attribute from upstream's form, of the declared kind."""
         if attr.form is not None and attr.form.read is not None:
             try:
@@ -243,7 +243,7 @@ class _Reader:
         self._check(cls, attr, value, at)
         return value
 
-    def _check(self, cls: type[Op], attr: Attr[Any], value: Any, at: int) -> None:
+    def _check(self, cls: type[Op], attr: Attr[Any], value: object, at: int) -> None:
         kind: type[Any] = attr.kind
         number = kind is float and type(value) in (int, float, bool)
         exact = type(value) is kind if kind in (int, bool, str) else isinstance(value, kind)
@@ -264,10 +264,10 @@ class _Reader:
             found.append(self.blocks.setdefault(label, Block()))
         return tuple(found)
 
-    def _dictionary(self) -> dict[str, Any]:
+    def _dictionary(self) -> dict[str, object]:
         tokens = self.tokens
         tokens.expect("{", "before the attributes")
-        found: dict[str, Any] = {}
+        found: dict[str, object] = {}
         while not tokens.accept("}"):
             if found:
                 tokens.expect(",", "between the attributes")
@@ -310,11 +310,11 @@ class _Reader:
         except TypeTextError as error:
             self.tokens.fail(error.message, error.hint, at)
 
-    def _list(self, at: int) -> tuple[Any, ...]:
+    def _list(self, at: int) -> tuple[object, ...]:
         tokens = self.tokens
         tokens.take()
         self._deeper("attributes", at)
-        found: list[Any] = []
+        found: list[object] = []
         while not tokens.accept("]"):
             if found:
                 tokens.expect(",", "between the elements")

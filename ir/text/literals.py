@@ -84,7 +84,7 @@ def _from_bits(bits: int, element: FloatType) -> Any:
     return from_bits(np.array([bits], f"u{storage}"), element)[0]
 
 
-def _to_bits(value: Any, element: FloatType) -> int:
+def _to_bits(value: object, element: FloatType) -> int:
     bits = int(to_bits(np.array([value], dtype_of(element)), element)[0])
     return bits >> TF32_DROPPED_BITS if element == TF32 else bits
 
@@ -97,12 +97,12 @@ def parse_elements(tokens: Tokens, element: Scalar) -> tuple[Array, tuple[int, .
         return _parse_raw(tokens, element), None
     if token != "[":
         return np.array([parse_element(tokens, element)], dtype), None
-    flat: list[Any] = []
+    flat: list[object] = []
     shape = _parse_list(tokens, element, flat)
     return np.array(flat, dtype).reshape(shape), shape
 
 
-def _parse_list(tokens: Tokens, element: Scalar, flat: list[Any], depth: int = 0) -> tuple[int, ...]:
+def _parse_list(tokens: Tokens, element: Scalar, flat: list[object], depth: int = 0) -> tuple[int, ...]:
     """Append the numbers of a bracketed list to `flat`; returns its shape."""
     start = tokens.at
     if depth > MAX_RANK:

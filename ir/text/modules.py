@@ -98,7 +98,7 @@ def _module(parser: Parser, depth: int) -> list[Module]:
     return inner
 
 
-def _dictionary_after_word(parser: Parser) -> dict[str, Any]:
+def _dictionary_after_word(parser: Parser) -> dict[str, object]:
     """`attributes {name = value, ...}`, which may be left out."""
     if not parser.tokens.accept("attributes"):
         return {}
@@ -203,7 +203,7 @@ def _entry(parser: Parser) -> Entry:
     tokens = parser.tokens
     start = tokens.location()
     tokens.take()
-    attributes: dict[str, Any] = {"sym_name": tokens.symbol("the entry's name")}
+    attributes: dict[str, object] = {"sym_name": tokens.symbol("the entry's name")}
     names, types = parser.typed_names("the entry's name")
     if tokens.current == "->":
         tokens.fail("an entry returns nothing", "write the results to memory")
@@ -242,7 +242,7 @@ def _global(parser: Parser) -> Global:
     tokens = parser.tokens
     start = tokens.location()
     tokens.take()
-    attributes: dict[str, Any] = {}
+    attributes: dict[str, object] = {}
     visible = {member.text: member for member in Visibility}
     if tokens.current in visible:
         attributes["symbol_visibility"] = visible[tokens.take()]

@@ -314,7 +314,7 @@ class Parser:
     def _follow(self, form: Form, cls: type[OpT], location: Location) -> OpT:
         tokens = self.tokens
         operands: dict[str, list[Value]] = {}
-        attributes: dict[str, Any] = {}
+        attributes: dict[str, object] = {}
         for step in form.steps:
             kind = step.kind
             if kind == Kind.LITERAL:
@@ -346,12 +346,12 @@ class Parser:
         found = [self.type()]
         return found * len(cls.info.results) if form.shared else found
 
-    def _flags(self, form: Form, attributes: dict[str, Any]) -> None:
+    def _flags(self, form: Form, attributes: dict[str, object]) -> None:
         """Read the words of an operation that stand here, in any order, each once."""
         while self.tokens.current in form.flags and self.tokens.current not in attributes:
             attributes[self.tokens.take()] = True
 
-    def _attribute(self, step: Step, attributes: dict[str, Any]) -> None:
+    def _attribute(self, step: Step, attributes: dict[str, object]) -> None:
         """Read one attribute where it is written."""
         tokens, kind = self.tokens, step.value_kind
         if step.kind == Kind.OPTION:

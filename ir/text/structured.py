@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from ir.core import Location, Op, Region, Type, Value
 from ir.dialects.cuda_tile import COMBINING, Break, Combining, Continue, For, If, Loop, Return, Yield
 from ir.text.literals import parse_scalar, scalar_text
@@ -156,7 +154,7 @@ def parse_combining(parser: Parser, cls: type[Op], location: Location) -> Op:
     """`reduce %x dim=0 identities=[0.0 : f32] : T -> R (%a: T, %b: T) { ... }`; scan has reverse= too."""
     tokens = parser.tokens
     operands = parser.values()
-    attributes: dict[str, Any] = {}
+    attributes: dict[str, object] = {}
     assert issubclass(cls, Combining)
     for word in cls.encoded:
         tokens.expect(word, f"in '{cls.info.name}'")
@@ -174,7 +172,7 @@ def parse_combining(parser: Parser, cls: type[Op], location: Location) -> Op:
     return cls(operands, results, attributes, [region], location, (len(operands),))
 
 
-def _combining_attribute(parser: Parser, word: str) -> Any:
+def _combining_attribute(parser: Parser, word: str) -> object:
     tokens = parser.tokens
     if word == "dim":
         return tokens.integer("dim")
@@ -182,7 +180,7 @@ def _combining_attribute(parser: Parser, word: str) -> Any:
         if tokens.current not in ("true", "false"):
             tokens.fail(f"expected true or false for reverse, found {tokens.describe()}")
         return tokens.take() == "true"
-    found: list[Any] = []
+    found: list[object] = []
     tokens.expect("[", "after identities=")
     while not tokens.accept("]"):
         if found:
@@ -191,7 +189,7 @@ def _combining_attribute(parser: Parser, word: str) -> Any:
     return tuple(found)
 
 
-def _identity(parser: Parser) -> Any:
+def _identity(parser: Parser) -> object:
     """`0xFF800000 : f32`; i1 is written without its type."""
     tokens = parser.tokens
     if tokens.current in ("true", "false"):

@@ -41,18 +41,26 @@ MBARRIER_ARRIVE = _mbarrier("arrive", "mbarrier.arrive.shared::cta.b64")
 MBARRIER_EXPECT_TX = _mbarrier("arrive.expect_tx", "mbarrier.arrive.expect_tx.shared::cta.b64")
 MBARRIER_TRY_WAIT = _mbarrier("try_wait.parity", "mbarrier.try_wait.parity.shared::cta.b64", 2.0)  # test and branch
 MBARRIER_CP_ASYNC = _mbarrier("cp_async_arrive", "cp.async.mbarrier.arrive.noinc.shared::cta.b64")
-FENCE_PROXY = SyncAtom("fence.proxy.async", "fence.proxy.async.shared::cta", frozenset({Feature.TMA}),
-                       "PTX ISA, membar/fence")  # fmt: skip
-FENCE_INIT = SyncAtom("fence.mbarrier_init", "fence.mbarrier_init.release.cluster", frozenset({Feature.MBARRIER}),
-                      "PTX ISA, membar/fence")  # fmt: skip
-SETMAXNREG = SyncAtom("setmaxnreg", "setmaxnreg.sync.aligned.u32", frozenset({Feature.SETMAXNREG}),
-                      "PTX ISA, setmaxnreg; takes effect beside .maxnreg only (ptx.md section 1)")  # fmt: skip
+FENCE_PROXY = SyncAtom(
+    "fence.proxy.async", "fence.proxy.async.shared::cta", frozenset({Feature.TMA}), "PTX ISA, membar/fence"
+)
+FENCE_INIT = SyncAtom(
+    "fence.mbarrier_init", "fence.mbarrier_init.release.cluster", frozenset({Feature.MBARRIER}), "PTX ISA, membar/fence"
+)
+SETMAXNREG = SyncAtom(
+    "setmaxnreg",
+    "setmaxnreg.sync.aligned.u32",
+    frozenset({Feature.SETMAXNREG}),
+    "PTX ISA, setmaxnreg; takes effect beside .maxnreg only (ptx.md section 1)",
+)
 NAMED_BARRIER = SyncAtom("bar.sync", "bar.sync", frozenset(), "PTX ISA, bar")
 WGMMA_FENCE = SyncAtom("wgmma.fence", "wgmma.fence.sync.aligned", frozenset({Feature.WGMMA}), "PTX ISA, wgmma.fence")
-WGMMA_COMMIT = SyncAtom("wgmma.commit", "wgmma.commit_group.sync.aligned", frozenset({Feature.WGMMA}),
-                        "PTX ISA, wgmma.commit_group")  # fmt: skip
-WGMMA_WAIT = SyncAtom("wgmma.wait", "wgmma.wait_group.sync.aligned", frozenset({Feature.WGMMA}),
-                      "PTX ISA, wgmma.wait_group")  # fmt: skip
+WGMMA_COMMIT = SyncAtom(
+    "wgmma.commit", "wgmma.commit_group.sync.aligned", frozenset({Feature.WGMMA}), "PTX ISA, wgmma.commit_group"
+)
+WGMMA_WAIT = SyncAtom(
+    "wgmma.wait", "wgmma.wait_group.sync.aligned", frozenset({Feature.WGMMA}), "PTX ISA, wgmma.wait_group"
+)
 
 SYNC_ATOMS = (
     MBARRIER_INIT, MBARRIER_ARRIVE, MBARRIER_EXPECT_TX, MBARRIER_TRY_WAIT, MBARRIER_CP_ASYNC, FENCE_PROXY, FENCE_INIT,

@@ -6,7 +6,6 @@ Which of them `thread_atom` says, and pricing and decoding ask it; lanes are fol
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence, Set
-from typing import Any
 
 from ir.core import Op, Region
 from ir.dialects import arith, nvvm
@@ -17,10 +16,12 @@ from lowering.atoms.pairs import F32X2, PAIRED, SCALAR, pairs_cost_less, share
 from lowering.targets import Feature, Target
 
 MINMAX3 = "minmax3"
-OF_THREE: Mapping[type[Op], tuple[type[nvvm.OfThree], dict[str, Any]]] = {
-    arith.MaximumF: (nvvm.Max3, {"nan": True}), arith.MinimumF: (nvvm.Min3, {"nan": True}),
-    arith.MaxNumF: (nvvm.Max3, {}), arith.MinNumF: (nvvm.Min3, {}),
-}  # fmt: skip
+OF_THREE: Mapping[type[Op], tuple[type[nvvm.OfThree], dict[str, object]]] = {
+    arith.MaximumF: (nvvm.Max3, {"nan": True}),
+    arith.MinimumF: (nvvm.Min3, {"nan": True}),
+    arith.MaxNumF: (nvvm.Max3, {}),
+    arith.MinNumF: (nvvm.Min3, {}),
+}
 """Extrema of f32 that take three operands: NaN where one is, or the others. Source: PTX ISA 8.8, max and min."""
 Groups = Sequence[Sequence[int]]
 

@@ -6,7 +6,6 @@ Which of them `lanes_atom` says; pricing, decoding and the code of a thread ask 
 from __future__ import annotations
 
 from collections.abc import Sequence, Set
-from typing import Any
 
 from ir.core import Op, Region
 from ir.dialects import arith, nvvm
@@ -17,21 +16,29 @@ from lowering.targets import Feature, Target
 from lowering.targets.target import WARP
 
 SHUFFLES, REDUX = "shfl", "redux"
-Redux = tuple[type[Instruction], dict[str, Any]]
+Redux = tuple[type[Instruction], dict[str, object]]
 
 COMMUTATIVE = (
     arith.AddI, arith.MulI, arith.AndI, arith.OrI, arith.XOrI, arith.MaxSI, arith.MaxUI, arith.MinSI, arith.MinUI,
     arith.AddF, arith.MulF, arith.MaximumF, arith.MaxNumF, arith.MinimumF, arith.MinNumF,
 )  # fmt: skip
 INTEGERS: dict[type[Op], str] = {
-    arith.AddI: "add", arith.AndI: "and", arith.OrI: "or", arith.XOrI: "xor", arith.MaxSI: "max", arith.MinSI: "min",
-    arith.MaxUI: "umax", arith.MinUI: "umin",
-}  # fmt: skip
+    arith.AddI: "add",
+    arith.AndI: "and",
+    arith.OrI: "or",
+    arith.XOrI: "xor",
+    arith.MaxSI: "max",
+    arith.MinSI: "min",
+    arith.MaxUI: "umax",
+    arith.MinUI: "umin",
+}
 """Operations on i32 that redux.sync has. Source: PTX ISA 8.8, redux.sync."""
-FLOATS: dict[type[Op], dict[str, Any]] = {
-    arith.MaximumF: {"kind": "max", "nan": True}, arith.MinimumF: {"kind": "min", "nan": True},
-    arith.MaxNumF: {"kind": "max"}, arith.MinNumF: {"kind": "min"},
-}  # fmt: skip
+FLOATS: dict[type[Op], dict[str, object]] = {
+    arith.MaximumF: {"kind": "max", "nan": True},
+    arith.MinimumF: {"kind": "min", "nan": True},
+    arith.MaxNumF: {"kind": "max"},
+    arith.MinNumF: {"kind": "min"},
+}
 """Operations on f32 that it has. Source: same."""
 
 

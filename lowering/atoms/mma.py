@@ -177,11 +177,13 @@ def _block_scaled(kind: str, k: int, a: Numeric, ptx_type: str, scale: FloatType
         ptx=f"mma.sync.aligned.m16n8k{k}.row.col.kind::{kind}.block_scale.scale_vec::{factors}X.f32.{types}.f32.{ptx_scale}",
         source="PTX ISA, mma with .block_scale: figures of scale_vec::1X, 2X and 4X, selectors {byte, 0}",
         scales=Scales(
-            scale, 32 // factors, kind,
+            scale,
+            32 // factors,
+            kind,
             Fragment(((8, 0), (0, 0), (1, 0), (2, 0), (4, 0)), tuple((0, x) for x in inside)),
             Fragment(((0, 0), (0, 0), (0, 1), (0, 2), (0, 4)), tuple((x, 0) for x in inside)),
         ),
-    )  # fmt: skip
+    )
 
 
 def _scalar(name: str, a: Numeric, c: Numeric, ptx: str, source: str, **more: Any) -> MmaAtom:
@@ -208,16 +210,19 @@ MMA_M8N8K4_F64 = MmaAtom(
     source="PTX ISA, matrix fragments for mma.m8n8k4 with .f64; ptx.md section 3",
 )
 FMA_F32 = _scalar(
-    "fma.rn.f32", F32, F32, "fma.rn.f32",
+    "fma.rn.f32",
+    F32,
+    F32,
+    "fma.rn.f32",
     "PTX ISA, fma; SASS FFMA negates any operand, so ptxas folds a neg.f32 into it",
     negates=frozenset({"a", "b", "c"}),
-)  # fmt: skip
+)
 FMA_F16 = _scalar("fma.rn.f32.f16", F16, F16, "fma.rn.f32", "as FMA_F32; the sum is rounded to f16 once, at the end")
 FMA_F64 = _scalar("fma.rn.f64", F64, F64, "fma.rn.f64", "PTX ISA, fma")
 MAD_I32 = tuple(
     _scalar(f"mad.lo.s32.{kinds}", I8, I32, "mad.lo.s32", "PTX ISA, mad; operands extended first", signed=signed)
     for kinds, signed in _SIGNS.items()
-)  # fmt: skip
+)
 
 SCALAR_ATOMS = (FMA_F32, FMA_F16, FMA_F64, *MAD_I32)
 

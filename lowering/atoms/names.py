@@ -52,9 +52,11 @@ OUTER_COPIES = "copy.outer"
 """Tiles copied to shared memory outside of innermost loops."""
 
 BELOW: Mapping[str, str] = {
-    "tileas-materialize-schedule": BY_AGENT_READ, "tileas-peel-masks": PEELING,
-    "convert-tileas-to-nvgpu": PREFETCH, "convert-nvgpu-to-nvvm": RCP,
-}  # fmt: skip
+    "tileas-materialize-schedule": BY_AGENT_READ,
+    "tileas-peel-masks": PEELING,
+    "convert-tileas-to-nvgpu": PREFETCH,
+    "convert-nvgpu-to-nvvm": RCP,
+}
 """Names that passes below the e-graph decide on, by the pass: they get them as an option, as extraction does all
 others.
 """

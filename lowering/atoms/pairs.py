@@ -16,8 +16,11 @@ from lowering.targets import Feature, Target
 
 SCALAR, F32X2 = "", "f32x2"
 PAIRED: Mapping[type[Op], type[nvvm.Pairs]] = {
-    arith.AddF: nvvm.AddF32x2, arith.SubF: nvvm.SubF32x2, arith.MulF: nvvm.MulF32x2, math.Fma: nvvm.FmaF32x2,
-}  # fmt: skip
+    arith.AddF: nvvm.AddF32x2,
+    arith.SubF: nvvm.SubF32x2,
+    arith.MulF: nvvm.MulF32x2,
+    math.Fma: nvvm.FmaF32x2,
+}
 """Operations that have it, with every rounding and ftz of theirs. Source: PTX ISA 8.8, add, sub, mul and fma."""
 
 

@@ -8,9 +8,15 @@ from lowering.atoms.forbidden import forbidden
 
 RCP = "rcp"
 SASS: Mapping[str, int] = {
-    "rcp.rn": 15, "div.rn": 17, "rcp.approx": 7, "rcp.approx.ftz": 1,
-    "div.approx": 5, "div.approx.ftz": 2, "div.full": 8, "div.full.ftz": 5,
-}  # fmt: skip
+    "rcp.rn": 15,
+    "div.rn": 17,
+    "rcp.approx": 7,
+    "rcp.approx.ftz": 1,
+    "div.approx": 5,
+    "div.approx.ftz": 2,
+    "div.full": 8,
+    "div.full.ftz": 5,
+}
 """Instructions of each, the quotients' those of div(1, x). Source: SASS of ptxas 13.5 for sm_80; rcp.rn takes the MUFU
 pipe once, div.rn twice. Other directions cost what rounding to nearest does.
 """

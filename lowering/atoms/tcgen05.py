@@ -104,11 +104,15 @@ def _atom(a: Numeric, b: Numeric, n: int, c: Numeric, form: str, signed: tuple[b
     kinds, ctas = f"{ptx_name(a, signed[0])}.{ptx_name(b, signed[1])}", 2 if form == PAIR else 1
     needs = Feature.TCGEN05_BYTES if a == I8 else Feature.TCGEN05
     return TensorAtom(
-        f"{form}.m{M * ctas}n{n}k{k}.{kinds}", (M, n, k), (a, b, c),
+        f"{form}.m{M * ctas}n{n}k{k}.{kinds}",
+        (M, n, k),
+        (a, b, c),
         frozenset({needs, Feature.MULTICAST} if form == PAIR else {needs}),
-        "PTX ISA 8.8, tcgen05.mma; every form assembled (tests/lowering/test_instructions.py)", form == LEFT,
-        signed=signed, ctas=ctas,
-    )  # fmt: skip
+        "PTX ISA 8.8, tcgen05.mma; every form assembled (tests/lowering/test_instructions.py)",
+        form == LEFT,
+        signed=signed,
+        ctas=ctas,
+    )
 
 
 @cache
@@ -116,11 +120,13 @@ def _scaled(a: Numeric, n: int, scales: TensorScales) -> TensorAtom:
     k, types = K_BYTES * (2 if a == I8 else 1), f"{scales.factors}.{scales.factors}"
     types += f".{scales.name}" if a == I8 else ""
     return TensorAtom(
-        f"{BY_SCALES}.m{M}n{n}k{k}.{scales.kind}.{types}", (M, n, K_BYTES), (a, a, F32),
+        f"{BY_SCALES}.m{M}n{n}k{k}.{scales.kind}.{types}",
+        (M, n, K_BYTES),
+        (a, a, F32),
         frozenset({Feature.TCGEN05}),
         "PTX ISA 8.8, tcgen05.mma, Block Scaling; every form assembled (tests/lowering/test_instructions.py)",
         scales=scales,
-    )  # fmt: skip
+    )
 
 
 BY_SCALES = "tcgen05.scaled"
@@ -156,9 +162,10 @@ of 16 elements (8 bytes): CUTLASS 4.8.1, cute.nvgpu.tcgen05, MmaMXF4NVF4Op.
 def scaled_tensor_atoms(a: Type, b: Type, c: Type, scale: Type, block: int) -> list[TensorAtom]:
     """Those that take a scale of this type for each `block` neighbours along k, widest first."""
     found = (
-        (kind, scales) for kind, scales in _SCALED
+        (kind, scales)
+        for kind, scales in _SCALED
         if (a, b, c, scale, block) == (kind, kind, F32, scales.element, scales.block)
-    )  # fmt: skip
+    )
     return [_scaled(kind, n, scales) for kind, scales in found for n in WIDTHS]
 
 

@@ -82,10 +82,16 @@ TMA_REDUCE = "tma.reduce"
 PARTS = "tma.store.parts"
 """Stores through a buffer of a part of the tile, one part after the other (lowering/selection/parted.py)."""
 REDUCED: Mapping[tuple[AtomicMode, Type], str] = {
-    (AtomicMode.ADDF, F16): "add", (AtomicMode.ADDF, BF16): "add", (AtomicMode.ADDF, F32): "add",
-    (AtomicMode.ADD, I32): "add", (AtomicMode.MIN, I32): "min", (AtomicMode.MAX, I32): "max",
-    (AtomicMode.AND, I32): "and", (AtomicMode.OR, I32): "or", (AtomicMode.XOR, I32): "xor",
-}  # fmt: skip
+    (AtomicMode.ADDF, F16): "add",
+    (AtomicMode.ADDF, BF16): "add",
+    (AtomicMode.ADDF, F32): "add",
+    (AtomicMode.ADD, I32): "add",
+    (AtomicMode.MIN, I32): "min",
+    (AtomicMode.MAX, I32): "max",
+    (AtomicMode.AND, I32): "and",
+    (AtomicMode.OR, I32): "or",
+    (AtomicMode.XOR, I32): "xor",
+}
 """Updates that the accelerator makes where a tensor copy ends, by mode and the element of the map: each relaxed at the
 scope of the device. A map of i32 is of signed numbers. Source: PTX ISA 8.8, cp.reduce.async.bulk.tensor.
 """

@@ -8,18 +8,16 @@ that all CTAs hold the same bits.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import cast
 
 from egraph.accesses import splatted
 from egraph.combiners import is_elementwise
+from ir.checked import checked
 from ir.core import Builder, Op, Region, Type, Value
 from ir.dialects import cuda_tile as ct
 from ir.dialects.nv_tileas import Exchange
 from ir.types import I1, IntType, TileType
 
-COMMUTATIVE = (
-    ct.AddF, ct.AddI, ct.MulF, ct.MulI, ct.MaxF, ct.MaxI, ct.MinF, ct.MinI, ct.AndI, ct.OrI, ct.XorI,
-)  # fmt: skip
+COMMUTATIVE = (ct.AddF, ct.AddI, ct.MulF, ct.MulI, ct.MaxF, ct.MaxI, ct.MinF, ct.MinI, ct.AndI, ct.OrI, ct.XorI)
 BYTE = 8  # bits; narrower elements, except predicates, have no address
 
 
@@ -53,7 +51,7 @@ def commutes(scan: ct.Combining) -> bool:
 
 def total(scan: ct.Combining, source: Value, body: Region, b: Builder) -> Value:
     """The total of a half, broadcast along the dimension: the reduction by the scan's region."""
-    kind = cast(TileType, source.type)
+    kind = checked(source.type, TileType)
     rest = TileType((*kind.shape[: scan.dim], *kind.shape[scan.dim + 1 :]), kind.element)
     attributes = {name: scan.attributes[name] for name in ct.Combining.encoded}
     return b.add(ct.Reduce, source, types=[rest], regions=[body], **attributes).results[0]
@@ -61,7 +59,7 @@ def total(scan: ct.Combining, source: Value, body: Region, b: Builder) -> Value:
 
 def along(value: Value, shape: tuple[int, ...], dim: int, b: Builder) -> Value:
     """A tile without a dimension, broadcast along it."""
-    kind = cast(TileType, value.type)
+    kind = checked(value.type, TileType)
     if not kind.shape:
         return splatted(b, value, shape)
     row = TileType((*shape[:dim], 1, *shape[dim + 1 :]), kind.element)
@@ -89,7 +87,7 @@ def exchanged(values: Sequence[Value], among: int, fold: ct.Reduce, b: Builder) 
 
 def combined(fold: ct.Combining, left: Sequence[Value], right: Sequence[Value], b: Builder) -> list[Value]:
     """The region of a reduction on whole tiles; live-in scalars are broadcast to every element."""
-    shape = cast(TileType, left[0].type).shape
+    shape = checked(left[0].type, TileType).shape
     block = fold.body.block
     given = [value for pair in zip(left, right, strict=True) for value in pair]
     new: dict[Value, Value] = dict(zip(block.args, given, strict=True))
@@ -106,7 +104,7 @@ def combined(fold: ct.Combining, left: Sequence[Value], right: Sequence[Value], 
         operands = [tile(value) if wide else new.get(value, value) for value in each.operands]
         types = [result.type for result in each.results]
         if wide:
-            types = [TileType(shape, cast(TileType, kind).element) for kind in types]
+            types = [TileType(shape, checked(kind, TileType).element) for kind in types]
         made = b.add(type(each), *operands, types=types, segments=each.segments, **each.attributes)
         new.update(zip(each.results, made.results, strict=True))
         tiles.update(made.results if wide else ())

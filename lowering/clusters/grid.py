@@ -13,8 +13,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from math import prod
-from typing import cast
 
+from ir.checked import checked
 from ir.core import WRITE, Block, Builder, Op, Region, Value
 from ir.dialects import cuda_tile as ct
 from ir.types import I1, I32, I64, TOKEN, FloatType, IntType, PartitionViewType, PointerType, TensorViewType, TileType
@@ -90,7 +90,7 @@ class _InGrid(Split):
         loops = [op for op in old.ops if isinstance(op, ct.For) and adds_up(op)]
         sums = [value for op in loops for value in op.results]
         element = ct.tile_type(sums[0]).element
-        given = {TICKETS: LAST[0], SUMS: TileType((), PointerType(cast("IntType | FloatType", element)))}
+        given = {TICKETS: LAST[0], SUMS: TileType((), PointerType(checked(element, IntType, FloatType)))}
         body = Block([*(argument.type for argument in old.args), *given.values()])
         b = Builder(body, self.source.location)
         self.bind(old.args, body.args[: len(old.args)])
@@ -132,8 +132,17 @@ class _InGrid(Split):
             offset = b.value(ct.MulI, wide, constant(b, self.ctas * size, TileType((), I64)))
             offset = b.value(ct.AddI, offset, constant(b, self.ctas * first, TileType((), I64)))
             views.append(rows(b, b.value(ct.Offset, memory, offset), ct.tile_type(part), self.ctas))
-            stored.append(b.value(ct.StoreView, part, views[-1], *self.index(b, rank, part), token, types=[TOKEN],
-                                  segments=(1, 1, len(ct.tile_type(part).shape), 1)))  # fmt: skip
+            stored.append(
+                b.value(
+                    ct.StoreView,
+                    part,
+                    views[-1],
+                    *self.index(b, rank, part),
+                    token,
+                    types=[TOKEN],
+                    segments=(1, 1, len(ct.tile_type(part).shape), 1),
+                )
+            )
             first += ct.tile_type(part).size
         token = stored[0] if len(stored) == 1 else b.value(ct.JoinTokens, *stored, types=[TOKEN])
         ticket = b.value(ct.Offset, tickets, tile)
@@ -169,7 +178,7 @@ class _InGrid(Split):
 
     def index(self, b: Builder, rank: Value, part: Value) -> list[Value]:
         """The index of a CTA's part among all of a tile block."""
-        return [rank, *(number(b, 0) for _ in cast(TileType, part.type).shape[1:])]
+        return [rank, *(number(b, 0) for _ in checked(part.type, TileType).shape[1:])]
 
     def all_of(self, part: Value, view: Value, token: Value, b: Builder) -> Value:
         """The sum of all parts in the order of the CTAs."""
@@ -178,13 +187,13 @@ class _InGrid(Split):
             index = self.index(b, number(b, rank), part)
             read = b.add(ct.LoadView, view, *index, token, types=[part.type, TOKEN], segments=(1, len(index), 1))
             total = read.results[0] if total is None else plus(total, read.results[0], b)
-        return cast(Value, total)
+        return checked(total, Value)
 
 
 def rows(b: Builder, base: Value, kind: TileType, count: int) -> Value:
     """Memory for a number of tiles, stacked by rows."""
     shape = (kind.shape[0] * count, *kind.shape[1:])
     strides = tuple(prod(shape[at + 1 :]) for at in range(len(shape)))
-    whole = TensorViewType(shape, cast("IntType | FloatType", kind.element), strides)
+    whole = TensorViewType(shape, checked(kind.element, IntType, FloatType), strides)
     made = b.value(ct.MakeTensorView, base, types=[whole], segments=(1, 0, 0))
     return b.value(ct.MakePartitionView, made, types=[PartitionViewType(kind.shape, whole, tuple(range(len(shape))))])

@@ -8,10 +8,10 @@ number of tile blocks it is cycles times the waves of their CTAs over the device
 from __future__ import annotations
 
 from math import ceil
-from typing import cast
 
 from egraph.placed import Copy, Mechanism
 from egraph.skeleton import SkeletonLoop
+from ir.checked import checked
 from ir.core import Location
 from ir.dialects import cuda_tile as ct
 from ir.dialects import nv_tileas
@@ -67,7 +67,7 @@ def shared_evenly(found: Selection, ctas: int, tile_blocks: int) -> Clustered:
     """
     share, visits, steps, adding, read = tile_blocks / ctas, 1.0, 0.0, 0.0, 0.0
     for item in (item for item in found.saturated.program.skeleton.walk() if isinstance(item, SkeletonLoop)):
-        loop, inside = cast(ct.For, item.op), list(item.op.walk())[1:]
+        loop, inside = checked(item.op, ct.For), list(item.op.walk())[1:]
         if any(isinstance(op, ct.For) for op in inside):
             visits = float(loop.expected)
         elif any(isinstance(op, Products) for op in inside):

@@ -9,9 +9,9 @@ The rewritten program is one for a grid of CTAs, c along x instead of one, which
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import cast
 
 from egraph.accesses import splatted
+from ir.checked import checked
 from ir.core import Block, Builder, Op, Region, Type, Value
 from ir.dialects import cuda_tile as ct
 from ir.dialects.nv_tileas import CancelNextProgramId, Exchange, Meet, PartialSum
@@ -125,7 +125,7 @@ class _Halved(Rewriter):
     def operation(self, op: Op, b: Builder) -> None:
         """Rewrite one, on halves of what is cut."""
         if op in self.meeting:  # the CTAs of both halves synchronise before it
-            token = cast(Value, getattr(op, "token", None))
+            token = checked(getattr(op, "token", None), Value)
             before = self.new[token]
             if (token, b.block) not in self.met:
                 self.met[token, b.block] = b.value(Meet, before, types=[token.type], among=1 << self.place)
@@ -159,7 +159,7 @@ class _Halved(Rewriter):
             dims = zip(op.operands, needed(op, self.cuts), strict=True)
             operands = [self.operand(value, dim, b) for value, dim in dims]
             if isinstance(op, Exchange) and op in self.tellers.values():
-                self.tell(op.results, operands, op.among | 1 << self.place, cast(ct.Reduce, op.values[0].op), b)
+                self.tell(op.results, operands, op.among | 1 << self.place, checked(op.values[0].op, ct.Reduce), b)
                 return
             if isinstance(op, ct.TileOp) and cut is not None and op.joins is not None and cut.results[0] == op.joins:
                 self.new[op.results[0]], _ = self.choose(operands[0], operands[1], b)

@@ -11,8 +11,8 @@ split-K and stream-K; the reduction uses distributed shared memory instead of a 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import cast
 
+from ir.checked import checked
 from ir.core import WRITE, Builder, Op, Value
 from ir.dialects import cuda_tile as ct
 from ir.dialects.nv_tileas import PartialSum
@@ -64,7 +64,7 @@ def adds_up(loop: ct.For) -> bool:
 
 def is_zero(value: Value) -> bool:
     """A constant of zeros."""
-    return is_splat(value) and cast(ct.Constant, value.op).value.item == 0
+    return is_splat(value) and checked(value.op, ct.Constant).value.item == 0
 
 
 def quiet(op: Op) -> bool:

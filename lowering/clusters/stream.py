@@ -16,8 +16,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import ceil
-from typing import cast
 
+from ir.checked import checked
 from ir.core import PURE, Block, Builder, Op, Region, Value
 from ir.dialects import cuda_tile as ct
 from ir.records import dataclass
@@ -175,8 +175,8 @@ class _Streamed(Writer):
 
     def divided(self, width: int) -> ct.Entry:
         """The rewritten entry."""
-        old, kind = self.source.body.block, cast(TileType, self.sums[0].type)
-        element = cast("IntType | FloatType", kind.element)
+        old, kind = self.source.body.block, checked(self.sums[0].type, TileType)
+        element = checked(kind.element, IntType, FloatType)
         pointers = {TICKETS: PointerType(I32), SHARES: PointerType(element)}
         given = {**dict.fromkeys(GRID, NUMBER), **{name: TileType((), each) for name, each in pointers.items()}}
         body = Block([*(argument.type for argument in old.args), *given.values()])
@@ -330,8 +330,17 @@ class _Streamed(Writer):
             sums.append(plus(total, read.results[0], each))
         each.add(ct.Continue, *sums, types=())
         zeros = [constant(b, 0, kind) for kind in kinds]
-        made = b.add(ct.For, first, behind, number(b, 1), *zeros, types=kinds, regions=[Region([block])],
-                     segments=(1, 1, 1, len(zeros)), expected=self.expected.parts)  # fmt: skip
+        made = b.add(
+            ct.For,
+            first,
+            behind,
+            number(b, 1),
+            *zeros,
+            types=kinds,
+            regions=[Region([block])],
+            segments=(1, 1, 1, len(zeros)),
+            expected=self.expected.parts,
+        )
         return list(made.results)
 
     def slot(self, cta: Value, begins: Value, b: Builder) -> Value:

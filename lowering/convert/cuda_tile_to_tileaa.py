@@ -7,7 +7,7 @@ and offsets are extended. An access without a token in the source is unordered: 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from ir.core import Block, Builder, Op, Operand, Region, Type, UnsupportedError, Value
@@ -17,6 +17,7 @@ from ir.dialects.cuda_tile.constraints import TileOp
 from ir.dialects.cuda_tile.storage import find_global
 from ir.types import BF16, F8E4M3FN, F8E5M2, F16, F32, F64, I32, TF32, IntType, TensorType, TileType
 from lowering.convert.logical_forms import arithmetic, bind, logical_type, same_parts
+from lowering.dispatch import Lowerings
 
 SPELLED = (F16, BF16, F32, F64, TF32, F8E4M3FN, F8E5M2)
 """Floats whose every value arith.constant can express; a scalar of another type is a literal like those of tensors."""
@@ -46,7 +47,7 @@ class _Converter:
         self.first_token: Value | None = None
         self.entry = entry
         self.ops(entry.body.block, Builder(self.body, entry.location))
-        attributes: dict[str, Any] = {"sym_name": entry.sym_name}
+        attributes: dict[str, object] = {"sym_name": entry.sym_name}
         names = tuple([value.name for value in entry.body.block.args])
         if any(names):
             attributes["names"] = names
@@ -76,7 +77,7 @@ class _Converter:
     def ops(self, block: Block, b: Builder) -> None:
         for op in block.ops:
             b.location = op.location
-            special, same = SPECIAL.get(type(op)), same_parts().get(type(op))
+            special, same = lowers.find(type(op)), same_parts().get(type(op))
             if special is not None:
                 results = special(self, op, b)
             else:
@@ -204,18 +205,14 @@ def _ends(op: ct.If) -> list[Op]:
     return [region.block.terminator for region in (op.then_, op.else_) if region.blocks]
 
 
-SPECIAL: dict[type[Op], Callable[[_Converter, Any, Builder], list[Value]]] = {
-    ct.Constant: _Converter.constant,
-    ct.GetTileBlockId: _Converter.grid,
-    ct.GetNumTileBlocks: _Converter.grid,
-    ct.For: _Converter.loop,
-    ct.If: _Converter.branch,
-    ct.Continue: _Converter.end,
-    ct.Yield: _Converter.end,
-    ct.Assert: _Converter.check,
-    ct.GetGlobal: _Converter.get_global,
-    ct.Offset: _Converter.offset,
-    ct.MmaF: _Converter.product,
-    ct.MmaI: _Converter.product,
-}
+lowers: Lowerings[_Converter, [Builder], list[Value]] = Lowerings("nv_tileaa form")
 """Operations with different parts at this level; the rest is in the declarations of nv_tileaa and of arithmetic."""
+lowers(ct.Constant)(_Converter.constant)
+lowers(ct.GetTileBlockId, ct.GetNumTileBlocks)(_Converter.grid)
+lowers(ct.For)(_Converter.loop)
+lowers(ct.If)(_Converter.branch)
+lowers(ct.Continue, ct.Yield)(_Converter.end)
+lowers(ct.Assert)(_Converter.check)
+lowers(ct.GetGlobal)(_Converter.get_global)
+lowers(ct.Offset)(_Converter.offset)
+lowers(ct.MmaF, ct.MmaI)(_Converter.product)

@@ -11,8 +11,9 @@ import enum
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from itertools import product
-from typing import Any, cast
+from typing import Any
 
+from ir.checked import checked
 from ir.core import OPS, Attr, Op, Type, UnsupportedError, Value
 from ir.dialects import cuda_tile as ct
 from ir.dialects import nv_tileaa
@@ -86,7 +87,7 @@ def tile_ir_type(kind: Type) -> Type | None:
 def _element(kind: Type) -> IntType | FloatType | PointerType:
     if isinstance(kind, nv_tileaa.PtrType):
         return PointerType(kind.pointee, kind.attr)
-    return cast("IntType | FloatType", kind)
+    return checked(kind, IntType, FloatType)
 
 
 def _array(kind: nv_tileaa.MemrefType) -> TensorViewType:
@@ -150,10 +151,10 @@ def tile_ir_arithmetic(op: Op) -> Form | None:
     return None if meanings is None else meanings.get(_said(type(op), op.attributes))
 
 
-Said = frozenset[tuple[str, Any]]
+Said = frozenset[tuple[str, object]]
 
 
-def _said(cls: type[Op], attributes: Mapping[str, Any]) -> Said:
+def _said(cls: type[Op], attributes: Mapping[str, object]) -> Said:
     """Attributes that are not at their default."""
     defaults = {a.name: a.default for a in cls.info.attributes}
     return frozenset((name, value) for name, value in attributes.items() if value != defaults[name])
@@ -174,7 +175,7 @@ def _inverse() -> dict[type[Op], dict[Said, Form]]:
     return found
 
 
-def _choices(cls: type[TileOp]) -> Iterator[dict[str, Any]]:
+def _choices(cls: type[TileOp]) -> Iterator[dict[str, object]]:
     """All attributes that an elementwise operation can have, without those at their default."""
     fields = cls.info.attributes
     for values in product(*map(_values, fields)):
@@ -184,7 +185,7 @@ def _choices(cls: type[TileOp]) -> Iterator[dict[str, Any]]:
 def _values(field: Attr[Any]) -> list[Any]:
     """The values of an attribute: its default first, then signed before unsigned."""
     kind: type[Any] = field.kind
-    members: list[Any] = list(kind) if issubclass(kind, enum.Enum) else [False, True]
+    members: list[object] = list(kind) if issubclass(kind, enum.Enum) else [False, True]
     return sorted(members, key=lambda value: (value != field.default, -int(value)))
 
 

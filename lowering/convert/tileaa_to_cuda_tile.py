@@ -6,7 +6,7 @@ nv_tileaa before and as Tile IR after the conversion, which covers everything th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from itertools import accumulate
 from typing import Any
 
@@ -19,6 +19,7 @@ from ir.dialects import cuda_tile as ct
 from ir.dialects.cuda_tile.numerics import from_bits
 from ir.types import BF16, F16, F32, F64, TOKEN, FloatType, IntType
 from lowering.convert.logical_forms import TYPES, bind, tile_ir_arithmetic, tile_ir_type
+from lowering.dispatch import Lowerings
 
 
 def as_tile_ir(func: nv_tileaa.Func) -> tuple[ct.Module, ct.Entry]:
@@ -80,7 +81,7 @@ class _Raiser:
     def ops(self, block: Block, b: Builder) -> None:
         for op in block.ops:
             b.location = op.location
-            special = _SPECIAL.get(type(op))
+            special = lowers.find(type(op))
             means = op.means if isinstance(op, nv_tileaa.Logical) else None
             if special is not None:
                 results = special(self, op, b)
@@ -181,9 +182,18 @@ class _Raiser:
         """The array becomes one of the module."""
         kind = self.type(op.type, op)
         made = ct.Global(
-            (), (), {"sym_name": op.symbol, "type": kind, "value": op.value, "alignment": op.alignment,
-                     **({"constant": True} if op.constant else {})}, (), op.location,
-        )  # fmt: skip
+            (),
+            (),
+            {
+                "sym_name": op.symbol,
+                "type": kind,
+                "value": op.value,
+                "alignment": op.alignment,
+                **({"constant": True} if op.constant else {}),
+            },
+            (),
+            op.location,
+        )
         known = self.globals.setdefault(op.symbol, made)
         same = known.attributes == made.attributes
         op.expect(same, "@{} differs from the array at {}", op.symbol, known.location)
@@ -205,17 +215,15 @@ def holds(kind: IntType, number: int) -> bool:
     return -(1 << (kind.width - 1)) <= number < 1 << kind.width
 
 
-_SPECIAL: dict[type[Op], Callable[[_Raiser, Any, Builder], list[Value]]] = {
-    scf.For: _Raiser.loop,
-    scf.If: _Raiser.branch,
-    scf.Yield: _Raiser.end,
-    nv_tileaa.Assert: _Raiser.check,
-    nv_tileaa.CreateMemToken: _Raiser.token,
-    nv_tileaa.ProgramId: _Raiser.grid,
-    nv_tileaa.NumPrograms: _Raiser.grid,
-    arith.Constant: _Raiser.constant,
-    nv_tileaa.GetGlobal: _Raiser.get_global,
-    nv_tileaa.AddPtr: _Raiser.offset,
-    nv_tileaa.Dot: _Raiser.product,
-}
+lowers: Lowerings[_Raiser, [Builder], list[Value]] = Lowerings("Tile IR form")
 """The inverse of the special cases of `cuda_tile_to_tileaa`."""
+lowers(scf.For)(_Raiser.loop)
+lowers(scf.If)(_Raiser.branch)
+lowers(scf.Yield)(_Raiser.end)
+lowers(nv_tileaa.Assert)(_Raiser.check)
+lowers(nv_tileaa.CreateMemToken)(_Raiser.token)
+lowers(nv_tileaa.ProgramId, nv_tileaa.NumPrograms)(_Raiser.grid)
+lowers(arith.Constant)(_Raiser.constant)
+lowers(nv_tileaa.GetGlobal)(_Raiser.get_global)
+lowers(nv_tileaa.AddPtr)(_Raiser.offset)
+lowers(nv_tileaa.Dot)(_Raiser.product)

@@ -17,10 +17,17 @@ from lowering.selection import StoreChoice, staged
 SCOPES = {ct.Scope.TL_BLK: "cta", ct.Scope.DEVICE: "gpu", ct.Scope.SYS: "sys"}
 """PTX's name of each scope: a tile block is a CTA."""
 KINDS = {
-    ct.AtomicMode.AND: "and", ct.AtomicMode.OR: "or", ct.AtomicMode.XOR: "xor", ct.AtomicMode.ADD: "add",
-    ct.AtomicMode.ADDF: "fadd", ct.AtomicMode.MAX: "smax", ct.AtomicMode.MIN: "smin", ct.AtomicMode.UMAX: "umax",
-    ct.AtomicMode.UMIN: "umin", ct.AtomicMode.XCHG: "exch",
-}  # fmt: skip
+    ct.AtomicMode.AND: "and",
+    ct.AtomicMode.OR: "or",
+    ct.AtomicMode.XOR: "xor",
+    ct.AtomicMode.ADD: "add",
+    ct.AtomicMode.ADDF: "fadd",
+    ct.AtomicMode.MAX: "smax",
+    ct.AtomicMode.MIN: "smin",
+    ct.AtomicMode.UMAX: "umax",
+    ct.AtomicMode.UMIN: "umin",
+    ct.AtomicMode.XCHG: "exch",
+}
 """The name of each update in nvgpu.atomic."""
 
 

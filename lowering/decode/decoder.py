@@ -8,10 +8,10 @@ each other's writes), and loads that must precede a store are placed before it.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import cast
 
 from egraph.facts import limits
 from egraph.skeleton import Return, SkeletonBranch, SkeletonEffect, SkeletonLoop
+from ir.checked import checked
 from ir.core import Block, Builder, Type, Value
 from ir.core import Region as OpRegion
 from ir.dialects import cuda_tile as ct
@@ -108,7 +108,7 @@ def loop(d: Decoder, item: SkeletonLoop) -> None:
             types=types,
             segments=(1, 1, 1, len(inits)),
             regions=regions,
-            **({"unsigned": True} if cast(ct.For, op).unsigned_cmp else {}),
+            **({"unsigned": True} if checked(op, ct.For).unsigned_cmp else {}),
         )
     d.results.update({(item.loop, i): r for i, r in zip(indices, made.results, strict=True)})
 

@@ -6,9 +6,8 @@ its fence, but accesses after the fence come after a barrier.
 
 from __future__ import annotations
 
-from typing import cast
-
 from egraph.skeleton import SkeletonEffect
+from ir.checked import checked
 from ir.dialects import cuda_tile as ct
 from ir.dialects import nv_tileas
 from ir.dialects.cuda_tile.constraints import element_type
@@ -47,7 +46,7 @@ def fence(d: Decoder, op: ct.MemoryFenceAlias, item: SkeletonEffect) -> None:
 def allocate(d: Decoder, op: ct.Alloca, item: SkeletonEffect) -> None:
     """Memory until the end of the enclosing region."""
     d.builder.location = op.location
-    pointer = cast(PointerType, element_type(op.result))
+    pointer = checked(element_type(op.result), PointerType)
     memory = d.builder.value(
         nv_tileas.Alloca,
         types=[GLOBAL_PTR],

@@ -11,6 +11,7 @@ from egraph import leaves, placed
 from egraph.forms import PlacedForm, placed_form
 from egraph.placed import Mechanism
 from egraph.term import Node, Number, Placed
+from ir.checked import checked
 from ir.core import Block, Builder, Op, Region, Type, Value
 from ir.dialects import arith, nv_tileas
 from ir.dialects import cuda_tile as ct
@@ -69,8 +70,8 @@ def attributes_of(d: Decoder, node: PlacedForm) -> dict[str, Any]:
 def pointee_bytes(d: Decoder, cls: int) -> int:
     """Bytes of the pointee of a pointer value."""
     kind = d.interner.type(d.frozen.analysis["type"][d.selection.owner[cls][0]])
-    element = cast(TileType, kind).element
-    return max(1, cast(PointerType, element).pointee.width // 8)
+    element = checked(kind, TileType).element
+    return max(1, checked(element, PointerType).pointee.width // 8)
 
 
 # --- leaves and shape operations
@@ -141,8 +142,8 @@ def constant(d: Decoder, node: placed.Constant, b: Builder, made: Made) -> Value
 def get_global(d: Decoder, node: PlacedForm, b: Builder, made: Made) -> Value:
     """The base of a module's array."""
     name: str = d.interner.attributes[node.number(ct.GetGlobal.name_)]
-    module = cast(Op, cast(Block, d.program.entry.parent).parent_op)
-    found = cast(ct.Global, find_global(module, name))  # its uses were verified
+    module = checked(checked(d.program.entry.parent, Block).parent_op, Op)
+    found = checked(find_global(module, name), ct.Global)  # its uses were verified
     return b.value(
         nv_tileas.GetGlobal,
         types=[d.type_of(node.cls)],
@@ -366,9 +367,9 @@ def product(d: Decoder, node: placed.Product, b: Builder, made: Made) -> Value:
     """A matrix product by its atom."""
     choice = d.selection.oracle.choice(node.choice)
     operands = [made[each] for each in (node.a, node.b, node.c)]
-    more: dict[str, Any] = {}
+    more: dict[str, object] = {}
     if isinstance(node, placed.WarpgroupProduct):
-        found = {"negated": node.sign < 0, "promote": cast(WgmmaAtom, choice.atom).promotion(fast=node.fast == 1)}
+        found = {"negated": node.sign < 0, "promote": checked(choice.atom, WgmmaAtom).promotion(fast=node.fast == 1)}
         more = {name: value for name, value in found.items() if value}
     if isinstance(node, placed.NegatedTensorProduct):
         more["negated"] = True
@@ -393,7 +394,7 @@ def product(d: Decoder, node: placed.Product, b: Builder, made: Made) -> Value:
 @lowers(placed.PlacedReduce)
 def reduce(d: Decoder, node: placed.PlacedReduce, b: Builder, made: Made) -> Value:
     """Reduce one dimension."""
-    return folded(d, b, node, [made[node.list]], [cast(TileType, d.interner.type(node.type))])[0]
+    return folded(d, b, node, [made[node.list]], [checked(d.interner.type(node.type), TileType)])[0]
 
 
 @lowers(placed.PlacedFold)
@@ -411,9 +412,9 @@ def folded(
     kinds: Sequence[TileType],
 ) -> list[Value]:
     """A reduction; its registers and lanes by the atoms that were priced."""
-    folding = d.selection.folds.of(node, cast(TensorType, operands[0].type).shape, len(operands))
+    folding = d.selection.folds.of(node, checked(operands[0].type, TensorType).shape, len(operands))
     types = [TensorType(k.shape, k.element, folding.plan.layout) if k.shape else uniform_type(k) for k in kinds]
-    more: dict[str, Any] = {} if folding.lanes == SHUFFLES else {"atom": folding.lanes}
+    more: dict[str, object] = {} if folding.lanes == SHUFFLES else {"atom": folding.lanes}
     more |= {"thread_atom": folding.thread} if folding.thread else {}
     region, units = combiner(d.program.bodies[node.body].region), d.interner.attributes[node.identities]
     return combined(b, nv_tileas.Reduce, operands, types, region, dim=node.dim, identities=units, **more)
@@ -429,7 +430,7 @@ def scan(d: Decoder, node: placed.PlacedScan, b: Builder, made: Made) -> list[Va
 
 
 def combined(
-    b: Builder, op: type[Op], operands: list[Value], kinds: Sequence[Type], region: Region, **attributes: Any
+    b: Builder, op: type[Op], operands: list[Value], kinds: Sequence[Type], region: Region, **attributes: object
 ) -> list[Value]:
     """A reduction or scan with its combiner."""
     return b.add(op, *operands, types=kinds, segments=(len(operands),), regions=[region], **attributes).results

@@ -158,8 +158,11 @@ class FmaTile(NamedTuple):
         rows, cols = self.a.n_regs // k // self.held, self.b.n_regs // k // self.held
         return [
             ((s * rows + i) * k + x, (s * cols + j) * k + x, (s * rows + i) * cols + j)
-            for x in range(k) for s in range(self.held) for i in range(rows) for j in range(cols)
-        ]  # fmt: skip
+            for x in range(k)
+            for s in range(self.held)
+            for i in range(rows)
+            for j in range(cols)
+        ]
 
 
 @cache

@@ -239,8 +239,9 @@ def matrix_operand(
     )
 
 
-def _strides(mn: tuple[int, ...], k: tuple[int, ...], element: int, size: int, k_major: bool, swizzle: int
-             ) -> tuple[int, int] | None:  # fmt: skip
+def _strides(
+    mn: tuple[int, ...], k: tuple[int, ...], element: int, size: int, k_major: bool, swizzle: int
+) -> tuple[int, int] | None:
     """(LBO, SBO) if dense byte displacements follow the canonical layout, otherwise None."""
     wanted = log2(size)
     depth = log2(K_BYTES // element)

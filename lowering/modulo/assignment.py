@@ -131,9 +131,10 @@ def resident(selection: Selection) -> tuple[int, int]:
     alone = max(least, occupancy(whole, WARP * warps, need, memory).count)
     beside = occupancy(whole, WARP * warps + WARPGROUP, PRODUCER_REGISTERS, memory).count
     fitting = [
-        ctas for ctas in range(least + 1, beside + 1)
+        ctas
+        for ctas in range(least + 1, beside + 1)
         if register_shares(WARP * warps, WARPGROUP, PRODUCER_REGISTERS, whole.shared_by(ctas)).consumer >= need
-    ]  # fmt: skip
+    ]
     return alone, least if asked else max((least, *fitting))
 
 

@@ -142,8 +142,10 @@ class _Program:
     def model(self, highspy: Any) -> Any:
         """The program as HiGHS takes it."""
         slots, columns = self.count * self.interval, len(self.costs)
-        most = sum(-(-max([each.span, *(ceil(d.delay) for d in after)]) // self.interval) + 1
-                   for each, after in zip(self.graph.operations, self.graph.after, strict=True))  # fmt: skip
+        most = sum(
+            -(-max([each.span, *(ceil(d.delay) for d in after)]) // self.interval) + 1
+            for each, after in zip(self.graph.operations, self.graph.after, strict=True)
+        )
         upper = np.full(columns, inf)
         upper[:slots] = 1.0
         upper[slots : slots + self.count] = most  # each operation needs at most its delay more than one before it

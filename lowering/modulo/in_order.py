@@ -67,8 +67,9 @@ def interval(graph: Graph, latency: float, ahead: Set[int] = frozenset(), joined
     brought = {number for number, each in enumerate(graph.operations) if each.ahead}
     dependences = [
         replace(each, distance=each.distance + (each.source in ahead) - (each.target in ahead))
-        for each in graph.dependences if each.source not in brought
-    ]  # fmt: skip
+        for each in graph.dependences
+        if each.source not in brought
+    ]
     retimed = Graph(graph.operations, tuple(dependences))
     whole = products(graph) if joined and not (ahead or alone(graph)) else ()
     limits = bounds(retimed)

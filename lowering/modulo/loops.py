@@ -67,9 +67,13 @@ class _Body:
     """One loop while its graph is made."""
 
     def __init__(
-        self, selection: Selection, pricer: Pricer, item: SkeletonLoop, around: Mapping[int, tuple[int, ...]],
+        self,
+        selection: Selection,
+        pricer: Pricer,
+        item: SkeletonLoop,
+        around: Mapping[int, tuple[int, ...]],
         turns: float,
-    ):  # fmt: skip
+    ):
         self.selection, self.pricer, self.item, self.around, self.turns = selection, pricer, item, around, turns
         self.frozen = selection.saturated.frozen
         self.needs = Needs(selection)

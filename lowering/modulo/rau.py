@@ -54,10 +54,13 @@ class _Placing:
     def place(self, operation: int) -> bool:
         """Give an operation a start; False where it fits into no empty table."""
         soonest = max(
-            (int(self.starts[each.source] + each.delay - self.interval * each.distance)
-             for each in self.graph.before[operation] if each.source in self.starts and each.source != operation),
+            (
+                int(self.starts[each.source] + each.delay - self.interval * each.distance)
+                for each in self.graph.before[operation]
+                if each.source in self.starts and each.source != operation
+            ),
             default=0,
-        )  # fmt: skip
+        )
         fits = [slot for slot in range(soonest, soonest + self.interval) if self.fits(operation, slot)]
         start = fits[0] if fits else max(soonest, self.last.get(operation, soonest - 1) + 1)
         if not fits and not self.evict(operation, start):

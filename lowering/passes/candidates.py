@@ -11,7 +11,6 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Se
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
-from typing import Any
 
 from egraph.permissions import REASSOC, granted
 from egraph.skeleton import SkeletonLoop
@@ -344,7 +343,7 @@ def soonest(best: Trial, trials: list[Trial], context: Context) -> Trial:
     return best
 
 
-def usual(options: Mapping[str, Any]) -> bool:
+def usual(options: Mapping[str, object]) -> bool:
     """Is the program searched for by the usual method, at the target's prices?"""
     return options["method"] == "auto" and options["costs"] is None
 

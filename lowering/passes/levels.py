@@ -5,7 +5,6 @@ hold.
 from __future__ import annotations
 
 from dataclasses import field
-from typing import Any
 
 from ir.core import Op, VerifyError
 from ir.dialects.cuda_tile import Entry
@@ -13,21 +12,28 @@ from ir.levels import LEVEL_OF
 from ir.records import dataclass
 from lowering.passes.registry import loaded
 
-BEFORE_SCHEDULING = (
-    "nv_tileas.tiled_copy", "nv_tileas.gather_copy", "nv_tileas.hold", "nv_tileas.staged_store",
-)  # fmt: skip
+BEFORE_SCHEDULING = ("nv_tileas.tiled_copy", "nv_tileas.gather_copy", "nv_tileas.hold", "nv_tileas.staged_store")
 """Operations that scheduling replaces, by giving them a time and a place in memory."""
 PIPELINED = tuple(
     f"nv_tileas.async.pipeline.{name}"
     for name in (
-        "consume_one", "consumer_read", "consumer_release", "consumer_wait", "create_iterator", "create_none",
-        "advance_iter", "inc_iter", "produce_one", "producer_acquire", "producer_commit", "producer_write", "yield",
+        "consume_one",
+        "consumer_read",
+        "consumer_release",
+        "consumer_wait",
+        "create_iterator",
+        "create_none",
+        "advance_iter",
+        "inc_iter",
+        "produce_one",
+        "producer_acquire",
+        "producer_commit",
+        "producer_write",
+        "yield",
     )
-)  # fmt: skip
+)
 """Operations that scheduling creates, and pipeline lowering removes."""
-BARRIERS = tuple(
-    f"nv_tileas.async.mbarrier_{name}" for name in ("arrive", "arrive_copies", "expect_tx", "wait")
-)  # fmt: skip
+BARRIERS = tuple(f"nv_tileas.async.mbarrier_{name}" for name in ("arrive", "arrive_copies", "expect_tx", "wait"))
 """Operations that pipeline lowering creates."""
 SCHEDULED = tuple(
     f"nv_tileas.{name}"
@@ -55,7 +61,7 @@ class Level:
     borrowed: frozenset[str] = frozenset()
     known: dict[type[Op], bool] = field(default_factory=dict[type[Op], bool], compare=False, repr=False)
 
-    def text(self, program: Any, context: object) -> str:
+    def text(self, program: object, context: object) -> str:
         """A program of this level as text; `context` is that of its passes (`lowering.passes.manager`)."""
         return loaded(self.printer)(program, context)
 

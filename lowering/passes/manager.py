@@ -26,10 +26,10 @@ VERIFYING = "verify levels"
 class Watcher:
     """Notified of each pass as it runs; passes whose result another target already computed do not run again."""
 
-    def before(self, step: Step, program: Any, context: Context) -> None:
+    def before(self, step: Step, program: object, context: Context) -> None:
         """A pass begins."""
 
-    def after(self, step: Step, program: Any, context: Context) -> None:
+    def after(self, step: Step, program: object, context: Context) -> None:
         """A pass has produced this."""
 
 
@@ -47,7 +47,7 @@ class Shared:
     uncut: dict[Any, Any] = field(default_factory=dict[Any, Any])
     results: dict[Any, Any] = field(default_factory=dict[Any, Any])
 
-    def once(self, key: Any, make: Callable[[], Any]) -> Any:
+    def once(self, key: object, make: Callable[[], Any]) -> Any:
         """The result of `make`, cached under this key."""
         if key not in self.results:
             self.results[key] = make()
@@ -70,13 +70,13 @@ class Context:
     running: str = ""
     divisions: tuple[Any, ...] = ()  # possible divisions of a tile block among CTAs, the planned one first
 
-    def through(self, steps: Sequence[Step], program: Any) -> Any:
+    def through(self, steps: Sequence[Step], program: object) -> Any:
         """Run a program through a pipeline, already checked by `check_levels`."""
         for step in steps:
             program = self.levels[step.work.gives] = self.step(step, program)
         return program
 
-    def step(self, step: Step, program: Any) -> Any:
+    def step(self, step: Step, program: object) -> Any:
         """Run a program through one pass, or reuse the result of another target of the compilation."""
         if not step.work.shared:
             return self.run(step, program)
@@ -94,7 +94,7 @@ class Context:
             self.counts[step.work.name] = counts
         return made
 
-    def run(self, step: Step, program: Any) -> Any:
+    def run(self, step: Step, program: object) -> Any:
         """One pass, timed; its result checked, and shown to the watchers."""
         work, seconds = step.work, self.seconds
         for watcher in self.shared.watchers:
@@ -110,7 +110,7 @@ class Context:
             watcher.after(step, made, self)
         return made
 
-    def check(self, step: Step, made: Any) -> None:
+    def check(self, step: Step, made: object) -> None:
         """Check that the result is legal at its level, and verify it if requested. Raises VerifyError."""
         work = step.work
         if not isinstance(made, Op) or work.around:
@@ -160,10 +160,16 @@ def tiers_of(program: Op, targets: Sequence[str]) -> tuple[Target, ...]:
 
 
 def run(
-    steps: Sequence[Step], program: Op, targets: Sequence[str] = (), watchers: Sequence[Watcher] = (),
-    verify_each: bool = False, counting: bool = False, seconds: Mapping[str, float] | None = None,
-    tiers: tuple[Target, ...] | None = None, shared: Shared | None = None,
-) -> list[Outcome]:  # fmt: skip
+    steps: Sequence[Step],
+    program: Op,
+    targets: Sequence[str] = (),
+    watchers: Sequence[Watcher] = (),
+    verify_each: bool = False,
+    counting: bool = False,
+    seconds: Mapping[str, float] | None = None,
+    tiers: tuple[Target, ...] | None = None,
+    shared: Shared | None = None,
+) -> list[Outcome]:
     """Run a verified kernel through a pipeline, once for each target; `seconds` are those already spent; `shared`:
     results of shared passes of earlier runs on this same program, for targets with these features.
 

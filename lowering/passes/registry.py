@@ -55,13 +55,13 @@ class Option:
             return text
         raise ValueError(f"expected one of {', '.join(self.among)}" if self.among else f"expected {KINDS[self.kind]}")
 
-    def text(self, value: Any) -> str:
+    def text(self, value: object) -> str:
         """The value as `read` takes it."""
         if isinstance(value, bool):
             return str(value).lower()
         return ",".join(cast("tuple[str, ...]", value)) if self.kind == "names" else str(value)
 
-    def refuse(self, value: Any) -> None:
+    def refuse(self, value: object) -> None:
         """Raise TileError for a value that `check` rejects."""
         if self.check:
             loaded(self.check)(value)
@@ -123,14 +123,14 @@ class Step:
         """All options, with the defaults of those that were not given."""
         return {each.name: each.default for each in self.work.options} | dict(self.given)
 
-    def given_also(self, **values: Any) -> Step:
+    def given_also(self, **values: object) -> Step:
         """The step with additional options, without those at their default."""
         merged = dict(self.given) | values
         defaults = {each.name: each.default for each in self.work.options}
         kept = tuple((name, value) for name, value in merged.items() if value != defaults[name])
         return Step(self.work, kept, self.inner, self.column)
 
-    def run(self, program: Any, context: object) -> Any:
+    def run(self, program: object, context: object) -> Any:
         """The result of the pass on a program."""
         if self.work.around:
             return self.work.function(program, context, self.inner, **self.options)

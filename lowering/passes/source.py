@@ -208,10 +208,18 @@ def divided_in_tiles(entry: ct.Entry) -> bool:
 
 
 def saturate(
-    encoded: Encoded, context: Context, rules: tuple[str, ...], budget: int, without: tuple[str, ...],
-    fast: tuple[str, ...] = (), scheduler: str = TURNS, rows: int = 0, iterations: int = 0, counting: bool = False,
+    encoded: Encoded,
+    context: Context,
+    rules: tuple[str, ...],
+    budget: int,
+    without: tuple[str, ...],
+    fast: tuple[str, ...] = (),
+    scheduler: str = TURNS,
+    rows: int = 0,
+    iterations: int = 0,
+    counting: bool = False,
     provenance: bool = False,
-) -> Prepared:  # fmt: skip
+) -> Prepared:
     """Run all rules: rewrites and analyses to their fixpoint, then the placement of values in layouts."""
     program = encoded.program
     limits = Limits.of(program, budget or None, rows or None, iterations or None)
@@ -231,15 +239,37 @@ def sink_negf(encoded: Encoded, context: Context, budget: int) -> Prepared:
 
 
 def extract(
-    prepared: Prepared, context: Context, forbid: tuple[str, ...], method: str | Extractor, budget: float,
-    apart: bool, below: float, unspilled: bool, aside: bool = False, costs: CostFunction | None = None,
-    warps: int = 0, ctas: int = 0, sliced: bool = False,
-) -> Selection:  # fmt: skip
+    prepared: Prepared,
+    context: Context,
+    forbid: tuple[str, ...],
+    method: str | Extractor,
+    budget: float,
+    apart: bool,
+    below: float,
+    unspilled: bool,
+    aside: bool = False,
+    costs: CostFunction | None = None,
+    warps: int = 0,
+    ctas: int = 0,
+    sliced: bool = False,
+) -> Selection:
     """Choose the cheapest program of the e-graph that the resources of the target allow."""
     found = select(
-        prepared.saturated, prepared.oracle, context.target, frozenset(forbid), method, budget or None, apart, below,
-        unspilled, costs, prepared.problems, aside, {"warps": warps, "ctas": ctas}, sliced,
-    )  # fmt: skip
+        prepared.saturated,
+        prepared.oracle,
+        context.target,
+        frozenset(forbid),
+        method,
+        budget or None,
+        apart,
+        below,
+        unspilled,
+        costs,
+        prepared.problems,
+        aside,
+        {"warps": warps, "ctas": ctas},
+        sliced,
+    )
     answer = found.answer
     context.count(classes=len(answer.chosen), cost=answer.cost, bound=answer.bound)
     return found

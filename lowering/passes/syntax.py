@@ -46,7 +46,7 @@ def _step(step: Step) -> str:
     return step.work.name + options + (f"({show(step.inner)})" if step.work.around else "")
 
 
-def _value(work: Pass, name: str, value: Any) -> str:
+def _value(work: Pass, name: str, value: object) -> str:
     option = work.option(name)
     text = option.text(value) if option is not None else str(value)
     return f'"{text}"' if re.search(r"[\s{}]", text) or not text else text
@@ -140,8 +140,9 @@ def check_levels(steps: Sequence[Step], level: str) -> str:
         if step.work.takes != level:
             raise VerifyError(
                 f"{step.work.name!r} takes {step.work.takes}, but the program here is {level}",
-                Location(WHERE, 1, step.column), _way(level, step.work.takes),
-            )  # fmt: skip
+                Location(WHERE, 1, step.column),
+                _way(level, step.work.takes),
+            )
         inside = check_levels(step.inner, level) if step.inner else step.work.gives
         if inside != step.work.gives:
             raise VerifyError(
@@ -211,7 +212,7 @@ def with_pass(steps: Sequence[Step], name: str, before: str) -> tuple[Step, ...]
     return tuple(each for step in steps for each in ((*parse(name), step) if step.work.name == before else (step,)))
 
 
-def with_options(steps: Sequence[Step], name: str, **values: Any) -> tuple[Step, ...]:
+def with_options(steps: Sequence[Step], name: str, **values: object) -> tuple[Step, ...]:
     """The pipeline with options given to every pass of a name."""
     given = (step.given_also(**values) if step.work.name == name else step for step in steps)
     return tuple(

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from math import prod
-from typing import cast
 
+from ir.checked import checked
 from ir.core import Op, TileError
 from ir.dialects import cuda_tile as ct
 from ir.dialects import llvm, nv_tileas
@@ -54,7 +54,7 @@ def cheapest_schedule(
 
 def priced(made: Compiled, entry: ct.Entry) -> PricedProgram:
     """The figures of a program for the choice; a loop over tile blocks is its outermost one."""
-    func, found = cast(llvm.Func, made.modules["nvvm"]), made.selection
+    func, found = checked(made.modules["nvvm"], llvm.Func), made.selection
     tiles = 1 if made.persistent == "off" else UNKNOWN_TRIPS
     known = [found.priced[node] for node in found.answer.chosen.values() if node in found.priced]
     waits = sum(cost.latency for trips, cost in known if trips == tiles)

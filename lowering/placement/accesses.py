@@ -7,10 +7,10 @@ Rules relate a load's result to both, and a store's value is in the buffer that 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import cast
 
 from egraph.sexpr import Atom, List, Sexpr
 from egraph.soundness.model import Datum, Unsound
+from ir.checked import checked
 from ir.types import PartitionViewType
 from lowering.layouts.elements import element_bytes
 from lowering.placement import memory, views
@@ -33,7 +33,7 @@ def viewed(sample: LayoutSample, form: List) -> Datum:
     operands = (view, Datum(None, ("index", number)), number)
     columns = form.items[1:]
     for item, value in zip(columns, (*operands, *(0 for _ in columns[len(operands) :])), strict=True):
-        sample.env[cast(Atom, item).text] = value
+        sample.env[checked(item, Atom).text] = value
     sample.loads[view.data, operands[1].data, number] = found
     return Datum(None, (found, Datum(None, ("token", number))))
 

@@ -10,10 +10,10 @@ tensor memory one by one.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import cast
 
 from egraph.encode import EncodedProgram
 from egraph.skeleton import SkeletonLoop
+from ir.checked import checked
 from ir.core import PURE, Block, Op, Value
 from ir.dialects import cuda_tile as ct
 from ir.dialects.cuda_tile.constraints import shape_of
@@ -50,7 +50,7 @@ def adding_up(program: EncodedProgram, among: Iterable[Op] | None = None) -> Ite
         if len(shape_of(op.acc)) != 2:
             continue
         loop = None if op.parent is None else op.parent.parent_op
-        if loop in loops and (around(loop) or top(loop)) and adds_up(op, cast(ct.For, loop), read):
+        if loop in loops and (around(loop) or top(loop)) and adds_up(op, checked(loop, ct.For), read):
             yield op
 
 

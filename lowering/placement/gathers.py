@@ -16,6 +16,7 @@ from egraph.sexpr import Atom, Sexpr
 from egraph.soundness import meaning
 from egraph.soundness.model import Datum, Unsound
 from egraph.soundness.sampling import Array
+from ir.checked import checked
 from ir.types import I1, FloatType, IntType, PointerType, TileType
 from lowering.layouts.elements import element_bytes
 from lowering.layouts.layout import Layout
@@ -41,7 +42,7 @@ def pointers(sample: LayoutSample, type_: TileType) -> Datum:
     firsts = sample.random.rng.integers(0, _SPACE, (*shape[:-1], shape[-1] // group, 1)) * group
     firsts += int(sample.random.chance(0.2))
     found = np.asarray((firsts + np.arange(group)) * size, np.int64).reshape(shape)
-    return Datum(TileType(shape, PointerType(cast(IntType | FloatType, type_.element))), found)
+    return Datum(TileType(shape, PointerType(checked(type_.element, IntType, FloatType))), found)
 
 
 def mask(sample: LayoutSample, shape: tuple[int, ...]) -> Datum:
@@ -55,7 +56,7 @@ def mask(sample: LayoutSample, shape: tuple[int, ...]) -> Datum:
 
 def gathered(sample: LayoutSample, arguments: Sequence[Sexpr]) -> None:
     """A value loaded by a gather: drawn, or of its number's type; padded with zeros if r.runs mentions it."""
-    value, names = arguments[0], [cast(Atom, each).text for each in arguments]
+    value, names = arguments[0], [checked(each, Atom).text for each in arguments]
     known = None if isinstance(value, Atom) and sample.is_free(value) else sample.datum(value)
     type_ = sample.tile_type(memory.tile(sample) if known is None else known)
     sample.require(bool(type_.shape) and isinstance(type_.element, IntType | FloatType) and type_.element.width >= 8)
@@ -91,13 +92,13 @@ def is_run(head: str, value: Datum, count: int) -> bool:
     """Do pointers, or a mask, have such runs?"""
     if count <= 1 or value.data is None:
         return True
-    type_, data = cast(TileType, value.type), value.data
+    type_, data = checked(value.type, TileType), value.data
     dim = len(type_.shape) - 1
     if type_.shape[dim] % count:
         return False
     if head == "mask_run":
         return meaning.constant(data, dim, count)
-    size = element_bytes(cast(PointerType, type_.element).pointee)
+    size = element_bytes(checked(type_.element, PointerType).pointee)
     return meaning.contiguous(data, type_, dim, count) and meaning.aligned(data, dim, count, count * size)
 
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import cache
 from math import prod
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
@@ -22,6 +22,7 @@ from egraph.soundness.model import Datum, NotCovered, Reject, Unbound, Unsound
 from egraph.soundness.sample import Bound, Sample
 from egraph.soundness.sampling import Array
 from egraph.terms import ELEMENTWISE, UNIFORM, Signature, signatures
+from ir.checked import checked
 from ir.types import TileType
 from lowering.layouts.anchors import coalesced
 from lowering.layouts.elements import element_bytes
@@ -372,7 +373,7 @@ class PlacedSample(LayoutSample):
         return Held(type_, found.data, tiles[0].layout)
 
     @staticmethod
-    def registers(type_: Any, shape: tuple[int, ...]) -> Any:
+    def registers(type_: object, shape: tuple[int, ...]) -> Any:
         """The type of as many elements as the threads hold."""
         return TileType(shape, type_.element) if isinstance(type_, TileType) else type_
 
@@ -421,14 +422,14 @@ def _permuted(sample: PlacedSample, items: Sequence[Sexpr]) -> Held:
     order: tuple[int, ...] = sample.interner.attributes[sample.integer(items[1])]
     if source.layout is None:
         return Held(type_, np.transpose(source.data, order))
-    return Held(type_, source.data, permute(cast(TileType, source.type).shape, order, source.layout))
+    return Held(type_, source.data, permute(checked(source.type, TileType).shape, order, source.layout))
 
 
 def _broadcast(sample: PlacedSample, items: Sequence[Sexpr]) -> Held:
     """Each thread repeats its elements: the source's element must be among its registers."""
     source, type_ = sample.placed(items[0]), sample.type_at(items[1])
     after = sample.oracle.layout(sample.integer(items[2]))
-    small = cast(TileType, source.type)
+    small = checked(source.type, TileType)
     if type_.size == 1:
         return Held(type_, np.reshape(source.data, type_.shape))
     if prod(small.shape) == 1:
@@ -449,7 +450,7 @@ def _product(name: str) -> Callable[[PlacedSample, Sequence[Sexpr]], Held]:
 def _reduced(sample: PlacedSample, items: Sequence[Sexpr]) -> Held:
     """Reduce one dimension of the tile held in the term's layout; the other elements stay in place."""
     source, layout = sample.placed(items[0]), sample.oracle.layout(sample.integer(items[5]))
-    tile, dim = cast(TileType, source.type), sample.integer(items[1])
+    tile, dim = checked(source.type, TileType), sample.integer(items[1])
     whole = source.data if source.layout is None else sample.gathered(source, layout).reshape(tile.shape)
     found = Datum(sample.type_at(items[4]), _greatest(np.asarray(whole), dim))
     if source.layout is None:

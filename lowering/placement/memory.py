@@ -8,13 +8,14 @@ is an error, and so is an instruction that cannot move a tile between two layout
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
 from egraph.placed import Mechanism
 from egraph.sexpr import Atom, Sexpr
 from egraph.soundness.model import Datum, NotCovered, Unsound
+from ir.checked import checked
 from ir.records import dataclass
 from ir.types import F16, F32, I8, I32, FloatType, IntType, PartitionViewType, TensorViewType, TileType
 from lowering.atoms.copy import CP_ASYNC
@@ -123,7 +124,7 @@ def loaded(sample: LayoutSample, arguments: Sequence[Sexpr]) -> None:
     value = sample.datum(arguments[0])
     type_ = _moved(sample, value)
     sample.require(bool(type_.shape))
-    names = [cast(Atom, each).text for each in arguments[1:]]
+    names = [checked(each, Atom).text for each in arguments[1:]]
     number = len(sample.loads)
     view, index = ("view", number), ("index", number)
     ids = sample.interner.types.id(type_), sample.interner.types.id(seen_as(sample, type_))
@@ -137,7 +138,7 @@ def seen_as(sample: LayoutSample, type_: TileType) -> PartitionViewType:
     """A view of tiles of a type in an array of any sizes, one of whose dimensions is contiguous."""
     unit = len(type_.shape) - 1 if sample.random.chance(0.7) else int(sample.random.rng.integers(len(type_.shape)))
     strides = tuple(1 if d == unit else None for d in range(len(type_.shape)))
-    array = TensorViewType((None,) * len(strides), cast(IntType | FloatType, type_.element), strides)
+    array = TensorViewType((None,) * len(strides), checked(type_.element, IntType, FloatType), strides)
     return PartitionViewType(type_.shape, array, tuple(range(len(strides))), "zero")
 
 
@@ -193,7 +194,7 @@ def gotten(sample: LayoutSample, items: Sequence[Sexpr]) -> Held:
     view, index = (sample.placed(item).data for item in items[:2])
     number, seen, id_, nbytes = (sample.integer(items[k]) for k in (2, 4, 5, 6))
     value = _found(sample, view, index, number, items[3])
-    type_, kind = sample.tile_type(value), cast(PartitionViewType, sample.interner.types[seen])
+    type_, kind = sample.tile_type(value), checked(sample.interner.types[seen], PartitionViewType)
     count = nbytes // element_bytes(type_.element)
     if nbytes > sample.views[view].inside or count < 1:
         raise Unsound(f"a load of {nbytes} bytes where {sample.views[view]}")
@@ -208,7 +209,7 @@ def gotten(sample: LayoutSample, items: Sequence[Sexpr]) -> Held:
     return sample.held(value, id_)
 
 
-def _found(sample: LayoutSample, view: Any, index: Any, number: int, ty: Sexpr) -> Datum:
+def _found(sample: LayoutSample, view: object, index: object, number: int, ty: Sexpr) -> Datum:
     """The tile that is loaded there."""
     value = sample.loads.get((view, index, number))
     if value is None or value.type != sample.type_at(ty):
@@ -219,7 +220,7 @@ def _found(sample: LayoutSample, view: Any, index: Any, number: int, ty: Sexpr) 
 def read(sample: LayoutSample, items: Sequence[Sexpr]) -> Held:
     """From shared memory to registers."""
     source, layout = _operand(sample, items[0]), sample.oracle.layout(sample.integer(items[3]))
-    shared = cast(SharedLayout, source.layout)
+    shared = checked(source.layout, SharedLayout)
     if source.type != sample.type_at(items[1]) or layout.size != np.size(source.data):
         raise Unsound("a tile is read as a different type")
     _instruction(sample, items[2], layout, shared)
@@ -239,7 +240,7 @@ def permuted(sample: LayoutSample, items: Sequence[Sexpr]) -> Stored:
     """The same bytes as a tile of other dimensions."""
     source = _operand(sample, items[0])
     order: tuple[int, ...] = sample.interner.attributes[sample.integer(items[1])]
-    shared = cast(SharedLayout, source.layout).permute(cast(TileType, source.type).shape, order)
+    shared = checked(source.layout, SharedLayout).permute(checked(source.type, TileType).shape, order)
     return Stored(sample.type_at(items[2]), source.data, shared)
 
 

@@ -12,6 +12,7 @@ import numpy as np
 from egraph.sexpr import Atom, List, Sexpr
 from egraph.soundness.model import Datum, Unsound
 from egraph.soundness.sampling import Array
+from ir.checked import checked
 from ir.types import I32, TileType
 from lowering.placement.context import Held, LayoutSample
 from lowering.placement.values import whole
@@ -151,7 +152,7 @@ def extracted(sample: LayoutSample, items: Sequence[Sexpr]) -> Held:
     source, at, ty, layout = items
     held, part = sample.placed(source), sample.type_at(ty)
     after = sample.oracle.layout(sample.integer(layout))
-    tile = cast(TileType, held.type)
+    tile = checked(held.type, TileType)
     numbers = np.arange(tile.size).reshape(tile.shape)[_window(numbers_of(sample.placed(at)), part)]
     return _given(sample, part, repeated(held, numbers.reshape(-1)[after.element_map()]), layout)
 
@@ -169,8 +170,8 @@ def joined(sample: LayoutSample, items: Sequence[Sexpr]) -> Held:
     first, second, dim, ty, layout = items
     left, right, type_, d = sample.placed(first), sample.placed(second), sample.type_at(ty), sample.integer(dim)
     after = sample.oracle.layout(sample.integer(layout))
-    shape = cast(TileType, left.type).shape
-    numbers, absent = np.arange(cast(TileType, left.type).size).reshape(shape), np.full(shape, -1)
+    shape = checked(left.type, TileType).shape
+    numbers, absent = np.arange(checked(left.type, TileType).size).reshape(shape), np.full(shape, -1)
     places = after.element_map()
     of_left = np.concatenate((numbers, absent), axis=d).reshape(-1)[places]
     of_right = np.concatenate((absent, numbers), axis=d).reshape(-1)[places]
@@ -183,7 +184,7 @@ def inserted(sample: LayoutSample, items: Sequence[Sexpr]) -> Held:
     source, destination, at, layout = items
     piece, held = sample.placed(source), sample.placed(destination)
     after = sample.oracle.layout(sample.integer(layout))
-    tile, part = cast(TileType, held.type), cast(TileType, piece.type)
+    tile, part = checked(held.type, TileType), checked(piece.type, TileType)
     numbers = np.full(tile.shape, -1)
     numbers[_window(numbers_of(sample.placed(at)), part)] = np.arange(part.size).reshape(part.shape)
     wanted = numbers.reshape(-1)[after.element_map()]

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from egraph.skeleton import SkeletonEffect
+from ir.checked import checked
 from ir.types import TileType
 from lowering.layouts.layout import Layout
 
@@ -19,6 +20,6 @@ def wanted(item: SkeletonEffect, oracle: LayoutOracle) -> list[tuple[int, int]]:
 
 def copies(item: SkeletonEffect, oracle: LayoutOracle, warps: int) -> list[tuple[int, int]]:
     """Each operand's number with the layout that replicates it in all threads of `warps` warps."""
-    kinds = [cast(TileType, value.type) for value in item.op.operands]
+    kinds = [checked(value.type, TileType) for value in item.op.operands]
     layouts = [oracle.layout_id(Layout.copies(warps, kind.size)) for kind in kinds]
     return list(zip(item.operands, layouts, strict=True))

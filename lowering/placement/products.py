@@ -9,13 +9,14 @@ sum has the previous sum and the factor as numbered values.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
 from egraph.sexpr import Atom, List, Sexpr
 from egraph.soundness.model import Datum, NotCovered, Unsound, evaluate
 from egraph.soundness.sampling import Array, Matrices
+from ir.checked import checked
 from ir.core import Block, Type, Value
 from ir.dialects.cuda_tile import MmaFScaled
 from ir.types import BF16, F8E4M3FN, F8E5M2, F16, F32, IntType, TileType
@@ -104,7 +105,7 @@ def multiplied(sample: LayoutSample, head: str, items: Sequence[Sexpr]) -> Held:
     choice: MmaChoice = sample.interner.attributes[sample.integer(items[3])]
     operands = [_placed(sample, item) for item in items[:3]]
     kinds = [sample.interner.types.id(each.type) for each in operands]
-    if isinstance(cast(TileType, operands[0].type).element, IntType):
+    if isinstance(checked(operands[0].type, TileType).element, IntType):
         signs = [int(each) for each in choice.atom.signed]
         columns, key = [Atom(str(sign), 0) for sign in signs], (*kinds, *signs)
         term = List((Atom("mmai", 0), *_OPERANDS, *columns), 0, 0, 0)
@@ -116,7 +117,7 @@ def multiplied(sample: LayoutSample, head: str, items: Sequence[Sexpr]) -> Held:
     for k, (operand, layout) in enumerate(zip(operands, layouts, strict=True)):
         sample.env[f"operand{k}"] = _whole(sample, operand, layout)
     if head == "p.tcgen05_scaled":
-        sample.env["operand2"] = _scaled(sample, cast(Datum, sample.env["operand2"]), items[6], layouts[2])
+        sample.env["operand2"] = _scaled(sample, checked(sample.env["operand2"], Datum), items[6], layouts[2])
     found = sample.draw(term)
     return _in_registers(sample, found, layouts[2])
 
@@ -134,7 +135,7 @@ def scaled(sample: LayoutSample, head: str, items: Sequence[Sexpr]) -> Held:
 def by_scales(operands: Sequence[Datum]) -> Datum:
     """The product of two factors onto a sum, by the scales of both."""
     block = Block()
-    values = [Value(cast(Type, each.type), block, k) for k, each in enumerate(operands)]
+    values = [Value(checked(each.type, Type), block, k) for k, each in enumerate(operands)]
     return evaluate(MmaFScaled(values), list(operands))
 
 
@@ -167,7 +168,7 @@ def _layouts(
 
 def _whole(sample: LayoutSample, operand: Held | Stored, layout: int) -> Datum:
     """The elements of an operand, from where the atom reads them."""
-    type_ = cast(TileType, operand.type)
+    type_ = checked(operand.type, TileType)
     if isinstance(operand, Stored):
         elements = np.asarray(operand.data)[sample.oracle.shared(layout).offset_map()]
     else:
@@ -214,5 +215,5 @@ def rescaled(sample: LayoutSample, arguments: Sequence[Sexpr], form: List) -> No
     """A product n whose previous sum is k scaled by m: `form` is the product."""
     number, before, factor = (sample.leaf("N", (each,)) for each in arguments)
     sample.require(before.type == factor.type == number.type)
-    sample.env[cast(Atom, form.items[3]).text] = scaled_sum(sample, before, factor)
+    sample.env[checked(form.items[3], Atom).text] = scaled_sum(sample, before, factor)
     sample.renamed(sample.leaf("N", arguments[:1]), sample.draw(form))

@@ -4,11 +4,10 @@ coalesce.
 
 from __future__ import annotations
 
-from typing import cast
-
 from egraph.encode import EncodedProgram
 from egraph.scaled import by_magnitudes
 from egraph.skeleton import SkeletonBranch, SkeletonEffect, SkeletonLoop
+from ir.checked import checked
 from ir.core import Type, UnsupportedError
 from ir.dialects import cuda_tile as ct
 from ir.dialects.nv_tileas_cluster import Exchange
@@ -64,7 +63,7 @@ def _seed_store(item: SkeletonEffect, oracle: LayoutOracle, rows: dict[str, list
     if item.alone:
         return  # it has no placed values
     if isinstance(op, ct.Assert):
-        kind = cast(TileType, op.condition.type)
+        kind = checked(op.condition.type, TileType)
         rows["r.want"] += [(item.operands[0], layout) for layout in oracle.anchors(kind, len(kind.shape) - 1)]
         return
     if isinstance(op, ct.Print):
@@ -93,7 +92,7 @@ def _seed_store(item: SkeletonEffect, oracle: LayoutOracle, rows: dict[str, list
             rows.setdefault("r.stored", []).append((value, uniform[0]))
     else:
         pointers, value = item.operands[:2]
-        tile = cast(TileType, op.value.type)
+        tile = checked(op.value.type, TileType)
         anchors = oracle.anchors(tile, len(tile.shape) - 1)
         rows["r.tied"].append((value, pointers))
         if op.mask is not None:

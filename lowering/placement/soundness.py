@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import cast
 
 import numpy as np
 
@@ -12,6 +11,7 @@ from egraph.sexpr import Atom, List, Sexpr
 from egraph.soundness import Rule, Verdict, check_rule
 from egraph.soundness.model import Datum
 from egraph.soundness.sample import NO_HINTS, Bound, Hints
+from ir.checked import checked
 from ir.types import F8E4M3FN, F8E5M2, F8E8M0FNU, F32, TileType
 from lowering.placement import products
 from lowering.placement.meaning import PlacedSample
@@ -50,7 +50,7 @@ class ProductsSample(PlacedSample):
         """A numbered value is the product that a term says it is."""
         drawn = self.product is not None and right is self.product[1] and isinstance(left, Datum)
         if drawn and not self.building and any(value is left for value in self.leaves.values()):
-            self.renamed(cast(Datum, left), cast(Datum, right))
+            self.renamed(checked(left, Datum), checked(right, Datum))
             return True
         return super().same(left, right, zeros)
 
@@ -61,7 +61,7 @@ class ProductsSample(PlacedSample):
             self.env[operand.text] = self.sizes.left(self)
         found = super().draw(form)
         if products.is_product(form) and not self.building:
-            self.product = cast(List, form), found
+            self.product = checked(form, List), found
         return found
 
     def relation(self, head: str, arguments: Sequence[Sexpr], anything: bool = False) -> None:

@@ -19,6 +19,7 @@ from egraph.soundness import meaning
 from egraph.soundness.model import Datum, Unsound
 from egraph.soundness.sampling import Array
 from egraph.terms import by_name
+from ir.checked import checked
 from ir.records import dataclass
 from ir.types import I32, TileType
 from lowering.layouts.shapes import reduce_dim
@@ -73,14 +74,14 @@ def projected(sample: LayoutSample, items: Sequence[Sexpr]) -> Held:
     return found if isinstance(found, Held) else Held(found.type, found.data)
 
 
-def known(head: str, operands: Sequence[Any], columns: Sequence[int]) -> Datum:
+def known(head: str, operands: Sequence[object], columns: Sequence[int]) -> Datum:
     """A term that is known by its name, its operands and columns."""
     key = (head, *map(_key, operands), *columns)
     several = by_name()[head].results != 1
     return Datum(None, tuple([_scalar((*key, k)) for k in range(_RESULTS)])) if several else _scalar(key)
 
 
-def _key(data: Any) -> Any:
+def _key(data: object) -> Any:
     """What tells a value from another: of a tile its bits."""
     if isinstance(data, np.ndarray):
         bits = cast(Array, data)
@@ -89,11 +90,11 @@ def _key(data: Any) -> Any:
     return tuple([_key(each.data) for each in items]) if _all_values(items) else cast(Any, data)
 
 
-def _all_values(items: tuple[Any, ...]) -> bool:
+def _all_values(items: tuple[object, ...]) -> bool:
     return bool(items) and all(isinstance(each, Datum) for each in items)
 
 
-def _scalar(key: Any) -> Datum:
+def _scalar(key: object) -> Datum:
     return Datum(TileType((), I32), key)
 
 
@@ -164,7 +165,7 @@ def placed_fold(head: str, sample: LayoutSample, items: Sequence[Sexpr]) -> Held
     layout_id = sample.integer(rest[-1])
     held = cast(tuple[Held, ...], sample.placed(source).data)
     tiles = [whole(sample, each, layout_id) for each in held]
-    type_ = cast(TileType, held[0].type)
+    type_ = checked(held[0].type, TileType)
     return placed_results(
         sample, _results(head, type_, tiles, sample.integer(dim), [sample.integer(c) for c in rest[:-1]]), layout_id
     )
@@ -174,7 +175,7 @@ def whole(sample: LayoutSample, held: Held, layout_id: int) -> Array:
     """The tile of a placed value, read where a layout says that its elements lie."""
     if held.layout is None:
         return np.asarray(held.data)
-    shape = cast(TileType, held.type).shape
+    shape = checked(held.type, TileType).shape
     return sample.gathered(held, sample.oracle.layout(layout_id)).reshape(shape)
 
 
@@ -205,7 +206,7 @@ def held_each(sample: LayoutSample, value: Datum, layout_id: int) -> Held:
 
 def is_list(value: Datum) -> bool:
     """Is it a list of tiles, or several results?"""
-    data: Any = value.data
+    data: object = value.data
     return value.type is None and isinstance(data, tuple) and (not data or _all_values(cast(tuple[Any, ...], data)))
 
 

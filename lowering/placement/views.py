@@ -17,6 +17,7 @@ import numpy as np
 from egraph.sexpr import Atom, List, Sexpr
 from egraph.soundness import meaning
 from egraph.soundness.model import Datum, Unsound
+from ir.checked import checked
 from ir.types import F16, F32, I8, I32, PointerType, TensorViewType, TileType
 from lowering.layouts.elements import element_bytes
 from lowering.placement.context import Access, LayoutSample
@@ -49,7 +50,7 @@ def opaque(sample: LayoutSample) -> Datum:
     return Datum(TileType((), I32), ("view", int(sample.random.rng.integers(1000))))
 
 
-def access(sample: LayoutSample, key: Any) -> Access:
+def access(sample: LayoutSample, key: object) -> Access:
     """What is true of a view."""
     if key not in sample.views:
         partition = isinstance(key, tuple) and cast(Any, key)[0] == "make_partition_view"
@@ -75,7 +76,7 @@ def tensor(sample: LayoutSample, form: List) -> Datum:
     kind = sample.interner.types.id(TensorViewType(shape, element, strides))
     operands = pointer, _list(sizes), _list(steps)
     for item, found in zip(form.items[1:], (*operands, kind), strict=True):
-        sample.env[cast(Atom, item).text] = found
+        sample.env[checked(item, Atom).text] = found
     aligned = _power(gcd(base, *(n * size for d, n in enumerate(rows) if d != along)))
     inside = min(aligned, _power(extents[along] * size))
     view = known(form.head, [each.data for each in operands], [kind])
@@ -122,17 +123,17 @@ def relation(sample: LayoutSample, head: str, arguments: Sequence[Sexpr]) -> Non
     if head == "view_strides":
         true = access(sample, sample.datum(arguments[0]).data)
         if free[1]:
-            sample.env[cast(Atom, arguments[1]).text] = width(sample, "aligned_bytes", arguments[0])
+            sample.env[checked(arguments[1], Atom).text] = width(sample, "aligned_bytes", arguments[0])
         sample.require(sample.integer(arguments[1]) <= true.aligned)
         return
     items: tuple[Datum, ...] = sample.datum(arguments[0]).data
     sample.require(bool(items))
     if free[1]:
-        sample.env[cast(Atom, arguments[1]).text] = int(sample.random.rng.integers(len(items)))
+        sample.env[checked(arguments[1], Atom).text] = int(sample.random.rng.integers(len(items)))
     at = sample.integer(arguments[1])
     sample.require(0 <= at < len(items))
     if free[2]:
-        sample.env[cast(Atom, arguments[2]).text] = items[at]
+        sample.env[checked(arguments[2], Atom).text] = items[at]
     sample.require(sample.same(sample.datum(arguments[2]), items[at]))
 
 

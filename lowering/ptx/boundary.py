@@ -88,7 +88,9 @@ def version(func: llvm.Func) -> tuple[int, int]:
     """The version of PTX that the text is of: the target's, or a later one that a form of an instruction asks for."""
     known = target(func.target).ptx_version
     asked = (
-        op.needs().ptx for block in func.body.blocks for op in block.ops
+        op.needs().ptx
+        for block in func.body.blocks
+        for op in block.ops
         if isinstance(op, Instruction) and type(op).needs is not Instruction.needs
-    )  # fmt: skip
+    )
     return max([known, *asked])

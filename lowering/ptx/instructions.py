@@ -12,6 +12,7 @@ from dataclasses import field
 from functools import cache
 from typing import Any, cast
 
+from ir.checked import checked
 from ir.core import Attr, Operand, OperandGroup, OptionalOperand, Result, Value, VariadicResult
 from ir.dialects import llvm
 from ir.instruction import Instruction, register_bits
@@ -109,7 +110,7 @@ def _emit(filled: Filled, text: str, guarded: bool) -> None:
     for result, value in zip(filled.defs, kept, strict=bool(kept)):
         inner: list[Value] = []
         number = value if isinstance(value, int) else constant_of(s.root(value))
-        given = s.register(cast(Value, value), inner) if number is None else immediate(result.type, number)
+        given = s.register(checked(value, Value), inner) if number is None else immediate(result.type, number)
         s.emit(f"mov.{move_type(result.type)} %s, {given};", [result], inner)
 
 
@@ -285,6 +286,11 @@ def _bits(filled: Filled, values: list[Value]) -> list[str]:
 
 
 GROUPS: dict[str, Callable[[Filled, list[Value]], list[str]]] = {
-    "vector": _vector, "list": _list, "group": _vector, "registers": _vector, "stored": _stored, "bits": _bits,
-}  # fmt: skip
+    "vector": _vector,
+    "list": _list,
+    "group": _vector,
+    "registers": _vector,
+    "stored": _stored,
+    "bits": _bits,
+}
 """How a group of operands is read, by the word after the colon."""

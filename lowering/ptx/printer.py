@@ -65,10 +65,19 @@ class Printer:
         name = symbol(func.sym_name)
         params = [f"    {parameter(a.type, f'{name}_param_{a.index}')}" for a in self.blocks[0].source.args]
         return [
-            f".version {major}.{minor}", TARGET.line(func), ".address_size 64", "", *shared,
-            *[declaration(array) for array in func.arrays], *self._externs(),
-            ENTRY.line(func), ",\n".join(params), ")", *filter(None, (row.line(func) for row in DIRECTIVES)), "{",
-        ]  # fmt: skip
+            f".version {major}.{minor}",
+            TARGET.line(func),
+            ".address_size 64",
+            "",
+            *shared,
+            *[declaration(array) for array in func.arrays],
+            *self._externs(),
+            ENTRY.line(func),
+            ",\n".join(params),
+            ")",
+            *filter(None, (row.line(func) for row in DIRECTIVES)),
+            "{",
+        ]
 
     def _externs(self) -> list[str]:
         """Functions that the driver links."""

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import field
-from typing import Any
 
 from ir.core import Block, Builder, Op, Region, Type, Value
 from ir.dialects import arith, nv_tileas, scf
@@ -105,7 +104,7 @@ class Agents(Numbers):
     rings: dict[Key, AgentRing] = field(default_factory=dict[Key, AgentRing])
     channels: list[nv_tileas.CreateChannel] = field(default_factory=list[nv_tileas.CreateChannel])
     sends: list[nv_tileas.Send] = field(default_factory=list[nv_tileas.Send])
-    tensormaps: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
+    tensormaps: list[dict[str, object]] = field(default_factory=list[dict[str, object]])
     tensor: list[nv_tileas.AllocTensorMemory] = field(default_factory=list[nv_tileas.AllocTensorMemory])
     accumulators: list[Accumulated] = field(default_factory=list[Accumulated])  # of the agent that multiplies
     received: list[nv_tileas.Receive] = field(default_factory=list[nv_tileas.Receive])  # by it
@@ -150,9 +149,13 @@ class Agents(Numbers):
     def lone_ring(self, plan: Plan, buffer: Value, warps: int) -> AgentRing:
         """A ring of one stage for a tile from outside of loops, and the job to fill it."""
         pipeline = self.common.add(
-            nv_tileas.CreatePipeline, types=[nv_tileas.PipelineType(1)], offset=0, consumers=warps, each="warp",
+            nv_tileas.CreatePipeline,
+            types=[nv_tileas.PipelineType(1)],
+            offset=0,
+            consumers=warps,
+            each="warp",
             producers=arrivals(plan.fills),
-        )  # fmt: skip
+        )
         found = self.rings[(LONE, len(self.rings), 1, 1, 1, None)] = AgentRing(Ring(1), pipeline)
         self.jobs.append(Job(plan, [buffer], pipeline.result, None))
         return found
@@ -167,7 +170,7 @@ class Agents(Numbers):
         around = (v for each in (op, *enclosing(op)) for v in control(each))
         return self.ranks.all & ~self.ranks.of([*around, *(v for copy in tiled for v in copy.index)])
 
-    def map_number(self, record: dict[str, Any]) -> int:
+    def map_number(self, record: dict[str, object]) -> int:
         """The number of a tensor map, shared by equal ones."""
         if record not in self.tensormaps:
             self.tensormaps.append(record)
@@ -208,11 +211,17 @@ class Agents(Numbers):
         groups = (self.groups, *(1 for _ in agents[1:]))
         units = side_by_side([demand(each, count) for each, count in zip(agents, groups, strict=True)])
         self.common.add(
-            nv_tileas.AgentSwitch, types=(), regions=[Region([each]) for each in agents],
-            num_warps=units.num_warps, warp_id=units.warp_id, agent_strides=units.agent_strides,
-            roles=tuple(roles), groups=groups if self.groups > 1 else (),
-            blocks=(-1, -1, *self.blocks) if max(self.blocks, default=-1) >= 0 else (), products=self.said,
-        )  # fmt: skip
+            nv_tileas.AgentSwitch,
+            types=(),
+            regions=[Region([each]) for each in agents],
+            num_warps=units.num_warps,
+            warp_id=units.warp_id,
+            agent_strides=units.agent_strides,
+            roles=tuple(roles),
+            groups=groups if self.groups > 1 else (),
+            blocks=(-1, -1, *self.blocks) if max(self.blocks, default=-1) >= 0 else (),
+            products=self.said,
+        )
 
     def thread(self, pipeline: nv_tileas.CreatePipeline, *agents: Mapping[Op, Site]) -> None:
         """Carry the iterator of a ring through what takes it in each agent."""
@@ -456,9 +465,15 @@ class Consumer:
         found = self.agents.rings.get(key)
         if found is None:
             pipeline = self.agents.common.add(
-                nv_tileas.CreatePipeline, types=[nv_tileas.PipelineType(stages)], offset=0, consumers=warps,
-                each="warp", producers=arrivals(plan.fills), peers=ctas, paired=plan.paired,
-            )  # fmt: skip
+                nv_tileas.CreatePipeline,
+                types=[nv_tileas.PipelineType(stages)],
+                offset=0,
+                consumers=warps,
+                each="warp",
+                producers=arrivals(plan.fills),
+                peers=ctas,
+                paired=plan.paired,
+            )
             found = self.agents.rings[key] = AgentRing(Ring(stages), pipeline)
             self.scheduler.rewriter.rings.append([found.memory])
         if commits:

@@ -21,8 +21,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import field
 from functools import partial
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
+from ir.checked import checked
 from ir.core import Block, Builder, Op, Value
 from ir.dialects import nv_tileas, scf
 from ir.records import dataclass
@@ -97,7 +98,7 @@ class Products:
         ops = nested(consumer)
         self.loads = [op for op in ops if isinstance(op, nv_tileas.TensorLoad)]
         self.written = [op for op in ops if isinstance(op, WRITTEN)]
-        self.rows = {cast(nv_tileas.TensorMemoryType, dot.d.type).shape[0] // M for dot in dots}
+        self.rows = {checked(dot.d.type, nv_tileas.TensorMemoryType).shape[0] // M for dot in dots}
         self.groups = warps // WARPS if self.rows == {warps // WARPS} else 1
         self.rings = {ring.pipeline.result: ring for ring in agents.rings.values()}
         self.skeletons = ControlSkeleton(consumer, dots)
@@ -136,9 +137,10 @@ class Products:
         """Do all tiles in shared memory come through rings, and serve only products?"""
         tiles = {view.results[0]: view for view in nested(self.consumer) if is_view(view)}
         ringed = {
-            value for value, view in tiles.items()
+            value
+            for value, view in tiles.items()
             if not isinstance(view, nv_tileas.BufferView) or isinstance(view.operands[-1].type, nv_tileas.IteratorType)
-        }  # fmt: skip
+        }
         users = (op for op in nested(self.consumer) if not tiles.keys().isdisjoint(op.operands))
         lefts = [dot.a for dot in self.dots if isinstance(dot.a.type, nv_tileas.TensorMemoryType)]
         wanted = {factor for dot in self.dots for factor in (dot.a, dot.b)}.difference(lefts)
@@ -149,9 +151,10 @@ class Products:
     def serves(self, ring: Value) -> bool:
         """Are there products in all that reads a ring?"""
         return all(
-            has(op, nv_tileas.TensorDot) for op in nested(self.consumer)
+            has(op, nv_tileas.TensorDot)
+            for op in nested(self.consumer)
             if isinstance(op, nv_tileas.ConsumeOne) and op.pipeline is ring
-        )  # fmt: skip
+        )
 
     def sums(self) -> bool:
         """Is each sum either read when complete, or written by threads before one product in a block?"""
@@ -387,8 +390,13 @@ class Beginner(Producer):
             elif isinstance(op, nv_tileas.TensorDot):
                 self.dot(op, b)
             elif is_view(op):
-                made = b.add(type(op), *self.known(op.operands), types=[op.results[0].type], segments=op.segments,
-                             **op.attributes)  # fmt: skip
+                made = b.add(
+                    type(op),
+                    *self.known(op.operands),
+                    types=[op.results[0].type],
+                    segments=op.segments,
+                    **op.attributes,
+                )
                 self.values[op.results[0]] = made.results[0]
             else:
                 super().block([op], b)
@@ -441,8 +449,9 @@ class Beginner(Producer):
             operands = [self.known([v])[0] if isinstance(v.type, TensorType) else v for v in op.operands]
             if op.adds is not None and op.adds.op is not None:
                 again = op.adds.op
-                operands[3] = inside.value(type(again), *self.known(again.operands), types=[op.adds.type],
-                                           **again.attributes)  # fmt: skip
+                operands[3] = inside.value(
+                    type(again), *self.known(again.operands), types=[op.adds.type], **again.attributes
+                )
             inside.add(nv_tileas.TensorDot, *operands, types=(), segments=op.segments, atom=op.atom, negated=op.negated)
 
         if ring is None:
@@ -561,7 +570,7 @@ def inline(op: nv_tileas.ConsumeOne, whole: Block) -> None:
     """Replace a region that reads a stage by its contents."""
     block, read = op.parent, read_of(op)
     assert block is not None
-    reading = cast(Op, read.parent_op)
+    reading = checked(read.parent_op, Op)
     inner = dict(zip(reading.results[1:], read.terminator.operands, strict=True))
     outer = dict(zip(op.results, (inner.get(v, v) for v in op.body.block.terminator.operands), strict=True))
     at, ops = block.ops.index(op), read.ops[:-1]

@@ -6,11 +6,12 @@ whichever is longer. Both are counted in instructions (size.py); a single warp i
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
-from ir.core import Block, Op
+from ir.core import Block
 from ir.dialects import nv_tileas
 from ir.records import dataclass
+from ir.walks import walked
 from lowering.schedule.size import STAGE, WAITS, product, size
 from lowering.targets import Target
 
@@ -77,8 +78,3 @@ def predicted(found: Begun, target: Target) -> Times:
 def together(times: Sequence[Times]) -> Times:
     """An iteration of each of several loops."""
     return Times(sum(each.before for each in times), sum(each.after for each in times))
-
-
-def walked(block: Block) -> Iterator[Op]:
-    """All ops of a block."""
-    return (each for op in block.ops for each in op.walk())

@@ -228,9 +228,16 @@ def early(ops: Sequence[Op]) -> set[Op]:
 def computes(op: Op) -> bool:
     """Scalar arithmetic and views, which any thread may compute again."""
     kinds = (
-        nv_tileas.MakeMemref, nv_tileas.Partition, nv_tileas.ProgramId, nv_tileas.NumPrograms, nv_tileas.AddPtr,
-        nv_tileas.IndexSpaceShape, nv_tileas.TensorShape, nv_tileas.Reshape, llvm.Bitcast,
-    )  # fmt: skip
+        nv_tileas.MakeMemref,
+        nv_tileas.Partition,
+        nv_tileas.ProgramId,
+        nv_tileas.NumPrograms,
+        nv_tileas.AddPtr,
+        nv_tileas.IndexSpaceShape,
+        nv_tileas.TensorShape,
+        nv_tileas.Reshape,
+        llvm.Bitcast,
+    )
     plain = isinstance(op, kinds) or (type(op).__module__ == arith.__name__ and not op.regions)
     return plain and all(single(r.type) for r in op.results)
 

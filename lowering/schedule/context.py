@@ -35,9 +35,13 @@ class Rewriter:
         b.location = op.location
         operands = [values.get(v, self.values.get(v, v)) for v in op.operands]
         made = b.add(
-            type(op), *operands, types=[r.type for r in op.results], segments=op.segments,
-            regions=op.regions, **op.attributes,
-        )  # fmt: skip
+            type(op),
+            *operands,
+            types=[r.type for r in op.results],
+            segments=op.segments,
+            regions=op.regions,
+            **op.attributes,
+        )
         for region in op.regions:
             region.parent = made
         values.update(zip(op.results, made.results, strict=True))
@@ -56,9 +60,14 @@ class Scheduling(Protocol):
         ...
 
     def reading(
-        self, copies: Sequence[Copy], buffers: Sequence[Value], iterator: Value, rest: list[Op], fence: bool,
+        self,
+        copies: Sequence[Copy],
+        buffers: Sequence[Value],
+        iterator: Value,
+        rest: list[Op],
+        fence: bool,
         loop: scf.For,
-    ) -> Block:  # fmt: skip
+    ) -> Block:
         """A block with the tiles in the stage of an iterator, and the `rest` of a loop's body behind them."""
         ...
 

@@ -32,18 +32,35 @@ class Exchanges:
         CTAs meet.
         """
         if op.drained and values:
-            self.add(nv_tileas.Exchange((), (), {"among": op.among}, (), op.location, (0, 0, 0)), (), looped, warps,
-                     numbers, b)  # fmt: skip
+            self.add(
+                nv_tileas.Exchange((), (), {"among": op.among}, (), op.location, (0, 0, 0)),
+                (),
+                looped,
+                warps,
+                numbers,
+                b,
+            )
         rounds = nv_tileas.ExchangeType(2 if looped else 1)
         place = numbers.common.add(
-            nv_tileas.CreateExchange, types=[rounds], ctas=op.ctas, parts=op.parts, bytes=sent_bytes(values),
+            nv_tileas.CreateExchange,
+            types=[rounds],
+            ctas=op.ctas,
+            parts=op.parts,
+            bytes=sent_bytes(values),
             warps=warps,
-        )  # fmt: skip
+        )
         b.location = op.location
         made = b.add(
-            nv_tileas.Exchange, *values, place.result, numbers.zero, types=[r.type for r in op.results],
-            segments=(len(values), 1, 1), among=op.among, other=op.other, drained=op.drained,
-        )  # fmt: skip
+            nv_tileas.Exchange,
+            *values,
+            place.result,
+            numbers.zero,
+            types=[r.type for r in op.results],
+            segments=(len(values), 1, 1),
+            among=op.among,
+            other=op.other,
+            drained=op.drained,
+        )
         self.made.append((place, made))
         return made.results
 

@@ -7,8 +7,12 @@ from collections.abc import Iterator
 from ir.core import Op
 from ir.dialects import nv_tileas
 
-DOES = {"consume": "computation", "produce": "copies, issued by one thread", "copy": "copies by all threads",
-        "multiply": "products, issued by one thread"}  # fmt: skip
+DOES = {
+    "consume": "computation",
+    "produce": "copies, issued by one thread",
+    "copy": "copies by all threads",
+    "multiply": "products, issued by one thread",
+}
 
 
 def agents(func: nv_tileas.Func) -> Iterator[str]:

@@ -14,19 +14,24 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import field
-from typing import Any, cast
 
+from ir.checked import checked
 from ir.core import Block, Op, TileError, Value
 from ir.dialects import arith, nv_tileas, scf
 from ir.records import dataclass
+from ir.walks import walked
 from lowering.schedule.states import LOOPS
 
 AROUND = 2  # runs of an outer loop: the state of one run is the start of the next
 EVENTS = (*nv_tileas.REGIONS, nv_tileas.Send, nv_tileas.Receive)
 RINGED = (
-    nv_tileas.ProduceOne, nv_tileas.ConsumeOne, nv_tileas.Send, nv_tileas.Receive, nv_tileas.AdvanceIter,
+    nv_tileas.ProduceOne,
+    nv_tileas.ConsumeOne,
+    nv_tileas.Send,
+    nv_tileas.Receive,
+    nv_tileas.AdvanceIter,
     nv_tileas.Drain,
-)  # fmt: skip
+)
 """Ops whose first operand is the ring or channel."""
 TURNS = (nv_tileas.TakeTurn, nv_tileas.PassTurn, nv_tileas.BeginTurns)
 Loop = scf.For | scf.While
@@ -45,13 +50,9 @@ def refuse_deadlock(func: nv_tileas.Func) -> None:
                 others = ", ".join(str(op.location) for op in stuck[1:]) or "their ends"
                 raise TileError(
                     f"the agents deadlock: '{stuck[0].name}' here, the others at {others}",
-                    stuck[0].location, "fill the rings in the order in which they are read, or use more stages",
-                )  # fmt: skip
-
-
-def walked(block: Block) -> Iterator[Op]:
-    """All operations of a block."""
-    return (each for op in block.ops for each in op.walk())
+                    stuck[0].location,
+                    "fill the rings in the order in which they are read, or use more stages",
+                )
 
 
 def takes_part(op: Op) -> bool:
@@ -119,7 +120,7 @@ class _Run:
     def of(self, op: Op) -> Counts:
         """The counts of what an operation, or the region around it, fills or reads."""
         while not isinstance(op, RINGED):
-            op = cast(Op, cast(Block, op.parent).parent_op)
+            op = checked(checked(op.parent, Block).parent_op, Op)
         ring = op.operands[0]
         stages = ring.type.stages if isinstance(ring.type, nv_tileas.PipelineType) else 1
         return self.counts.setdefault(ring, Counts(stages))
@@ -223,7 +224,7 @@ class _Run:
         """Some iterations of a loop; none where it takes no part."""
         if not takes_part(op):
             return
-        body: Any = op.body.block
+        body: object = op.body.block
         counted = isinstance(op, scf.For)
         arguments, left = (body.args[1:], 0) if counted else (body.args, 1)
         self.hand(agent, arguments, op.init)

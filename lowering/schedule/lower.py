@@ -17,6 +17,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import Any, cast
 
+from ir.checked import checked
 from ir.core import Block, Builder, Op, Value
 from ir.dialects import arith, nv_tileas, scf
 from ir.records import dataclass
@@ -156,7 +157,7 @@ class _Lowering:
 
     def iterator(self, op: nv_tileas.CreateIterator, b: Builder) -> None:
         """The first stage in the first round; the one behind it, where the first is passed over."""
-        ring = cast(Ring, op.ring.op)
+        ring = cast("Ring", op.ring.op)
         if op in self.passed:
             if self.passed[op]:
                 b.add(nv_tileas.BarrierExpectTx, op.ring, self.zero, types=(), bytes=0)
@@ -176,7 +177,7 @@ class _Lowering:
             self.places[op.result] = IteratorState(place.ring, (b.value(arith.XOrI, place.values[0], one),))
             return
         stage, other = place.values
-        stages = cast(nv_tileas.PipelineType, place.ring.result.type).stages
+        stages = checked(place.ring.result.type, nv_tileas.PipelineType).stages
         if stages == 1:  # each round has one
             flip = b.value(arith.Constant, types=[I32], value=1)
             self.places[op.result] = IteratorState(place.ring, (stage, b.value(arith.XOrI, other, flip)))
@@ -198,7 +199,7 @@ class _Lowering:
     def advance(self, op: nv_tileas.AdvanceIter, b: Builder) -> None:
         """Stage and parity of a ring's round so many steps further: of 2 rounds one is that of parity 1."""
         place, count = self.places[op.iterator], self.known(op.steps)
-        stages = cast(nv_tileas.PipelineType, place.ring.result.type).stages
+        stages = checked(place.ring.result.type, nv_tileas.PipelineType).stages
         stage, phase = place.values
         zero, one, ring = (b.value(arith.Constant, types=[I32], value=n) for n in (0, 1, stages))
         around = b.value(arith.Constant, types=[count.type], value=2 * stages)
@@ -220,7 +221,7 @@ class _Lowering:
 
     def empty(self, held: Held, b: Builder) -> Value:
         """The place of the empty barrier of a stage."""
-        stages = cast(nv_tileas.PipelineType, held.pipeline.type).stages
+        stages = checked(held.pipeline.type, nv_tileas.PipelineType).stages
         if held.place or held.pipeline not in self.late or stages == 1:
             return held.stage
         return self.one if held.stage is self.zero else self.following(held.stage, stages, b)[0]
@@ -279,9 +280,14 @@ class _Lowering:
         return twins
 
     def handed(
-        self, values: Sequence[Value], inits: Sequence[Value], owner: Op | Block, first: int,
-        valid: Callable[[Builder], Value], twins: Mapping[int, int],
-    ) -> list[Value]:  # fmt: skip
+        self,
+        values: Sequence[Value],
+        inits: Sequence[Value],
+        owner: Op | Block,
+        first: int,
+        valid: Callable[[Builder], Value],
+        twins: Mapping[int, int],
+    ) -> list[Value]:
         """The arguments or results in place of `values`, which a loop makes of `inits`. A token that begins as that of
         no stage is one where `valid`.
         """
@@ -427,7 +433,7 @@ class _Lowering:
     def commit(self, op: nv_tileas.ProducerCommit, b: Builder) -> None:
         """Bytes that were announced arrive by themselves."""
         held = self.held[op.written]
-        ring = cast(nv_tileas.CreatePipeline, held.pipeline.op)
+        ring = checked(held.pipeline.op, nv_tileas.CreatePipeline)
         if op.copies:
             b.add(nv_tileas.BarrierArriveCopies, held.pipeline, held.stage, types=())
         elif ring.written:

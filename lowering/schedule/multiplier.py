@@ -48,9 +48,16 @@ class Accumulator:
         memory.attributes["stages"] = stages
         peers = together(1) if memory.paired else 1
         self.pipeline = agents.common.add(
-            nv_tileas.CreatePipeline, types=[nv_tileas.PipelineType(stages)], offset=0, consumers=warps, each="warp",
-            meet=True, accumulators=True, paired=memory.paired, peers=peers,
-        )  # fmt: skip
+            nv_tileas.CreatePipeline,
+            types=[nv_tileas.PipelineType(stages)],
+            offset=0,
+            consumers=warps,
+            each="warp",
+            meet=True,
+            accumulators=True,
+            paired=memory.paired,
+            peers=peers,
+        )
         self.filled: dict[Op, Site] = {}
         self.read: dict[Op, Site] = {}
         for op in nested(consumer):

@@ -27,9 +27,12 @@ def passed_over(func: nv_tileas.Func) -> dict[nv_tileas.CreateIterator, bool]:
         if op.result in loop.init and names.count(op.pipeline) == 1 and once(op) and in_step(op.pipeline, loop)
     }
     filled = {
-        (region, op.pipeline) for switch in ops if rings and isinstance(switch, nv_tileas.AgentSwitch)
-        for region in switch.regions for op in fills(region.block.ops)
-    }  # fmt: skip
+        (region, op.pipeline)
+        for switch in ops
+        if rings and isinstance(switch, nv_tileas.AgentSwitch)
+        for region in switch.regions
+        for op in fills(region.block.ops)
+    }
     firsts = [op for op in ops if isinstance(op, nv_tileas.CreateIterator) and op.ring in rings]
     return {op: op.parent is not None and (op.parent.parent, op.ring) in filled for op in firsts}
 

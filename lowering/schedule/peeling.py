@@ -97,9 +97,16 @@ def duplicate(loop: scf.For, upper: Value, b: Builder) -> tuple[scf.For, dict[Va
     """The loop once more, up to another bound; what its values are there."""
     values: dict[Value, Value] = {}
     made = b.add(
-        scf.For, loop.lower, upper, loop.step, *loop.init, types=[r.type for r in loop.results],
-        segments=loop.segments, regions=[copied(loop.body, values)], **loop.attributes,
-    )  # fmt: skip
+        scf.For,
+        loop.lower,
+        upper,
+        loop.step,
+        *loop.init,
+        types=[r.type for r in loop.results],
+        segments=loop.segments,
+        regions=[copied(loop.body, values)],
+        **loop.attributes,
+    )
     return made, values
 
 

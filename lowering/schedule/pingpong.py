@@ -31,9 +31,14 @@ NAME = "ping-pong"  # of the option
 GROUPS = 2
 MAIN, EPILOGUE = 0, 1  # sections in which they take turns
 QUIET = (
-    nv_tileas.TiledStore, nv_tileas.Scatter, nv_tileas.DotWait, nv_tileas.ConsumerRelease, nv_tileas.CreateNone,
-    nv_tileas.WaitOnDependency, nv_tileas.LaunchDependents,
-)  # fmt: skip
+    nv_tileas.TiledStore,
+    nv_tileas.Scatter,
+    nv_tileas.DotWait,
+    nv_tileas.ConsumerRelease,
+    nv_tileas.CreateNone,
+    nv_tileas.WaitOnDependency,
+    nv_tileas.LaunchDependents,
+)
 """Writes that need no turn unless they are ordered with other accesses."""
 
 

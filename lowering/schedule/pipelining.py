@@ -11,8 +11,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import prod
-from typing import cast
 
+from ir.checked import checked
 from ir.core import PURE, Block, Builder, Op, Region, TileError, Value
 from ir.dialects import nv_tileas, scf
 from ir.records import dataclass
@@ -183,7 +183,7 @@ class Scheduler:
                 self.exchange(op, b)
             elif isinstance(op, nv_tileas.AllocTensorMemory):
                 made = self.rewriter.clone(op, self.agents.common)
-                self.agents.tensor.append(cast(nv_tileas.AllocTensorMemory, made))
+                self.agents.tensor.append(checked(made, nv_tileas.AllocTensorMemory))
             elif isinstance(op, nv_tileas.StagedStore):
                 self.scratch_used = True
                 b.location = op.location
@@ -318,9 +318,14 @@ class Scheduler:
         publish(b, self.rewriter.target, tensor=self.rewriter.tensor)
 
     def reading(
-        self, copies: Sequence[Copy], buffers: Sequence[Value], iterator: Value, rest: list[Op], fence: bool,
+        self,
+        copies: Sequence[Copy],
+        buffers: Sequence[Value],
+        iterator: Value,
+        rest: list[Op],
+        fence: bool,
         loop: scf.For,
-    ) -> Block:  # fmt: skip
+    ) -> Block:
         """A block with the tiles in the stage of an iterator, and the `rest` of a loop's body behind them."""
         read = Block()
         b = Builder(read, loop.location)
@@ -348,18 +353,32 @@ class Scheduler:
         places = (1, len(extra), 0, 1)
         b.location = op.location
         if isinstance(op, nv_tileas.GatherCopy):
-            b.add(nv_tileas.AsyncGatherCopy, buffer, *extra, *operands, types=(), width=op.width,
-                  segments=(*places, len(operands) - 1))  # fmt: skip
+            b.add(
+                nv_tileas.AsyncGatherCopy,
+                buffer,
+                *extra,
+                *operands,
+                types=(),
+                width=op.width,
+                segments=(*places, len(operands) - 1),
+            )
             return
         view = op.view.type
         if not isinstance(view, PartitionViewType):
             raise TypeError(f"{view} is not a partition view")
         threads = copy_threads(view, self.rewriter.func.warps, op.bytes)
         b.add(
-            nv_tileas.AsyncTiledCopy, buffer, *extra, *operands, types=(), bytes=op.bytes, threads=threads,
+            nv_tileas.AsyncTiledCopy,
+            buffer,
+            *extra,
+            *operands,
+            types=(),
+            bytes=op.bytes,
+            threads=threads,
             segments=(*places, len(operands) - 1),
-            asynchronous=op.asynchronous, ragged=op.ragged,
-        )  # fmt: skip
+            asynchronous=op.asynchronous,
+            ragged=op.ragged,
+        )
 
     def loop(self, op: scf.For, b: Builder) -> None:
         """Pipeline the copies of a loop whose tiles depend only on its counter; keep the others in place."""
@@ -449,9 +468,13 @@ class Scheduler:
         """A loop with a new body, which may carry more. The source stays as it is: a producer is a slice of it."""
         b.location = op.location
         made = b.add(
-            scf.For, *operands, types=[a.type for a in body.args[1:]], segments=(1, 1, 1, len(operands) - 3),
-            regions=[Region([body])], **op.attributes,
-        )  # fmt: skip
+            scf.For,
+            *operands,
+            types=[a.type for a in body.args[1:]],
+            segments=(1, 1, 1, len(operands) - 3),
+            regions=[Region([body])],
+            **op.attributes,
+        )
         self.rewriter.values.update(zip(op.results, made.results, strict=False))
         return made
 

@@ -10,9 +10,14 @@ from lowering.schedule.states import Site
 
 
 def produce(
-    b: Builder, pipeline: Value, iterator: Value, write: Callable[[Builder], None], announced: int = 0,
-    copies: bool = False, ahead: int = 0,
-) -> nv_tileas.ProduceOne:  # fmt: skip
+    b: Builder,
+    pipeline: Value,
+    iterator: Value,
+    write: Callable[[Builder], None],
+    announced: int = 0,
+    copies: bool = False,
+    ahead: int = 0,
+) -> nv_tileas.ProduceOne:
     """Fill the stage of an iterator, `ahead` iterations early, by what `write` builds; `announced` bytes of it are
     tensor copies, `copies`: threads copy too.
     """

@@ -41,9 +41,14 @@ class Producer:
     """
 
     def __init__(
-        self, boundary: Slice, jobs: list[Job], values: dict[Value, Value], channels: dict[Value, Value],
-        zero: Value, map_number: Callable[[dict[str, Any]], int],
-    ):  # fmt: skip
+        self,
+        boundary: Slice,
+        jobs: list[Job],
+        values: dict[Value, Value],
+        channels: dict[Value, Value],
+        zero: Value,
+        map_number: Callable[[dict[str, Any]], int],
+    ):
         self.boundary = boundary
         self.jobs: defaultdict[Op | None, list[Job]] = defaultdict(list)
         self.last: dict[Op, Job] = {}  # by the last copy of a stage
@@ -137,9 +142,14 @@ class Producer:
         inside.add(scf.Yield, *ends, types=())
         b.location = op.location
         made = b.add(
-            scf.For, *self.known([op.lower, op.upper, op.step]), *inits, types=types,
-            segments=(1, 1, 1, len(inits)), regions=[Region([inner])], **op.attributes,
-        )  # fmt: skip
+            scf.For,
+            *self.known([op.lower, op.upper, op.step]),
+            *inits,
+            types=types,
+            segments=(1, 1, 1, len(inits)),
+            regions=[Region([inner])],
+            **op.attributes,
+        )
         self.values.update(zip([op.results[i] for i in kept], made.results, strict=False))
         for place, job in enumerate(jobs, len(kept)):
             self.taking.append((job, made, Site([3 + place], [made.results[place]])))
@@ -204,20 +214,44 @@ class Producer:
         b.location = copy.location
         if isinstance(copy, nv_tileas.GatherCopy):
             b.add(
-                nv_tileas.AsyncGatherCopy, buffer, stage, *operands, types=(), width=copy.width,
+                nv_tileas.AsyncGatherCopy,
+                buffer,
+                stage,
+                *operands,
+                types=(),
+                width=copy.width,
                 segments=(1, 1, 0, 1, len(operands) - 1),
-            )  # fmt: skip
+            )
         elif isinstance(fill, Boxed):
             plan, parts = fill.boxes, fill.parts
             step = () if parts is None else (*parts.step, parts.bytes)
             b.add(
-                nv_tileas.TiledTmaLoad, buffer, stage, pipeline, *operands, types=(),
-                segments=(1, 1, 1, len(operands)), dims=plan.dims, boxes=plan.places,
-                tensormap=self.map_number(fill.record), tile=tuple(tile_of(copy)[0].shape[d] for d in plan.dims),
-                evict=copy.evict, alike=fill.alike, step=step, halved=fill.halved,
-            )  # fmt: skip
+                nv_tileas.TiledTmaLoad,
+                buffer,
+                stage,
+                pipeline,
+                *operands,
+                types=(),
+                segments=(1, 1, 1, len(operands)),
+                dims=plan.dims,
+                boxes=plan.places,
+                tensormap=self.map_number(fill.record),
+                tile=tuple(tile_of(copy)[0].shape[d] for d in plan.dims),
+                evict=copy.evict,
+                alike=fill.alike,
+                step=step,
+                halved=fill.halved,
+            )
         else:
             b.add(
-                nv_tileas.AsyncTiledCopy, buffer, stage, *operands, types=(), segments=(1, 1, 0, 1, len(operands) - 1),
-                bytes=copy.bytes, threads=fill.layout, asynchronous=True, ragged=copy.ragged,
-            )  # fmt: skip
+                nv_tileas.AsyncTiledCopy,
+                buffer,
+                stage,
+                *operands,
+                types=(),
+                segments=(1, 1, 0, 1, len(operands) - 1),
+                bytes=copy.bytes,
+                threads=fill.layout,
+                asynchronous=True,
+                ragged=copy.ragged,
+            )

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import field
-from typing import cast
 
+from ir.checked import checked
 from ir.core import Block, Op, Value
 from ir.dialects import arith, nv_tileas, scf
 from ir.records import dataclass
@@ -85,7 +85,7 @@ def arrange(
     once: Sequence[nv_tileas.AllocTensor],
     rings: Sequence[Sequence[Ring]],
     looped: Sequence[Sequence[nv_tileas.AllocTensor]] = (),
-) -> tuple[int, int]:  # fmt: skip
+) -> tuple[int, int]:
     """Assign all buffers their places in shared memory; returns where buffers that are filled once end, and where all
     end.
 
@@ -105,8 +105,8 @@ def arrange(
 def side_by_side(buffers: Sequence[nv_tileas.AllocTensor], first: int) -> int:
     """Give buffers their places from byte `first` on; where they end."""
     for buffer in buffers:
-        kind = cast(nv_tileas.BufferType, buffer.result.type)
-        first = align(first, cast(SharedLayout, kind.layout).alignment)
+        kind = checked(buffer.result.type, nv_tileas.BufferType)
+        first = align(first, checked(kind.layout, SharedLayout).alignment)
         buffer.attributes["offset"] = first
         first += kind.stages * buffer.stage_bytes
     return first

@@ -199,9 +199,13 @@ def clone(op: Op, values: dict[Value, Value], b: Builder) -> Op:
     b.location = op.location
     regions = [copied(each, values) for each in op.regions]
     return b.add(
-        type(op), *(values.get(v, v) for v in op.operands), types=[r.type for r in op.results], segments=op.segments,
-        regions=regions, **op.attributes,
-    )  # fmt: skip
+        type(op),
+        *(values.get(v, v) for v in op.operands),
+        types=[r.type for r in op.results],
+        segments=op.segments,
+        regions=regions,
+        **op.attributes,
+    )
 
 
 def copied(region: Region, values: dict[Value, Value]) -> Region:

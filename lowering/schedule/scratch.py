@@ -10,8 +10,8 @@ one has passed the barrier of the other, after which the first is no longer read
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import cast
 
+from ir.checked import checked
 from ir.core import Block, Op, Type, Value
 from ir.dialects import nv_tileas, scf
 from ir.dialects.nv_tileas_effects import NEXT_BYTES, SAID_BYTES
@@ -111,7 +111,7 @@ def read_by(value: Value, target: Target) -> list[nv_tileas.ConvertLayout]:
 
 def words(kind: Type) -> int:
     """32-bit registers of a thread that hold a tile."""
-    return layout_of(kind).n_regs * moved_bits(cast(TensorType, kind).element) // 32
+    return layout_of(kind).n_regs * moved_bits(checked(kind, TensorType).element) // 32
 
 
 def nested(op: Op, looped: bool = False) -> Iterator[tuple[Op, bool]]:
@@ -127,23 +127,23 @@ def scratch_of(op: Op, target: Target) -> int:
     """Bytes of scratch of one op."""
     if isinstance(op, nv_tileas.ConvertLayout):
         source, result = layout_of(op.source.type), layout_of(op.result.type)
-        plan = plan_conversion(source, result, moved_bits(cast(TensorType, op.source.type).element), target)
+        plan = plan_conversion(source, result, moved_bits(checked(op.source.type, TensorType).element), target)
         return plan.scratch_bytes if isinstance(plan, SharedRoundTrip) else 0
     if isinstance(op, nv_tileas.Reduce):
-        kind = cast(TensorType, op.sources[0].type)
+        kind = checked(op.sources[0].type, TensorType)
         plan = reduce_dim(kind.shape, op.dim, layout_of(kind))
         if plan.warp_bits:  # one operand after the other
-            size = max(element_bytes(cast(TensorType, v.type).element) for v in op.sources)
+            size = max(element_bytes(checked(v.type, TensorType).element) for v in op.sources)
             return (1 << plan.layout.bits + len(plan.warp_bits)) * size
     if isinstance(op, nv_tileas.Scan):
-        kind = cast(TensorType, op.sources[0].type)
+        kind = checked(op.sources[0].type, TensorType)
         layout = layout_of(kind)
         plan = scan_dim(kind.shape, op.dim, layout)
         slots = plan.slots if plan else 0
-        sizes = (element_bytes(cast(TensorType, v.type).element) for v in op.sources)
+        sizes = (element_bytes(checked(v.type, TensorType).element) for v in op.sources)
         return slots * (1 << len(layout.thread)) * sum(sizes)
     if isinstance(op, nv_tileas.Extract):
-        kind = cast(TensorType, op.source.type)
+        kind = checked(op.source.type, TensorType)
         return layout_of(kind).size * element_bytes(kind.element) if op.shared else 0
     if isinstance(op, nv_tileas.Atomic):
         return atomic_scratch(op)
@@ -152,7 +152,7 @@ def scratch_of(op: Op, target: Target) -> int:
     if isinstance(op, nv_tileas.CancelNextProgramId):
         return SAID_BYTES if op.slot else NEXT_BYTES
     if isinstance(op, nv_tileas.StagedStore | nv_tileas.TiledTmaStore):
-        return cast(SharedLayout, op.shared).size_bytes // op.parts
+        return checked(op.shared, SharedLayout).size_bytes // op.parts
     return 0
 
 

@@ -31,18 +31,28 @@ BOUNDS = 1.5  # of these, where a tile may end outside: 13 for 8 copies of atten
 RAGGED = 6.0  # more where it may copy a prefix: 103 for 16 copies of a GEMM's loop on sm_80, ptxas 13.5
 AGENTS = 80.0  # barriers of rings, register reallocation, assignment of warps
 WAITS: dict[type[Op], float] = {  # with the retry
-    nv_tileas.AsyncWait: 2.0, nv_tileas.Barrier: 2.0, nv_tileas.TensorMeet: 1.0,
-    nv_tileas.BarrierWait: 6.0, nv_tileas.BarrierArrive: 4.0,
-    nv_tileas.DotWait: 1.0, nv_tileas.TensorCommit: 2.0, nv_tileas.AgentSwitch: AGENTS,
-}  # fmt: skip
+    nv_tileas.AsyncWait: 2.0,
+    nv_tileas.Barrier: 2.0,
+    nv_tileas.TensorMeet: 1.0,
+    nv_tileas.BarrierWait: 6.0,
+    nv_tileas.BarrierArrive: 4.0,
+    nv_tileas.DotWait: 1.0,
+    nv_tileas.TensorCommit: 2.0,
+    nv_tileas.AgentSwitch: AGENTS,
+}
 STAGE = 4.0  # the address of a stage
 BOX = 6.0  # a tensor copy: coordinates, barrier, the copy
 DESCRIPTOR = 2.0  # halves of a matrix descriptor beside each warpgroup product
 VECTOR = 16  # bytes of the widest access
 FREE = (
-    nv_tileas.Broadcast, nv_tileas.Reshape, nv_tileas.Permute, nv_tileas.Constant, nv_tileas.MakeMemref,
-    nv_tileas.Partition, arith.Constant,
-)  # fmt: skip
+    nv_tileas.Broadcast,
+    nv_tileas.Reshape,
+    nv_tileas.Permute,
+    nv_tileas.Constant,
+    nv_tileas.MakeMemref,
+    nv_tileas.Partition,
+    arith.Constant,
+)
 
 
 def size(op: Op, target: Target) -> float:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, cast
+from typing import Any
 
+from ir.checked import checked
 from ir.core import Builder, UnsupportedError, Value
 from ir.dialects import nv_tileas
 from ir.types import PartitionViewType
@@ -28,18 +29,29 @@ def store(op: nv_tileas.StagedStore, operands: Sequence[Value], agents: Agents, 
         b.add(nv_tileas.TiledStore, value, view, *index, types=(), segments=(1, 1, len(index)), bytes=op.bytes)
         return
     way, record = found
-    tile = cast(PartitionViewType, op.view.type).tile
+    tile = checked(op.view.type, PartitionViewType).tile
     b.add(
-        nv_tileas.TiledTmaStore, value, *index, types=(), segments=(1, len(index)), shared=op.shared, atom=op.atom,
-        tensormap=agents.map_number(record), dims=way.dims, boxes=way.places, tile=tuple(tile[d] for d in way.dims),
-        ordered=op.ordered, reduction=op.reduction, parts=op.parts,
-    )  # fmt: skip
+        nv_tileas.TiledTmaStore,
+        value,
+        *index,
+        types=(),
+        segments=(1, len(index)),
+        shared=op.shared,
+        atom=op.atom,
+        tensormap=agents.map_number(record),
+        dims=way.dims,
+        boxes=way.places,
+        tile=tuple(tile[d] for d in way.dims),
+        ordered=op.ordered,
+        reduction=op.reduction,
+        parts=op.parts,
+    )
 
 
 def plan(op: nv_tileas.StagedStore, agents: Agents) -> tuple[Boxes, dict[str, Any]] | None:
     """Boxes and tensor map of a store, None where the accelerator or the host cannot make them."""
-    view = cast(PartitionViewType, op.view.type)
+    view = checked(op.view.type, PartitionViewType)
     contiguous = contiguous_dim(view)
-    way = None if contiguous is None else boxes(view.tile, contiguous, cast(SharedLayout, op.shared))
+    way = None if contiguous is None else boxes(view.tile, contiguous, checked(op.shared, SharedLayout))
     record = None if way is None else tensor_map(op.view, way, agents.arguments)
     return None if way is None or record is None else (way, record)

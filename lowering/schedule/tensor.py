@@ -325,8 +325,18 @@ class _Accumulator:
         b = Builder(Block(), product.location)
         adds = b.value(arith.CmpI, body.args[0], self.loop.lower, types=[I1], predicate="ne")
         more: dict[str, Any] = {"negated": True} if product.negated else {}
-        b.add(op, product.a, product.b, d, adds, *scales, types=(), segments=(1, 1, 1, 1, 0, *(1 for _ in scales)),
-              atom=product.atom, **more)  # fmt: skip
+        b.add(
+            op,
+            product.a,
+            product.b,
+            d,
+            adds,
+            *scales,
+            types=(),
+            segments=(1, 1, 1, 1, 0, *(1 for _ in scales)),
+            atom=product.atom,
+            **more,
+        )
         at = body.ops.index(product)
         body.ops[at : at + 1] = adopted(b.block, body)
 

@@ -69,8 +69,9 @@ def propagate(block: Block) -> int | None:
                 raise TileError(
                     "inconsistent numWarps in the agent switch, maybe it is called in different agents with different "
                     f"numWarps: '{op.name}' is for {warps} warps, what precedes it for {found}",
-                    op.location, "place all tiles of an agent in layouts of its own warps",
-                )  # fmt: skip
+                    op.location,
+                    "place all tiles of an agent in layouts of its own warps",
+                )
             found = found or warps
     return found
 

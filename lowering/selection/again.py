@@ -57,8 +57,11 @@ class Kept:
         key = loop, placed
         if key not in self._again:
             self._again[key] = None  # during the query: a cycle yields nothing
-            ways = [(node, below) for node in self.selector.frozen.by_class.get(placed, ())
-                    if (below := self.below(loop, node)) is not None]  # fmt: skip
+            ways = [
+                (node, below)
+                for node in self.selector.frozen.by_class.get(placed, ())
+                if (below := self.below(loop, node)) is not None
+            ]
             if ways:
                 self._again[key] = self.add(loop, placed, ways)
         return self._again[key]
@@ -103,6 +106,10 @@ class Kept:
         for loop, placed, node in [self.made[number] for number in nodes if number in self.made]:
             made.setdefault(loop, {})[placed] = node
         return {
-            (cls, child): made[loop] for cls, node in chosen.node.items() if operands and isinstance(node, Product)
-            for loop in (s.loop_of(s.owner[cls][0]),) for child in node.children if (loop, child) in operands
-        }  # fmt: skip
+            (cls, child): made[loop]
+            for cls, node in chosen.node.items()
+            if operands and isinstance(node, Product)
+            for loop in (s.loop_of(s.owner[cls][0]),)
+            for child in node.children
+            if (loop, child) in operands
+        }

@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 from itertools import chain
-from typing import cast
 
 from egraph.placed import Copy, GatherCopy, Mechanism, PlacedBranch, PlacedCarry, PlacedLoopResult, Product, WriteShared
 from egraph.saturate import Saturated
@@ -22,6 +21,7 @@ from extract import (
     Graph,
     GraphBuilder,
 )
+from ir.checked import checked
 from ir.core import Location, UnsupportedError
 from ir.dialects import cuda_tile as ct
 from ir.dialects.nv_tileas_cluster import Exchange
@@ -181,9 +181,14 @@ class Selector(Problem):
             if choice is not None and way.decision:
                 group, alternative = self.group(*way.decision), choice.layout
             node = self.builder.add(
-                choice.way if isinstance(choice, StoreChoice) else name, cls, children,
-                way.trips * way.cost.scalar(), group=group, alternative=alternative, resource=self.rows.use(way.use),
-            )  # fmt: skip
+                choice.way if isinstance(choice, StoreChoice) else name,
+                cls,
+                children,
+                way.trips * way.cost.scalar(),
+                group=group,
+                alternative=alternative,
+                resource=self.rows.use(way.use),
+            )
             self.priced[node] = way.trips, way.cost
             if choice is not None:
                 self.choices[node] = choice
@@ -289,7 +294,7 @@ class Selector(Problem):
 
     def view(self, array: int) -> PartitionViewType:
         """The type of a view by its number."""
-        return cast(PartitionViewType, self.pricer.value_type(self.frozen.class_of(array)))
+        return checked(self.pricer.value_type(self.frozen.class_of(array)), PartitionViewType)
 
     def store_staged(self, item: SkeletonEffect, trips: float) -> Iterator[Alternative]:
         """Through shared memory: one for each layout and instruction that writes the buffer of the tensor copies."""
@@ -318,7 +323,7 @@ class Selector(Problem):
 
     def store_ptr(self, item: SkeletonEffect, layout: int) -> Alternative | None:
         """Through pointers; None if they or the mask are not available in this layout."""
-        op = cast(ct.StorePtr, item.op)
+        op = checked(item.op, ct.StorePtr)
         kind = ct.tile_type(op.value)
         numbers = [item.operands[0], *([item.operands[2]] if op.mask is not None else [])]
         children = [self.at(k, layout) for k in numbers]
@@ -393,13 +398,16 @@ class Selector(Problem):
                 use |= dict.fromkeys((*(own or self.rows.shared), *self.rows.after), float(price.buffer))
         for stages in offered if ring and price is not None else (1,):
             made = self.builder.add(
-                node.op, self.dense[placed], [*children, self.shape.stage(loop, stages)] if ring else children,
+                node.op,
+                self.dense[placed],
+                [*children, self.shape.stage(loop, stages)] if ring else children,
                 INFINITE if price is None else trips * price.cost.scalar(),
-                group=group, alternative=alternative,
+                group=group,
+                alternative=alternative,
                 resource=self.rows.use(
                     dict.fromkeys(self.rows.of_ring(loop), float(stages * price.buffer)) if ring and price else use
                 ),
-            )  # fmt: skip
+            )
             self.enodes[made] = node
             if price is not None:
                 self.priced[made] = trips, price.cost

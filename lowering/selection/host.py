@@ -10,10 +10,21 @@ from egraph.term import Node
 from ir.dialects import cuda_tile as ct
 
 LEAVES = (Argument, Splat, Nil, Cons)
-OPERATIONS = frozenset((
-    ct.Constant, ct.Assume, ct.ExtI, ct.TruncI, ct.AddI, ct.SubI, ct.NegI, ct.MulI, ct.ShlI, ct.MakeTensorView,
-    ct.MakePartitionView,
-))  # fmt: skip
+OPERATIONS = frozenset(
+    (
+        ct.Constant,
+        ct.Assume,
+        ct.ExtI,
+        ct.TruncI,
+        ct.AddI,
+        ct.SubI,
+        ct.NegI,
+        ct.MulI,
+        ct.ShlI,
+        ct.MakeTensorView,
+        ct.MakePartitionView,
+    )
+)
 """Terms that lowering/schedule/tensormaps.py can express in the launch manifest. That pass decides in the end: if
 it cannot, the store is made from registers.
 """

@@ -6,6 +6,7 @@ from typing import cast
 
 from egraph.accesses import MultimemAccess, TileUpdate
 from egraph.skeleton import SkeletonEffect
+from ir.checked import checked
 from ir.core import UnsupportedError
 from ir.dialects import cuda_tile as ct
 from ir.dialects.nv_tileas_cluster import Exchange
@@ -62,14 +63,15 @@ def ways(s: Problem, item: SkeletonEffect, trips: float) -> list[Alternative]:
     if isinstance(item.op, MultimemAccess) and not found:
         raise UnsupportedError(
             f"'{item.op.whole.name}': pairs of 16-bit elements are not proved to be 4-byte aligned",
-            item.op.location, "declare even sizes and strides and a 4-byte aligned base with assume div_by",
-        )  # fmt: skip
+            item.op.location,
+            "declare even sizes and strides and a 4-byte aligned base with assume div_by",
+        )
     return found
 
 
 def told(s: Problem, item: SkeletonEffect, trips: float) -> list[Alternative]:
     """An exchange between CTAs: sent and received values in one layout."""
-    op = cast(Exchange, item.op)
+    op = checked(item.op, Exchange)
     first, found = s.frozen.class_of(item.operands[0]), list[Alternative]()
     rounds = ROUNDS if s.loop_of(s.frozen.class_of(item.results[0])) >= 0 else 1
     size = rounds * op.parts * sent_bytes(op.values)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from math import prod
-from typing import cast
 
 from egraph import leaves, placed
 from egraph.forms import PlacedForm
@@ -11,6 +10,7 @@ from egraph.frozen import Frozen
 from egraph.saturate import Saturated
 from egraph.skeleton import SkeletonLoop
 from egraph.term import Node
+from ir.checked import checked
 from ir.core import Type
 from ir.dialects.cuda_tile import DivI, RemI
 from ir.records import dataclass
@@ -162,8 +162,8 @@ class Pricer:
         """The types of the tiles that a reduction or scan takes."""
         value, _ = self.owner[node.list]
         if (kind := self.value_type(value)) is not None:
-            return [cast(TileType, kind)]
-        return [cast(TileType, self.value_type(each)) for each in self.frozen.listed(value)]
+            return [checked(kind, TileType)]
+        return [checked(self.value_type(each), TileType) for each in self.frozen.listed(value)]
 
     def combining(self, node: leaves.Combining) -> float:
         """Instructions of a combiner."""

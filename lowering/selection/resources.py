@@ -72,9 +72,14 @@ class Rows:
     """The rows of one program on one target: shared memory, registers of each loop without loops inside."""
 
     def __init__(
-        self, loops: Mapping[int, tuple[int, ...]], rings: Sequence[Sequence[int]], target: Target,
-        warps: Sequence[int], ctas: Sequence[int], straight: Sequence[tuple[int, ...]] = (),
-    ):  # fmt: skip
+        self,
+        loops: Mapping[int, tuple[int, ...]],
+        rings: Sequence[Sequence[int]],
+        target: Target,
+        warps: Sequence[int],
+        ctas: Sequence[int],
+        straight: Sequence[tuple[int, ...]] = (),
+    ):
         """`loops`: each with its enclosing loops. `rings`: the loops that may have rings, grouped if they share one.
         `ctas`: candidate numbers an SM, unless a hint sets it. `straight`: loops around code outside inner loops whose
         tiles may not fit.
@@ -92,7 +97,7 @@ class Rows:
             AFTER_LOOPS,
             *(f"{REGISTERS} {where(path, path in straight)}" for path in self.paths),
             *(f"{TENSOR_MEMORY}{each}" for each in with_loops if target.tmem_columns),
-        )  # fmt: skip
+        )
         self.last = self.first + len(self.paths)  # after the register rows: those of tensor memory, if any
         self._tensor = int(target.tmem_columns)
         self.columns = columns_of(target, max(1, target.asked_ctas))

@@ -36,11 +36,21 @@ NO_SHAPE = {"warps": 0, "ctas": 0}  # of CTAs: any
 
 
 def select(
-    saturated: Saturated, oracle: LayoutOracle, target: Target, forbid: frozenset[str], method: str | Extractor,
-    budget: float | None = None, apart: bool = False, below: float = INFINITE, unspilled: bool = False,
-    cost: CostFunction | None = None, known: dict[Hashable, Search] | None = None, aside: bool = False,
-    shape: Mapping[str, int] = NO_SHAPE, sliced: bool = False,
-) -> Selection:  # fmt: skip
+    saturated: Saturated,
+    oracle: LayoutOracle,
+    target: Target,
+    forbid: frozenset[str],
+    method: str | Extractor,
+    budget: float | None = None,
+    apart: bool = False,
+    below: float = INFINITE,
+    unspilled: bool = False,
+    cost: CostFunction | None = None,
+    known: dict[Hashable, Search] | None = None,
+    aside: bool = False,
+    shape: Mapping[str, int] = NO_SHAPE,
+    sliced: bool = False,
+) -> Selection:
     """Extract the cheapest program for `target`; atoms whose name starts with one of `forbid` are excluded. `method`: a
     name in `extract.METHODS`, or a user's function; `budget`: work limit of the search in units of `extract.budget`;
     `cost`: node costs that replace the target's tables.
@@ -60,9 +70,14 @@ def select(
 
 
 def first_bound(
-    saturated: Saturated, oracle: LayoutOracle, target: Target, forbid: frozenset[str], apart: bool, below: float,
+    saturated: Saturated,
+    oracle: LayoutOracle,
+    target: Target,
+    forbid: frozenset[str],
+    apart: bool,
+    below: float,
     known: dict[Hashable, Search],
-) -> float:  # fmt: skip
+) -> float:
     """A lower bound on the cost of programs that `select` finds by its usual method, from its first steps alone; the
     search is suspended and can continue from there. INFINITE if none costs less than `below`. Raises as `select` does.
     """
@@ -70,9 +85,13 @@ def first_bound(
 
 
 def search(
-    saturated: Saturated, oracle: LayoutOracle, target: Target, forbid: frozenset[str], apart: bool,
+    saturated: Saturated,
+    oracle: LayoutOracle,
+    target: Target,
+    forbid: frozenset[str],
+    apart: bool,
     known: dict[Hashable, Search],
-) -> Search:  # fmt: skip
+) -> Search:
     """The search of this extraction problem, which is built once."""
     key = (target, forbid, apart)
     if key not in known:
@@ -91,9 +110,16 @@ class Search:
         """The best that other methods and narrower problems have found."""
 
     def run(
-        self, method: str | Extractor, budget: float | None, below: float, unspilled: bool, cost: CostFunction | None,
-        aside: bool, shape: Mapping[str, int] = NO_SHAPE, sliced: bool = False,
-    ) -> Selection:  # fmt: skip
+        self,
+        method: str | Extractor,
+        budget: float | None,
+        below: float,
+        unspilled: bool,
+        cost: CostFunction | None,
+        aside: bool,
+        shape: Mapping[str, int] = NO_SHAPE,
+        sliced: bool = False,
+    ) -> Selection:
         """Solve the problem, as in `select`."""
         try:
             tables = self.selector.graph

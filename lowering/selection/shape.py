@@ -53,9 +53,13 @@ class Shape:
             addresses = ADDRESSES * count / s.target.throughput.issue  # each warp computes its own
             waiting = 0.0 if len(s.rows.ctas) > 1 else self.apart(count, 1)
             s.builder.add(
-                f"{count} warps", found, cost=addresses + waiting if asked else INFINITE, group=s.group("warps"),
-                alternative=count, resource=s.rows.of_warps(count),
-            )  # fmt: skip
+                f"{count} warps",
+                found,
+                cost=addresses + waiting if asked else INFINITE,
+                group=s.group("warps"),
+                alternative=count,
+                resource=s.rows.of_warps(count),
+            )
         return [found]
 
     def apart(self, warps: int, ctas: int) -> float:
@@ -120,9 +124,14 @@ class Shape:
             found = self.cta_classes[count] = s.new_class(f"{count} CTAs/SM")
             for warps in s.oracle.warps:
                 s.builder.add(
-                    f"{count} CTAs", found, self.warps(warps), self.apart(warps, count), group=s.group("ctas"),
-                    alternative=count, resource=s.rows.of_ctas(count, warps),
-                )  # fmt: skip
+                    f"{count} CTAs",
+                    found,
+                    self.warps(warps),
+                    self.apart(warps, count),
+                    group=s.group("ctas"),
+                    alternative=count,
+                    resource=s.rows.of_ctas(count, warps),
+                )
         return [found]
 
     def shared_by(self) -> Iterator[int]:
@@ -143,9 +152,13 @@ class Shape:
             trips = s.trips.of(loop)
             for ctas in s.rows.ctas:
                 s.builder.add(
-                    f"{stages} stages", found, self.ctas(ctas), trips * s.pace.wait(loop, stages, ctas),
-                    group=s.group("stages", self.same_ring(loop)), alternative=stages,
-                )  # fmt: skip
+                    f"{stages} stages",
+                    found,
+                    self.ctas(ctas),
+                    trips * s.pace.wait(loop, stages, ctas),
+                    group=s.group("stages", self.same_ring(loop)),
+                    alternative=stages,
+                )
         return found
 
     def same_ring(self, loop: int) -> int:

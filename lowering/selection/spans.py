@@ -121,8 +121,11 @@ class _Order:
                 if isinstance(op, ct.Continue):  # first those without a product of their own, as in lowering.decode
                     needed = [self.products(value) for value in used]
                     times = Counter(product for products in needed for product in products)
-                    own = {value for value, products in zip(used, needed, strict=True)
-                           if any(times[product] == 1 for product in products)}  # fmt: skip
+                    own = {
+                        value
+                        for value, products in zip(used, needed, strict=True)
+                        if any(times[product] == 1 for product in products)
+                    }
                     used.sort(key=own.__contains__)
                 stack.extend((value.op, False) for value in reversed(used) if value.op is not None)
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import cast
 
 from egraph.saturate import Saturated
 from egraph.skeleton import SkeletonLoop
+from ir.checked import checked
 from ir.core import Op
 from ir.dialects import cuda_tile as ct
 from ir.dialects.cuda_tile import TileOp
@@ -52,7 +52,7 @@ def once(loop: Op) -> bool:
     if not isinstance(loop, ct.For):
         return False
     low, high, step = loop.lower_bound, loop.upper_bound, loop.step
-    width = cast(IntType, ct.tile_type(low).element).width
+    width = checked(ct.tile_type(low).element, IntType).width
     return 0 < (difference(low, high, 1 << width, constant_of) or 0) <= (constant_of(step) or 0)
 
 

@@ -16,9 +16,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 from math import prod
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from egraph.placed import PlacedReduce
+from ir.checked import checked
 from ir.core import Block, Builder, Op, Region, Value
 from ir.dialects import cuda_tile as ct
 from ir.records import dataclass
@@ -62,7 +63,7 @@ class ByLane:
     @property
     def tile(self) -> TileType:
         """The type of what is carried instead."""
-        kind, dim = cast(TileType, self.fold.operands[0].type), self.fold.dim
+        kind, dim = checked(self.fold.operands[0].type, TileType), self.fold.dim
         if not self.runs:
             return kind
         crossing = prod(size for size, inside in self.runs if not inside)
@@ -110,7 +111,7 @@ def runs_of(found: Selection) -> tuple[Runs, ...]:
                 made[found.owner[node.cls][0], kind, node.dim] = layout
     runs: list[Runs] = []
     for fold in wanted:
-        number, kind = program.numbers.get(fold.results[0]), cast(TileType, fold.operands[0].type)
+        number, kind = program.numbers.get(fold.results[0]), checked(fold.operands[0].type, TileType)
         layout = None if number is None else made.get((frozen.class_of(number), kind, fold.dim))
         runs.append(() if layout is None else cut(kind.shape, fold.dim, layout))
     return tuple(runs)
@@ -221,7 +222,7 @@ class _Writer(Rewriter):
         """A tile, what each thread has of it folded."""
         if not each.runs:
             return value
-        kind, dim = cast(TileType, value.type), each.fold.dim
+        kind, dim = checked(value.type, TileType), each.fold.dim
         before, after, element = kind.shape[:dim], kind.shape[dim + 1 :], kind.element
         parts = tuple(size for size, _ in each.runs)
         apart = sorted(range(len(parts)), key=lambda k: each.runs[k][1])  # what lies in one thread comes last
@@ -237,8 +238,9 @@ class _Writer(Rewriter):
     def fold(self, value: Value, dim: int, kind: TileType, like: ct.Reduce, b: Builder) -> Value:
         """A tile folded as another fold does."""
         attributes = {**like.attributes, "dim": dim}
-        return b.add(ct.Reduce, value, types=[kind], regions=[self.region(like.body)], segments=like.segments,
-                     **attributes).results[0]  # fmt: skip
+        return b.add(
+            ct.Reduce, value, types=[kind], regions=[self.region(like.body)], segments=like.segments, **attributes
+        ).results[0]
 
     def spread(self, value: Value, each: ByLane, b: Builder) -> Value:
         """A value of the fold's shape, in every element that is folded into it."""
@@ -261,8 +263,15 @@ class _Writer(Rewriter):
         inside.add(ct.Continue, *(self.new[value] for value in loop.body.block.ops[-1].operands), types=())
         b.location = loop.location
         bounds = [self.new[value] for value in (loop.lower_bound, loop.upper_bound, loop.step)]
-        made = b.add(ct.For, *bounds, *inits, types=kinds, regions=[Region([inner])], segments=(1, 1, 1, len(kinds)),
-                     **loop.attributes)  # fmt: skip
+        made = b.add(
+            ct.For,
+            *bounds,
+            *inits,
+            types=kinds,
+            regions=[Region([inner])],
+            segments=(1, 1, 1, len(kinds)),
+            **loop.attributes,
+        )
         self.bind(loop.results, made.results)
         for each in found:
             self.behind(loop.results[each.place], each, b)
@@ -276,5 +285,5 @@ class _Writer(Rewriter):
     def behind(self, result: Value, each: ByLane, b: Builder) -> None:
         """The fold of what the loop leaves."""
         fold, kind = each.fold, result.type
-        value = self.fold(self.new[result], fold.dim, cast(TileType, fold.results[0].type), fold, b)
+        value = self.fold(self.new[result], fold.dim, checked(fold.results[0].type, TileType), fold, b)
         self.new[result] = value if value.type == kind else b.value(ct.Reshape, value, types=[kind])

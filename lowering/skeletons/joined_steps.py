@@ -13,9 +13,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from math import prod
-from typing import Any, cast
+from typing import Any
 
 from egraph.permissions import AFN, REASSOC
+from ir.checked import checked
 from ir.core import Block, Builder, Op, Region, Value
 from ir.dialects import cuda_tile as ct
 from ir.dialects.cuda_tile import TileOp
@@ -100,7 +101,7 @@ class _Writer(Rewriter):
     def pairs(self, folds: StepFolds, b: Builder) -> None:
         """A loop over pairs of iterations, and one over the iteration that is left."""
         loop = folds.loop
-        known, kind = trips_of(loop), cast(TileType, loop.body.block.args[0].type)
+        known, kind = trips_of(loop), checked(loop.body.block.args[0].type, TileType)
         before = Block()
         count = Numbers(Builder(before, loop.location), kind)
         values = [self.new[value] for value in loop.init_values]
@@ -129,18 +130,22 @@ class _Writer(Rewriter):
         """A number of pairs; none where a scale is negative: the rest then does all steps."""
         if scale not in self.new or shape(scale):
             raise CannotJoinError("a scale that may be negative differs by row")
-        b, kind = count.b, cast(TileType, scale.type)
+        b, kind = count.b, checked(scale.type, TileType)
         proper = b.value(
-            ct.CmpF, self.new[scale], constant(b, 0.0, kind), types=[TileType((), I1)],
-            predicate=ct.Predicate.GREATER_THAN, ordering=ct.Ordering.ORDERED,
-        )  # fmt: skip
+            ct.CmpF,
+            self.new[scale],
+            constant(b, 0.0, kind),
+            types=[TileType((), I1)],
+            predicate=ct.Predicate.GREATER_THAN,
+            ordering=ct.Ordering.ORDERED,
+        )
         return b.value(ct.Select, proper, pairs, count.constant(0), types=[count.kind])
 
     def rest(self, folds: StepFolds, inner: Block) -> Block:
         """An iteration as it was, by its number (0 would be known, and done though it may not be there)."""
         body, inside = folds.loop.body.block, Builder(inner, folds.loop.location)
         number, *carried = inner.args
-        count = Numbers(inside, cast(TileType, number.type))
+        count = Numbers(inside, checked(number.type, TileType))
         self.new[body.args[0]] = counted(folds.loop, count, number)
         self.bind(body.args[1:], carried)
         self.operations(body.ops, inside)
@@ -152,9 +157,14 @@ class _Writer(Rewriter):
         """What a loop with the marks of another carries at its end."""
         b.location = like.location
         made = b.add(
-            ct.For, *bounds, *values, types=[value.type for value in values], regions=[Region([body])],
-            segments=(1, 1, 1, len(values)), **like.attributes | more,
-        )  # fmt: skip
+            ct.For,
+            *bounds,
+            *values,
+            types=[value.type for value in values],
+            regions=[Region([body])],
+            segments=(1, 1, 1, len(values)),
+            **like.attributes | more,
+        )
         return list(made.results)
 
 
@@ -195,7 +205,7 @@ class Steps:
             self.place[op] = place
         return found
 
-    def anew(self, op: Op, operands: Sequence[Value], kind: Type, b: Builder, **more: Any) -> Value:
+    def anew(self, op: Op, operands: Sequence[Value], kind: Type, b: Builder, **more: object) -> Value:
         """An operation on other operands, its first result of another type."""
         b.location = op.location
         types = [kind, *(result.type for result in op.results[1:])]
@@ -300,7 +310,7 @@ class Steps:
 
     def numbered(self, more: int) -> Value:
         """The number of a pair, and so many more."""
-        count = Numbers(self.inside, cast(TileType, self.pair.type))
+        count = Numbers(self.inside, checked(self.pair.type, TileType))
         return self.once(
             ("pair", more), self.counter, lambda _: count.more(self.pair, count.constant(more)) if more else self.pair
         )
@@ -336,7 +346,7 @@ class Steps:
 
     def began(self, b: Builder) -> Value:
         """The counter of the first iteration of a pair."""
-        count = Numbers(b, cast(TileType, self.counter.type))
+        count = Numbers(b, checked(self.counter.type, TileType))
         return counted(self.loop, count, count.times(self.pair, count.constant(PAIR)))
 
     def steady(self, value: Value) -> bool:
@@ -399,7 +409,7 @@ class Steps:
             case _:
                 return Linear(0, 0, None) if dim is None and self.folds.invariant(value) else None
 
-    def asked(self, what: str, value: Value, dim: Any, find: Callable[[Value, Any], Any]) -> Any:
+    def asked(self, what: str, value: Value, dim: object, find: Callable[[Value, Any], Any]) -> Any:
         """An answer, found once."""
         key = what, value, dim
         if key not in self.known:
@@ -443,7 +453,7 @@ def shape(value: Value) -> tuple[int, ...]:
 
 def doubled(kind: Type, dim: int) -> TileType:
     """A tile of twice the size along a dimension."""
-    kind = cast(TileType, kind)
+    kind = checked(kind, TileType)
     return TileType(tuple(PAIR * size if each == dim else size for each, size in enumerate(kind.shape)), kind.element)
 
 

@@ -258,9 +258,13 @@ class _Writer(Rewriter):
         assert isinstance(kind, TileType)
         away = b.value(ct.AbsF, self.new[exponent], types=[kind])
         near = b.value(
-            ct.CmpF, away, constant(b, LAG[found.factor.power], kind), types=[TileType(kind.shape, I1)],
-            predicate=ct.Predicate.LESS_THAN_OR_EQUAL, ordering=ct.Ordering.ORDERED,
-        )  # fmt: skip
+            ct.CmpF,
+            away,
+            constant(b, LAG[found.factor.power], kind),
+            types=[TileType(kind.shape, I1)],
+            predicate=ct.Predicate.LESS_THAN_OR_EQUAL,
+            ordering=ct.Ordering.ORDERED,
+        )
         kept = b.value(ct.Select, near, self.new[found.before], self.new[risen.results[0]], types=[kind])
         for op in ahead:
             for result in op.results:

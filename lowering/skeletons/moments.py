@@ -22,17 +22,8 @@ from ir.dialects import cuda_tile as ct
 from ir.dialects.cuda_tile.constraints import element_type
 from ir.records import dataclass
 from ir.types import F32, I1, PartitionViewType, TensorViewType, TileType
-from lowering.skeletons.passes import (
-    SHAPING,
-    addend,
-    alike,
-    alone,
-    blocks,
-    closure,
-    moved,
-    same_bounds,
-    shaped_from,
-)
+from ir.walks import blocks
+from lowering.skeletons.passes import SHAPING, addend, alike, alone, closure, moved, same_bounds, shaped_from
 from lowering.skeletons.scaled_products import inside, zero
 from lowering.source.rewriting import Rewriter, constant, without_promises
 from lowering.source.unrolling import constant_of
@@ -56,7 +47,7 @@ class Moments:
 
 def moments_online(entry: ct.Entry) -> ct.Entry:
     """The entry with such loops joined; the same one where it has none. Names, places and hints stay."""
-    found = [moments for block in blocks(entry.body) for moments in pairs(block)]
+    found = [moments for block in blocks(entry.body.block) for moments in pairs(block)]
     return _Writer(found).entry(entry) if found else entry
 
 
@@ -268,8 +259,15 @@ class _Writer(Rewriter):
         inside.add(ct.Continue, total, more, share, types=())
         b.location = first.location
         bounds = [self.new[value] for value in (first.lower_bound, first.upper_bound, first.step)]
-        made = b.add(ct.For, *bounds, *inits, types=[kind, kind, number], regions=[Region([inner])],
-                     segments=(1, 1, 1, 3), **first.attributes)  # fmt: skip
+        made = b.add(
+            ct.For,
+            *bounds,
+            *inits,
+            types=[kind, kind, number],
+            regions=[Region([inner])],
+            segments=(1, 1, 1, 3),
+            **first.attributes,
+        )
         self.bind(first.results, made.results[:1])
         self.squares[moments] = made.results[1]
 
@@ -290,8 +288,9 @@ class _Writer(Rewriter):
         mean = b.value(ct.MulF, self.new[moments.first.results[0]], share, types=[kind])
         away = b.value(ct.SubF, mean, centre, types=[kind])
         none, bits = constant(b, 0.0, kind), TileType(kind.shape, I1)
-        some = b.value(ct.CmpF, number, none, types=[bits], predicate=ct.Predicate.GREATER_THAN,
-                       ordering=ct.Ordering.ORDERED)  # fmt: skip
+        some = b.value(
+            ct.CmpF, number, none, types=[bits], predicate=ct.Predicate.GREATER_THAN, ordering=ct.Ordering.ORDERED
+        )
         away = b.value(ct.Select, some, away, none, types=[kind])
         weighed = b.value(ct.MulF, away, number, types=[kind])
         self.new[moments.second.results[0]] = b.value(ct.Fma, weighed, away, self.squares[moments], types=[kind])

@@ -23,8 +23,9 @@ from ir.dialects import cuda_tile as ct
 from ir.dialects.cuda_tile.constraints import shape_of, tile_type
 from ir.records import dataclass
 from ir.types import I1, TileType
+from ir.walks import blocks
 from lowering.skeletons.below import Rows, Scale, Sums, rows_of, spread
-from lowering.skeletons.passes import addend, alike, blocks, folded, only_reads, same_bounds, shaped_from, steady
+from lowering.skeletons.passes import addend, alike, folded, only_reads, same_bounds, shaped_from, steady
 from lowering.skeletons.step_folds import guarded
 from lowering.source.rewriting import Rewriter, constant
 
@@ -80,7 +81,7 @@ def _with_products(entry: ct.Entry, finite: bool) -> ct.Entry:
 
 
 def _joined(entry: ct.Entry, finite: bool, products: bool) -> ct.Entry:
-    found = [passes for block in blocks(entry.body) for passes in pairs(block, finite, products)]
+    found = [passes for block in blocks(entry.body.block) for passes in pairs(block, finite, products)]
     return _Writer(found, finite).entry(entry) if found else entry
 
 
@@ -187,8 +188,15 @@ class _Writer(Rewriter):
         self.step(passes, inner)
         b.location = second.location
         bounds = [self.new[value] for value in (first.lower_bound, first.upper_bound, first.step)]
-        made = b.add(ct.For, *bounds, *values, types=[value.type for value in values], regions=[Region([inner])],
-                     segments=(1, 1, 1, len(values)), **second.attributes)  # fmt: skip
+        made = b.add(
+            ct.For,
+            *bounds,
+            *values,
+            types=[value.type for value in values],
+            regions=[Region([inner])],
+            segments=(1, 1, 1, len(values)),
+            **second.attributes,
+        )
         found, totals = made.results[: len(first.results)], made.results[len(first.results) :]
         self.bind(first.results, found)
         for op in (*passes.between, *passes.sums.behind):
@@ -197,8 +205,10 @@ class _Writer(Rewriter):
         ran = self.ran(second, b)
         if not self.finite and not passes.guarded:
             more = self.nothing_found(found[passes.place], ran, b)
-            rows = [spread(more, term.rows, shape_of(total), b)
-                    for term, total in zip(passes.sums.totals, totals, strict=True)]  # fmt: skip
+            rows = [
+                spread(more, term.rows, shape_of(total), b)
+                for term, total in zip(passes.sums.totals, totals, strict=True)
+            ]
             totals = [b.value(ct.AddF, *each, types=[each[0].type]) for each in zip(totals, rows, strict=True)]
         for result, total, term in zip(second.results, totals, passes.sums.totals, strict=True):
             self.new[result] = self.scaled(total, term.scales, ran, b)
@@ -249,9 +259,13 @@ class _Writer(Rewriter):
         """What is taken away before exponentials: the maximum, or 0 where that is -inf."""
         kind = tile_type(highest)
         nothing = b.value(
-            ct.CmpF, highest, constant(b, -math.inf, kind), types=[TileType(kind.shape, I1)],
-            predicate=ct.Predicate.EQUAL, ordering=ct.Ordering.ORDERED,
-        )  # fmt: skip
+            ct.CmpF,
+            highest,
+            constant(b, -math.inf, kind),
+            types=[TileType(kind.shape, I1)],
+            predicate=ct.Predicate.EQUAL,
+            ordering=ct.Ordering.ORDERED,
+        )
         return b.value(ct.Select, nothing, constant(b, 0.0, kind), highest, types=[kind])
 
     def factor(self, before: Value, taken: Value, passes: Passes, b: Builder) -> Value:

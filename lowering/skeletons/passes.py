@@ -4,23 +4,14 @@ two values are computed alike.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 
-from ir.core import PURE, READ, Block, Op, Region, Value
+from ir.core import PURE, READ, Op, Value
 from ir.dialects import cuda_tile as ct
 from ir.dialects.cuda_tile.constraints import shape_of
 from lowering.source.unrolling import constant_of, continues_early
 
 SHAPING = (ct.Broadcast, ct.Reshape)
-
-
-def blocks(region: Region) -> Iterator[Block]:
-    """All blocks of a region, outer before inner."""
-    for block in region.blocks:
-        yield block
-        for op in block.ops:
-            for inner in op.regions:
-                yield from blocks(inner)
 
 
 def alone(loop: ct.For) -> bool:
@@ -85,9 +76,11 @@ def alike(a: Value, b: Value, same: dict[Value, Value]) -> bool:
     if x is None or y is None or type(x) is not type(y) or x.regions or not harmless(x):
         return False
     alike_here = a.index == b.index and a.type == b.type and x.attributes == y.attributes
-    found = alike_here and len(x.operands) == len(y.operands) and all(
-        alike(left, right, same) for left, right in zip(x.operands, y.operands, strict=True)
-    )  # fmt: skip
+    found = (
+        alike_here
+        and len(x.operands) == len(y.operands)
+        and all(alike(left, right, same) for left, right in zip(x.operands, y.operands, strict=True))
+    )
     if found:
         same[a] = b
     return found

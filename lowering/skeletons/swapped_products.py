@@ -9,8 +9,9 @@ product's terms are the same, and no program may count on the order of their sum
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
+from ir.checked import checked
 from ir.core import Block, Builder, Op, Region, Value
 from ir.dialects import cuda_tile as ct
 from ir.dialects.cuda_tile.attributes import ELEMENTWISE
@@ -27,8 +28,10 @@ if TYPE_CHECKING:
 
 Product = ct.MmaF | ct.MmaI
 ROWS = {
-    Feature.TCGEN05: tcgen05.M, Feature.WGMMA: wgmma.M, Feature.MMA_SYNC: max(atom.shape[0] for atom in mma.MMA_ATOMS),
-}  # fmt: skip
+    Feature.TCGEN05: tcgen05.M,
+    Feature.WGMMA: wgmma.M,
+    Feature.MMA_SYNC: max(atom.shape[0] for atom in mma.MMA_ATOMS),
+}
 """Rows of the products of a family."""
 
 
@@ -92,9 +95,11 @@ def turned_values(products: set[Op]) -> Iterator[Value]:
 def elementwise(op: Op) -> bool:
     """Computes each element of a tile from the elements of tiles of its shape?"""
     return (
-        isinstance(op, TileOp) and op.placement == ELEMENTWISE and len(op.results) == 1
+        isinstance(op, TileOp)
+        and op.placement == ELEMENTWISE
+        and len(op.results) == 1
         and all(shape_of(value) == shape_of(op.results[0]) for value in op.operands)
-    )  # fmt: skip
+    )
 
 
 class _Writer(Rewriter):
@@ -139,9 +144,11 @@ class _Writer(Rewriter):
 
     def places(self, loop: ct.For) -> list[int]:
         """Which of the values that a loop carries it carries transposed."""
-        return [] if continues_early(loop) else [
-            place for place, value in enumerate(loop.body.block.args[1:]) if value in self.wanted
-        ]  # fmt: skip
+        return (
+            []
+            if continues_early(loop)
+            else [place for place, value in enumerate(loop.body.block.args[1:]) if value in self.wanted]
+        )
 
     def product(self, op: Op, b: Builder) -> None:
         """The product of the transposed factors in the other order."""
@@ -175,8 +182,15 @@ class _Writer(Rewriter):
         inside.add(ct.Continue, *last, types=())
         b.location = loop.location
         bounds = [self.new[value] for value in (loop.lower_bound, loop.upper_bound, loop.step)]
-        made = b.add(ct.For, *bounds, *inits, types=[value.type for value in inits], regions=[Region([inner])],
-                     segments=(1, 1, 1, len(inits)), **loop.attributes)  # fmt: skip
+        made = b.add(
+            ct.For,
+            *bounds,
+            *inits,
+            types=[value.type for value in inits],
+            regions=[Region([inner])],
+            segments=(1, 1, 1, len(inits)),
+            **loop.attributes,
+        )
         for place, (before, after) in enumerate(zip(loop.results, made.results, strict=True)):
             if place in places:
                 self.bind_transposed(before, after, b)
@@ -201,7 +215,7 @@ class _Writer(Rewriter):
 
 def transpose(kind: object) -> TileType:
     """The type of the transpose, of the last two dimensions, of a tile."""
-    tile = cast(TileType, kind)
+    tile = checked(kind, TileType)
     *batch, m, n = tile.shape
     return TileType((*batch, n, m), tile.element)
 

@@ -7,9 +7,8 @@ sign beside a magnitude, so a negative scale is a positive one of factors whose 
 
 from __future__ import annotations
 
-from typing import cast
-
 from egraph.scaled import MAGNITUDE, columns, of_bytes, transposing, unpacked
+from ir.checked import checked
 from ir.core import Builder, Op, Value
 from ir.dialects import cuda_tile as ct
 from ir.types import F8E4M3FN, I8, TileType
@@ -32,7 +31,7 @@ def signs_to_factors(entry: ct.Entry, takes_scales: bool) -> ct.Entry:
 
 def signed(op: ct.MmaFScaled) -> bool:
     """Does a product have scales with signs?"""
-    return cast(TileType, op.lhs_scale.type).element == F8E4M3FN
+    return checked(op.lhs_scale.type, TileType).element == F8E4M3FN
 
 
 class _Writer(Rewriter):
@@ -54,16 +53,22 @@ class _Writer(Rewriter):
         right_factor, right_scale = self.factor(right, turned, b)
         across = b.value(ct.Permute, right_factor, types=[op.rhs.type], permutation=transposing(right))
         made = b.value(
-            ct.MmaFScaled, left_factor, across, self.new[op.acc], left_scale, permuted(right_scale, b),
-            types=[op.result.type], **op.attributes,
-        )  # fmt: skip
+            ct.MmaFScaled,
+            left_factor,
+            across,
+            self.new[op.acc],
+            left_scale,
+            permuted(right_scale, b),
+            types=[op.result.type],
+            **op.attributes,
+        )
         self.bind([op.result], [made])
 
     def factor(self, value: Value, scale: Value, b: Builder) -> tuple[Value, Value]:
         """A factor whose rows have their blocks along K, with the signs of its scales; the magnitudes of these."""
         found = unpacked(value)
         assert found is not None
-        kind, few = cast(TileType, value.type), cast(TileType, scale.type)
+        kind, few = checked(value.type, TileType), checked(scale.type, TileType)
         bytes_of = TileType(few.shape, I8)
         bits = b.value(ct.Bitcast, scale, types=[bytes_of])
         magnitude = b.value(ct.AndI, bits, constant(b, MAGNITUDE, bytes_of), types=[bytes_of])
@@ -72,7 +77,7 @@ class _Writer(Rewriter):
         each = kind.shape[-1] // few.shape[-1] // 2
         apart = b.value(ct.Reshape, signs, types=[TileType((*few.shape, 1), I8)])
         spread = b.value(ct.Broadcast, apart, types=[TileType((*few.shape, each), I8)])
-        flat = cast(TileType, found.type)
+        flat = checked(found.type, TileType)
         turned = b.value(ct.XorI, self.new[found], b.value(ct.Reshape, spread, types=[flat]), types=[flat])
         whole = b.value(ct.Unpack, turned, types=[TileType((kind.size,), kind.element)])
         return (

@@ -59,9 +59,15 @@ class _NoCutError(Exception):
 
 
 def find_cuts(
-    entry: ct.Entry, values: Sequence[Value], dim: int, count: int, known: Cuts | None = None, apart: bool = False,
-    joined: Joined = nothing, scattered: int = -1,
-) -> Cuts | None:  # fmt: skip
+    entry: ct.Entry,
+    values: Sequence[Value],
+    dim: int,
+    count: int,
+    known: Cuts | None = None,
+    apart: bool = False,
+    joined: Joined = nothing,
+    scattered: int = -1,
+) -> Cuts | None:
     """Cut dimension `dim` of some values into `count` slices, in addition to the `known` cuts, and everything that this
     requires; None if something does not allow it. `apart`: each slice is computed by a separate CTA, which runs every
     loop once. `joined` tells which operations combine slices into whole results, `scattered` which sums over a bit of

@@ -33,8 +33,9 @@ def fitted(entry: ct.Entry) -> ct.Entry:
                 f"'{product.name}': an accumulator of {product.acc.type} takes {needed // 2} registers of each of "
                 f"{2 * THREADS} threads, but at most {HELD} leave room for the operands, and its uses do not "
                 "allow slicing by rows or columns",
-                product.location, "use a smaller tile",
-            )  # fmt: skip
+                product.location,
+                "use a smaller tile",
+            )
         entry = found[0]
     return entry
 

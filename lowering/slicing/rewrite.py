@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 import numpy as np
 
@@ -236,9 +235,14 @@ class _Writer:
         return TileType(shape, kind.element)
 
     def made(
-        self, op: Op, operands: Sequence[Value], types: Sequence[Type], regions: Sequence[Region],
-        attributes: dict[str, Any], b: Builder,
-    ) -> Op:  # fmt: skip
+        self,
+        op: Op,
+        operands: Sequence[Value],
+        types: Sequence[Type],
+        regions: Sequence[Region],
+        attributes: dict[str, object],
+        b: Builder,
+    ) -> Op:
         """The rewritten operation."""
         made = b.add(type(op), *operands, types=types, regions=regions, segments=op.segments, **attributes)
         for old, new in zip(op.results, made.results, strict=True):

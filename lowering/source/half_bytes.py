@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import NoReturn, cast
 
+from ir.checked import checked
 from ir.core import Builder, Op, Type, UnsupportedError, Value
 from ir.dialects import cuda_tile as ct
 from ir.types import (
@@ -61,7 +62,7 @@ class _Writer(Rewriter):
         elif isinstance(op, ct.MakeTensorView):
             self.tensor_view(op, b)
         elif isinstance(op, ct.MakePartitionView | ct.MakeStridedView | ct.MakeGatherScatterView):
-            kind = view_of_bytes(op, cast(TileViewType, op.results[0].type))
+            kind = view_of_bytes(op, cast("TileViewType", op.results[0].type))
             self.bind(op.results, [b.value(type(op), *self.operands(op), types=[kind], **op.attributes)])
         elif isinstance(op, ct.LoadView):
             self.load(op, b)
@@ -84,7 +85,7 @@ class _Writer(Rewriter):
 
     def tensor_view(self, op: ct.MakeTensorView, b: Builder) -> None:
         """A view of the bytes of an array."""
-        kind = cast(TensorViewType, op.result.type)
+        kind = checked(op.result.type, TensorViewType)
         dense = packed(op, kind)
         for what, sizes in (("size", kind.shape[dense : dense + 1]), ("stride", others(kind.strides, dense))):
             odd = [size for size in sizes if size is not None and size % HALVES]
@@ -98,19 +99,27 @@ class _Writer(Rewriter):
         base = bytes_at(self.new[op.base], b)
         segments = (1, len(sizes), len(strides))
         made = b.add(
-            ct.MakeTensorView, base, *sizes, *strides, types=[array_of_bytes(op, kind)], segments=segments,
+            ct.MakeTensorView,
+            base,
+            *sizes,
+            *strides,
+            types=[array_of_bytes(op, kind)],
+            segments=segments,
             **op.attributes,
-        )  # fmt: skip
+        )
         self.bind(op.results, made.results)
 
     def load(self, op: ct.LoadView, b: Builder) -> None:
         """The bytes of a tile, unpacked."""
-        kind, place = cast(TileType, op.tile.type), along(op, op.view)
+        kind, place = checked(op.tile.type, TileType), along(op, op.view)
         held = TileType(halved(kind.shape, place), I8)
         made = b.add(
-            ct.LoadView, *self.accessed(op, b), types=[held, op.result_token.type], segments=op.segments,
+            ct.LoadView,
+            *self.accessed(op, b),
+            types=[held, op.result_token.type],
+            segments=op.segments,
             **op.attributes,
-        )  # fmt: skip
+        )
         order = last(len(kind.shape), place)
         flat = flattened(b, turned(b, made.tile, order))
         count = TileType((kind.size,), F4E2M1FN)
@@ -120,16 +129,20 @@ class _Writer(Rewriter):
 
     def store(self, op: ct.StoreView, b: Builder) -> None:
         """A tile, packed into bytes."""
-        kind, place = cast(TileType, op.tile.type), along(op, op.view)
+        kind, place = checked(op.tile.type, TileType), along(op, op.view)
         order = last(len(kind.shape), place)
         flat = flattened(b, turned(b, self.new[op.tile], order))
         held = b.value(ct.Pack, flat, types=[TileType((kind.size // HALVES,), I8)])
         shape = permuted(halved(kind.shape, place), order)
         tile = turned(b, b.value(ct.Reshape, held, types=[TileType(shape, I8)]), inverse(order))
         made = b.add(
-            ct.StoreView, tile, *self.accessed(op, b)[1:], types=[op.result_token.type], segments=op.segments,
+            ct.StoreView,
+            tile,
+            *self.accessed(op, b)[1:],
+            types=[op.result_token.type],
+            segments=op.segments,
             **op.attributes,
-        )  # fmt: skip
+        )
         self.bind(op.results, made.results)
 
     def accessed(self, op: ct.LoadView | ct.StoreView, b: Builder) -> list[Value]:
@@ -139,8 +152,11 @@ class _Writer(Rewriter):
             place = along(op, op.view)
             index = op.index[place]
             if not is_even(index):
-                refuse(op, f"index {place} of a gather of {F4E2M1FN} is not known to be even",
-                       "promise it with assume div_by<2>")  # fmt: skip
+                refuse(
+                    op,
+                    f"index {place} of a gather of {F4E2M1FN} is not known to be even",
+                    "promise it with assume div_by<2>",
+                )
             at = list(op.operands).index(op.view) + 1 + place
             found[at] = half(found[at], b)
         return found
@@ -151,7 +167,7 @@ class _Writer(Rewriter):
         found, kind = list(made.results), op.src.type
         if isinstance(kind, TensorViewType | GatherScatterViewType):
             place = packed(op, array_of(kind))
-            two = constant(b, HALVES, cast(TileType, found[place].type))
+            two = constant(b, HALVES, checked(found[place].type, TileType))
             found[place] = b.value(ct.MulI, found[place], two)
         self.bind(op.results, found)
 
@@ -167,7 +183,7 @@ def packed(op: Op, array: TensorViewType) -> int:
 
 def along(op: Op, view: Value) -> int:
     """The dimension of a view's tiles that is the packed one."""
-    kind = cast(TileViewType, view.type)
+    kind = cast("TileViewType", view.type)
     return kind.dim_map.index(packed(op, kind.view))
 
 
@@ -199,14 +215,14 @@ def view_of_bytes(op: Op, kind: TileViewType) -> TileViewType:
 
 def bytes_at(pointer: Value, b: Builder) -> Value:
     """A pointer to f4 as one to bytes."""
-    kind = cast(PointerType, cast(TileType, pointer.type).element)
+    kind = checked(checked(pointer.type, TileType).element, PointerType)
     return b.value(ct.PtrToPtr, pointer, types=[TileType((), PointerType(I8, kind.attr))])
 
 
 def half(value: Value, b: Builder) -> Value:
     """Half of a number of elements, which is even."""
     even = b.value(ct.Assume, value, predicate=ct.DivBy(HALVES))
-    two = constant(b, HALVES, cast(TileType, value.type))
+    two = constant(b, HALVES, checked(value.type, TileType))
     return b.value(ct.DivI, even, two, signedness=ct.Signedness.SIGNED)
 
 
@@ -226,13 +242,13 @@ def is_even(value: Value) -> bool:
 
 def flattened(b: Builder, tile: Value) -> Value:
     """A tile in one dimension."""
-    kind = cast(TileType, tile.type)
+    kind = checked(tile.type, TileType)
     return b.value(ct.Reshape, tile, types=[TileType((kind.size,), kind.element)])
 
 
 def turned(b: Builder, tile: Value, order: Sequence[int]) -> Value:
     """A tile with its dimensions in this order."""
-    kind = cast(TileType, tile.type)
+    kind = checked(tile.type, TileType)
     if tuple(order) == tuple(range(len(kind.shape))):
         return tile
     return b.value(

@@ -8,7 +8,6 @@ Source: LLVM's IndVarSimplify, which merges the induction variables of a loop.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
 
 from ir.bits import bit_pattern, number_of
 from ir.core import PURE, Block, Builder, Op, Region, Value
@@ -103,8 +102,14 @@ class _Writer(Rewriter):
         b.location = loop.location
         operands = [self.new[v] for v in (loop.lower_bound, loop.upper_bound, loop.step)]
         operands += [self.new[loop.init_values[at]] for at in kept]
-        made = b.add(ct.For, *operands, types=[carried[at].type for at in kept], regions=[Region([inner])],
-                     segments=(1, 1, 1, len(kept)), **loop.attributes)  # fmt: skip
+        made = b.add(
+            ct.For,
+            *operands,
+            types=[carried[at].type for at in kept],
+            regions=[Region([inner])],
+            segments=(1, 1, 1, len(kept)),
+            **loop.attributes,
+        )
         self.bind([loop.results[at] for at in kept], made.results)
 
     def iteration(self, loop: ct.For, b: Builder) -> Value:
@@ -124,6 +129,6 @@ class _Writer(Rewriter):
 
     def constant(self, like: Value, number: int, b: Builder) -> Value:
         """A constant of a value's type, wrapped: negating the least number gives one outside the type."""
-        kind: Any = like.type
+        kind: object = like.type
         assert isinstance(kind, TileType)
         return constant(b, number_of(kind.element, bit_pattern(kind.element, number)), kind)

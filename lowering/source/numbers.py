@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from typing import cast
-
+from ir.checked import checked
 from ir.core import Builder, Value
 from ir.dialects import cuda_tile as ct
 from ir.types import I1, I32, IntType, TileType
@@ -96,8 +95,8 @@ def flipped(b: Builder, condition: Value) -> Value:
 
 def clamped(b: Builder, value: Value) -> Value:
     """An integer of any width as a number, saturated to the largest one."""
-    kind = cast(TileType, value.type)
-    width = cast(IntType, kind.element).width
+    kind = checked(value.type, TileType)
+    width = checked(kind.element, IntType).width
     if width > I32.width:
         value = b.value(ct.MinI, value, constant(b, MOST, kind), types=[kind], signedness=ct.Signedness.SIGNED)
         return b.value(ct.TruncI, value, types=[NUMBER])

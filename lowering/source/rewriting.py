@@ -38,8 +38,14 @@ class Rewriter:
         """One, as it is."""
         regions = [self.region(each) for each in op.regions]
         types = [result.type for result in op.results]
-        made = b.add(type(op), *map(self.new.__getitem__, op.operands), types=types, regions=regions,
-                     segments=op.segments, **op.attributes)  # fmt: skip
+        made = b.add(
+            type(op),
+            *map(self.new.__getitem__, op.operands),
+            types=types,
+            regions=regions,
+            segments=op.segments,
+            **op.attributes,
+        )
         self.bind(op.results, made.results)
 
     def region(self, region: Region) -> Region:

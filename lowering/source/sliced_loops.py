@@ -129,9 +129,16 @@ class _Writer(Rewriter):
         inside.add(ct.Continue, *held, types=())
         step = Numbers(b, kind).constant(slices)
         made = b.add(
-            ct.For, first, end, step, *values, types=[value.type for value in values], regions=[Region([inner])],
-            segments=(1, 1, 1, len(values)), unsigned_cmp=loop.unsigned_cmp,
-        )  # fmt: skip
+            ct.For,
+            first,
+            end,
+            step,
+            *values,
+            types=[value.type for value in values],
+            regions=[Region([inner])],
+            segments=(1, 1, 1, len(values)),
+            unsigned_cmp=loop.unsigned_cmp,
+        )
         return list(made.results)
 
     def counted(self, loop: ct.For, numbers: Numbers, trip: Value, slice_: int) -> Value:
@@ -178,9 +185,13 @@ class Numbers:
     def rounded_up(self, left: Value, right: Value) -> Value:
         """The quotient of numbers of 0 or more, rounded up."""
         return self.b.value(
-            ct.DivI, left, right, types=[self.kind], signedness=ct.Signedness.UNSIGNED,
+            ct.DivI,
+            left,
+            right,
+            types=[self.kind],
+            signedness=ct.Signedness.UNSIGNED,
             rounding=ct.Rounding.POSITIVE_INF,
-        )  # fmt: skip
+        )
 
     def _exact(self, kind: type[Op], left: Value, right: Value) -> Value:
         return self.b.value(kind, left, right, types=[self.kind])

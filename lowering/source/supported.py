@@ -4,8 +4,7 @@ and what to write instead.
 
 from __future__ import annotations
 
-from typing import cast
-
+from ir.checked import checked
 from ir.core import OPS, Op, UnsupportedError, Value
 from ir.dialects import arith, llvm, math
 from ir.dialects import cuda_tile as ct
@@ -66,12 +65,13 @@ def refuse_oversized(entry: ct.Entry, threads: int) -> None:
     total = sum(registers_of(value, threads) for value in values)
     if total > MOST_INSTRUCTIONS:
         largest = max(values, key=lambda value: registers_of(value, threads))
-        op = cast(Op, largest.owner)
+        op = checked(largest.owner, Op)
         raise UnsupportedError(
             f"'{op.name}': {largest.type} takes {registers_of(largest, threads)} registers of each of {threads} "
             f"threads, which have 255, and the kernel about {total} instructions, of at most {MOST_INSTRUCTIONS}",
-            op.location, "use smaller tiles, in a loop or over more tile blocks",
-        )  # fmt: skip
+            op.location,
+            "use smaller tiles, in a loop or over more tile blocks",
+        )
 
 
 def registers_of(tile: Value, threads: int) -> int:

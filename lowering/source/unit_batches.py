@@ -8,8 +8,9 @@ the product: it may then lie in tensor memory.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TypeAlias, cast
+from typing import TypeAlias
 
+from ir.checked import checked
 from ir.core import Block, Builder, Op, Region, Value
 from ir.dialects import cuda_tile as ct
 from ir.types import TileType
@@ -27,7 +28,7 @@ def without_unit_batches(entry: ct.Entry) -> ct.Entry:
 
 def of_one(op: Op) -> bool:
     """Is this a product with a batch dimension of one?"""
-    return isinstance(op, PRODUCTS) and cast(TileType, op.acc.type).shape[:-2] == (1,)
+    return isinstance(op, PRODUCTS) and checked(op.acc.type, TileType).shape[:-2] == (1,)
 
 
 class _Writer(Rewriter):
@@ -83,8 +84,15 @@ class _Writer(Rewriter):
         ends = old.terminator.operands
         inner.location = old.terminator.location
         inner.add(ct.Continue, *(self.flat[v] if i in places else self.new[v] for i, v in enumerate(ends)), types=())
-        made = b.add(ct.For, *bounds, *values, types=[value.type for value in values], regions=[Region([body])],
-                     segments=loop.segments, **loop.attributes)  # fmt: skip
+        made = b.add(
+            ct.For,
+            *bounds,
+            *values,
+            types=[value.type for value in values],
+            regions=[Region([body])],
+            segments=loop.segments,
+            **loop.attributes,
+        )
         results = [
             b.value(ct.Reshape, result, types=[before.type]) if i in places else result
             for i, (before, result) in enumerate(zip(loop.results, made.results, strict=True))
@@ -104,5 +112,5 @@ def carried(loop: ct.For) -> Iterator[int]:
 
 def in_two(value: Value) -> TileType:
     """The type of a tile without its batch of one."""
-    kind = cast(TileType, value.type)
+    kind = checked(value.type, TileType)
     return TileType(kind.shape[1:], kind.element)

@@ -7,10 +7,10 @@ that covers it, in the issuing thread (PTX ISA, "Data Movement and Conversion In
 import numpy as np
 
 from ptxsim.access import Site
+from ptxsim.addresses import address_values
 from ptxsim.decode import Decode, Step
 from ptxsim.errors import OperandError
 from ptxsim.families import bulk, mbarrier
-from ptxsim.families.load_store import address_values
 from ptxsim.floors import Floor
 from ptxsim.hazards import Tracker
 from ptxsim.program import Immediate, Register

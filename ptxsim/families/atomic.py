@@ -11,8 +11,8 @@ import numpy as np
 
 from ptxsim.access import Site
 from ptxsim.decode import Decode, Step
-from ptxsim.families.floating import narrow, widen
 from ptxsim.families.load_store import by_window, open_port, space_name
+from ptxsim.floats import narrow, widen
 from ptxsim.floors import Floor
 from ptxsim.program import Sink
 from ptxsim.ptx_types import TYPES, Array, PtxType, unsigned

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from ptxsim.access import Site
+from ptxsim.addresses import address_values
 from ptxsim.bulk_operands import (
     COMPLETE,
     UNIT,
@@ -19,12 +20,11 @@ from ptxsim.bulk_operands import (
 from ptxsim.decode import Decode, Step
 from ptxsim.errors import OperandError
 from ptxsim.families import tensor_copy
-from ptxsim.families.load_store import address_values
 from ptxsim.floors import Floor
 from ptxsim.ptx_types import TYPES, Array, unsigned
 from ptxsim.reductions import OPERATIONS, Combine, combiner
 from ptxsim.shared_access import CLUSTER
-from ptxsim.transfers import Transfer
+from ptxsim.transfer import Transfer
 
 # Types of reductions by destination. Source: PTX ISA, "cp.reduce.async.bulk".
 _SHARED_TYPES = ("s32", "u32", "s64", "u64", "b32", "b64")

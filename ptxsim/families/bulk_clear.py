@@ -5,9 +5,9 @@ from collections.abc import Callable
 import numpy as np
 
 from ptxsim.access import Site
+from ptxsim.addresses import address_values
 from ptxsim.decode import Decode, Step
 from ptxsim.errors import MisalignedError
-from ptxsim.families.load_store import address_values
 from ptxsim.floors import Floor
 from ptxsim.memory import Fault
 from ptxsim.program import Immediate

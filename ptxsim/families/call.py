@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ptxsim.callstack import CallStack, StackOverflowFault
-from ptxsim.control import Condition, Lanes, condition_of, decode_exit
+from ptxsim.callstack import CallSite, CallStack, StackOverflowFault
+from ptxsim.control import condition_of, decode_exit
 from ptxsim.decode import Decode, Step
 from ptxsim.errors import OperandError, OutOfBoundsError, SimulatorError
 from ptxsim.families import library
@@ -15,6 +15,7 @@ from ptxsim.floors import Floor
 from ptxsim.functions import BUILTINS, callee
 from ptxsim.program import Formal, Immediate, Linked, Operand, Register, Sink, Symbol, Vector
 from ptxsim.ptx_types import TYPES, Array
+from ptxsim.waiting import Condition, Lanes
 
 # ---- passing values into and out of functions
 
@@ -197,7 +198,7 @@ class Return:
     condition: Condition | None
     stack: CallStack
     function: Linked
-    calls: dict[int, Call]
+    calls: dict[int, CallSite]
 
     def converged(self, lanes: Lanes) -> int | None:
         """Return together if all lanes came from one call."""

@@ -7,8 +7,8 @@ import numpy as np
 from ptxsim.control import condition_of
 from ptxsim.decode import Decode, Step
 from ptxsim.errors import HazardError, OperandError
-from ptxsim.findings import Kind
 from ptxsim.floors import Floor
+from ptxsim.kinds import Kind
 from ptxsim.memory import RANK_SHIFT, SHARED_WINDOW, WINDOW_BITS
 from ptxsim.ptx_types import TYPES, Array
 from ptxsim.waiting import Wait

@@ -6,9 +6,9 @@ between proxies matter to hazard tracking. Source: PTX ISA, "membar, fence".
 
 from collections.abc import Callable
 
+from ptxsim.addresses import address_values
 from ptxsim.decode import Decode, Step
 from ptxsim.errors import OperandError
-from ptxsim.families.load_store import address_values
 from ptxsim.floors import Floor
 from ptxsim.ptx_types import Array
 from ptxsim.tensormap import MAP_BYTES

@@ -13,14 +13,13 @@ import numpy as np
 
 from ptxsim.decode import Decode, Step, assign, into
 from ptxsim.exact import NEAREST_F32, NEAREST_F64, directed_f32, directed_f64
-from ptxsim.floats import FORMATS, bf16_to_f32, f32_to_bf16, flush_f32, fma_odd, round_bits
+from ptxsim.floats import flush_f32, fma_odd, narrow, widen
 from ptxsim.floors import Floor
 from ptxsim.ptx_types import Array, PtxType
 
 _DIRECTED = ("rz", "rm", "rp")
 _HALVES = ("f16", "f16x2", "bf16", "bf16x2")
 _CANONICAL_NAN = np.uint32(0x7FFFFFFF).view(np.float32)  # PTX ISA, "Floating-Point Instructions"
-_SMALLEST_F16 = np.float32(2.0**-14)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,26 +68,6 @@ def _shape_result(values: Array, rounding: Rounding) -> Array:
     return values
 
 
-def widen(bits: Array, type_: PtxType, flushes: bool = False) -> Array:
-    """Register lanes of a 16-bit float type as float32 values, two per lane for packed types."""
-    if type_.name.startswith("bf16"):
-        return bf16_to_f32(bits.view(np.uint16))
-    values = bits.view(np.float16).astype(np.float32)
-    return np.where(np.abs(values) < _SMALLEST_F16, np.copysign(np.float32(0), values), values) if flushes else values
-
-
-def narrow(values: Array, type_: PtxType, flushes: bool = False) -> Array:
-    """float32 or float64 values rounded to nearest into the lanes of a 16-bit float type."""
-    if type_.name.startswith("bf16"):
-        is_wide = values.dtype == np.float64
-        bits = round_bits(values, FORMATS["bf16"], "rn") if is_wide else f32_to_bf16(values)
-    else:
-        if flushes:
-            values = np.where(np.abs(values) < _SMALLEST_F16, np.copysign(values.dtype.type(0), values), values)
-        bits = values.astype(np.float16)
-    return bits.view(type_.dtype)
-
-
 def _half(d: Decode, name: str, type_: PtxType, rounding: Rounding, count: int) -> Step:
     """add, sub, mul or fma of 16-bit floats."""
     is_brain = type_.name.startswith("bf")
@@ -131,7 +110,7 @@ def _shaped(target: Array, name: str, rounding: Rounding, *sources: Array, negat
     return assign(target, arithmetic(name, rounding, target.dtype, negate), *sources)
 
 
-def arithmetic(name: str, rounding: Rounding, dtype: Any, negate: int | None = None) -> Callable[..., Array]:
+def arithmetic(name: str, rounding: Rounding, dtype: object, negate: int | None = None) -> Callable[..., Array]:
     """f32 or f64 arithmetic with rounding, flushing and saturation; negate: a source to negate first."""
     is_single = dtype == np.float32
     nearest = (NEAREST_F32 if is_single else NEAREST_F64)[name]

@@ -12,11 +12,11 @@ import numpy as np
 from ptxsim.access import Site
 from ptxsim.bulk_operands import COMPLETE, SharedRange, Signal
 from ptxsim.decode import Decode, Step
-from ptxsim.findings import Kind
 from ptxsim.floors import Floor
+from ptxsim.kinds import Kind
 from ptxsim.program import Operand, Sink
 from ptxsim.ptx_types import TYPES, Array
-from ptxsim.transfers import Transfer
+from ptxsim.transfer import Transfer
 
 _RESPONSE = 16
 _WORD = np.dtype(np.uint32)

@@ -7,12 +7,12 @@ matrix j, or with .trans of column l/4 (PTX ISA, "Warp-level matrix load instruc
 import numpy as np
 
 from ptxsim.access import Pattern, Site
+from ptxsim.addresses import address_values
 from ptxsim.decode import Decode, Step
 from ptxsim.errors import OperandError
-from ptxsim.families.load_store import address_values
 from ptxsim.floors import Floor
+from ptxsim.geometry import WARP
 from ptxsim.groups import FULL_WARP, warp_words
-from ptxsim.machine import WARP
 from ptxsim.ptx_types import TYPES, Array
 from ptxsim.report import extra_wavefronts
 

@@ -12,13 +12,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from ptxsim.access import Pattern
+from ptxsim.addresses import address_values
 from ptxsim.decode import Decode, Step
 from ptxsim.elements import unpack
 from ptxsim.errors import OperandError
-from ptxsim.families.load_store import address_values
 from ptxsim.families.matrix import MatrixSite, all_members, decode_ldmatrix, decode_stmatrix
 from ptxsim.floors import Floor
-from ptxsim.machine import WARP
+from ptxsim.geometry import WARP
 from ptxsim.ptx_types import TYPES, Array
 from ptxsim.report import extra_wavefronts
 

@@ -14,14 +14,14 @@ from ptxsim.async_order import Scope
 from ptxsim.control import condition_of
 from ptxsim.decode import Decode, Step, into
 from ptxsim.errors import HazardError, OperandError
-from ptxsim.findings import Kind
 from ptxsim.floors import Floor
+from ptxsim.kinds import Kind
 from ptxsim.mbarrier import pending_of, phase_of
 from ptxsim.memory import Fault
 from ptxsim.program import Register, Sink
 from ptxsim.ptx_types import TYPES, Array
 from ptxsim.shared_access import CLUSTER, OWN, Positions, lane_numbers, pick, positions
-from ptxsim.transfers import Landing, Transfer
+from ptxsim.transfer import Landing, Transfer
 from ptxsim.waiting import FirstAnswers, Wait
 
 _CELL = 8

@@ -10,7 +10,7 @@ import numpy as np
 
 from ptxsim.decode import Decode, Step
 from ptxsim.families.matrix import all_members
-from ptxsim.machine import WARP
+from ptxsim.geometry import WARP
 from ptxsim.ptx_types import TYPES, Array
 
 _LANE = np.arange(WARP)[:, None]

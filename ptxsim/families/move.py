@@ -5,9 +5,9 @@ from typing import Any
 
 import numpy as np
 
+from ptxsim.addresses import address_values
 from ptxsim.decode import Decode, Step, assign, into
 from ptxsim.errors import OperandError
-from ptxsim.families.load_store import address_values
 from ptxsim.floors import Floor
 from ptxsim.memory import LOCAL_WINDOW, RANK_SHIFT, SHARED_WINDOW, WINDOW_BITS
 from ptxsim.pointwise import Several

@@ -11,11 +11,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from ptxsim.access import Site
+from ptxsim.addresses import address_values
 from ptxsim.decode import Decode, Step
 from ptxsim.families.atomic import in_turns
-from ptxsim.families.floating import narrow, widen
-from ptxsim.families.load_store import address_values, port_at
-from ptxsim.floats import FORMATS, float8_table, round_bits
+from ptxsim.families.load_store import port_at
+from ptxsim.floats import FORMATS, float8_table, narrow, round_bits, widen
 from ptxsim.floors import Floor
 from ptxsim.memory import Fault
 from ptxsim.ptx_types import TYPES, Array, PtxType, unsigned

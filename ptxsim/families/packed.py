@@ -5,7 +5,8 @@ from collections.abc import Callable
 import numpy as np
 
 from ptxsim.decode import Decode, Step, assign
-from ptxsim.families.floating import arithmetic, take_rounding, widen
+from ptxsim.families.floating import arithmetic, take_rounding
+from ptxsim.floats import widen
 from ptxsim.floors import Floor
 from ptxsim.ptx_types import TYPES, Array
 

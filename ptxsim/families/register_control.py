@@ -6,7 +6,7 @@ from ptxsim.control import condition_of
 from ptxsim.decode import Decode, Step
 from ptxsim.errors import OperandError
 from ptxsim.floors import Floor
-from ptxsim.machine import WARP
+from ptxsim.geometry import WARP
 from ptxsim.ptx_types import Array
 from ptxsim.waiting import Wait
 

@@ -12,7 +12,7 @@ from ptxsim.program import Operand
 from ptxsim.ptx_types import TYPES, Array, unsigned
 from ptxsim.reductions import OPERATIONS, Combine, combiner
 from ptxsim.shared_access import CLUSTER, positions
-from ptxsim.transfers import Transfer
+from ptxsim.transfer import Transfer
 
 _STORED = ("b32", "b64", "u32", "u64", "s32", "s64", "f32", "f64")
 _REDUCED = ("u32", "s32", "u64", "s64", "b32", "b64")

@@ -10,19 +10,19 @@ from collections.abc import Callable
 import numpy as np
 
 from ptxsim.access import Site
+from ptxsim.addresses import address_values
 from ptxsim.control import condition_of
 from ptxsim.decode import Decode, Step
 from ptxsim.descriptors import DescriptorError, tcgen05_descriptor
 from ptxsim.elements import unpack
 from ptxsim.errors import OperandError
-from ptxsim.families.load_store import address_values
 from ptxsim.families.matrix import all_members
 from ptxsim.families.tcgen05_mma import decode_mma
 from ptxsim.families.tcgen05_move import decode_load, decode_store
 from ptxsim.families.tcgen05_site import TensorSite, group_size
 from ptxsim.floors import Floor
+from ptxsim.geometry import WARP
 from ptxsim.grains import grains
-from ptxsim.machine import WARP
 from ptxsim.multiprocessor import Request
 from ptxsim.ptx_types import TYPES, Array
 from ptxsim.shared_access import CLUSTER, OWN, Positions, position_of, positions

@@ -10,11 +10,11 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from ptxsim.addresses import address_values
 from ptxsim.decode import Decode
 from ptxsim.descriptors import tcgen05_descriptor
 from ptxsim.elements import BITS, decoder, scale_table
 from ptxsim.errors import OperandError
-from ptxsim.families.load_store import address_values
 from ptxsim.families.tcgen05_site import TensorSite, group_size
 from ptxsim.program import Address, Vector
 from ptxsim.ptx_types import TYPES, Array

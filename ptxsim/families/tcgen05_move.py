@@ -10,12 +10,12 @@ from typing import Any
 
 import numpy as np
 
+from ptxsim.addresses import address_values
 from ptxsim.decode import Decode, Step
 from ptxsim.errors import OperandError, OutOfBoundsError
-from ptxsim.families.load_store import address_values
 from ptxsim.families.matrix import all_members
 from ptxsim.families.tcgen05_site import TensorSite
-from ptxsim.machine import WARP
+from ptxsim.geometry import WARP
 from ptxsim.program import Register
 from ptxsim.ptx_types import TYPES, Array
 from ptxsim.register_block import RegisterBlock

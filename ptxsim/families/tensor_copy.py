@@ -11,6 +11,7 @@ from typing import TypeAlias, TypeVar
 import numpy as np
 
 from ptxsim.access import Site
+from ptxsim.addresses import address_values
 from ptxsim.box import CHUNK, Box, Units, box_of, shared_chunks, swap_halves
 from ptxsim.bulk_operands import COMPLETE, SharedRange, Signal, multicast
 from ptxsim.bundles import Bundle, Stretches
@@ -22,16 +23,15 @@ from ptxsim.errors import (
     OutOfBoundsError,
     SimulatorError,
 )
-from ptxsim.families.load_store import address_values
-from ptxsim.findings import Kind
 from ptxsim.floors import Floor
+from ptxsim.kinds import Kind
 from ptxsim.memory import SHARED_WINDOW, WINDOW_BITS
 from ptxsim.program import Address, Operand, Vector
 from ptxsim.ptx_types import TYPES, Array, unsigned
 from ptxsim.reductions import OPERATIONS, Combine, combiner
 from ptxsim.shared_access import CLUSTER
 from ptxsim.tensormap import MAP_ALIGNMENT, MAP_BYTES, decode_map
-from ptxsim.transfers import Transfer
+from ptxsim.transfer import Transfer
 
 Result = TypeVar("Result")
 # Coordinates and im2col offsets.

@@ -9,12 +9,12 @@ from collections.abc import Callable
 import numpy as np
 
 from ptxsim.access import Site
+from ptxsim.addresses import address_values
 from ptxsim.decode import Decode, Step
 from ptxsim.errors import LaunchError, MisalignedError, OperandError, OutOfBoundsError
-from ptxsim.families.load_store import address_values
 from ptxsim.families.matrix import all_members
 from ptxsim.floors import Floor
-from ptxsim.machine import WARP
+from ptxsim.geometry import WARP
 from ptxsim.memory import SHARED_WINDOW, WINDOW_BITS
 from ptxsim.ptx_types import Array
 from ptxsim.shared_access import positions

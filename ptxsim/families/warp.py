@@ -8,7 +8,7 @@ import numpy as np
 from ptxsim.decode import Decode, Step
 from ptxsim.errors import OperandError
 from ptxsim.floors import Floor
-from ptxsim.machine import WARP
+from ptxsim.geometry import WARP
 from ptxsim.pointwise import Pointwise, Several
 from ptxsim.program import Immediate, Negated, Operand, Pair, Sink
 from ptxsim.ptx_types import TYPES, Array

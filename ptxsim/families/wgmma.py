@@ -20,9 +20,9 @@ from ptxsim.errors import OperandError
 from ptxsim.families.matrix import all_members
 from ptxsim.flights import Sum
 from ptxsim.floors import Floor
+from ptxsim.geometry import WARP
 from ptxsim.groups import warp_words
 from ptxsim.hazards import Tracker
-from ptxsim.machine import WARP
 from ptxsim.open_products import OpenProducts
 from ptxsim.program import Operand, Register, Vector
 from ptxsim.ptx_types import TYPES, Array

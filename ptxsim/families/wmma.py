@@ -15,14 +15,15 @@ from dataclasses import dataclass
 import numpy as np
 
 from ptxsim.access import Site
+from ptxsim.addresses import address_values
 from ptxsim.decode import Decode, Step
 from ptxsim.errors import MisalignedError, OperandError
 from ptxsim.exact import directed_f64, fma_f64
-from ptxsim.families.load_store import address_values, by_window, port_at, space_name
+from ptxsim.families.load_store import by_window, port_at, space_name
 from ptxsim.families.matrix import all_members
 from ptxsim.families.mma import element_decoder
 from ptxsim.floors import Floor
-from ptxsim.machine import WARP
+from ptxsim.geometry import WARP
 from ptxsim.ptx_types import TYPES, Array, PtxType
 
 _SHAPE = re.compile(r"m(\d+)n(\d+)k(\d+)$")

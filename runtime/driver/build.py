@@ -69,9 +69,17 @@ def _compile(folder: Path, text: str, command: list[str]) -> None:
     unit.write_text(text)
     script.write_text("".join(f"{name} {{}};\n" for name in _RUNTIMES))
     arguments = [
-        *command, *_FLAGS, *_QUIET, f"-I{SOURCES}", f"-Wl,-soname,{LIBRARY}", f"-Wl,--version-script={script}",
-        "-o", str(folder / LIBRARY), str(unit), "-ldl",
-    ]  # fmt: skip
+        *command,
+        *_FLAGS,
+        *_QUIET,
+        f"-I{SOURCES}",
+        f"-Wl,-soname,{LIBRARY}",
+        f"-Wl,--version-script={script}",
+        "-o",
+        str(folder / LIBRARY),
+        str(unit),
+        "-ldl",
+    ]
     done = subprocess.run(arguments, capture_output=True, text=True, check=False)
     if done.returncode or not (folder / LIBRARY).exists():
         raise BuildError(f"`{shlex.join(arguments)}` failed:\n{done.stderr.strip()}")

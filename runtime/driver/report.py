@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from itertools import islice
 
 from ptxsim import SimulatorError
-from ptxsim.findings import Hazard, source_lines
+from ptxsim.findings import source_lines
+from ptxsim.kinds import Hazard
 
 _RULE = "========="
 

@@ -19,36 +19,72 @@ _FILLS = ("zero", "nan")
 
 
 def encode_tiled(
-    element: int, rank: int, base: int, dims: bytes, strides: bytes, box: bytes, steps: bytes, interleave: int,
-    swizzle: int, promotion: int, oob: int,
-) -> tuple[bytes]:  # fmt: skip
+    element: int,
+    rank: int,
+    base: int,
+    dims: bytes,
+    strides: bytes,
+    box: bytes,
+    steps: bytes,
+    interleave: int,
+    swizzle: int,
+    promotion: int,
+    oob: int,
+) -> tuple[bytes]:
     """The 128 bytes of a tiled map. Raises DriverError where the driver would refuse it."""
     try:
-        return (
-            TensorMap(
-                base, _ELEMENTS[element], _words("Q", dims), _words("Q", strides), _words("I", box), _words("I", steps),
-                _SWIZZLES[swizzle], INTERLEAVES[interleave], _FILLS[oob], _PROMOTIONS[promotion],
-            ).encode(),
-        )  # fmt: skip
+        encoded = TensorMap(
+            base,
+            _ELEMENTS[element],
+            _words("Q", dims),
+            _words("Q", strides),
+            _words("I", box),
+            _words("I", steps),
+            _SWIZZLES[swizzle],
+            INTERLEAVES[interleave],
+            _FILLS[oob],
+            _PROMOTIONS[promotion],
+        ).encode()
     except (LaunchError, IndexError) as error:
         raise DriverError(INVALID_VALUE, str(error)) from None
+    return (encoded,)
 
 
 def encode_im2col(
-    element: int, rank: int, base: int, dims: bytes, strides: bytes, lower: bytes, upper: bytes, channels: int,
-    pixels: int, steps: bytes, interleave: int, swizzle: int, promotion: int, oob: int,
-) -> tuple[bytes]:  # fmt: skip
+    element: int,
+    rank: int,
+    base: int,
+    dims: bytes,
+    strides: bytes,
+    lower: bytes,
+    upper: bytes,
+    channels: int,
+    pixels: int,
+    steps: bytes,
+    interleave: int,
+    swizzle: int,
+    promotion: int,
+    oob: int,
+) -> tuple[bytes]:
     """The 128 bytes of an im2col map. Raises DriverError where the driver would refuse it."""
     try:
-        return (
-            TensorMap.im2col(
-                base, _ELEMENTS[element], _words("Q", dims), _words("Q", strides), _words("i", lower),
-                _words("i", upper), channels, pixels, _words("I", steps), _SWIZZLES[swizzle], INTERLEAVES[interleave],
-                _FILLS[oob],
-            ).encode(),
-        )  # fmt: skip
+        encoded = TensorMap.im2col(
+            base,
+            _ELEMENTS[element],
+            _words("Q", dims),
+            _words("Q", strides),
+            _words("i", lower),
+            _words("i", upper),
+            channels,
+            pixels,
+            _words("I", steps),
+            _SWIZZLES[swizzle],
+            INTERLEAVES[interleave],
+            _FILLS[oob],
+        ).encode()
     except (LaunchError, IndexError) as error:
         raise DriverError(INVALID_VALUE, str(error)) from None
+    return (encoded,)
 
 
 def _words(code: str, data: bytes) -> tuple[int, ...]:

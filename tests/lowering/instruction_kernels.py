@@ -9,8 +9,7 @@ from pathlib import Path
 
 from ir.core import OPS, Block, Region, Type, Value, verify
 from ir.dialects import llvm, nvvm
-from ir.forms import built
-from ir.instruction import Form, Instruction
+from ir.instruction import Form, Instruction, built
 from ir.types import GLOBAL_PTR, I1, I32, I64, SHARED_PTR, TENSOR_MAP, LLVMPointerType
 from lowering.ptx import emit
 from tests.lowering.nvgpu_harness import PTXAS

@@ -8,8 +8,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from ir.dialects import nvvm
-from ir.forms import placed
-from ir.instruction import Instruction
+from ir.instruction import Instruction, placed
 from lowering.targets import ALL_TARGETS
 from tests.generated_page import publish
 from tests.lowering.instruction_kernels import instructions

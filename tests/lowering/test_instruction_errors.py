@@ -8,8 +8,7 @@ import pytest
 
 from ir.core import Block, VerifyError, verify
 from ir.dialects import nvvm
-from ir.forms import built
-from ir.instruction import Form
+from ir.instruction import Form, built
 from ir.types import F16, F32, F64, GLOBAL_PTR, I32, I64, SHARED_PTR, VectorType
 from lowering.ptx.instructions import lines_of
 from tests.lowering.instruction_kernels import Listing

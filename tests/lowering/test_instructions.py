@@ -8,8 +8,7 @@ import pytest
 
 from ir.core import VerifyError, verify
 from ir.dialects import llvm
-from ir.forms import legal_form, placed
-from ir.instruction import Instruction
+from ir.instruction import Instruction, legal_form, placed
 from lowering.ptx import emit
 from lowering.ptx.instructions import lines_of
 from lowering.targets import ALL_TARGETS, target

@@ -14,7 +14,7 @@ from benchmarks.upstream import to_ptx
 from ir.core import Block, Op, Region, Type
 from ir.dialects import llvm, nvvm
 from ir.dialects.gpu import GlobalArray
-from ir.forms import placed
+from ir.instruction import placed
 from ir.types import BF16, F16, F32, GLOBAL_PTR, I1, I32, I64, SHARED_PTR, VectorType
 from lowering.llvm import print_module
 from lowering.llvm.assembly import Inline

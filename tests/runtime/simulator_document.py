@@ -13,7 +13,7 @@ from typing import Any
 
 from ptxsim import link
 from ptxsim.families.arithmetic import ByType
-from ptxsim.findings import Kind
+from ptxsim.kinds import Kind
 from ptxsim.parser import parse
 from tests.generated_page import publish
 from tests.runtime.mutations.sweep import RESULTS, tables

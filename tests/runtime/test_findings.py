@@ -7,7 +7,8 @@ import pytest
 
 from ptxsim import DeadlockError, GlobalMemory, HazardError, LaunchError, Report, hazard_table, launch
 from ptxsim import findings as module
-from ptxsim.findings import Kind, source_lines
+from ptxsim.findings import source_lines
+from ptxsim.kinds import Kind
 from tests.runtime.test_memory import kernel
 
 # Threads read each other's words with no barrier, twice; then one reads a byte that nothing wrote.

@@ -6,8 +6,9 @@ import pytest
 from ptxsim.box import box_of
 from ptxsim.decode import assign, into
 from ptxsim.floats import f16_to_f32
+from ptxsim.geometry import Geometry
 from ptxsim.groups import Groups, warp_words
-from ptxsim.machine import Geometry, Machine
+from ptxsim.machine import Machine
 from ptxsim.mbarrier import Mbarriers
 from ptxsim.memory import Fault, GlobalMemory
 from ptxsim.pointwise import Guarded, LaneStep, Several

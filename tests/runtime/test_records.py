@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from ptxsim.machine import WARP
+from ptxsim.geometry import WARP
 from ptxsim.mbarrier_uses import use_of
 from ptxsim.records import GENERIC, IS_READ, NOBODY, OBJECT, READERS, Records
 from ptxsim.statements import Statements

@@ -3,9 +3,10 @@
 import numpy as np
 import pytest
 
+from ptxsim.geometry import Geometry
 from ptxsim.groups import WARP
 from ptxsim.hazards import Tracker
-from ptxsim.machine import Geometry, Machine
+from ptxsim.machine import Machine
 from ptxsim.memory import GlobalMemory
 from ptxsim.program import Entry
 from ptxsim.ptx_types import Array

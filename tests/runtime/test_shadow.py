@@ -5,14 +5,16 @@ import pytest
 
 from ptxsim import GlobalMemory, HazardError, launch
 from ptxsim.assigned import Use, doubtful
-from ptxsim.control import Branch, Condition, Exit
+from ptxsim.control import Branch, Exit
 from ptxsim.functions import with_functions
+from ptxsim.geometry import Geometry
 from ptxsim.grains import grain_of, tensor_grain_of
 from ptxsim.lane_boxes import LaneBoxes, row_index
-from ptxsim.machine import Geometry, Machine
+from ptxsim.machine import Machine
 from ptxsim.mbarrier import Mbarriers
 from ptxsim.memory import Fault
 from ptxsim.parser import parse
+from ptxsim.waiting import Condition
 from tests.runtime.async_harness import INIT, wait
 from tests.runtime.async_harness import kernel as async_kernel
 from tests.runtime.test_memory import kernel

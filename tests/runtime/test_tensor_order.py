@@ -6,7 +6,8 @@ import pytest
 from ptxsim.access import Site
 from ptxsim.clocks import Clocks
 from ptxsim.findings import Findings
-from ptxsim.machine import WARP, Geometry, Machine
+from ptxsim.geometry import WARP, Geometry
+from ptxsim.machine import Machine
 from ptxsim.memory import GlobalMemory
 from ptxsim.program import Entry, Instruction
 from ptxsim.tensor_order import TensorOrder

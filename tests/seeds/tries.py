@@ -12,8 +12,7 @@ import pytest
 
 import tilesat
 from ir.core import Op, TileError, Type, VerifyError, verify
-from ir.forms import placed
-from ir.instruction import Form, Instruction
+from ir.instruction import Form, Instruction, placed
 from ir.text import print_generic
 from ir.types import GLOBAL_PTR
 from lowering.passes.table import PASSES

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import tilesat
-from ptxsim.findings import Kind
+from ptxsim.kinds import Kind
 from runtime import cuda
 from tests.runtime.fake_driver import FakeDriver
 from tilesat import TileError

@@ -9,7 +9,7 @@ from cuda.tile.compilation import ScalarConstraint
 
 import tilesat
 from ir.core import TileError
-from tilesat import cutile
+from tilesat import cutile_kernels
 from tilesat.cli import main
 
 SOURCE = """import cuda.tile as ct
@@ -48,7 +48,7 @@ def test_a_kernel_compiles_and_runs():
 
 
 def test_constraints_stand_for_themselves():
-    parts = cutile.parse_signature("f32[?]; f32[?/16]:[1]@64; =64")
+    parts = cutile_kernels.parse_signature("f32[?]; f32[?/16]:[1]@64; =64")
     kernel = tilesat.compile(scale, signature=[*parts[:2], ScalarConstraint(ct.float32), parts[2]])
     assert "div_by<64>" in kernel.stages["cuda_tile"]
 

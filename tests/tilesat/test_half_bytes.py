@@ -11,9 +11,9 @@ import pytest
 
 import tilesat
 from ir.core import TileError
-from tilesat.arrays import view_of
+from tilesat.arrays import of_bytes, view_of
 from tilesat.fuzz.writer import Writer
-from tilesat.half_bytes import of_bytes, packed, unpacked
+from tilesat.half_bytes import packed, unpacked
 from tilesat.kernel import Kernel
 from tilesat.spec import SpecError, parse
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import argparse
 import sys
 
+from ir.content import MAGIC
 from ir.core import Block, Region, TileError, verify
 from ir.dialects.cuda_tile import Module
 from ir.dialects.cuda_tile.hints import hint_faults, verify_hints
-from ir.load import MAGIC
 from ir.text import parse_modules, split_text
 from tilesat.cli import FAILED, OK
 from tilesat.failures import render

@@ -98,25 +98,25 @@ def _pictures(kernels: list[Kernel], arguments: argparse.Namespace) -> Callable[
 
 def _calling(arguments: argparse.Namespace) -> Calling | None:
     """What the calls of a cuTile kernel take, whose names the header has; None for other sources."""
-    from tilesat import cutile
+    from tilesat import cutile_kernels
 
-    if not cutile.names_kernel(arguments.file):
+    if not cutile_kernels.names_kernel(arguments.file):
         return None
     from tilesat.specialise import calling_of
 
-    kernel = cutile.load_kernel(arguments.file)
-    return calling_of(kernel, cutile.full_signature(kernel, arguments.sig))
+    kernel = cutile_kernels.load_kernel(arguments.file)
+    return calling_of(kernel, cutile_kernels.full_signature(kernel, arguments.sig))
 
 
 def source_of(file: Path, arguments: argparse.Namespace) -> tuple[bytes, str]:
     """What the file or standard input holds, or the bytecode of the cuTile kernel that it names; and its name."""
-    from tilesat import cutile, inputs
+    from tilesat import cutile_kernels, inputs
 
-    if cutile.names_kernel(file):
-        kernel = cutile.load_kernel(file)
-        return cutile.export(kernel, arguments.sig, targets_of(arguments)[0]), str(file)
+    if cutile_kernels.names_kernel(file):
+        kernel = cutile_kernels.load_kernel(file)
+        return cutile_kernels.export(kernel, arguments.sig, targets_of(arguments)[0]), str(file)
     if arguments.sig is not None:
-        raise cutile.no_kernel(str(file))
+        raise cutile_kernels.no_kernel(str(file))
     return inputs.source(file)
 
 

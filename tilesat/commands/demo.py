@@ -97,8 +97,10 @@ def _run_and_compare(kernel: Kernel) -> tuple[float, float]:
         results[on] = [a.copy(), b.copy(), c.copy(), np.full((M, N), np.nan, np.float32), *sizes]
         start = time.perf_counter()
         kernel.run(grid, *results[on], on=on)
-        print(f"{'simulator' if on == 'sim' else 'interpreter'}: {grid[0] * grid[1]} tile blocks in "
-              f"{time.perf_counter() - start:.2f} s")  # fmt: skip
+        print(
+            f"{'simulator' if on == 'sim' else 'interpreter'}: {grid[0] * grid[1]} tile blocks in "
+            f"{time.perf_counter() - start:.2f} s"
+        )
     expected = a.astype(np.float64) @ b.astype(np.float64).T + c
     found = _array(results["sim"][3])
     print(f"largest error against NumPy in f64: {execution.largest_error(found, expected):.3g}")

@@ -24,14 +24,21 @@ COUNTS = ("matches", "rows", "iterations", "budget")
 def run(arguments: argparse.Namespace) -> int:
     """Run them all, then print or write the table; 1 where a run died or was wrong."""
     runs = all_runs(
-        [_case(path, arguments) for path in arguments.files], (arguments.target or DEFAULT_TARGET).split(","),
-        configurations(arguments), assemble=not arguments.no_ptxas, check=arguments.check,
-    )  # fmt: skip
+        [_case(path, arguments) for path in arguments.files],
+        (arguments.target or DEFAULT_TARGET).split(","),
+        configurations(arguments),
+        assemble=not arguments.no_ptxas,
+        check=arguments.check,
+    )
     form = _format(arguments)
     table = sweep(
-        runs, workers=arguments.workers, scheduler=arguments.scheduler, records=arguments.records,
-        retry=arguments.retry, progress=arguments.progress or sys.stderr.isatty(),
-    )  # fmt: skip
+        runs,
+        workers=arguments.workers,
+        scheduler=arguments.scheduler,
+        records=arguments.records,
+        retry=arguments.retry,
+        progress=arguments.progress or sys.stderr.isatty(),
+    )
     deliver([(arguments.output, table.text(form))])
     if arguments.plots is not None:
         _plots(table, arguments.plots)
@@ -40,11 +47,11 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _case(path: Path, arguments: argparse.Namespace) -> Case:
-    from tilesat import cutile
+    from tilesat import cutile_kernels
 
-    kernel = cutile.load_kernel(path) if cutile.names_kernel(path) else None
+    kernel = cutile_kernels.load_kernel(path) if cutile_kernels.names_kernel(path) else None
     if kernel is None and arguments.sig is not None:
-        raise cutile.no_kernel(str(path))
+        raise cutile_kernels.no_kernel(str(path))
     name = str(path).rpartition(":")[2] if kernel is not None else ""
     return Case(
         kernel or path, arguments.entry, arguments.sig, arguments.grid, tuple(arguments.arg), arguments.tolerance, name
@@ -59,7 +66,7 @@ def configurations(arguments: argparse.Namespace) -> list[Configuration]:
     return [Configuration.of({**given, **each}) for given in found for each in varied]
 
 
-def _axis(text: str) -> tuple[str, list[Any]]:
+def _axis(text: str) -> tuple[str, list[object]]:
     """`NAME=VALUE;VALUE`, lists with commas between their parts."""
     name, equals, values = text.partition("=")
     if not equals:
@@ -67,7 +74,7 @@ def _axis(text: str) -> tuple[str, list[Any]]:
     return name, [_value(name, value) for value in values.split(";")]
 
 
-def _value(name: str, text: str) -> Any:
+def _value(name: str, text: str) -> object:
     parts = tuple(part for part in text.split(",") if part)
     if name in LISTS:
         return parts
@@ -90,7 +97,7 @@ def _number(what: str, text: str) -> float | int:
         raise TileError(f"{what}: expected a number, got {text!r}") from None
 
 
-def _from_file(path: Path) -> list[dict[str, Any]]:
+def _from_file(path: Path) -> list[dict[str, object]]:
     """A JSON file: one configuration, or a list of them."""
     try:
         found = json.loads(path.read_text())

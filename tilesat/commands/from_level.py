@@ -54,9 +54,12 @@ def refuse_options(kernel: Op, arguments: argparse.Namespace) -> None:
 
 
 def lowered(
-    kernel: Op, arguments: argparse.Namespace, seconds: dict[str, float], watchers: Sequence[Watcher] = (),
+    kernel: Op,
+    arguments: argparse.Namespace,
+    seconds: dict[str, float],
+    watchers: Sequence[Watcher] = (),
     steps: Sequence[Step] = (),
-) -> LoweredKernel:  # fmt: skip
+) -> LoweredKernel:
     """The kernel's PTX by `steps`, by default its road. Raises TileError for options that mean nothing at its level."""
     from tilesat.levels import lower_kernel
     from tilesat.reports import statistics_table, time_table

@@ -30,9 +30,10 @@ def run(arguments: argparse.Namespace) -> int:
     named = _TARGET.search(ptx or listing)
     if named is None:
         raise TileError(
-            "cannot read the file: expected a cubin, or PTX with a .target", Location(str(file), 1, 1),
+            "cannot read the file: expected a cubin, or PTX with a .target",
+            Location(str(file), 1, 1),
             "compile Tile IR with `tilesat compile` first",
-        )  # fmt: skip
+        )
     tier = target_named(arguments.target or named[1])
     listing = listing or disassemble(assemble(ptx, named[1]), encodings=True)
     found = figures(listing, tier, arguments.warps)

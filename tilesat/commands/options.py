@@ -27,16 +27,27 @@ def pipeline_options(arguments: argparse.Namespace) -> Options:
         for each in found.untried:
             print(f"{each.replace(': rule', ': warning: rule', 1)}", file=sys.stderr)
     made = options(
-        arguments.rules, arguments.without, arguments.forbid, arguments.extractor, arguments.extract_budget,
-        arguments.saturate_budget, fast=permissions(arguments.fast), persistent=arguments.persistent,
-        num_ctas=arguments.num_ctas, tile_blocks=arguments.tile_blocks, unchecked=True,
+        arguments.rules,
+        arguments.without,
+        arguments.forbid,
+        arguments.extractor,
+        arguments.extract_budget,
+        arguments.saturate_budget,
+        fast=permissions(arguments.fast),
+        persistent=arguments.persistent,
+        num_ctas=arguments.num_ctas,
+        tile_blocks=arguments.tile_blocks,
+        unchecked=True,
         consumers=arguments.consumers,
-    )  # fmt: skip
+    )
     places = {each: getattr(arguments, each) for each in ("annotate", "lineinfo") if hasattr(arguments, each)}
     return replace(
-        made, verify_each=arguments.verify_each, provenance=arguments.provenance, ocg_knobs=arguments.ocg_knobs,
+        made,
+        verify_each=arguments.verify_each,
+        provenance=arguments.provenance,
+        ocg_knobs=arguments.ocg_knobs,
         **places,
-    )  # fmt: skip
+    )
 
 
 def permissions(given: list[str]) -> list[str]:

@@ -58,9 +58,13 @@ def _run_lowered(kernel: LoweredKernel, specs: Sequence[Spec], arguments: argpar
     start = time.perf_counter()
     with _hazards_shown():
         report = kernel.run(
-            arguments.grid, *values, hazards=arguments.hazards or False, max_instructions=arguments.max_instructions,
-            suppress=arguments.suppress, workers=arguments.workers,
-        )  # fmt: skip
+            arguments.grid,
+            *values,
+            hazards=arguments.hazards or False,
+            max_instructions=arguments.max_instructions,
+            suppress=arguments.suppress,
+            workers=arguments.workers,
+        )
     _tell(arguments, kernel.name, values, time.perf_counter() - start)
     return _list_hazards(arguments, report)
 
@@ -98,9 +102,14 @@ def _execute(
     hazards = arguments.check if arguments.hazards is None else arguments.hazards or False
     with _hazards_shown():
         report = kernel.run(
-            arguments.grid, *values, on=arguments.on, hazards=hazards, max_instructions=arguments.max_instructions,
-            suppress=arguments.suppress, workers=arguments.workers,
-        )  # fmt: skip
+            arguments.grid,
+            *values,
+            on=arguments.on,
+            hazards=hazards,
+            max_instructions=arguments.max_instructions,
+            suppress=arguments.suppress,
+            workers=arguments.workers,
+        )
     return time.perf_counter() - start, report
 
 

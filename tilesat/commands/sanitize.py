@@ -23,9 +23,13 @@ def run(arguments: argparse.Namespace) -> int:
     if not re.fullmatch(r"together|skewed:[0-9]+", arguments.schedule):
         raise LaunchError(f"--schedule {arguments.schedule!r}: expected together or skewed:SEED with a whole number")
     options = Options(
-        _capability(arguments.target), arguments.multiprocessors, arguments.hazards, tuple(arguments.suppress),
-        arguments.schedule, arguments.max_instructions,
-    )  # fmt: skip
+        _capability(arguments.target),
+        arguments.multiprocessors,
+        arguments.hazards,
+        tuple(arguments.suppress),
+        arguments.schedule,
+        arguments.max_instructions,
+    )
     status, summary = run_program([arguments.program, *arguments.rest], options, arguments.build)
     if arguments.report is not None:
         write_file(arguments.report, summary.text())

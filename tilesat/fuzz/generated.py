@@ -86,9 +86,15 @@ class Generator:
         """Add `steps` tiles to the pool."""
         for _ in range(steps):
             kind = self.pick(
-                ("binary",) * 5 + ("unary",) * 3 + ("cast",) * 2 + ("shape",) * 4 + ("reduce",) * 3 + ("select",) * 2
-                + ("product",) * 2 + (("loop", "branch") if depth < 2 else ())
-            )  # fmt: skip
+                ("binary",) * 5
+                + ("unary",) * 3
+                + ("cast",) * 2
+                + ("shape",) * 4
+                + ("reduce",) * 3
+                + ("select",) * 2
+                + ("product",) * 2
+                + (("loop", "branch") if depth < 2 else ())
+            )
             made = getattr(self, kind)(pool, depth) if kind in ("loop", "branch") else getattr(self, kind)(pool)
             if made is not None:
                 pool.append(made)
@@ -118,20 +124,33 @@ class Generator:
         b = self.partner(pool, a)
         op = self.pick(("add", "sub", "mul", "max", "min"))
         x, y = a.tile, b.tile
-        made = {"add": lambda: x + y, "sub": lambda: x - y, "mul": lambda: x * y, "max": lambda: x.max(y),
-                "min": lambda: x.min(y)}[op]()  # fmt: skip
+        made = {
+            "add": lambda: x + y,
+            "sub": lambda: x - y,
+            "mul": lambda: x * y,
+            "max": lambda: x.max(y),
+            "min": lambda: x.min(y),
+        }[op]()
         return Held(self.small(made), a.exact and b.exact)
 
     def unary(self, pool: list[Held]) -> Held:
         a = self.pick(pool)
         if not a.tile.floating:
             op = self.pick(("neg", "and", "xor", "div"))
-            made = {"neg": lambda: -a.tile, "and": lambda: a.tile & 13, "xor": lambda: a.tile ^ 5,
-                    "div": lambda: a.tile.div(3) + a.tile.rem(7)}[op]()  # fmt: skip
+            made = {
+                "neg": lambda: -a.tile,
+                "and": lambda: a.tile & 13,
+                "xor": lambda: a.tile ^ 5,
+                "div": lambda: a.tile.div(3) + a.tile.rem(7),
+            }[op]()
             return Held(made, a.exact)
         op = self.pick(("neg", "abs", "exp", "half"))
-        made = {"neg": lambda: -a.tile, "abs": lambda: a.tile.absf(), "half": lambda: a.tile * 0.5 + 1.0,
-                "exp": lambda: a.tile.min(1.0).exp()}[op]()  # fmt: skip
+        made = {
+            "neg": lambda: -a.tile,
+            "abs": lambda: a.tile.absf(),
+            "half": lambda: a.tile * 0.5 + 1.0,
+            "exp": lambda: a.tile.min(1.0).exp(),
+        }[op]()
         return Held(self.small(made), a.exact and op != "exp")
 
     def cast_to(self, held: Held, kind: str) -> Held:
@@ -189,8 +208,11 @@ class Generator:
         kind = self.pick(("f16", "bf16", "f32"))
         m, n, k = (self.pick((16, 32, 64)) for _ in range(3))
         a = self.fitted(self.cast_to(self.pick(pool), kind).tile, (m, k))
-        b = self.fitted(self.cast_to(self.pick(pool), kind).tile, (n, k)).T if self.rng.integers(2) else \
-            self.fitted(self.cast_to(self.pick(pool), kind).tile, (k, n))  # fmt: skip
+        b = (
+            self.fitted(self.cast_to(self.pick(pool), kind).tile, (n, k)).T
+            if self.rng.integers(2)
+            else self.fitted(self.cast_to(self.pick(pool), kind).tile, (k, n))
+        )
         return Held(self.small(self.w.dot(a, b) * (1.0 / k)), False)
 
     def loop(self, pool: list[Held], depth: int) -> Held | None:

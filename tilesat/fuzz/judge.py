@@ -21,8 +21,11 @@ from tilesat.grid import as_grid
 from tilesat.kernel import Kernel
 
 KINDS: dict[str, Callable[[int], Program]] = {
-    "mixed": mixed, "generated": generated, "ordered": ordered, "promised": promised,
-}  # fmt: skip
+    "mixed": mixed,
+    "generated": generated,
+    "ordered": ordered,
+    "promised": promised,
+}
 """Generators by name: a program for each seed."""
 MIX = ("mixed", "generated", "mixed", "ordered", "mixed", "generated", "mixed", "promised")
 """The kind of seed n is entry n modulo 8."""

@@ -22,9 +22,19 @@ COUNTERS = 64
 """Elements of the array that atomic operations update."""
 MODES = ("add", "max", "min", "and", "or", "xor")
 STEPS = (
-    ("binary",) * 5 + ("unary",) * 3 + ("cast",) * 3 + ("shape",) * 3 + ("reduce",) * 2 + ("select",) * 2
-    + ("product",) * 2 + ("scan",) * 2 + ("gather",) * 3 + ("atomic",) * 2 + ("part",) * 2 + ("shift",)
-)  # fmt: skip
+    ("binary",) * 5
+    + ("unary",) * 3
+    + ("cast",) * 3
+    + ("shape",) * 3
+    + ("reduce",) * 2
+    + ("select",) * 2
+    + ("product",) * 2
+    + ("scan",) * 2
+    + ("gather",) * 3
+    + ("atomic",) * 2
+    + ("part",) * 2
+    + ("shift",)
+)
 
 Shape = tuple[int, ...]
 
@@ -48,8 +58,10 @@ class Mixed(Generator):
         whole = [n * self.grid if d == 0 else n for d, n in enumerate(shape)]
         if self.rng.integers(2):
             return tuple(whole)
-        return tuple(max(1, n - int(self.rng.integers(0, max(1, n // (2 * self.grid if d == 0 else 2)))))
-                     for d, n in enumerate(whole))  # fmt: skip
+        return tuple(
+            max(1, n - int(self.rng.integers(0, max(1, n // (2 * self.grid if d == 0 else 2)))))
+            for d, n in enumerate(whole)
+        )
 
     def write(self, outputs: list[tuple[Shape, str, bool]] | None) -> str:
         parameters = {f"x{i}": f"ptr<{kind}>" for i, (_, kind) in enumerate(self.inputs)}
@@ -150,8 +162,10 @@ class Mixed(Generator):
         if self.rng.integers(2) and int(np.prod(shape)) < MAX_SIZE:
             joined = tuple(2 * n if d == dim else n for d, n in enumerate(shape))
             b = self.partner(pool, a)
-            return Held(self.w.op(ct.Cat, a.tile, b.tile, types=[TileType(joined, a.tile.type.element)], dim=dim),
-                        a.exact and b.exact)  # fmt: skip
+            return Held(
+                self.w.op(ct.Cat, a.tile, b.tile, types=[TileType(joined, a.tile.type.element)], dim=dim),
+                a.exact and b.exact,
+            )
         half = tuple(n // 2 if d == dim else n for d, n in enumerate(shape))
         at = [self.w.i32(int(self.rng.integers(2)) if d == dim else 0) for d in range(len(shape))]
         types = [TileType(half, a.tile.type.element)]

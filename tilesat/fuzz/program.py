@@ -59,9 +59,14 @@ class Made(Program):
 
 
 def of(
-    name: str, source: Callable[[], str], data: Sequence[Random | Array | int | float], grid: tuple[int, ...] = (1,),
-    tolerance: float = 0.0, expected: Callable[..., dict[int, Array]] | None = None, apart: bool = False,
-) -> Made:  # fmt: skip
+    name: str,
+    source: Callable[[], str],
+    data: Sequence[Random | Array | int | float],
+    grid: tuple[int, ...] = (1,),
+    tolerance: float = 0.0,
+    expected: Callable[..., dict[int, Array]] | None = None,
+    apart: bool = False,
+) -> Made:
     """A program with these arguments."""
 
     def arguments() -> list[Any]:

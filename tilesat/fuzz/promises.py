@@ -146,14 +146,16 @@ class Promises:
         last, inner = self.pool[-1], "\n".join(self.lines)
         self.lines, self.pool, self.made = outside, known, made
         name = self.fresh(self.known[last])
-        place = self.pick((
-            "%{0} = if %always -> ({1}) {{ {2}\nyield %{3} : {1} }} else {{ yield %w : {1} }}",
-            "%{0} = if %never -> ({1}) {{ yield %w : {1} }} else {{ {2}\nyield %{3} : {1} }}",
-            "%{0} = for %i in (%none to %trips, step %one) : tile<i32> iter_values(%{0}c = %w) -> ({1})"
-            " {{ {2}\ncontinue %{3} : {1} }}",
-            "%{0} = for %i in (%zero to %trips, step %one) : tile<i32> iter_values(%{0}c = %w) -> ({1})"
-            " {{ if %never {{ continue %w : {1} }}\n{2}\ncontinue %{3} : {1} }}",
-        ))  # fmt: skip
+        place = self.pick(
+            (
+                "%{0} = if %always -> ({1}) {{ {2}\nyield %{3} : {1} }} else {{ yield %w : {1} }}",
+                "%{0} = if %never -> ({1}) {{ yield %w : {1} }} else {{ {2}\nyield %{3} : {1} }}",
+                "%{0} = for %i in (%none to %trips, step %one) : tile<i32> iter_values(%{0}c = %w) -> ({1})"
+                " {{ {2}\ncontinue %{3} : {1} }}",
+                "%{0} = for %i in (%zero to %trips, step %one) : tile<i32> iter_values(%{0}c = %w) -> ({1})"
+                " {{ if %never {{ continue %w : {1} }}\n{2}\ncontinue %{3} : {1} }}",
+            )
+        )
         self.lines.append(place.format(name, self.kind, inner, last))
         self.pool.append(name)
 
@@ -164,14 +166,16 @@ class Promises:
 
     def unreached(self) -> None:
         """A region that does not run."""
-        place = self.pick((
-            "if %never {{\n{0} }}",
-            "if %always {{ }} else {{\n{0} }}",
-            "for %i in (%zero to %none, step %one) : tile<i32> {{\n{0} }}",
-            "for %i in (%one to %zero, step %one) : tile<i32> {{\n{0} }}",
-            "for %i in (%zero to %one, step %one) : tile<i32> {{ if %never {{\n{0} }} }}",
-            "for %i in (%zero to %one, step %one) : tile<i32> {{ if %always {{ continue }}\n{0} }}",
-        ))  # fmt: skip
+        place = self.pick(
+            (
+                "if %never {{\n{0} }}",
+                "if %always {{ }} else {{\n{0} }}",
+                "for %i in (%zero to %none, step %one) : tile<i32> {{\n{0} }}",
+                "for %i in (%one to %zero, step %one) : tile<i32> {{\n{0} }}",
+                "for %i in (%zero to %one, step %one) : tile<i32> {{ if %never {{\n{0} }} }}",
+                "for %i in (%zero to %one, step %one) : tile<i32> {{ if %always {{ continue }}\n{0} }}",
+            )
+        )
         self.lines.append(place.format(self.lies()))
 
     def text(self) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from functools import partial
-from typing import Any, cast
+from typing import Any, TypeAlias, cast
 
 import numpy as np
 
@@ -26,9 +26,16 @@ from ir.types import (
     PointerType,
     TensorViewType,
     TileType,
+    Type,
 )
 
 Number = int | float | bool
+Array = np.ndarray
+Operand: TypeAlias = "Tile | Number"
+"""Plain numbers become splats."""
+Combine: TypeAlias = "Callable[[list[Tile], list[Tile]], Sequence[Tile]]"
+Side: TypeAlias = "Callable[[], Sequence[Tile] | None]"
+"""Writes a side of a branch, and returns what it yields."""
 P = ct.Predicate
 
 
@@ -59,7 +66,7 @@ class Tile:
         return isinstance(self.type.element, FloatType)
 
     def _binary(
-        self, float_op: type[Op] | None, int_op: type[Op] | None, other: Any, swap: bool = False, **more: Any
+        self, float_op: type[Op] | None, int_op: type[Op] | None, other: Operand, swap: bool = False, **more: Any
     ) -> Tile:
         other = self.writer.like(other, self)
         cls = float_op if self.floating else int_op
@@ -67,81 +74,82 @@ class Tile:
         pair = (other, self) if swap else (self, other)
         return self.writer.op(cls, *pair, **more)
 
-    def __add__(self, other: Any) -> Tile:
+    def __add__(self, other: Operand) -> Tile:
         return self._binary(ct.AddF, ct.AddI, other)
 
     __radd__ = __add__
 
-    def __sub__(self, other: Any) -> Tile:
+    def __sub__(self, other: Operand) -> Tile:
         return self._binary(ct.SubF, ct.SubI, other)
 
-    def __rsub__(self, other: Any) -> Tile:
+    def __rsub__(self, other: Operand) -> Tile:
         return self._binary(ct.SubF, ct.SubI, other, swap=True)
 
-    def __mul__(self, other: Any) -> Tile:
+    def __mul__(self, other: Operand) -> Tile:
         return self._binary(ct.MulF, ct.MulI, other)
 
     __rmul__ = __mul__
 
-    def __truediv__(self, other: Any) -> Tile:
+    def __truediv__(self, other: Operand) -> Tile:
         return self._binary(ct.DivF, None, other)
 
     def __neg__(self) -> Tile:
         return self.writer.op(ct.NegF if self.floating else ct.NegI, self)
 
-    def __and__(self, other: Any) -> Tile:
+    def __and__(self, other: Operand) -> Tile:
         return self._binary(None, ct.AndI, other)
 
-    def __or__(self, other: Any) -> Tile:
+    def __or__(self, other: Operand) -> Tile:
         return self._binary(None, ct.OrI, other)
 
-    def __xor__(self, other: Any) -> Tile:
+    def __xor__(self, other: Operand) -> Tile:
         return self._binary(None, ct.XorI, other)
 
-    def max(self, other: Any, **more: Any) -> Tile:
+    def max(self, other: Operand, **more: Any) -> Tile:
         return self._binary(ct.MaxF, ct.MaxI, other, **self._signed(more))
 
-    def min(self, other: Any, **more: Any) -> Tile:
+    def min(self, other: Operand, **more: Any) -> Tile:
         return self._binary(ct.MinF, ct.MinI, other, **self._signed(more))
 
     def _signed(self, more: dict[str, Any]) -> dict[str, Any]:
         return more if self.floating else {"signedness": ct.Signedness.SIGNED, **more}
 
-    def div(self, other: Any, rounding: ct.Rounding = ct.Rounding.ZERO, signed: bool = True) -> Tile:
+    def div(self, other: Operand, rounding: ct.Rounding = ct.Rounding.ZERO, signed: bool = True) -> Tile:
         return self._binary(None, ct.DivI, other, signedness=ct.Signedness(signed), rounding=rounding)
 
-    def rem(self, other: Any, signed: bool = True) -> Tile:
+    def rem(self, other: Operand, signed: bool = True) -> Tile:
         return self._binary(None, ct.RemI, other, signedness=ct.Signedness(signed))
 
-    def compare(self, predicate: ct.Predicate, other: Any, ordered: bool = True, signed: bool = True) -> Tile:
+    def compare(self, predicate: ct.Predicate, other: Operand, ordered: bool = True, signed: bool = True) -> Tile:
         other = self.writer.like(other, self)
         kinds = [TileType(self.shape, I1)]
         if self.floating:
             return self.writer.op(ct.CmpF, self, other, types=kinds, predicate=predicate, ordering=ct.Ordering(ordered))
         return self.writer.op(ct.CmpI, self, other, types=kinds, predicate=predicate, signedness=ct.Signedness(signed))
 
-    def __lt__(self, other: Any) -> Tile:
+    def __lt__(self, other: Operand) -> Tile:
         return self.compare(P.LESS_THAN, other)
 
-    def __le__(self, other: Any) -> Tile:
+    def __le__(self, other: Operand) -> Tile:
         return self.compare(P.LESS_THAN_OR_EQUAL, other)
 
-    def __gt__(self, other: Any) -> Tile:
+    def __gt__(self, other: Operand) -> Tile:
         return self.compare(P.GREATER_THAN, other)
 
-    def __ge__(self, other: Any) -> Tile:
+    def __ge__(self, other: Operand) -> Tile:
         return self.compare(P.GREATER_THAN_OR_EQUAL, other)
 
-    def eq(self, other: Any) -> Tile:
+    def eq(self, other: Operand) -> Tile:
         return self.compare(P.EQUAL, other)
 
-    def ne(self, other: Any) -> Tile:
+    def ne(self, other: Operand) -> Tile:
         return self.compare(P.NOT_EQUAL, other)
 
-    def where(self, yes: Any, no: Any) -> Tile:
+    def where(self, yes: Operand, no: Operand) -> Tile:
         """This i1 tile chooses."""
-        yes = self.writer.like(yes, no) if not isinstance(yes, Tile) else yes
-        return self.writer.op(ct.Select, self, yes, self.writer.like(no, yes))
+        like = yes if isinstance(yes, Tile) else no
+        assert isinstance(like, Tile), "one of the two says the type"
+        return self.writer.op(ct.Select, self, self.writer.like(yes, like), self.writer.like(no, like))
 
     def to(self, name: str, signed: bool = True) -> Tile:
         """The element type changed by value; to or from integers as `signed` says."""
@@ -205,7 +213,7 @@ class Tile:
         base = self if self.shape == index.shape else self.splat(*index.shape)
         return self.writer.op(ct.Offset, base, index, types=[base.type])
 
-    def assume(self, *predicates: Any) -> Tile:
+    def assume(self, *predicates: object) -> Tile:
         found = self
         for predicate in predicates:
             found = self.writer.op(ct.Assume, found, predicate=predicate)
@@ -241,19 +249,26 @@ class Writer:
                 tile = tile.assume(ct.Bounded(0, None))
             self.args[name] = tile.assume(ct.DivBy(divisor))
 
-    def op(self, cls: type[Op], *operands: Tile, types: Any = None, segments: Any = None, **attributes: Any) -> Tile:
+    def op(
+        self,
+        cls: type[Op],
+        *operands: Tile,
+        types: Sequence[Type] | None = None,
+        segments: tuple[int, ...] | None = None,
+        **attributes: Any,
+    ) -> Tile:
         if types is None and len(cls.info.results) == 1 and not cls.info.results[0].like:
             types = [operands[0].type]
         values = [o.value for o in operands]
         return Tile(self, self.builder.add(cls, *values, types=types, segments=segments, **attributes).results[0])
 
-    def const(self, number: Any, name: str, *shape: int) -> Tile:
+    def const(self, number: Number | Array, name: str, *shape: int) -> Tile:
         """A literal: one number, or an array of all elements."""
         kind = TileType(shape, element(name))
         literal = ct.DenseElements(np.asarray(number, ct.dtype_of(kind.element)))
         return Tile(self, self.builder.value(ct.Constant, types=[kind], value=literal))
 
-    def array(self, name: str, numbers: Any, kind: str, alignment: int = 0) -> Tile:
+    def array(self, name: str, numbers: Array | Sequence[Number], kind: str, alignment: int = 0) -> Tile:
         """A global of the module, as a pointer to its first element."""
         whole = TileType((len(numbers),), element(kind))
         literal = ct.DenseElements(np.asarray(numbers, ct.dtype_of(whole.element)))
@@ -261,7 +276,7 @@ class Writer:
         self.globals.append(ct.Global((), (), attributes))
         return self.op(ct.GetGlobal, types=[TileType((), PointerType(cast(Any, whole.element)))], name=name)
 
-    def like(self, value: Any, tile: Tile) -> Tile:
+    def like(self, value: Operand, tile: Tile) -> Tile:
         if isinstance(value, Tile):
             return value
         return self.const(value, str(tile.type.element), *tile.shape)
@@ -275,16 +290,25 @@ class Writer:
     # --- views
 
     def view(
-        self, base: Tile, shape: Sequence[int | Tile], strides: Sequence[int | Tile], tile: Sequence[int],
-        padding: str | None = "zero", dim_map: Sequence[int] | None = None,
-    ) -> Tile:  # fmt: skip
+        self,
+        base: Tile,
+        shape: Sequence[int | Tile],
+        strides: Sequence[int | Tile],
+        tile: Sequence[int],
+        padding: str | None = "zero",
+        dim_map: Sequence[int] | None = None,
+    ) -> Tile:
         """A partition view; numbers are static sizes and strides."""
         dynamic = [[x for x in given if isinstance(x, Tile)] for given in (shape, strides)]
         kind = TensorViewType(_static(shape), base.type.element.pointee, _static(strides))
         whole = self.op(
-            ct.MakeTensorView, base, *dynamic[0], *dynamic[1], types=[kind],
+            ct.MakeTensorView,
+            base,
+            *dynamic[0],
+            *dynamic[1],
+            types=[kind],
             segments=(1, len(dynamic[0]), len(dynamic[1])),
-        )  # fmt: skip
+        )
         order = tuple(range(len(tile))) if dim_map is None else tuple(dim_map)
         return self.op(ct.MakePartitionView, whole, types=[PartitionViewType(tuple(tile), kind, order, padding)])
 
@@ -301,23 +325,39 @@ class Writer:
         kind = TileType(view.type.tile, view.type.view.element)
         at = [self.i32(i).value for i in index]
         made = self.builder.add(
-            ct.LoadView, view.value, *at, (token or self.token).value, types=[kind, TOKEN], segments=(1, len(at), 1),
+            ct.LoadView,
+            view.value,
+            *at,
+            (token or self.token).value,
+            types=[kind, TOKEN],
+            segments=(1, len(at), 1),
             **more,
-        )  # fmt: skip
+        )
         return Tile(self, made.results[0]), Tile(self, made.results[1])
 
     def store(self, tile: Tile, view: Tile, *index: int | Tile, token: Tile | None = None, **more: Any) -> Tile:
         at = [self.i32(i).value for i in index]
         made = self.builder.add(
-            ct.StoreView, tile.value, view.value, *at, (token or self.token).value,
-            types=[TOKEN], segments=(1, 1, len(at), 1), **more,
-        )  # fmt: skip
+            ct.StoreView,
+            tile.value,
+            view.value,
+            *at,
+            (token or self.token).value,
+            types=[TOKEN],
+            segments=(1, 1, len(at), 1),
+            **more,
+        )
         return Tile(self, made.results[0])
 
     # --- pointers
 
     def gather(
-        self, pointers: Tile, mask: Tile | None = None, padding: Any = None, token: Tile | None = None, **more: Any
+        self,
+        pointers: Tile,
+        mask: Tile | None = None,
+        padding: Operand | None = None,
+        token: Tile | None = None,
+        **more: Any,
     ) -> tuple[Tile, Tile]:
         kind = TileType(pointers.shape, pointers.type.element.pointee)
         operands = [pointers]
@@ -328,9 +368,12 @@ class Writer:
             operands.append(filled)
         operands.append(token or self.token)
         made = self.builder.add(
-            ct.LoadPtr, *[o.value for o in operands], types=[kind, TOKEN],
-            segments=(1, int(mask is not None), int(padding is not None), 1), **more,
-        )  # fmt: skip
+            ct.LoadPtr,
+            *[o.value for o in operands],
+            types=[kind, TOKEN],
+            segments=(1, int(mask is not None), int(padding is not None), 1),
+            **more,
+        )
         return Tile(self, made.results[0]), Tile(self, made.results[1])
 
     def scatter(
@@ -343,18 +386,28 @@ class Writer:
         return Tile(self, made.results[0])
 
     def update(
-        self, pointers: Tile, *values: Tile, mode: str = "", mask: Tile | None = None, token: Tile | None = None,
-        order: str = "relaxed", scope: str = "device",
-    ) -> tuple[Tile, Tile]:  # fmt: skip
+        self,
+        pointers: Tile,
+        *values: Tile,
+        mode: str = "",
+        mask: Tile | None = None,
+        token: Tile | None = None,
+        order: str = "relaxed",
+        scope: str = "device",
+    ) -> tuple[Tile, Tile]:
         """An atomic update by `mode`, or compare-and-swap of two values: the old value and the token behind it."""
         operands = [pointers, *values, *([mask] if mask is not None else []), token or self.token]
         cls = ct.AtomicRMW if mode else ct.AtomicCAS
         more: dict[str, Any] = {"mode": ct.AtomicMode[mode.upper()]} if mode else {}
         made = self.builder.add(
-            cls, *[o.value for o in operands], types=[values[0].type, TOKEN],
-            segments=(1, *[1] * len(values), int(mask is not None), 1), order=ct.MemoryOrder[order.upper()],
-            scope=ct.Scope[scope.upper()], **more,
-        )  # fmt: skip
+            cls,
+            *[o.value for o in operands],
+            types=[values[0].type, TOKEN],
+            segments=(1, *[1] * len(values), int(mask is not None), 1),
+            order=ct.MemoryOrder[order.upper()],
+            scope=ct.Scope[scope.upper()],
+            **more,
+        )
         return Tile(self, made.results[0]), Tile(self, made.results[1])
 
     def join(self, *tokens: Tile) -> Tile:
@@ -394,7 +447,13 @@ class Writer:
         return float(found) if x.floating else bool(found) if x.type.element == I1 else int(found)
 
     def fold(
-        self, tiles: Sequence[Tile], dim: int, combine: Any, identities: Sequence[Any], scan: bool = False, **more: Any
+        self,
+        tiles: Sequence[Tile],
+        dim: int,
+        combine: Combine,
+        identities: Sequence[Number],
+        scan: bool = False,
+        **more: Any,
     ) -> list[Tile]:
         """Several tiles reduced, or scanned, by `combine`: (left of each, right of each) -> what is left of each."""
         block = Block([TileType((), x.type.element) for x in tiles for _ in range(2)])
@@ -404,14 +463,20 @@ class Writer:
         self.builder.block = outside
         shapes = [x.shape if scan else (*x.shape[:dim], *x.shape[dim + 1 :]) for x in tiles]
         made = self.builder.add(
-            ct.Scan if scan else ct.Reduce, *[x.value for x in tiles],
+            ct.Scan if scan else ct.Reduce,
+            *[x.value for x in tiles],
             types=[TileType(shape, x.type.element) for shape, x in zip(shapes, tiles, strict=True)],
-            regions=[Region([block])], dim=dim, identities=tuple(identities), **more,
-        )  # fmt: skip
+            regions=[Region([block])],
+            dim=dim,
+            identities=tuple(identities),
+            **more,
+        )
         return [Tile(self, r) for r in made.results]
 
     @contextmanager
-    def loop(self, lower: Any, upper: Any, step: Any = 1, carried: Sequence[Tile] = (), **more: Any) -> Generator[Loop]:
+    def loop(
+        self, lower: int | Tile, upper: int | Tile, step: int | Tile = 1, carried: Sequence[Tile] = (), **more: Any
+    ) -> Generator[Loop]:
         """A counted loop: set `values` of what it yields to the next carried ones; after it they are the results."""
         bounds = [self.i32(x) for x in (lower, upper, step)]
         block = Block([bounds[0].type, *(c.type for c in carried)])
@@ -422,12 +487,21 @@ class Writer:
         self.builder.block = outside
         values = [b.value for b in bounds] + [c.value for c in carried]
         made = self.builder.add(
-            ct.For, *values, types=[c.type for c in carried], regions=[Region([block])],
-            segments=(1, 1, 1, len(carried)), **more,
-        )  # fmt: skip
+            ct.For,
+            *values,
+            types=[c.type for c in carried],
+            regions=[Region([block])],
+            segments=(1, 1, 1, len(carried)),
+            **more,
+        )
         found.values = [Tile(self, r) for r in made.results]
 
-    def endless(self, carried: Sequence[Tile], body: Any, results: Sequence[Tile] | None = None) -> list[Tile]:
+    def endless(
+        self,
+        carried: Sequence[Tile],
+        body: Callable[[list[Tile]], Sequence[Tile] | None],
+        results: Sequence[Tile] | None = None,
+    ) -> list[Tile]:
         """A loop left by `leave`; `body(values)` writes it and returns the next values, `results` are like its own."""
         block = Block([c.type for c in carried])
         outside, self.builder.block = self.builder.block, block
@@ -436,26 +510,29 @@ class Writer:
             self.builder.add(ct.Continue, *[v.value for v in following], types=())
         self.builder.block = outside
         made = self.builder.add(
-            ct.Loop, *[c.value for c in carried], types=[r.type for r in (carried if results is None else results)],
-            regions=[Region([block])], segments=(len(carried),),
-        )  # fmt: skip
+            ct.Loop,
+            *[c.value for c in carried],
+            types=[r.type for r in (carried if results is None else results)],
+            regions=[Region([block])],
+            segments=(len(carried),),
+        )
         return [Tile(self, r) for r in made.results]
 
-    def leave(self, cls: Any, *values: Tile) -> None:
+    def leave(self, cls: type[Op], *values: Tile) -> None:
         """The end of a block by continue, break or return."""
         self.builder.add(cls, *[v.value for v in values], types=())
 
-    def branch(self, condition: Tile, then: Any, otherwise: Any = None) -> list[Tile]:
+    def branch(self, condition: Tile, then: Side, otherwise: Side | None = None) -> list[Tile]:
         """`then()` and `otherwise()` write the two sides and return what they yield."""
         regions: list[Region] = []
-        types: list[Any] = []
+        types: list[Type] = []
         for side in (then, otherwise):
             if side is None:
                 regions.append(Region([]))
                 continue
             block = Block()
             outside, self.builder.block = self.builder.block, block
-            yields: list[Tile] = side() or []
+            yields = side() or []
             types = types or [y.type for y in yields]
             if not block.ops or not isinstance(block.ops[-1], ct.Return | ct.Continue | ct.Break):
                 self.builder.add(ct.Yield, *[y.value for y in yields], types=())
@@ -467,7 +544,7 @@ class Writer:
     def text(self, warps: int = 0) -> str:
         """The program, ended by a return; `warps` that compute, where that is asked for."""
         self.builder.add(ct.Return, types=())
-        attributes: dict[str, Any] = {"sym_name": self.name}
+        attributes: dict[str, object] = {"sym_name": self.name}
         if warps:
             asked = (("num_worker_warps_per_cta", warps),)
             attributes["hints"] = ct.OptimizationHints((("default", asked),))
@@ -482,9 +559,14 @@ def _folded(kind: str, left: Sequence[Tile], right: Sequence[Tile]) -> list[Tile
     """One step of a reduction or scan by the name of an operation."""
     a, b = left[0], right[0]
     steps: dict[str, Callable[[], Tile]] = {
-        "add": lambda: a + b, "mul": lambda: a * b, "max": lambda: a.max(b), "min": lambda: a.min(b),
-        "and": lambda: a & b, "or": lambda: a | b, "xor": lambda: a ^ b,
-    }  # fmt: skip
+        "add": lambda: a + b,
+        "mul": lambda: a * b,
+        "max": lambda: a.max(b),
+        "min": lambda: a.min(b),
+        "and": lambda: a & b,
+        "or": lambda: a | b,
+        "xor": lambda: a ^ b,
+    }
     return [steps[kind]()]
 
 

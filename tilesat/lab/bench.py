@@ -20,7 +20,7 @@ from extract.own import name_of
 from ir.core import TileError
 from ir.dialects.cuda_tile import Entry, Module
 from lowering.passes.manager import Shared
-from tilesat import cutile, execution
+from tilesat import cutile_kernels, execution
 from tilesat.compiler import compile_module
 from tilesat.failures import describe, user_errors
 from tilesat.grid import as_grid
@@ -62,8 +62,8 @@ class Case:
     @cached_property
     def content(self) -> bytes:
         """Bytecode or text of the module. Raises TileError, OSError."""
-        if cutile.is_kernel(self.source):
-            return cutile.export(self.source, self.signature, "sm_80")
+        if cutile_kernels.is_kernel(self.source):
+            return cutile_kernels.export(self.source, self.signature, "sm_80")
         if isinstance(self.source, bytes):
             return self.source
         text = str(self.source)
@@ -170,10 +170,21 @@ class Bench:
         if run.assemble:
             code, reason = self.assembled(kernel)
         return Record(
-            run.key, run.case.called, run.target, str(configuration), configuration.given(), "", spent, kernel.seconds,
-            saturation(kernel), extraction(kernel), kernel.ptx.count("\n"), code, reason,
+            run.key,
+            run.case.called,
+            run.target,
+            str(configuration),
+            configuration.given(),
+            "",
+            spent,
+            kernel.seconds,
+            saturation(kernel),
+            extraction(kernel),
+            kernel.ptx.count("\n"),
+            code,
+            reason,
             self.checked(run, kernel) if run.check else None,
-        )  # fmt: skip
+        )
 
     def compile(self, run: Run) -> Kernel:
         """The kernel of a run. Raises TileError and ExtractionError."""
@@ -221,9 +232,11 @@ class Bench:
         compared = execution.compare(given, expected, case.tolerance)
         worst = max(compared, key=lambda each: each.error, default=None)
         return Checked(
-            all(each.ok for each in compared), worst.error if worst else 0.0, worst.tolerance if worst else 0.0,
+            all(each.ok for each in compared),
+            worst.error if worst else 0.0,
+            worst.tolerance if worst else 0.0,
             0 if report is None else report.instructions.total(),
-        )  # fmt: skip
+        )
 
 
 def _once(known: dict[Any, Found], key: Any, make: Callable[[], Found]) -> Found:

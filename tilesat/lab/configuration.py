@@ -88,10 +88,15 @@ class Configuration:
             self.rules, self._without(), self.forbid, extractor, self.budget, self.matches, unchecked=True
         )  # an experiment may be on a wrong rule: --check judges what it computes
         return replace(
-            made, fast=frozenset(self.fast), rows=self.rows, iterations=self.iterations, costs=costs, rates=self.rates,
+            made,
+            fast=frozenset(self.fast),
+            rows=self.rows,
+            iterations=self.iterations,
+            costs=costs,
+            rates=self.rates,
             scheduler="alone" if self.measure == "rules" and self.scheduler == "turns" else self.scheduler,
             counting=self.measure != "none",
-        )  # fmt: skip
+        )
 
     def _without(self) -> tuple[str, ...]:
         """The rules left out, those that `only` does not keep among them."""

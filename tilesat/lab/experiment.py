@@ -20,7 +20,7 @@ Runner = Callable[[Sequence[Run]], Iterator[Record]]
 def experiment(
     kernels: Any,
     targets: str | Sequence[str] = ("sm_80",),
-    configurations: Iterable[Configuration | Mapping[str, Any]] = (Configuration(),),
+    configurations: Iterable[Configuration | Mapping[str, object]] = (Configuration(),),
     *,
     assemble: bool = True,
     check: bool = False,
@@ -44,9 +44,13 @@ def experiment(
 
 
 def all_runs(
-    kernels: Any, targets: str | Sequence[str], configurations: Iterable[Configuration | Mapping[str, Any]], *,
-    assemble: bool = True, check: bool = False,
-) -> list[Run]:  # fmt: skip
+    kernels: Any,
+    targets: str | Sequence[str],
+    configurations: Iterable[Configuration | Mapping[str, Any]],
+    *,
+    assemble: bool = True,
+    check: bool = False,
+) -> list[Run]:
     """The product, kernels slowest. Raises TileError for what there is not."""
     from lowering.targets import target
 
@@ -60,9 +64,14 @@ def all_runs(
 
 
 def sweep(
-    runs: Sequence[Run], *, workers: int = 0, scheduler: str | None = None, records: str | Path | None = None,
-    retry: bool = False, progress: bool = False,
-) -> Table:  # fmt: skip
+    runs: Sequence[Run],
+    *,
+    workers: int = 0,
+    scheduler: str | None = None,
+    records: str | Path | None = None,
+    retry: bool = False,
+    progress: bool = False,
+) -> Table:
     """Run what has no record yet, in any order; the table is in the order of `runs`."""
     known = _known(records, retry)
     waiting = list({run.key: run for run in runs if run.key not in known}.values())

@@ -20,7 +20,7 @@ def function(name: Any) -> Callable[..., Any]:
 
 
 @cache
-def _load(path: str, name: str) -> Callable[..., Any]:
+def _load(path: str, name: str) -> Callable[..., object]:
     spec = importlib.util.spec_from_file_location(Path(path).stem, path)
     if spec is None or spec.loader is None or not Path(path).is_file():
         raise TileError("cannot read this file", Location(path), "pass FILE.py:NAME of a function")

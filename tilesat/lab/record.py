@@ -154,25 +154,39 @@ class Record:
         """The columns of the table; None where there is nothing."""
         s, e, c = self.saturation, self.extraction, self.code
         found: dict[str, Any] = {
-            "kernel": self.kernel, "target": self.target, "configuration": self.configuration,
-            "seconds": round(self.seconds, 4), "compile_seconds": round(self.compile_seconds, 4),
-        }  # fmt: skip
+            "kernel": self.kernel,
+            "target": self.target,
+            "configuration": self.configuration,
+            "seconds": round(self.seconds, 4),
+            "compile_seconds": round(self.compile_seconds, 4),
+        }
         found |= {
-            "stop": s and (s.ended or "saturated"), "rows": s and s.rows, "matches": s and s.matches,
-            "nodes": s and s.nodes, "iterations": s and len(s.growth),
+            "stop": s and (s.ended or "saturated"),
+            "rows": s and s.rows,
+            "matches": s and s.matches,
+            "nodes": s and s.nodes,
+            "iterations": s and len(s.growth),
             "saturate_seconds": s and round(sum(s.seconds.values()), 4),
-        }  # fmt: skip
+        }
         found |= {
-            "cost": e and e.cost, "bound": e and e.bound, "gap": e and round(e.gap, 6), "method": e and e.method,
-            "extract_seconds": e and round(e.seconds, 4), "table_cost": e and e.table_cost, "warps": e and e.warps,
-        }  # fmt: skip
+            "cost": e and e.cost,
+            "bound": e and e.bound,
+            "gap": e and round(e.gap, 6),
+            "method": e and e.method,
+            "extract_seconds": e and round(e.seconds, 4),
+            "table_cost": e and e.table_cost,
+            "warps": e and e.warps,
+        }
         for part in ("tensor", "alu", "memory", "latency"):
             found[part] = e and e.parts.get(part, 0.0)
         found |= {
-            "ptx_lines": self.ptx_lines, "registers": c and c.registers, "spills": c and c.spills,
-            "shared_memory": c and c.shared_memory, "sass": c and c.instructions,
+            "ptx_lines": self.ptx_lines,
+            "registers": c and c.registers,
+            "spills": c and c.spills,
+            "shared_memory": c and c.shared_memory,
+            "sass": c and c.instructions,
             "loop": c and max((each.instructions for each in c.loops), default=0),
-        }  # fmt: skip
+        }
         found |= {"correct": self.checked and self.checked.correct, "error": self.error}
         return found
 

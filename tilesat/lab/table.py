@@ -67,13 +67,13 @@ class Table(Sequence[Record]):
         """A dictionary a run."""
         return [each.row() for each in self.records]
 
-    def rules(self) -> list[dict[str, Any]]:
+    def rules(self) -> list[dict[str, object]]:
         """A dictionary for each run, iteration and rule: matches, seconds, and rows where they were measured."""
         return [
             {**_who(each), **asdict(use)} for each in self.records if each.saturation for use in each.saturation.rules
         ]
 
-    def growth(self) -> list[dict[str, Any]]:
+    def growth(self) -> list[dict[str, object]]:
         """A dictionary for each run and iteration: matches, seconds, rows of the e-graph where counted."""
         return [{**_who(each), **asdict(g)} for each in self.records if each.saturation for g in each.saturation.growth]
 
@@ -135,7 +135,7 @@ class Table(Sequence[Record]):
         return Table(found)
 
 
-def _who(record: Record) -> dict[str, Any]:
+def _who(record: Record) -> dict[str, object]:
     return {"kernel": record.kernel, "target": record.target, "configuration": record.configuration}
 
 

@@ -100,7 +100,14 @@ def _instruction(found: re.Match[str], line: int, upper: int) -> Instruction:
     target = _TARGET.search(found["operands"])
     mask = upper >> WAITS
     return Instruction(
-        int(found["address"], 16), found["predicate"] or "", found["opcode"], found["operands"].rstrip(),
-        target[1] if target else "", upper >> STALL & 15, upper >> WRITES & 7, upper >> READS & 7,
-        frozenset(barrier for barrier in range(6) if mask >> barrier & 1), line,
-    )  # fmt: skip
+        int(found["address"], 16),
+        found["predicate"] or "",
+        found["opcode"],
+        found["operands"].rstrip(),
+        target[1] if target else "",
+        upper >> STALL & 15,
+        upper >> WRITES & 7,
+        upper >> READS & 7,
+        frozenset(barrier for barrier in range(6) if mask >> barrier & 1),
+        line,
+    )

@@ -57,10 +57,22 @@ def figures(listing: str, target: Target, warps: int = 1) -> list[FunctionFigure
             each = timing(loop.path, target)
             products = Counter(name for i in loop.path if (name := named(i)))
             unknown = sorted({i.family for i in loop.path if not units.unit(i.opcode)})
-            made.append(LoopFigures(
-                loop.address, len(loop.path), loop.beside, dict(each.counts.most_common()), each.cycles, each.alone,
-                warps, each.with_warps(warps), each.limit(warps), each.waits, dict(products), tuple(unknown),
-            ))  # fmt: skip
+            made.append(
+                LoopFigures(
+                    loop.address,
+                    len(loop.path),
+                    loop.beside,
+                    dict(each.counts.most_common()),
+                    each.cycles,
+                    each.alone,
+                    warps,
+                    each.with_warps(warps),
+                    each.limit(warps),
+                    each.waits,
+                    dict(products),
+                    tuple(unknown),
+                )
+            )
         agents = together(inner, target, warps)
         found.append(FunctionFigures(function.name, len(function.instructions), tuple(made), agents))
     return found

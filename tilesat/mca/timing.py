@@ -140,11 +140,14 @@ def steady(path: Sequence[Instruction], target: Target, iterations: int = 2, war
     begun = kept[0].at
     return [
         replace(
-            each, iteration=each.iteration - ROUNDS, at=each.at - begun, begins=each.begins - begun,
+            each,
+            iteration=each.iteration - ROUNDS,
+            at=each.at - begun,
+            begins=each.begins - begun,
             ready=None if each.ready is None else each.ready - begun,
         )
         for each in kept
-    ]  # fmt: skip
+    ]
 
 
 @dataclass

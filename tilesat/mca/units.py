@@ -82,9 +82,7 @@ SPARSE: Final = 1 << 2
 """Bit of an instruction descriptor; PTX ISA 8.8, tcgen05, Instruction descriptor."""
 TF32: Final = FACTORS["tf32"]
 
-_WIDTHS: Final[Mapping[str, int]] = {
-    ".M88.4": 16, ".M88.2": 8, ".MT88.4": 16, ".MT88.2": 8, ".128": 16, ".64": 8,
-}  # fmt: skip
+_WIDTHS: Final[Mapping[str, int]] = {".M88.4": 16, ".M88.2": 8, ".MT88.4": 16, ".MT88.2": 8, ".128": 16, ".64": 8}
 """Bytes of a thread, by a part of an opcode: of LDSM and STSM matrices of 8 x 8 of 16 bits."""
 _SCALED = re.compile(r"idesc\[[^\]]*\],\s*tmem\[")
 _LANES = re.compile(r"\.(\d+)dp(\d+)bit")

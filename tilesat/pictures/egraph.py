@@ -167,12 +167,18 @@ class EGraph:
         cost = min(costs) if taken is None else self.selection.graph.columns.cost[taken]
         text = self.explanation.how(node).partition(": ")[2]
         way = Way(
-            title(node), text, self.explanation.atom(node), self.mechanism(node, taken is not None),
+            title(node),
+            text,
+            self.explanation.atom(node),
+            self.mechanism(node, taken is not None),
             cost if math.isfinite(cost) else None,
             "" if math.isfinite(cost) else self.explanation.why_not(node).partition(": ")[2],
-            self.parts(node, cost), self.kids(node), taken is not None,
-            self.selection.stages.get(node.cls, 0) if taken is not None else 0, len(numbers),
-        )  # fmt: skip
+            self.parts(node, cost),
+            self.kids(node),
+            taken is not None,
+            self.selection.stages.get(node.cls, 0) if taken is not None else 0,
+            len(numbers),
+        )
         way.rule, way.origin = self.origin(node)
         self.way_of |= dict.fromkeys(numbers, way)
         return way
@@ -260,9 +266,11 @@ class EGraph:
             if isinstance(item, SkeletonEffect):
                 loop = self.loop_number.get(around.get(item.item, -1), -1)
                 yield Effect(
-                    item.op.name, self.places.add([item.op.location]), loop,
+                    item.op.name,
+                    self.places.add([item.op.location]),
+                    loop,
                     [self.effect_way(number, item) for number in ways.get(item.item, ())],
-                )  # fmt: skip
+                )
 
     def effect_ways(self) -> dict[int, list[int]]:
         """The nodes of the extraction graph for each item."""
@@ -282,12 +290,14 @@ class EGraph:
         }
         classes = [of_dense[c] for c in map(int, self.selection.graph.children(number)) if c in of_dense]
         return Way(
-            item.op.name.rpartition(".")[2], self.explanation.store(choice, item.op), choice.way,
+            item.op.name.rpartition(".")[2],
+            self.explanation.store(choice, item.op),
+            choice.way,
             cost=cost if math.isfinite(cost) else None,
             reason="" if math.isfinite(cost) else "not legal on this target",
             kids=[self.form_number[c] for c in classes if c in self.form_number],
             chosen=self.selection.answer.chosen.get(self.explanation.class_of(number)) == number,
-        )  # fmt: skip
+        )
 
     def around(self) -> dict[int, int]:
         """The innermost loop around each store."""

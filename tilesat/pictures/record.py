@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from math import prod
-from typing import Any, cast
 
+from ir.checked import checked
 from ir.core import Op, TileError
 from ir.dialects import llvm
 from ir.text import located_lines
@@ -74,11 +74,13 @@ def iterations(compiled: Compiled) -> list[Iteration]:
     """Saturation, iteration by iteration, as the engine reported it."""
     return [
         Iteration(
-            each.phase, each.ruleset,
-            {rule: [matches, each.seconds.get(rule, 0.0) * 1e3] for rule, matches in each.matches.items()}, each.rows,
+            each.phase,
+            each.ruleset,
+            {rule: [matches, each.seconds.get(rule, 0.0) * 1e3] for rule, matches in each.matches.items()},
+            each.rows,
         )
         for each in compiled.saturated.report.iterations
-    ]  # fmt: skip
+    ]
 
 
 def stops(compiled: Compiled) -> dict[str, str]:
@@ -86,9 +88,9 @@ def stops(compiled: Compiled) -> dict[str, str]:
     return {phase: reason.value for phase, reason in compiled.saturated.report.stop.items()}
 
 
-def figures(kernel: Kernel, compiled: Compiled, record: Record) -> dict[str, Any]:
+def figures(kernel: Kernel, compiled: Compiled, record: Record) -> dict[str, object]:
     """What is told of a whole compilation, in the order in which it is shown."""
-    selection, func = compiled.selection, cast(llvm.Func, compiled.modules["nvvm"])
+    selection, func = compiled.selection, checked(compiled.modules["nvvm"], llvm.Func)
     answer, graph = selection.answer, selection.graph
     return {
         "cost": round(answer.cost, 1),

@@ -109,6 +109,4 @@ def schedule(found: Found, name: str, at: list[int], file: str, places: Places) 
     bounds = f"resource bound {limits.resource:.0f} cycles: {limits.unit}"
     if limits.cycle:
         bounds += f"; recurrence bound {limits.recurrence:.0f} cycles"
-    return Schedule(
-        name, at, found.slot, made.interval, made.stages, found.proved, bounds, operations, made.table()
-    )  # fmt: skip
+    return Schedule(name, at, found.slot, made.interval, made.stages, found.proved, bounds, operations, made.table())

@@ -26,8 +26,10 @@ from viz.record import TensorTile
 QUARTERS = LANES // SCALE_ROWS
 """Of the lanes, which all hold the same scales (PTX ISA, tcgen05.cp, .warpx4)."""
 USES: dict[type[Op], str] = {
-    nv_tileas.TensorLoad: "read", nv_tileas.TensorStore: "written", nv_tileas.TensorScale: "rows scaled",
-}  # fmt: skip
+    nv_tileas.TensorLoad: "read",
+    nv_tileas.TensorStore: "written",
+    nv_tileas.TensorScale: "rows scaled",
+}
 """What operations other than products do with a tile."""
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import cast
 
+from ir.checked import checked
 from ir.core import Location, Op
 from ir.dialects import llvm
 from ir.text import located_lines, print_text
@@ -36,7 +36,7 @@ def levels(kernel: Kernel, compiled: Compiled, places: Places, layouts: Layouts)
     if not any("entry @" in line for level in found for line in level.lines):  # else they are Tile IR themselves
         yield tile_ir
     yield from below
-    located = emit(cast(llvm.Func, compiled.modules["nvvm"]), lineinfo=True)
+    located = emit(checked(compiled.modules["nvvm"], llvm.Func), lineinfo=True)
     yield ptx_level(located, places)
     yield from sass_level(located, kernel.target, places)
 

@@ -36,7 +36,7 @@ class Chosen:
     report: Callable[[], list[str]]
     more: Callable[[], str]
 
-    def expect(self, **conditions: Any) -> None:
+    def expect(self, **conditions: object) -> None:
         """Expect of the choice: atom, up to a dot (`wgmma.m64n128k16` for any types); cost, cycles of one CTA over all
         iterations; bytes of an access; layout; stages of the ring that brings it or its factors, 0 without; warps that
         compute. Numbers also with __le, __lt, __ge, __gt, __ne.

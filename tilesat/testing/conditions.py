@@ -11,9 +11,13 @@ from dataclasses import dataclass
 from typing import Any
 
 OPERATORS: dict[str, tuple[Callable[[Any, Any], bool], str]] = {
-    "eq": (operator.eq, ""), "ne": (operator.ne, "anything but "), "le": (operator.le, "at most "),
-    "lt": (operator.lt, "less than "), "ge": (operator.ge, "at least "), "gt": (operator.gt, "more than "),
-}  # fmt: skip
+    "eq": (operator.eq, ""),
+    "ne": (operator.ne, "anything but "),
+    "le": (operator.le, "at most "),
+    "lt": (operator.lt, "less than "),
+    "ge": (operator.ge, "at least "),
+    "gt": (operator.gt, "more than "),
+}
 """Operator to its meaning and how a failure says it; a name alone is `eq`."""
 
 

@@ -68,7 +68,7 @@ class CheckedKernel:
         more = partial(self._origin.command, "compile", "--emit", name)
         return Level(name, text, f"{name} of {self._what}", more, self._left_out.extend)
 
-    def expect(self, **conditions: Any) -> None:
+    def expect(self, **conditions: object) -> None:
         """Expect of the whole kernel: cost, bound and gap of extraction; nodes of its e-graph; instructions of PTX;
         shared_memory, bytes; threads of a CTA; warps of them that compute; and where ptxas is there registers of a
         thread, spills and stack in bytes, warnings, and sass, instructions. Also with __le, __lt, __ge, __gt, __ne.
@@ -95,10 +95,16 @@ class CheckedKernel:
         return chosen(self._explanation, name, self._what, partial(self._explained))
 
     def runs(
-        self, grid: int | Sequence[int], args: Sequence[Any], hazards: bool = True, tolerance: float | None = None,
-        expected: Mapping[int, Any] | None = None, suppress: Sequence[str] = (), max_instructions: int | None = None,
+        self,
+        grid: int | Sequence[int],
+        args: Sequence[Any],
+        hazards: bool = True,
+        tolerance: float | None = None,
+        expected: Mapping[int, Any] | None = None,
+        suppress: Sequence[str] = (),
+        max_instructions: int | None = None,
         schedule: str = "together",
-    ) -> list[Any]:  # fmt: skip
+    ) -> list[Any]:
         """Run the PTX on the simulator, the source on the interpreter: all arrays must agree, and one must change.
 
         args: arrays, numbers, or SPECs of `tilesat run` ('f16[64,64]=normal:1'). hazards: also find races and missing
@@ -112,9 +118,15 @@ class CheckedKernel:
         command = self._run_command(grid, args, tolerance)
         try:
             self.kernel.run(
-                grid, *after, hazards=hazards, check=True, tolerance=tolerance, suppress=suppress,
-                max_instructions=max_instructions, schedule=schedule,
-            )  # fmt: skip
+                grid,
+                *after,
+                hazards=hazards,
+                check=True,
+                tolerance=tolerance,
+                suppress=suppress,
+                max_instructions=max_instructions,
+                schedule=schedule,
+            )
         except WrongResultError as error:
             raise ExpectationFailed(f"{self._what}: {error}\n  more: {command}") from None
         except SimulatorError as error:
@@ -198,9 +210,10 @@ class CheckedKernel:
         lines: list[str] = []
         for _, value in dict.fromkeys((0.0, value) for _, value in sorted(costs, reverse=True)[:DEAREST]):
             names = [
-                explanation.names.of(each) for number, each in enumerate(explanation.program.values)
+                explanation.names.of(each)
+                for number, each in enumerate(explanation.program.values)
                 if each is not None and explanation.frozen.class_of(number) == value
-            ]  # fmt: skip
+            ]
             lines += [" = ".join(dict.fromkeys(names)), *explanation.value(value)]
         return [*lines, f"more: {self._explained()}"]
 
@@ -228,5 +241,5 @@ class _NoLoop(CodeLoop):
     def __init__(self) -> None:
         """Nothing to hold."""
 
-    def expect(self, *opcode: str, **conditions: Any) -> None:
+    def expect(self, *opcode: str, **conditions: object) -> None:
         """Expects nothing; the test says that it was skipped."""

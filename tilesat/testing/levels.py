@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from functools import cached_property
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from tilesat.testing.conditions import ExpectationError, Quantity, check, hidden
 
@@ -93,7 +93,7 @@ class Level:
         """How many lines have a name that matches one of the patterns."""
         return len(self.find(*patterns))
 
-    def expect(self, *patterns: str, **conditions: Any) -> None:
+    def expect(self, *patterns: str, **conditions: object) -> None:
         """Expect so many operations or instructions of these names: count, count__le ...; without, at least one.
 
         A pattern is a name (`wgmma.mma_async`) or its first parts (`wgmma`); `*` is anything, the dialect of an

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
-from typing import Any
 
 from lowering.targets import Target
 from tilesat.mca.flow import Loop, loops
@@ -49,7 +48,7 @@ class CodeLoop:
     what: str
     more: Callable[[], str]
 
-    def expect(self, *opcode: str, **conditions: Any) -> None:
+    def expect(self, *opcode: str, **conditions: object) -> None:
         """Expect of an iteration, along its longer way: instructions; beside, off that way; length of the body up to
         its last branch back; products, on tensor cores; serial_loads, waits for global memory that the iteration itself
         asked for; spills, loads and stores of local memory; cycles, predicted by the target's tables for the warps that

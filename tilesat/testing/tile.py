@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, cast
 
 import tilesat
-from tilesat import cutile
+from tilesat import cutile_kernels
 from tilesat.compiler import DEFAULT_TARGET
 from tilesat.kernel import Kernel
 from tilesat.testing import runs
@@ -30,9 +30,14 @@ class Tile:
     """
 
     def __init__(
-        self, path: Path, name: str, bless: bool, left_out: list[str], cache: dict[object, object],
+        self,
+        path: Path,
+        name: str,
+        bless: bool,
+        left_out: list[str],
+        cache: dict[object, object],
         folder: Callable[[], Path],
-    ):  # fmt: skip
+    ):
         self._path = path
         self._name = name
         self._bless = bless
@@ -49,14 +54,14 @@ class Tile:
         A program is compiled once a session for the same target and options. Raises TileError as `tilesat.compile`.
         """
         path: Path | None = None
-        if isinstance(source, str) and cutile.names_kernel(Path(source)):
+        if isinstance(source, str) and cutile_kernels.names_kernel(Path(source)):
             file, _, name = source.rpartition(":")
             module, _ = read(file, self._path.parent)
-            source = cutile.load_kernel(Path(f"{module}:{name}"))
-        if cutile.is_kernel(source):
-            content: str | bytes = cutile.export(source, signature, target)
+            source = cutile_kernels.load_kernel(Path(f"{module}:{name}"))
+        if cutile_kernels.is_kernel(source):
+            content: str | bytes = cutile_kernels.export(source, signature, target)
         elif signature is not None:
-            raise cutile.no_kernel("the program")
+            raise cutile_kernels.no_kernel("the program")
         else:
             path, content = read(source, self._path.parent)
         origin = Origin(path, content, target, options, self._folder)

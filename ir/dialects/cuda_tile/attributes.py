@@ -220,7 +220,7 @@ class DivBy(Promise):
         return f"div_by<{self.divisor}{group}>"
 
     @staticmethod
-    def read(body: str, *_: Any) -> DivBy:
+    def read(body: str, *_: object) -> DivBy:
         """From `16, every 4 along 0`."""
         match = re.fullmatch(r"(\d{1,20})(?:, every (\d{1,20}) along (\d{1,20}))?", body)
         if match is None:
@@ -240,7 +240,7 @@ class SameElements(Promise):
         return f"same_elements<[{', '.join(map(str, self.values))}]>"
 
     @staticmethod
-    def read(body: str, *_: Any) -> SameElements:
+    def read(body: str, *_: object) -> SameElements:
         """From `[4, 1]`."""
         match = re.fullmatch(r"\[((?:\d{1,20}(?:, \d{1,20})*)?)\]", body)
         if match is None:
@@ -265,7 +265,7 @@ class Bounded(Promise):
         return f"bounded<{lower}, {upper}>"
 
     @staticmethod
-    def read(body: str, *_: Any) -> Bounded:
+    def read(body: str, *_: object) -> Bounded:
         """From `0, ?`."""
         match = re.fullmatch(r"(-?\d{1,20}|\?), (-?\d{1,20}|\?)", body)
         if match is None:
@@ -351,8 +351,15 @@ _DTYPES: dict[Type, str] = {
     F4E2M1FN: "float4_e2m1fn",
 }
 _CODES = {
-    "bool": "?", "int8": "b", "int16": "h", "int32": "i", "int64": "q", "float16": "e", "float32": "f", "float64": "d",
-}  # fmt: skip
+    "bool": "?",
+    "int8": "b",
+    "int16": "h",
+    "int32": "i",
+    "int64": "q",
+    "float16": "e",
+    "float32": "f",
+    "float64": "d",
+}
 """How `struct` packs NumPy's own dtypes; the others are those of ml_dtypes, a shared library that only programs with
 literals of these load (5 ms), bfloat16 apart, whose elements are the upper halves of float32's."""
 
@@ -414,7 +421,7 @@ class DenseElements(Attribute):
         self._keep(kept.dtype.name, kept.tobytes(), kept.size)
 
     @classmethod
-    def of(cls, number: Any, element: Type) -> DenseElements:
+    def of(cls, number: object, element: Type) -> DenseElements:
         """A number, rounded to the element, for all of a tile."""
         return cls._of(number, dtype_name(element))
 
@@ -423,7 +430,7 @@ class DenseElements(Attribute):
         return self._of(number, self.dtype)
 
     @classmethod
-    def _of(cls, number: Any, dtype: str) -> DenseElements:
+    def _of(cls, number: object, dtype: str) -> DenseElements:
         data = _pack(number, dtype)
         return cls(np.asarray(number, _dtype(dtype))) if data is None else cls.of_bytes(data, dtype, 1)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from ir.core import Op, Region, Type, Value
 from ir.dialects.cuda_tile.attributes import SHAPE, Array, Placement, Rounding
@@ -97,6 +97,9 @@ class TileOp(Op):
     result_names: ClassVar[tuple[str, ...]] = ()
     """Names that the disassembler gives the results; those without a name are numbered."""
 
+    mirrored: ClassVar[bool] = False
+    """Whether nv_tileaa has it with the same operands, attributes and result; all operands are tiles."""
+
     @property
     def joins(self) -> int | None:
         """The dimension along which the operands lie one behind the other in the result, if any."""
@@ -104,7 +107,7 @@ class TileOp(Op):
 
     def evaluate(self, operands: Sequence[Array]) -> Array:
         """The result of a pure one-result op on concrete operands, by its `reference`."""
-        keywords: dict[str, Any] = {a.name: self.attributes.get(a.name, a.default) for a in self.info.attributes}
+        keywords: dict[str, object] = {a.name: self.attributes.get(a.name, a.default) for a in self.info.attributes}
         if self.needs_result_type:
             keywords["result_type"] = self.results[0].type
         reference: Callable[..., Array] = getattr(type(self), "reference")  # noqa: B009

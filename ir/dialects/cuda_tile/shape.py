@@ -112,6 +112,7 @@ class Cat(TileOp):
     result = Result(ANY_TILE)
 
     placement = SHAPE
+    mirrored = True
 
     def verify(self) -> None:
         """All dimensions but `dim` agree; along it the result is as long as both together."""

@@ -80,6 +80,6 @@ class PreviewCall(Ordered):
         """One dictionary per operand and result, if given."""
         counts = {"arg_attrs": len(self.operands), "res_attrs": len(self.results)}
         for name, count in counts.items():
-            given: tuple[Any, ...] = self.attributes.get(name) or ()
+            given: tuple[object, ...] = self.attributes.get(name) or ()
             fits = len(given) in (0, count) and all(isinstance(each, Dictionary) for each in given)
             self.expect(fits, "attribute '{}' must be {} dictionaries, or none", name, count)

@@ -154,7 +154,5 @@ class MultimemSt(Multimem):
 
 def multimem_register(name: str) -> Type:
     """The register type of a value for this type of a multimem instruction."""
-    known: dict[str, Type] = {
-        "f32": F32, "f64": F64, "f16x2": VectorType((2,), F16), "bf16x2": VectorType((2,), BF16),
-    }  # fmt: skip
+    known: dict[str, Type] = {"f32": F32, "f64": F64, "f16x2": VectorType((2,), F16), "bf16x2": VectorType((2,), BF16)}
     return known.get(name) or (I64 if name.endswith("64") else I32)

@@ -11,9 +11,14 @@ from ir.instruction import REGISTER, REGISTER_32, SHARED, WORD, Form, Instructio
 from ir.types import F32, I32, SHARED_PTR, Type
 
 SPARSE_SHAPES: dict[str, tuple[tuple[int, int, int], ...]] = {
-    "f16": ((16, 8, 32), (16, 8, 16)), "bf16": ((16, 8, 32), (16, 8, 16)), "tf32": ((16, 8, 16), (16, 8, 8)),
-    "s8": ((16, 8, 64), (16, 8, 32)), "u8": ((16, 8, 64), (16, 8, 32)), "e4m3": ((16, 8, 64),), "e5m2": ((16, 8, 64),),
-}  # fmt: skip
+    "f16": ((16, 8, 32), (16, 8, 16)),
+    "bf16": ((16, 8, 32), (16, 8, 16)),
+    "tf32": ((16, 8, 16), (16, 8, 8)),
+    "s8": ((16, 8, 64), (16, 8, 32)),
+    "u8": ((16, 8, 64), (16, 8, 32)),
+    "e4m3": ((16, 8, 64),),
+    "e5m2": ((16, 8, 64),),
+}
 """(m, n, k) by operand type; half of A is stored. Source: PTX ISA 8.8, mma.sp; ptxas 13.5 accepts each."""
 SELECTORS = {(16, 32): 2, (16, 16): 4, (32, 16): 2, (32, 8): 4, (8, 64): 1, (8, 32): 2}
 """Lanes that may hold the metadata of a quad (.sp selector below it), by bits of an element and k. Source: as above."""
@@ -83,8 +88,9 @@ POWERS_OF_16 = Needs(120, (9, 1), frozenset({"sm_120a", "sm_121a"}))
 """E8M0 factors of 16 elements. Source: ptxas 13.5 asks for PTX 9.1; that of CUDA 13.0 (PTX 9.0) knows no such form."""
 BLOCK_KINDS = {
     "mxf8f6f4": (32, "1X", ("e4m3", "e5m2", "e3m2", "e2m3", "e2m1"), ("ue8m0",)),
-    "mxf4": (64, "2X", ("e2m1",), ("ue8m0",)), "mxf4nvf4": (64, "4X", ("e2m1",), ("ue4m3", "ue8m0")),
-}  # fmt: skip
+    "mxf4": (64, "2X", ("e2m1",), ("ue8m0",)),
+    "mxf4nvf4": (64, "4X", ("e2m1",), ("ue4m3", "ue8m0")),
+}
 """k, factors of a row, types of A and B, of the factors. Source: PTX ISA 8.8 and 9.1, mma.sync with .block_scale."""
 
 

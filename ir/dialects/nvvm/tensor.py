@@ -34,14 +34,13 @@ SHAPES = {"32x32b": 1, "16x64b": 1, "16x128b": 2, "16x256b": 4, "16x32bx2": 1}
 """Shape of an access to tensor memory -> registers a thread and repetition. Source: PTX ISA 8.8, tcgen05.ld, table."""
 FACTOR = Constraint("a descriptor (i64) or an address in tensor memory (i32)", lambda t: t in (I64, I32), (I64, I32))
 MOST_REGISTERS = 128  # of one access; same table
-COPIED = (
-    "128x256b", "128x128b", "4x256b", "64x128b.warpx2::02_13", "64x128b.warpx2::01_23", "32x128b.warpx4",
-)  # fmt: skip
+COPIED = ("128x256b", "128x128b", "4x256b", "64x128b.warpx2::02_13", "64x128b.warpx2::01_23", "32x128b.warpx4")
 """Shapes of copies from shared memory, with the lanes that receive duplicates. Source: PTX ISA 8.8, tcgen05.cp."""
 SCALED_KINDS: dict[str, tuple[tuple[str, ...], dict[str, tuple[int, int]]]] = {
-    "mxf8f6f4": (("e4m3", "e5m2"), {"ue8m0": (32, 1)}), "mxf4": (("e2m1",), {"ue8m0": (32, 2)}),
+    "mxf8f6f4": (("e4m3", "e5m2"), {"ue8m0": (32, 1)}),
+    "mxf4": (("e2m1",), {"ue8m0": (32, 2)}),
     "mxf4nvf4": (("e2m1",), {"ue4m3": (16, 4), "ue8m0": (16, 4)}),
-}  # fmt: skip
+}
 """Kind of a block-scaled product -> types of A and B; types of scales, each with the elements that one is of and the
 scales of a row. Source: PTX ISA 8.8, tcgen05.mma, Block Scaling; f6, and f4 beside others, are not declared.
 """

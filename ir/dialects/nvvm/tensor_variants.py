@@ -89,8 +89,17 @@ class TensorMmaStationary(TensorMma):
         """Its own rows and columns."""
         (m, n, k), (rows, columns), depth = shape, STATIONARY, 256 // WIDTHS[self.typeA]
         fits = m in rows and n in columns and k == depth and self.group == 1
-        self.expect(fits, "no tcgen05.mma.ws m{}n{}k{} of {}: m is one of {}, n of {}, k {}, by one CTA", m, n, k,
-                    self.typeA, rows, columns, depth)  # fmt: skip
+        self.expect(
+            fits,
+            "no tcgen05.mma.ws m{}n{}k{} of {}: m is one of {}, n of {}, k {}, by one CTA",
+            m,
+            n,
+            k,
+            self.typeA,
+            rows,
+            columns,
+            depth,
+        )
 
     @classmethod
     def forms(cls) -> Iterator[Form]:

@@ -3,9 +3,19 @@
 from __future__ import annotations
 
 from ir.core import WRITE, Attr, Operand, Result, flag, same_type_as
-from ir.dialects.gpu import DIMENSIONS
 from ir.dialects.nvvm.numbers import INTEGER, SINGLE
-from ir.instruction import PREDICATE, REGISTER_32, SM_80, SM_90, WORD, Instruction, Needs, instruction, register_bits
+from ir.instruction import (
+    DIMENSIONS,
+    PREDICATE,
+    REGISTER_32,
+    SM_80,
+    SM_90,
+    WORD,
+    Instruction,
+    Needs,
+    instruction,
+    register_bits,
+)
 
 ARCH_SPECIFIC = frozenset({"sm_90a", "sm_100a", "sm_103a", "sm_110a", "sm_120a", "sm_121a"})
 """Targets with setmaxnreg. Source: PTX ISA 8.8, setmaxnreg; ptxas 13.5 accepts it for each of them."""
@@ -46,14 +56,21 @@ def _cluster_register(name: str, ptx: str) -> type[SpecialRegister]:
 
 CLUSTERS = Needs(90, (7, 8))
 CLUSTER_REGISTERS = {
-    **{name: _cluster_register(name, ptx) for name, ptx in (
-        ("cluster.ctarank", "cluster_ctarank"), ("cluster.nctarank", "cluster_nctarank"),
-    )},
-    **{f"{name}.{d}": _cluster_register(f"{name}.{d}", f"{ptx}.{d}") for d in DIMENSIONS for name, ptx in (
-        ("cluster.ctaid", "cluster_ctaid"), ("cluster.nctaid", "cluster_nctaid"), ("clusterid", "clusterid"),
-        ("nclusterid", "nclusterid"),
-    )},
-}  # fmt: skip
+    **{
+        name: _cluster_register(name, ptx)
+        for name, ptx in (("cluster.ctarank", "cluster_ctarank"), ("cluster.nctarank", "cluster_nctarank"))
+    },
+    **{
+        f"{name}.{d}": _cluster_register(f"{name}.{d}", f"{ptx}.{d}")
+        for d in DIMENSIONS
+        for name, ptx in (
+            ("cluster.ctaid", "cluster_ctaid"),
+            ("cluster.nctaid", "cluster_nctaid"),
+            ("clusterid", "clusterid"),
+            ("nclusterid", "nclusterid"),
+        )
+    },
+}
 """Op class by name: the CTA's place in its cluster, the cluster's in the grid."""
 SPECIAL_REGISTERS = {(k, d): _special(k, d) for k in ("tid", "ctaid", "nctaid", "ntid") for d in DIMENSIONS}
 """Op class by (tid, ctaid, nctaid or ntid; dimension)."""

@@ -16,6 +16,7 @@ from __future__ import annotations
 from dataclasses import field
 from typing import cast
 
+from ir.checked import checked
 from ir.core import PURE, Block, Op, Value
 from ir.dialects import llvm, nvvm
 from ir.records import dataclass
@@ -146,7 +147,7 @@ class Counter:
             times = (number(product.rhs) or 0) // self.factor
             if times == 1:
                 same[product.result] = self.argument
-                cast(Block, product.parent).ops.remove(product)
+                checked(product.parent, Block).ops.remove(product)
             else:
                 product.operands[1] = constant(times, entry)
                 product.attributes = {}
@@ -161,7 +162,7 @@ class Counter:
         known = number(value)
         if known is not None:
             return constant(known * self.factor, entry)
-        home = value.owner if isinstance(value.owner, Block) else cast(Block, value.owner.parent)
+        home = value.owner if isinstance(value.owner, Block) else checked(value.owner.parent, Block)
         return put_before(home.ops[-1], llvm.Mul((value, constant(self.factor, entry)), [I32]))
 
 
@@ -227,7 +228,7 @@ class Parity:
     def write(self, blocks: list[Block], into: dict[Block, list[Edge]]) -> int:
         """Carry the opposite; returns how many arguments changed."""
         for argument in self.arguments:
-            block = cast(Block, argument.owner)
+            block = checked(argument.owner, Block)
             for edge in into[block]:
                 args = list(given(edge))
                 if (known := number(args[argument.index])) is not None:
@@ -235,7 +236,7 @@ class Parity:
                     lead(edge, block, args)
         substitute(blocks, {op.result: op.lhs for op in self.opposites})
         for op in self.opposites:
-            cast(Block, op.parent).ops.remove(op)
+            checked(op.parent, Block).ops.remove(op)
         for turn, at in self.turns.items():  # right before it: one instruction of both
             value = turn.operands[3 - at]
             turn.operands[at] = put_before(turn, llvm.Xor((value, constant(1, blocks[0])), [I32]))
@@ -286,7 +287,7 @@ def displace_outside(blocks: list[Block], first: int, last: int) -> int:
         places = [each for each in users.get(op.result, ()) if each is not op]
         if isinstance(base, llvm.AddressOf) or not places or not all(_destination(each, users) for each in places):
             continue
-        home, away = cast(Block, base.parent), min(int(each.attributes["offset"]) for each in places)
+        home, away = checked(base.parent, Block), min(int(each.attributes["offset"]) for each in places)
         moved = llvm.GetElementPtr((op.base,), [SHARED_PTR], {"offset": away}, segments=(1, 0))
         op.operands[0] = put_before(home.ops[-1], moved)
         for each in places:

@@ -43,7 +43,7 @@ def merge_carried_values(blocks: list[Block]) -> int:
 def candidates(into: dict[Block, list[Edge]]) -> Iterator[Pair]:
     """Pairs of integers of a block that loops back, for which all edges have operations of a kind."""
     for block, edges in into.items():
-        kinds: dict[tuple[Any, ...], list[Value]] = {}
+        kinds: dict[tuple[object, ...], list[Value]] = {}
         for at, argument in enumerate(block.args if len(edges) > 1 else ()):
             if isinstance(argument.type, IntType):
                 kind = (argument.type, *(rough(given(edge)[at]) for edge in edges))
@@ -106,7 +106,7 @@ def leave_out(block: Block, edges: list[Edge], same: dict[Value, Value]) -> None
 
 def number(block: Block, blocks: list[Block]) -> None:
     """Operations of a block that have become alike are one."""
-    known: dict[tuple[Any, ...], list[Value]] = {}
+    known: dict[tuple[object, ...], list[Value]] = {}
     same: dict[Value, Value] = {}
     for op in block.ops:
         if op.effect is PURE and not op.regions:

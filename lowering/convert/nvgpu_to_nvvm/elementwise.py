@@ -30,7 +30,7 @@ def scalar_type(type: Type) -> Type:
     return type.element if isinstance(type, VectorType) else type
 
 
-def mode(op: Op, **more: Any) -> dict[str, Any]:
+def mode(op: Op, **more: object) -> dict[str, Any]:
     """The rounding and ftz attributes that differ from the default."""
     rounding, ftz = op.attributes.get("rounding", "rn"), op.attributes.get("ftz", False)
     if rounding not in ("rn", "approx", "full"):

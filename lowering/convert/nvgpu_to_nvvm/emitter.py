@@ -7,7 +7,7 @@ flow of the source, so neither needs a dominator tree.
 from __future__ import annotations
 
 from collections.abc import Set
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from ir.core import UNKNOWN, Block, Location, Op, Type, Value
 from ir.dialects import llvm
@@ -36,7 +36,7 @@ class Scope:
     def __init__(self, block: Block, hoist: bool):
         self.block = block
         self.hoist = hoist
-        self.table: dict[tuple[Any, ...], Op] = {}
+        self.table: dict[tuple[object, ...], Op] = {}
         self.descriptors: dict[tuple[Value, Value | None, int], list[int]] = {}  # created here: their offsets
 
 
@@ -83,7 +83,7 @@ class Emitter:
         for arg in block.args:
             self.level[arg] = depth
 
-    def pure(self, cls: type[OpT], types: list[Type], operands: Operands, **attributes: Any) -> OpT:
+    def pure(self, cls: type[OpT], types: list[Type], operands: Operands, **attributes: object) -> OpT:
         """The op of this class, operands and attributes, found or made as far out as its operands allow."""
         key = (cls, types[0], operands, tuple(attributes.items())) if attributes else (cls, types[0], operands)
         scopes, level = self.scopes, self.level
@@ -103,11 +103,11 @@ class Emitter:
         self._append(scopes[depth].block, made, depth)
         return made
 
-    def value(self, cls: type[Op], type: Type, *operands: Value, **attributes: Any) -> Value:
+    def value(self, cls: type[Op], type: Type, *operands: Value, **attributes: object) -> Value:
         """First result of `pure`."""
         return self.pure(cls, [type], operands, **attributes).results[0]
 
-    def symmetric(self, cls: type[Op], x: Value, y: Value, **attributes: Any) -> Value:
+    def symmetric(self, cls: type[Op], x: Value, y: Value, **attributes: object) -> Value:
         """`value` of two commuting operands: an op of the other order is reused too. New ops keep their order: ptxas
         13.5 schedules by the order it reads, and a loop of attention grew by 2 % with the older operand first.
         """
@@ -116,13 +116,13 @@ class Emitter:
         known = self._found(key, max(self.level[x], self.level[y]))
         return self.value(cls, x.type, x, y, **attributes) if known is None else known.results[0]
 
-    def found(self, cls: type[Op], type: Type, *operands: Value, **attributes: Any) -> Value | None:
+    def found(self, cls: type[Op], type: Type, *operands: Value, **attributes: object) -> Value | None:
         """First result of the op that `value` would reuse, None if it would create one."""
         key = (cls, type, operands, tuple(attributes.items())) if attributes else (cls, type, operands)
         known = self._found(key, max(self.level[v] for v in operands))
         return None if known is None else known.results[0]
 
-    def _found(self, key: tuple[Any, ...], outer: int) -> Op | None:
+    def _found(self, key: tuple[object, ...], outer: int) -> Op | None:
         """An op created in an enclosing scope, with operands defined at level `outer` at the latest."""
         scopes = self.scopes
         for scope in scopes[len(scopes) - 1 : outer - 1 if outer else None : -1]:
@@ -139,8 +139,14 @@ class Emitter:
             depth -= 1
         return depth
 
-    def effect(self, cls: type[OpT], operands: list[Value], types: list[Type], segments: tuple[int, ...] | None = None,
-               **attributes: Any) -> OpT:  # fmt: skip
+    def effect(
+        self,
+        cls: type[OpT],
+        operands: list[Value],
+        types: list[Type],
+        segments: tuple[int, ...] | None = None,
+        **attributes: object,
+    ) -> OpT:
         """A new op at the current place."""
         made = cls(operands, types, attributes, (), self.location, segments)
         self._append(self.scopes[-1].block, made, len(self.scopes) - 1)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import struct
-from typing import Any
 
 from ir.core import Value
 from ir.dialects import llvm, nvvm
@@ -31,7 +30,7 @@ def magnitude(e: Emitter, x: Value) -> Value:
 
 def compare(e: Emitter, predicate: str, x: Value, y: Value, ftz: bool = False) -> Value:
     """fcmp; a magnitude is never below zero, and zero exactly if its number is."""
-    flags: dict[str, Any] = {"ftz": True} if ftz else {}
+    flags: dict[str, object] = {"ftz": True} if ftz else {}
     inner, number, other = x.owner, e.known.get(y), y.owner
     if type(inner) is llvm.FPExt and type(other) is llvm.FPExt and not ftz:
         x_, y_ = inner.operands[0], other.operands[0]

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple, cast
+from typing import NamedTuple
 
+from ir.checked import checked
 from ir.core import Value
 from ir.descriptors import BARRIER_BYTES
 from ir.dialects import llvm, nvgpu, nvvm
@@ -193,7 +194,7 @@ def barriers(c: Conversion, op: nvgpu.MBarrierCreate) -> None:
 @lowers(nvgpu.MBarrierGet)
 def barrier(c: Conversion, op: nvgpu.MBarrierGet) -> None:
     """nvgpu.mbarrier.get: its address."""
-    group = cast(nvgpu.MBarrierCreate, op.barriers.owner)
+    group = checked(op.barriers.owner, nvgpu.MBarrierCreate)
     index = None if op.index is None else c.register(op.index)
     offset = group.offset + BARRIER_BYTES * op.number
     c.define(op.result, [element_pointer(c.e, c.register(op.barriers), index, BARRIER_BYTES, offset, False)])

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from math import prod
-from typing import cast
 
+from ir.checked import checked
 from ir.core import Op, Type, UnsupportedError, Value, Variadic
 from ir.dialects import gpu, llvm, nvgpu, nvvm, vector
 from ir.instruction import Instruction
@@ -208,7 +208,7 @@ def _source_size(e: Emitter, pred: Value, size: Value) -> Value:
 def mma_sync(c: Conversion, op: nvgpu.MmaSync) -> None:
     """nvgpu.mma.sync -> nvvm.mma.sync."""
     a, b, acc = (c.registers(v) for v in op.operands)
-    elements = [cast(VectorType, v.type).element for v in op.operands]
+    elements = [checked(v.type, VectorType).element for v in op.operands]
     first, second = (nvgpu.mma_type(e, signed) for e, signed in zip(elements[:2], op.signed, strict=True))
     made = c.e.effect(
         nvvm.MmaSync,
@@ -227,13 +227,19 @@ def mma_sync(c: Conversion, op: nvgpu.MmaSync) -> None:
 def mma_block_scale(c: Conversion, op: nvgpu.MmaBlockScale) -> None:
     """nvgpu.mma.block_scale -> nvvm.mma.block_scale."""
     a, b, acc, *scales = (c.registers(v) for v in op.operands)
-    elements = [cast(VectorType, v.type).element for v in op.operands[:2]]
+    elements = [checked(v.type, VectorType).element for v in op.operands[:2]]
     first, second = ("e2m1" if element == I8 else nvgpu.MMA_TYPES[element] for element in elements)
     made = c.e.effect(
-        nvvm.MmaBlockScale, [*a, *b, *acc, *(word for each in scales for word in each)], [r.type for r in acc],
-        (len(a), len(b), len(acc), 1, 1), kind=op.kind, typeA=first, typeB=second,
-        scale="ue4m3" if cast(VectorType, op.a_scales.type).element == F8E4M3FN else "ue8m0", bytes=op.bytes,
-    )  # fmt: skip
+        nvvm.MmaBlockScale,
+        [*a, *b, *acc, *(word for each in scales for word in each)],
+        [r.type for r in acc],
+        (len(a), len(b), len(acc), 1, 1),
+        kind=op.kind,
+        typeA=first,
+        typeB=second,
+        scale="ue4m3" if checked(op.a_scales.type, VectorType).element == F8E4M3FN else "ue8m0",
+        bytes=op.bytes,
+    )
     c.define(op.results[0], made.results)
 
 

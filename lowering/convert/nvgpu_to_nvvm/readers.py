@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import Any
 
 from ir.core import PURE, Block, Op, Type, Value
 from ir.dialects import llvm, nvvm
@@ -95,7 +94,9 @@ class Uses:
             found = self.constants[kind, bits] = made.results[0]
         return found
 
-    def computed(self, cls: type[Op], op: Op, *operands: Value, type: Type | None = None, **attributes: Any) -> Value:
+    def computed(
+        self, cls: type[Op], op: Op, *operands: Value, type: Type | None = None, **attributes: object
+    ) -> Value:
         """The result of a new op on operands, of the first one's type by default, in place of `op`."""
         assert op.parent is not None
         made = cls(operands, [type or operands[0].type], attributes, (), op.location)

@@ -222,8 +222,12 @@ def bits_compared(u: Uses, op: llvm.ICmp) -> bool:
     return True
 
 
-BESIDE = {(1, 1): {"sge": "sgt", "slt": "sle"}, (0, 1): {"sgt": "sge", "sle": "slt"},
-          (1, -1): {"sgt": "sge", "sle": "slt"}, (0, -1): {"sge": "sgt", "slt": "sle"}}  # fmt: skip
+BESIDE = {
+    (1, 1): {"sge": "sgt", "slt": "sle"},
+    (0, 1): {"sgt": "sge", "sle": "slt"},
+    (1, -1): {"sgt": "sge", "sle": "slt"},
+    (0, -1): {"sge": "sgt", "slt": "sle"},
+}
 """Keyed by the operand that is x + 1 or x - 1, and by the offset: the equivalent predicate on x."""
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from functools import lru_cache
 from math import prod
-from typing import cast
 
 from ir.bits import bit_pattern, number_of
+from ir.checked import checked
 from ir.core import Type, Value
 from ir.dialects import llvm, nvvm
 from ir.types import F8E4M3FN, F8E5M2, F16, F32, I8, I16, I32, FloatType, IntType, LLVMPointerType, VectorType
@@ -102,14 +102,14 @@ def _round_pair(e: Emitter, parts: list[Value], to: Type) -> Value | None:
 
 def narrowed(e: Emitter, x: Value, to: Type) -> Value:
     """An f32 as f8; PTX converts two at a time."""
-    made = e.value(nvvm.ConvertF32x2ToF8x2, VectorType((2,), cast(FloatType, to)), x, e.constant(F32, 0.0))
+    made = e.value(nvvm.ConvertF32x2ToF8x2, VectorType((2,), checked(to, FloatType)), x, e.constant(F32, 0.0))
     return bitcast(e, ints.truncate(e, bitcast(e, made, I16), I8), to)
 
 
 def widened_byte(e: Emitter, x: Value) -> Value:
     """An f8 as f16; a byte of a word is converted with its neighbour, so that two conversions are one."""
     word, place = _word_behind(e, x)
-    pair = VectorType((2,), cast(FloatType, x.type))
+    pair = VectorType((2,), checked(x.type, FloatType))
     if word is None:
         half, place = ints.extend(e, bitcast(e, x, I8), I16, False), 0
     elif word.type == I32:
@@ -140,7 +140,7 @@ def _narrow_together(e: Emitter, parts: list[Value], to: Type) -> Value | None:
         if place or type(made) is not nvvm.ConvertF32x2ToF8x2:
             return None
         sources.append(made.operands[0])
-    kind = VectorType((2,), cast(FloatType, parts[0].type))
+    kind = VectorType((2,), checked(parts[0].type, FloatType))
     halves = [
         bitcast(e, e.value(nvvm.ConvertF32x2ToF8x2, kind, *sources[i : i + 2]), I16) for i in range(0, len(sources), 2)
     ]

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence, Set
-from typing import cast
 
+from ir.checked import checked
 from ir.core import Block, Region, Value
 from ir.descriptors import MatrixDescriptorType, Tile
 from ir.dialects import arith, llvm, nv_tileas, nvgpu, nvvm, scf
@@ -71,7 +71,7 @@ class Barriers:
     @property
     def stages(self) -> int:
         """Of the ring."""
-        return cast(nv_tileas.PipelineType, self.op.result.type).stages
+        return checked(self.op.result.type, nv_tileas.PipelineType).stages
 
 
 def prefetch(x: Expander, maps: int, forbid: Set[str]) -> None:
@@ -101,7 +101,7 @@ def initialise(x: Expander) -> None:
 @lowers(nv_tileas.CreatePipeline)
 def create_pipeline(x: Expander, op: nv_tileas.CreatePipeline) -> None:
     """Remember the ring's barriers; they are initialised before the agents split."""
-    kind = cast(nv_tileas.PipelineType, op.result.type)
+    kind = checked(op.result.type, nv_tileas.PipelineType)
     count = kind.stages * op.groups
     full = x.emitter.mbarriers(count, op.offset)
     empty = x.emitter.mbarriers(count, op.offset + BARRIER_BYTES * count)
@@ -210,8 +210,17 @@ def tma_load(x: Expander, op: nv_tileas.TiledTmaLoad) -> None:
             ]
         counts, rest = (1, 1, len(coordinates), 1), (len(hint), len(elected))
         if mask or paired:
-            emitter.effect(nvvm.TensorLoadCluster, *box, *coordinates, full, *mask, *hint, *elected,
-                           segments=(*counts, len(mask), *rest), paired=paired)  # fmt: skip
+            emitter.effect(
+                nvvm.TensorLoadCluster,
+                *box,
+                *coordinates,
+                full,
+                *mask,
+                *hint,
+                *elected,
+                segments=(*counts, len(mask), *rest),
+                paired=paired,
+            )
         else:
             emitter.effect(nvvm.TensorLoad, *box, *coordinates, full, *hint, *elected, segments=(*counts, *rest))
 
@@ -335,7 +344,7 @@ def product(
     b: SharedTile,
     c: Registers,
     shape: tuple[int, int, int],
-) -> Registers:  # fmt: skip
+) -> Registers:
     """a @ b + c by the warpgroups: fence, products with k outermost, commit, wait. With `promote` each part of K starts
     from zero, and its sum is added to c.
     """
@@ -350,7 +359,7 @@ def product(
     form = (4, 32 // atom.dtypes[0].width)
     steps = tile.steps()
     # a register operand must be complete before the fence, which orders it before the products
-    fragments = {s.a.start: cast(Registers, a).group(s.a.start, form) for s in steps} if left is None else {}
+    fragments = {s.a.start: checked(a, Registers).group(s.a.start, form) for s in steps} if left is None else {}
 
     def multiply(steps: Sequence[WgmmaStep], groups: list[Value]) -> list[Value]:
         """Issue a group of products on these accumulators."""
@@ -361,10 +370,19 @@ def product(
             span = slice(step.c.start // 4, step.c.stop // 4)
             held = groups[span]
             made = emitter.builder.add(
-                nvgpu.WarpgroupMma, first, right.descriptor(column, depth), *held, types=[v.type for v in held],
-                segments=(1, 1, 0, len(held)), shape=atom.shape, type_a=atom.types[0], type_b=atom.types[1],
-                negated=op.negated, trans_a=bool(left and not left.plan.k_major), trans_b=not right.plan.k_major,
-            )  # fmt: skip
+                nvgpu.WarpgroupMma,
+                first,
+                right.descriptor(column, depth),
+                *held,
+                types=[v.type for v in held],
+                segments=(1, 1, 0, len(held)),
+                shape=atom.shape,
+                type_a=atom.types[0],
+                type_b=atom.types[1],
+                negated=op.negated,
+                trans_a=bool(left and not left.plan.k_major),
+                trans_b=not right.plan.k_major,
+            )
             groups[span] = made.results
             if op.passes and number == step.k == 0:
                 arrive_at_next(x, 0)

@@ -5,8 +5,9 @@ on.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, cast
+from typing import Any
 
+from ir.checked import checked
 from ir.core import Type, Value
 from ir.dialects import nv_tileas, nvgpu, nvvm
 from ir.types import IntType, TensorType, VectorType
@@ -46,9 +47,13 @@ def atomic(x: Expander, op: nv_tileas.Atomic) -> None:
 
 
 def update(
-    emitter: Emitter, op: nv_tileas.Atomic, pointers: Registers, values: Sequence[Registers],
-    registers: Sequence[int], inside: Value | None,
-) -> dict[int, Value]:  # fmt: skip
+    emitter: Emitter,
+    op: nv_tileas.Atomic,
+    pointers: Registers,
+    values: Sequence[Registers],
+    registers: Sequence[int],
+    inside: Value | None,
+) -> dict[int, Value]:
     """One update of consecutive elements; the old value of each register, if used."""
     kind = access_type(values[0].scalar_type, len(registers))
     given = [vector_of(emitter, v, registers) for v in values]
@@ -99,7 +104,7 @@ def on_multicast(
     ).results[0]
     if len(registers) == 1:
         return {registers[0]: made}
-    return {r: emitter.extract(made, place_in(cast(VectorType, kind), i)) for i, r in enumerate(registers)}
+    return {r: emitter.extract(made, place_in(checked(kind, VectorType), i)) for i, r in enumerate(registers)}
 
 
 def replicated(layout: Layout, element: Type) -> SharedLayout:

@@ -98,9 +98,16 @@ def resize(emitter: Emitter, value: Value, kind: Type) -> Value:
 
 
 def product(
-    emitter: Emitter, atom: MmaAtom, shape: tuple[int, int, int, int], grid: tuple[int, int],
-    a: Registers, b: Registers, c: Registers, layout: Layout, scales: Sequence[Registers] = (),
-) -> Registers:  # fmt: skip
+    emitter: Emitter,
+    atom: MmaAtom,
+    shape: tuple[int, int, int, int],
+    grid: tuple[int, int],
+    a: Registers,
+    b: Registers,
+    c: Registers,
+    layout: Layout,
+    scales: Sequence[Registers] = (),
+) -> Registers:
     """a @ b + c on tensor cores: k outermost, with the fragments of the next k step requested before this step's
     products. If the atom takes scales, those of a and b for four steps of k are the bytes of one register.
     """
@@ -155,7 +162,7 @@ def scalar_product(
     b: Registers,
     c: Registers,
     layout: Layout,
-) -> Registers:  # fmt: skip
+) -> Registers:
     """a @ b + c by multiply-adds, k outermost; operands are widened on use, f16 sums are kept in f32."""
     batch, m, n, k = shape
     sum_type = F32 if c.element == F16 else c.scalar_type
@@ -191,9 +198,13 @@ def widen(emitter: Emitter, value: Value, to: Type, signed: bool) -> Value:
 
 
 def through_shared(
-    emitter: Emitter, source: Registers, layout: Layout, shared: SharedLayout,
-    stmatrix: bool = False, ldmatrix: bool = False,
-) -> Registers:  # fmt: skip
+    emitter: Emitter,
+    source: Registers,
+    layout: Layout,
+    shared: SharedLayout,
+    stmatrix: bool = False,
+    ldmatrix: bool = False,
+) -> Registers:
     """Another layout of a tile by a round trip through scratch memory, by matrix instructions if the op names them."""
     scratch = emitter.scratch()
     element = source.element

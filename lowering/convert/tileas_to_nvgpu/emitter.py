@@ -136,7 +136,7 @@ class Emitter:
         """Emit an op without results."""
         self.builder.add(cls, *operands, types=(), **attributes)
 
-    def made(self, location: Location, make: Callable[..., Value], ask: Callable[..., Value], *which: Any) -> Value:
+    def made(self, location: Location, make: Callable[..., Value], ask: Callable[..., Value], *which: object) -> Value:
         """What `make` emits for a source location, for registers that cache it when requested by `ask`.
 
         If requests nest too deeply, the innermost is emitted first and the outermost restarts: what it has already

@@ -127,9 +127,15 @@ def tell(
 
 
 def store_at(
-    emitter: Emitter, place: ReceiveBuffer, tile: Registers, offset: int, distance: Value, stage: Value, unused: int,
+    emitter: Emitter,
+    place: ReceiveBuffer,
+    tile: Registers,
+    offset: int,
+    distance: Value,
+    stage: Value,
+    unused: int,
     rank: Value | None = None,
-) -> None:  # fmt: skip
+) -> None:
     """Store a tile to the CTA whose rank is this one's with these bits flipped, at the slot of a rank there, by the
     threads whose number has none of the bits `unused`.
     """

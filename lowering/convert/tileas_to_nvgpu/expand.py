@@ -28,14 +28,24 @@ def expand(func: nv_tileas.Func, target: Target, forbid: Set[str] = frozenset())
     threads = expander.threads or WARP * func.warps
     known = len(func.params) == len(source.args)  # handwritten placed programs may lack their parameters
     return gpu.GpuFunc(
-        (), (), {
-            "sym_name": func.sym_name, "target": func.target, "block": (threads, 1, 1),
-            "dynamic_smem": expander.shared_bytes, "maxnreg": expander.maxnreg, "consumers": expander.consumers,
-            "cluster": func.cluster, "ranges": func.ranges,
+        (),
+        (),
+        {
+            "sym_name": func.sym_name,
+            "target": func.target,
+            "block": (threads, 1, 1),
+            "dynamic_smem": expander.shared_bytes,
+            "maxnreg": expander.maxnreg,
+            "consumers": expander.consumers,
+            "cluster": func.cluster,
+            "ranges": func.ranges,
             "minctas": min(func.asked_ctas, int(target.warps_per_sm) * WARP // threads),
-            "arrays": tuple(emitter.arrays.values()), "params": (*func.params, *expander.records) if known else (),
-        }, [Region([block])], func.location,
-    )  # fmt: skip
+            "arrays": tuple(emitter.arrays.values()),
+            "params": (*func.params, *expander.records) if known else (),
+        },
+        [Region([block])],
+        func.location,
+    )
 
 
 @lowers(nv_tileas.Return)

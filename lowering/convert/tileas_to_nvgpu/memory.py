@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, cast
 
+from ir.checked import checked
 from ir.core import Value
 from ir.dialects import arith, nv_tileas, nvvm
 from ir.types import I32, I64, PartitionViewType, TensorType
@@ -85,9 +86,17 @@ def gather(x: Expander, op: nv_tileas.Gather) -> None:
     mask = None if op.mask is None else x.tile(op.mask)
     other = None if op.other is None else x.tile(op.other)
     loaded = GatherLoad(
-        x.emitter, element, x.tile(op.ptr), mask, other, shape, op.width, cache=views.cache_of(op),
-        order=op.order, scope=op.scope,
-    )  # fmt: skip
+        x.emitter,
+        element,
+        x.tile(op.ptr),
+        mask,
+        other,
+        shape,
+        op.width,
+        cache=views.cache_of(op),
+        order=op.order,
+        scope=op.scope,
+    )
     if op.order:
         loaded.force()
     if isinstance(op.result.type, TensorType):
@@ -132,15 +141,25 @@ def write_buffer(x: Expander, op: nv_tileas.WriteBuffer) -> None:
 @lowers(nv_tileas.AsyncTiledCopy)
 def async_copy(x: Expander, op: nv_tileas.AsyncTiledCopy) -> None:
     """Global to shared memory; if a tile has fewer pieces than there are threads, each is copied once."""
-    tile, threads = x.stage(op.buffer, op.stage), cast(Layout, op.threads)
+    tile, threads = x.stage(op.buffer, op.stage), checked(op.threads, Layout)
     view, index = x.held(op.view, windows.View), x.scalars(op.index)
     enable = None if op.enable is None else x.scalar(op.enable)
 
     def copy() -> None:
         views.copy_to_shared(
-            x.emitter, view, index, tile.pointer, tile.layout, threads, op.bytes, op.asynchronous, op.ragged,
-            op.inside, enable, op.skips,
-        )  # fmt: skip
+            x.emitter,
+            view,
+            index,
+            tile.pointer,
+            tile.layout,
+            threads,
+            op.bytes,
+            op.asynchronous,
+            op.ragged,
+            op.inside,
+            enable,
+            op.skips,
+        )
 
     owner = views.owner(x.emitter, threads.free()) if op.asynchronous else None
     if owner is None:

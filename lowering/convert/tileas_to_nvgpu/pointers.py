@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from ir.core import Type, Value
 from lowering.convert.tileas_to_nvgpu.emitter import Emitter
@@ -38,7 +37,7 @@ class GatherLoad(Vectors):
         shape: tuple[int, ...],
         width: int,
         cache: str = "",
-        **how: Any,
+        **how: object,
     ):
         self.how = how
         self.plan = global_access(pointers.layout, shape, len(shape) - 1, width)
@@ -57,9 +56,15 @@ class GatherLoad(Vectors):
 
 
 def scatter(
-    emitter: Emitter, pointers: Registers, value: Registers, mask: Registers | None, shape: tuple[int, ...],
-    width: int, together: Sequence[Registers] = (), **ordering: Any,
-) -> None:  # fmt: skip
+    emitter: Emitter,
+    pointers: Registers,
+    value: Registers,
+    mask: Registers | None,
+    shape: tuple[int, ...],
+    width: int,
+    together: Sequence[Registers] = (),
+    **ordering: object,
+) -> None:
     """Store through a tile of pointers; only one of the threads that hold replicas writes. `together`: tiles computed
     alongside.
 
@@ -77,9 +82,16 @@ def scatter(
 
 
 def gather_to_shared(
-    emitter: Emitter, pointers: Registers, mask: Registers | None, shape: tuple[int, ...], width: int, target: Value,
-    layout: SharedLayout, enable: Value | None, skips: bool,
-) -> None:  # fmt: skip
+    emitter: Emitter,
+    pointers: Registers,
+    mask: Registers | None,
+    shape: tuple[int, ...],
+    width: int,
+    target: Value,
+    layout: SharedLayout,
+    enable: Value | None,
+    skips: bool,
+) -> None:
     """Copy runs of `width` elements addressed by pointers to shared memory with cp.async; masked runs become zeros, and
     all runs if `enable` is false, unless it `skips` them.
     """

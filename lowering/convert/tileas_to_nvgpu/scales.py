@@ -69,9 +69,17 @@ class Scales:
                 )
 
     def multiply(
-        self, d: Value, a: Value, b: Value, block: tuple[int, int, int], enable: list[Value], predicate: list[Value],
-        column: int, left_major: bool, right_major: bool,
-    ) -> None:  # fmt: skip
+        self,
+        d: Value,
+        a: Value,
+        b: Value,
+        block: tuple[int, int, int],
+        enable: list[Value],
+        predicate: list[Value],
+        column: int,
+        left_major: bool,
+        right_major: bool,
+    ) -> None:
         """The instruction of a block (along m, n and k), with the scales of its rows and columns."""
         (m, n, k), (i, j, step), kind = self.atom.shape, block, self.kind
         scale = step * kind.each

@@ -263,12 +263,21 @@ class Prefixes:
             store(emitter, value, emitter.pointer(base, self.place(size, 0), 1, at), None)
         emitter.scratch_written()
         return [
-            tuple([
-                load(emitter, emitter.pointer(base, self.place(size, 1 << LANE_BITS + bit), 1, at), element, 1, None, 0)
-                for (_, size, at), element in zip(row, self.elements, strict=True)
-            ])
+            tuple(
+                [
+                    load(
+                        emitter,
+                        emitter.pointer(base, self.place(size, 1 << LANE_BITS + bit), 1, at),
+                        element,
+                        1,
+                        None,
+                        0,
+                    )
+                    for (_, size, at), element in zip(row, self.elements, strict=True)
+                ]
+            )
             for row in places
-        ]  # fmt: skip
+        ]
 
     def place(self, size: int, other: int) -> Value:
         """Byte offset of thread number ^ other in a row of values."""

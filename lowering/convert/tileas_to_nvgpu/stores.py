@@ -12,8 +12,8 @@ waits in the same places (tma_store_wait, which is wait_group.read).
 from __future__ import annotations
 
 from functools import partial
-from typing import cast
 
+from ir.checked import checked
 from ir.core import Op, Value
 from ir.dialects import nv_tileas, nvvm
 from lowering.convert.tileas_to_nvgpu.agents import boxes, branch
@@ -27,7 +27,7 @@ from lowering.layouts.staged import StoreParts, in_parts
 @lowers(nv_tileas.TiledTmaStore)
 def tensor_store(x: Expander, op: nv_tileas.TiledTmaStore) -> None:
     """Registers to scratch memory, scratch memory to the array."""
-    emitter, source, shared = x.emitter, x.tile(op.value), cast(SharedLayout, op.shared)
+    emitter, source, shared = x.emitter, x.tile(op.value), checked(op.shared, SharedLayout)
     write = store_matrices if op.atom == "stmatrix" else store_shared
     cut = in_parts(source.layout, shared, op.parts)
     if cut is None:

@@ -159,7 +159,7 @@ def load(
     inside: Value | None,
     padding: float | Value,
     **how: Any,
-) -> Value:  # fmt: skip
+) -> Value:
     """One load of `width` elements, `how` its qualifiers; if `inside` is false the result is the padding."""
     if not isinstance(element, IntType | FloatType):
         return emitter.emit(nvgpu.Load, pointer, types=[GLOBAL_PTR], segments=(1, 0, 0), **how)
@@ -200,7 +200,7 @@ def store_tile(
     index: Sequence[Value],
     nbytes: int,
     together: Sequence[Registers] = (),
-) -> None:  # fmt: skip
+) -> None:
     """Write a tile, at most `nbytes` an access; only one of the threads that hold replicas writes. `together`: tiles
     computed alongside.
     """
@@ -285,7 +285,7 @@ def start_copy(
     inside: Value | None,
     prefix: Value | None,
     enable: Value | None,
-) -> None:  # fmt: skip
+) -> None:
     """One cp.async: zeros if `inside` is false, `prefix` bytes and zeros if that is given, nothing if `enable` is
     false.
     """

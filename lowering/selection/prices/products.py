@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from math import prod
-from typing import cast
 
 from egraph import leaves, placed
+from ir.checked import checked
 from ir.types import FloatType, TileType
 from lowering.atoms.mma import MmaAtom
 from lowering.atoms.wgmma import IMM_SCALE
@@ -31,7 +31,7 @@ def product(pricer: Pricer, node: placed.Product, site: NodeContext) -> NodeCost
     work = 2.0 ** ((a.bits + b.bits + c.bits) / 2)  # multiply-adds of the tile: sqrt(mk * kn * mn)
     (m, n, k), (registers, held) = atom.shape, live(pricer, node, site)
     if isinstance(a, Layout) and isinstance(b, Layout) and isinstance(atom, MmaAtom) and atom.threads == 1:
-        kind = cast(TileType, pricer.value_type(pricer.owner[node.a][0])).element
+        kind = checked(pricer.value_type(pricer.owner[node.a][0]), TileType).element
         if isinstance(kind, FloatType) and kind.width < 16 and not pricer.target.has(Feature.CVT_FP8):
             return None
         operands = a.n_regs + b.n_regs

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import cast
-
 from egraph import leaves, placed
 from egraph.forms import PlacedForm
 from egraph.term import Node, Term
+from ir.checked import checked
 from ir.dialects.cuda_tile import DenseElements
 from ir.types import F32, I32, TileType
 from lowering.atoms.folds import thread_share
@@ -152,7 +151,7 @@ def select_part(pricer: Pricer, indices: int, tile: int, site: NodeContext) -> N
 def extract_shared(pricer: Pricer, node: placed.ExtractShared, site: NodeContext) -> NodeCost | None:
     """A round trip of the whole through scratch memory."""
     value, source = pricer.owner[node.source]
-    kind, layout = cast(TileType, pricer.value_type(value)), pricer.oracle.layout(source)
+    kind, layout = checked(pricer.value_type(value), TileType), pricer.oracle.layout(source)
     size = element_bytes(kind.element)
     machine, latency = pricer.machines[site.warps], pricer.target.latency
     words = max(1, layout.n_regs * size // 4) + max(1, pricer.oracle.layout(site.layout).n_regs * size // 4)

@@ -1,7 +1,7 @@
 """The report of `tilesat sanitize`."""
 
 from ptxsim import LaunchError
-from ptxsim.findings import Hazard, Kind
+from ptxsim.kinds import Hazard, Kind
 from runtime.driver.report import Summary
 
 
