@@ -229,4 +229,4 @@ class _NoLoop(CodeLoop):
         """Nothing to hold."""
 
     def expect(self, *opcode: str, **conditions: Any) -> None:
-        """Expects nothing; the test says that it was skipped."""
+        """Expects nothing; the test is reported as skipped."""
