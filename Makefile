@@ -68,7 +68,7 @@ docs: $(DOCS_READY)
 docs-check: $(READY)
 	$(BIN)/python -m tests.generated_pages --check
 
-# The wheel, installed outside the tree and tried on every supported Python of this machine.
+# Both wheels, installed outside the tree in the locked versions and tried on every supported Python of this machine.
 test-wheel: $(READY)
 	$(BIN)/python -m tests.wheel
 

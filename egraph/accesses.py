@@ -57,8 +57,8 @@ class MultimemAccess(ct.AtomicRMW):
 
 
 def place_of(op: Op) -> list[Value]:
-    """The view and the index of the tile that an update by pointers updates; nothing of other operations, and of views
-    that are no partition.
+    """The view and the index of the tile that an update by pointers updates; empty for other operations, and for views
+    that are not partitions.
     """
     if not isinstance(op, TileUpdate) or not isinstance(op.whole.view.type, PartitionViewType):
         return []
@@ -82,7 +82,7 @@ def needs_pointers(op: Op) -> bool:
 
 
 def by_pointers(op: Op) -> tuple[list[Op], list[Value]]:
-    """The same by pointers: operations to stand in the place of `op`, and what stands for its results."""
+    """The same by pointers: operations that replace `op`, and the values that replace its results."""
     block = Block()
     b = Builder(block, op.location)
     results = index_space(op, b) if isinstance(op, ct.GetIndexSpaceShape) else access(cast("ViewAccess", op), b)
@@ -180,7 +180,7 @@ def elements(op: ViewAccess, kind: TileViewType, b: Builder) -> tuple[Value, Val
 
 
 def places(b: Builder, index: Value, step: int, size: int) -> Value:
-    """Where a tile's elements lie along one dimension: [size] of i64. A tile of indices says it itself."""
+    """Where a tile's elements lie along one dimension: [size] of i64. A tile of indices is these positions itself."""
     kind = TileType((size,), I64)
     if ct.tile_type(index).shape:
         return index

@@ -38,7 +38,7 @@ def load_again() -> Any:
     """A second copy of the extension, with state of its own, for a process that was forked from one that used egglog.
 
     The extension keeps a pool of threads (rayon), which a fork does not copy: the first e-graph that is dropped in the
-    child, by `pop` as well, waits for it for ever. The loader gives the same library for the same file, so this one is
+    child, by `pop` as well, waits for it forever. The loader gives the same library for the same file, so this one is
     loaded from a copy, which is removed at once. Raises ImportError where egglog is not installed.
     """
     path = _extension()

@@ -165,8 +165,8 @@ def scalar_number(value: Value) -> bool:
 
 
 def by_operands(op: ct.Combining, outside: Sequence[Value]) -> tuple[list[Op], list[Value]]:
-    """The reduction with each value that its combiner takes from around it as one more operand, the same in every
-    element, of which every combination gives the left one; and what stands for its results.
+    """The reduction with each value that its combiner captures as one more operand, which is the same in every element
+    and whose combination yields the left one; and the values that replace its results.
     """
     block = Block()
     b = Builder(block, op.location)

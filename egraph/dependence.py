@@ -13,7 +13,7 @@ Row = tuple[int, ...]
 
 
 def dependence(rows: Mapping[str, Sequence[Row]]) -> list[Row]:
-    """Rows `r.deps` of all terms that have none: the union of their operands', as the generated rules say it.
+    """Rows `r.deps` of all terms that have none: the union of their operands', as the generated rules derive it.
 
     rows: by relation `r.<term>`, the number first, then operands, whose numbers are smaller.
     """

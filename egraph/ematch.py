@@ -29,7 +29,7 @@ class Matcher:
     classes: set[str]
 
     def facts(self, body: Sequence[Sexpr]) -> Iterator[Bound]:
-        """What variables may stand for so that all terms of the left side are there; each way once."""
+        """All bindings of the variables for which every term of the left side exists, each once."""
         patterns = [(form, name) for fact in body for form, name in self.patterns(fact)]
         seen: set[tuple[tuple[str, int], ...]] = set()
         for found in self.all(patterns, {}):
@@ -77,7 +77,7 @@ class Matcher:
         yield from ways
 
     def bind(self, name: str, term: int, bound: Bound) -> Bound | None:
-        """With a variable that stands for a term; None where it cannot."""
+        """The bindings with a variable bound to a term; None if it is bound to another."""
         find = self.terms.find
         if name in bound:
             return bound if find(bound[name]) == find(term) else None

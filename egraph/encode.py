@@ -56,7 +56,7 @@ class EncodedProgram:
 
 
 def expanded(op: Op) -> tuple[list[Op], list[Value]] | None:
-    """Operations that stand for one that has no term of its own, and their results; None where it has one."""
+    """Operations that replace one without a term of its own, and their results; None if it has a term."""
     if isinstance(op, ct.MmaFScaled):
         return by_factors(op)
     if isinstance(op, ct.Pack | ct.Unpack):
@@ -123,7 +123,7 @@ class _Encoder:
         self.scopes = 0
         self.frame: WhileLoop | None = None  # of the innermost loop, None where it is counted
         self.ends: tuple[Type, ...] = ()  # types of what the paths through its body end with
-        self.side: int | None = None  # the token that stands for being on this side of the innermost branch
+        self.side: int | None = None  # the token of this side of the innermost branch
         self.uncertain = 0  # scope of the innermost region that an execution may not get to
         self.asserted = False
         self.sided: dict[tuple[int, int], int] = {}
@@ -271,9 +271,9 @@ class _Encoder:
 
     @property
     def believed(self) -> bool:
-        """Does every execution run what stands here? Only then its promises hold for equal values elsewhere: terms do
-        not know where they are used. On a side of a branch, in a loop that may make no trip and after an early exit an
-        assume makes a term of its region (`promise`), and arithmetic wraps.
+        """Whether every execution reaches this point. Only then do its assumptions hold for equal values elsewhere:
+        terms do not know where they are used. On a side of a branch, in a loop that may make no trip and after an early
+        exit an assume makes a term of its region (`promise`), and arithmetic wraps.
         """
         return not self.uncertain and not self.asserted
 
@@ -334,7 +334,7 @@ class _Encoder:
         self.program.source[number] = op
 
     def on_this_side(self, token: int, side: int) -> int:
-        """A token that also says on which side of a branch it is used: such a load cannot leave the branch."""
+        """A token tied to the side of a branch on which it is used, so that such a load cannot be hoisted out of it."""
         if token == NONE_VALUE:
             return side
         found = self.sided.get((token, side))
@@ -520,8 +520,8 @@ class _Encoder:
     def branch(self, op: ct.If, after: BranchContinuation | None = None) -> SkeletonBranch:
         """Both sides; of the values computed there only those behind a load or a loop depend on their side.
 
-        `after`: what follows a branch of which a side leaves the block. It goes into the sides that fall through, into
-        each of them, and the results are what the paths of the loop, or of the kernel, end with.
+        `after`: what follows a branch with a side that leaves the block. It is copied into each side that falls
+        through, and the results are what the paths of the loop, or of the kernel, end with.
         """
         types = self.ends if after else tuple([v.type for v in op.results])
         item = self.items

@@ -109,7 +109,7 @@ class _Sorts:
         self.found: dict[str, str] = {}
 
     def facts(self, body: Iterable[Sexpr]) -> None:
-        """All facts; what only numbers say of a variable is that it is one."""
+        """All facts; a variable that occurs only in arithmetic is a number."""
         facts = list(body)
         for _ in range(2):  # an equation may name a variable before the fact that says its sort
             for fact in facts:

@@ -16,8 +16,8 @@ from ir.types import I1, I8, FloatType, IntType, TileType
 
 
 def by_shifts(op: ct.Pack | ct.Unpack) -> tuple[list[Op], list[Value]]:
-    """Operations to stand in the place of `op`, and what stands for its result: nothing for what was unpacked as it is
-    packed.
+    """Operations that replace `op`, and the value that replaces its result; no operations if what is packed was just
+    unpacked in the same way.
     """
     if isinstance(op, ct.Pack) and (before := unpacked_from(op.source)) is not None and before.type == op.result.type:
         return [], [before]

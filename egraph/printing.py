@@ -24,7 +24,7 @@ class Text(ct.Print):
 
 
 def by_texts(op: ct.Print) -> tuple[list[Op], list[Value]]:
-    """Operations to stand in the place of a print, and its token: that of its operand, since it writes no memory.
+    """Operations that replace a print, and its token: that of its operand, since it writes no memory.
 
     Raises UnsupportedError, located, for a conversion that does not fit its operand.
     """

@@ -24,7 +24,7 @@ Promise = ct.DivBy | ct.Bounded | ct.SameElements
 
 
 def regional(op: ct.Assume) -> bool:
-    """Does it become a term of its region? Only promises about a scalar do, that say more than every access needs.
+    """Whether an assume becomes a term of its region: only one about a scalar that is stronger than every access needs.
 
     A tile would lose what is known of its groups of equal or consecutive elements.
     """

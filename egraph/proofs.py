@@ -41,7 +41,7 @@ class Terms(Generic[ReasonT]):
         return len(self.ops)
 
     def find(self, term: int) -> int:
-        """The term that stands for all equal ones."""
+        """The representative of all terms equal to this one."""
         leader = self._leader
         while leader[term] != term:
             leader[term] = leader[leader[term]]

@@ -45,7 +45,7 @@ class Firing(NamedTuple):
 
 
 class Reason(NamedTuple):
-    """What a firing says: the terms of a union, in the order of the rule; -1 where it only made a term."""
+    """What a firing stated: the terms of a union, in the order of the rule; -1 if it only made a term."""
 
     firing: Firing
     left: int = -1
@@ -174,8 +174,8 @@ class Recorder(Turns):
         """Of firings whose left side names a class that this very iteration has united with another: repeat the first
         that can have matched one thing only, and give the rest.
 
-        The engine says what was matched by the class as it is after the iteration. Terms of classes that it has no more
-        may stand for any class, then.
+        The engine reports matches by the classes as they are after the iteration, so terms of classes that no longer
+        exist match any class.
         """
         found = engine.tables(set(self.terms.places))
         alive = {(table.output, out) for table in found.values() for _, out in table.rows}
@@ -223,7 +223,7 @@ class Recorder(Turns):
         return self.terms.lookup(op, tuple(known)) if len(known) == len(made) else None
 
     def _values(self, by: Observed, row: tuple[int, ...]) -> dict[str, int] | None:
-        """What an observer's row says of each variable; None where a class is not known."""
+        """The binding of each variable in an observer's row; None if a class is not known."""
         values: dict[str, int] = {}
         for (name, sort), given in zip(by.variables, row, strict=False):
             number = given if sort == INTEGER else self._classes.get((sort, given))
@@ -248,7 +248,7 @@ class Recorder(Turns):
         return True
 
     def _match(self, body: Sequence[Sexpr], values: dict[str, int], lhs: list[int]) -> bool:
-        """Find the terms of the left side; a variable that names one stands for it from here."""
+        """Find the terms of the left side, and bind each variable that names one to it."""
         for fact in body:
             if not isinstance(fact, List):
                 continue

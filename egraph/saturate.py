@@ -246,9 +246,9 @@ class _Run:
         return frozen
 
     def placement(self, oracle: Oracle) -> StopReason:
-        """Demand, placement and selection in turns with the oracle, until it has nothing new to say to old questions.
+        """Alternate demand, placement and selection with the oracle until it answers old questions with nothing new.
 
-        Answers to new questions may all be known already; what the oracle says when nothing is asked is still to come.
+        All answers to new questions may be known already; the oracle's answer to no question is still needed then.
         """
         iteration = 0
         seen: dict[str, set[tuple[int, ...]]] = {}
@@ -345,7 +345,7 @@ def _loaded(
     declared = KEPT | {c.text.split()[1] for c in extra if c.head == "relation"}
     given = tuple(sorted(set(fast)))
     key = (tuple([f"{c.file}:{c.line}:{c.text}" for c in extra]), tuple(sorted(set(without))), given, kind)
-    every = select([*own_rules(), *extra], without)  # what loads a program is no rule that could be left out
+    every = select([*own_rules(), *extra], without)  # rules that load a program cannot be left out
     rules_left = permitted(every, given)
     commands = [*declarations(), *read_commands(facts.DECLARATIONS, "<facts>"), *rules_left]
     if operations is None or extra:

@@ -18,7 +18,7 @@ MAGNITUDE = 0x7F
 
 
 def by_factors(op: ct.MmaFScaled) -> tuple[list[Op], list[Value]]:
-    """Operations to stand in the place of `op`, and what stands for its result."""
+    """Operations that replace `op`, and the value that replaces its result."""
     block = Block()
     b = Builder(block, op.location)
     rank = len(ct.tile_type(op.acc).shape)
@@ -52,7 +52,7 @@ def of_bytes(op: ct.MmaFScaled) -> tuple[list[Op], tuple[Value, Value]] | None:
 
 
 def columns(value: Value) -> Value | None:
-    """The tile of which a right factor is the transpose, if it is one."""
+    """The tile whose transpose a right factor is, if it is one."""
     turned = value.op
     transpose = isinstance(turned, ct.Permute) and turned.permutation == transposing(turned.source)
     return turned.source if transpose and isinstance(turned, ct.Permute) else None
@@ -65,7 +65,7 @@ def transposing(value: Value) -> tuple[int, ...]:
 
 
 def by_magnitudes(op: ct.MmaFScaled) -> bool:
-    """Is no scale negative?"""
+    """Whether no scale is negative."""
     return all(magnitudes(each) for each in (op.lhs_scale, op.rhs_scale))
 
 
@@ -86,7 +86,7 @@ def unpacked(value: Value) -> Value | None:
 
 
 def scaled(operand: Value, scale: Value, k: int, b: Builder) -> Value:
-    """An operand times its scales, each of which stands for a block of neighbours along dimension `k`."""
+    """An operand times its scales; each scale covers a block of neighbours along dimension `k`."""
     kind, few = (ct.tile_type(value) for value in (operand, scale))
     *outer, blocks = few.shape[: k + 1]
     inner = few.shape[k + 1 :]

@@ -33,8 +33,8 @@ class SkeletonRegion:
 @dataclass
 class SkeletonEffect:
     """An operation with a memory effect: `operands` are value numbers in the op's own flat order, `results` those of
-    its results (the tokens), `item` its id, unique in the program, which `(effect item index type)` names. `at`: of an
-    update by pointers, the view and the index of the tile that it updates, where these say it too.
+    its results (the tokens), `item` its id, unique in the program, which `(effect item index type)` names. `at`: for
+    an update by pointers, the view and the index of the tile that it updates, if these are known.
     """
 
     op: Op
@@ -85,7 +85,7 @@ class SkeletonLoop:
 class SkeletonBranch:
     """A branch on a scalar; `scopes` are the ids (bits in `deps`) of the two sides, `types` those of its results.
 
-    Where a side leaves the iteration or the kernel, what follows the source's branch stands in the other side, and the
+    Where a side leaves the iteration or the kernel, what follows the source's branch is in the other side, and the
     results are what the block's terminator carries.
     """
 

@@ -112,8 +112,8 @@ class Enumerated(Column[EnumT]):
 class Term(Node):
     """Shape shared by all declared terms; what differs is given to `term`.
 
-    A base class names the columns that its readers need. They come first, unless a class declares them again: then
-    they stand where it does so.
+    A base class names the columns that its readers need. They come first, unless a class redeclares them: then
+    they come where it does so.
     """
 
     __slots__ = ()

@@ -70,13 +70,13 @@ class Signature:
         return " ".join((*([value] * len(self.operands)), *(["i64"] * len(self.integers))))
 
     def term(self, prefix: str = "", wrap: str = "{}") -> str:
-        """The term on its own variables, operands wrapped as `wrap` says."""
+        """The term over its own variables, each operand wrapped in the format `wrap`."""
         parts = [wrap.format(f"{o}_v") for o in self.operands] + [f"{i}_i" for i in self.integers]
         return f"({' '.join((prefix + self.name, *parts))})"
 
 
 def _of_leaf(cls: type[Leaf]) -> Signature:
-    """The V constructor of a leaf: its columns say what an op's operands and attributes say."""
+    """The V constructor of a leaf, whose columns hold what an op's operands and attributes would."""
     operands = tuple([c.name for c in cls.columns if isinstance(c, Operand)])
     integers = tuple([c.name for c in cls.columns if not isinstance(c, Operand)])
     several = any(isinstance(c, TypesId) for c in cls.columns)
@@ -100,7 +100,7 @@ def integer_of(value: object) -> int | None:
 
 
 def is_hint(attribute: Attr[Any]) -> bool:
-    """Hints stay with the source op: they are no part of a value."""
+    """Hints stay with the source op: they are not part of a value."""
     return attribute.name == "hints"
 
 

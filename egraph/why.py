@@ -1,4 +1,4 @@
-"""Questions to what a recorder noted: where a node comes from, why terms are equal, whether a rule alone says so."""
+"""Queries on a recording: where a node comes from, why terms are equal, and whether one rule alone proves it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from ir.records import dataclass
 DEPTH = 3
 """Terms inside one another that are written out; what is deeper is named."""
 OPAQUE = "opaque."
-"""Constructors of constants, by sort, that stand for the terms of variables where a rule is tried alone."""
+"""Constructors, by sort, of the constants that variables are bound to when a rule is run alone."""
 _PRIMITIVE_GUARDS = frozenset(("!=", "<", "<=", ">", ">=", "or", "and", "not"))
 
 

@@ -103,7 +103,7 @@ def _record(graph: Graph, answer: Answer) -> dict[str, object]:
 
 
 def _finite(value: float) -> float | None:
-    """JSON has no infinity: null stands for it."""
+    """JSON has no infinity: null replaces it."""
     return value if math.isfinite(value) else None
 
 

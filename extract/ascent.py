@@ -8,7 +8,7 @@ the case of nodes with one child; conversions between the forms of one value are
 The ascent finds cuts whose nodes all still have a price, raises the bound by the least of these prices, and takes it
 off each of them, until the root can be built from nodes without a price. Source of the scheme: R. T. Wong, "A dual
 ascent approach for Steiner tree problems on a directed graph", Math. Programming 28, 1984. A node's remaining price
-says how much above the bound every answer with that node costs. W grows from cut to cut until one of its classes can be
+is how much above the bound every answer with that node costs. W grows from cut to cut until one of its classes can be
 built, so a chain of n classes takes n steps.
 
 Measured on the simplified extraction-gym files: the bound is 77 to 100 % of the best cost, in 1 to
@@ -37,7 +37,7 @@ class Ascent(NamedTuple):
     price: list[float]
     """[n] what is left of each weight: an answer with the node weighs at least `bound` plus this."""
     cuts: list[list[int]]
-    """Sets of nodes of which every answer holds one."""
+    """Sets of nodes; every answer contains a node of each."""
     steps: int = 0
     """Nodes looked at."""
 
@@ -59,7 +59,7 @@ class _Ascent:
         """The last set W that a class was in, counted from 1."""
         self.stamp = 0
         self.covered = [0] * topology.n_nodes
-        """The last set W a class of which, grown already, the node takes."""
+        """By node: the last set W with an already grown class that the node takes."""
         self.stale = False
         """Whether a class of W has been built since it began."""
         self.open: dict[int, None] = {}

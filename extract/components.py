@@ -10,7 +10,7 @@ class Components(NamedTuple):
     """Components in an order that puts children before their users."""
 
     order: list[list[int]]
-    """Classes by component; the members of a component stand in no particular order."""
+    """Classes by component; the members of a component are in no particular order."""
     of: list[int]
     """[m] index into `order`, or -1 for classes that were not asked for."""
 

@@ -1,4 +1,4 @@
-"""The errors of extract/; each message says what is wrong and where."""
+"""The errors of extract/; each message states what is wrong and where."""
 
 from __future__ import annotations
 

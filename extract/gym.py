@@ -91,7 +91,7 @@ def _children(nodes: dict[str, Record], ids: dict[str, int]) -> list[list[int]]:
 
 def _roots(ids: dict[str, int], names: list[object]) -> list[int]:
     """Root classes. lean-egg lists both sides of a goal and leaves a stale id once they are merged: a root without
-    nodes is passed over with a warning while another root stands."""
+    nodes is skipped with a warning as long as another root is left."""
     known = [ids[str(name)] for name in names if str(name) in ids]
     unknown = [str(name) for name in names if str(name) not in ids]
     if unknown and not known:

@@ -20,7 +20,7 @@ BUDGET: Final = 10_000.0
 
 @contextmanager
 def explained(graph: Graph, below: float = INFINITY) -> Generator[None]:
-    """Around a search, which raises InfeasibleError bare: the error that users see says why, once they read it."""
+    """Wrap a search, which raises InfeasibleError bare: users get an error whose reason is computed when it is read."""
     try:
         yield
     except InfeasibleError as error:
@@ -28,7 +28,7 @@ def explained(graph: Graph, below: float = INFINITY) -> Generator[None]:
 
 
 def why_none(graph: Graph, below: float) -> str:
-    """Why there is no answer that costs less; without a limit it is looked for, which takes long."""
+    """Why there is no answer that costs less; without a limit the reason must be searched for, which is slow."""
     return why_infeasible(graph) if below == INFINITY else f"no answer costs less than {below:g}"
 
 

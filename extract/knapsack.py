@@ -1,4 +1,4 @@
-"""What a resource row says beyond its sum: inequalities that the relaxation of a 0-1 program violates.
+"""Cover inequalities of a resource row: those that the relaxation of a 0-1 program violates.
 
 The relaxation fills a row to its limit with parts of nodes. Whole nodes leave room: of three buffers of 32 kB, 80 kB
 hold two. The inequalities are those of the convex hull of all ways to fill the row, of each class one option at most,

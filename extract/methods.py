@@ -1,4 +1,4 @@
-"""The methods by name, for callers: answers are checked again, and a search without one says why."""
+"""The methods by name, for callers: answers are checked again, and a search without one explains why."""
 
 from __future__ import annotations
 

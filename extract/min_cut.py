@@ -1,6 +1,6 @@
 """Cuts that a solution of the relaxation violates, by maximum flow.
 
-A cut is a set of nodes of which every answer holds one. The relaxation chooses nodes in part; where less than one can
+A cut is a set of nodes; every answer has one of them. The relaxation chooses nodes in part; where less than one can
 flow from the leaves to a root, each node passing on as much as is chosen of it, the nodes of the minimum cut are chosen
 too little of. A node needs all of its children, but flow comes through one: whichever it is, the cut holds for every
 answer, so several ways to take them are tried. Source of the idea: separation of directed cuts for Steiner trees (T.

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
 Extractor = Callable[[Graph], "Mapping[int, int] | Answer"]
-"""A choice of one node for every class that the roots need (more does no harm), or an answer of a method of ours."""
+"""A choice of one node for every class that the roots need (more is allowed), or an answer of a method of ours."""
 
 CostFunction: TypeAlias = "Callable[[Graph], ArrayLike]"
 """[n] costs of the nodes; what the graph forbids stays forbidden."""

@@ -186,7 +186,7 @@ STEPS: Final = (begin, look, relax, tighten, finish)
 """The portfolio in order."""
 
 CLEAR: Final = 0.2
-"""Gap up to which an answer says enough for the search to be put aside. Where it was 63 and 23 % (TileGym: mamba2's
+"""Gap up to which an answer is good enough for the search to be suspended. Where it was 63 and 23 % (TileGym: mamba2's
 da_db, sm_120a, and mla_decoding_split_kv, sm_90a), other programs were searched for 0.8 and 0.5 s of CPU, and then the
 tight relaxation found an answer for 42 and 80 % of the cost."""
 

@@ -26,7 +26,7 @@ class Progress:
         self.began = self.last = perf_counter()
 
     def __call__(self, moment: Moment) -> None:
-        """Show where the search stands."""
+        """Show the state of the search."""
         now = perf_counter()
         if now - self.began < FIRST or now - self.last < PERIOD:
             return

@@ -32,14 +32,14 @@ GAIN: Final = 0.01
 """Part of the gap that a round must close, or it was the last but one."""
 
 PROGRESS: Final = 3e-4
-"""A round that raises the bound by this part of itself is never the last: the gap says little while the best answer is
-a bad one."""
+"""A round that raises the bound by this part of itself is never the last: the gap means little while the best answer is
+poor."""
 
 PATIENCE: Final = 2
 """Rounds in a row that may gain less."""
 
 CHOSEN: Final = 1e-6
-"""Nodes of which the relaxation chooses more than this part are searched."""
+"""Nodes chosen by the relaxation to more than this part are searched."""
 
 WIDE: Final = 0.08
 """Where bound and cost are this far apart, a tight relaxation comes before all that takes long. HiGHS proved placement
@@ -65,8 +65,8 @@ SLICE: Final = 0.4
 
 def run_relaxation(session: Session, *, tight: bool = False) -> None:
     """Raise the bound by relaxations, search near them and drop what they rule out, within a share of the remaining
-    budget. tight: with all cuts that solutions violate, which takes longer and makes it harder for HiGHS; not with what
-    the resource rows say beyond their sums, which has HiGHS find worse answers nearby: on four of seven placement
+    budget. tight: with all cuts that solutions violate, which takes longer and makes it harder for HiGHS; not with
+    cover inequalities of the resource rows, which make HiGHS find worse answers nearby: on four of seven placement
     graphs, by 3 to 10 % within the budget that the compiler gives.
     """
     budget = session.share(SHARE)

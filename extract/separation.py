@@ -29,7 +29,7 @@ class Search(Protocol):
     covers: list[Cover]
 
     def notify(self) -> None:
-        """Tell whoever waits that the search is alive."""
+        """Notify the caller that the search is alive."""
         ...
 
     def repair_from(self, selected: Iterable[int], method: str, *, exact: bool = False) -> bool:
@@ -70,7 +70,7 @@ class Relaxation:
         return {row.group for row in self.rows}
 
     def separate(self, relaxed: Relaxed, budget: Budget, *, covers: bool = True) -> bool:
-        """Add what a solution violates; whether there was anything. covers: what rows say beyond their sums too."""
+        """Add what a solution violates; whether there was anything. covers: cover inequalities of resource rows too."""
         if relaxed.value is None:
             return False
         before = self.solver.n_rows

@@ -82,7 +82,7 @@ class Session:
         self.after = _sizes(self.simplified.graph)
         self.unit = _unit(graph.columns.cost)
         self.cuts: list[list[int]] = []
-        """Sets of nodes of the reduced graph of which every answer holds one."""
+        """Sets of nodes of the reduced graph; every answer contains a node of each."""
         self.covers: list[Cover] = []
         """What every answer in the reduced graph keeps to, because of a resource row."""
         self.relaxation: Relaxation | None = None
@@ -92,7 +92,7 @@ class Session:
         if start is not None:
             self._take_start(start)
 
-    # --- where it stands
+    # --- its state
 
     @property
     def graph(self) -> Graph | None:
@@ -112,7 +112,7 @@ class Session:
     @property
     def gap(self) -> float:
         """Part of the best cost by which the bound falls short of it; without an answer, of the guide's: a lower limit
-        on the cost is no reason to look less for what costs less.
+        on the cost does not reduce the work spent on cheaper answers.
         """
         cost = self.cost if self.reach == INFINITY else self.reach
         if cost == INFINITY or not math.isfinite(self.bound):
@@ -307,7 +307,7 @@ class Session:
         self._look_near(start)
 
     def _look_near(self, start: Answer) -> None:
-        """Look for an answer near one, of which the reduced graph may have lost nodes."""
+        """Look for an answer near one whose nodes the reduced graph may no longer have."""
         if self.search is not None:
             given = set(start.chosen.values())
             origin = self.simplified.origin

@@ -23,7 +23,7 @@ from extract.reduction import Reduction
 from extract.settle import INFINITY
 
 MAX_STRUCTURES: Final = 8
-"""Cost-free simplifications kept per graph; they differ by forbidden nodes and limits, of which targets have few."""
+"""Cost-free simplifications kept per graph; they differ by forbidden nodes and limits; targets have few."""
 
 
 class Simplified(NamedTuple):
@@ -37,7 +37,7 @@ class Simplified(NamedTuple):
     forced: list[int]
     """Nodes of the original that every best answer holds."""
     origin: list[tuple[int, ...]]
-    """Nodes of the original that a node of the reduced graph stands for."""
+    """Nodes of the original that a node of the reduced graph represents."""
     steps: dict[str, int]
     """How often each step applied."""
 
@@ -79,7 +79,7 @@ class Simplified(NamedTuple):
         return self.followed_by(_reduce(self.graph.forbid(nodes), costed=True))
 
     def nodes_of(self, chosen: Iterable[int]) -> list[int] | None:
-        """Nodes of the reduced graph that stand for nodes of the original, or None when these are no answer in it."""
+        """Nodes of the reduced graph for nodes of the original, or None if these are not an answer in it."""
         if self.graph is None:
             return []
         given = set(chosen)
@@ -182,7 +182,7 @@ def _binding(reduction: Reduction) -> list[int]:
 
 
 def _parts(reduction: Reduction, node: int) -> list[int]:
-    """Original nodes that a node stands for."""
+    """Original nodes that a node represents."""
     if node not in reduction.parts:  # most nodes are original ones
         return [node] if node < reduction.n_original else []
     found: list[int] = []

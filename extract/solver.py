@@ -21,7 +21,7 @@ from extract.program import IntegerProgram
 from extract.settle import INFINITY
 
 RELATIVE_GAP: Final = 1e-9
-"""HiGHS stops at 1e-4 unless told otherwise, which is too far from optimal to be called so."""
+"""HiGHS stops at 1e-4 by default, which is too far from optimal to be called optimal."""
 
 OPTIONS: Final = {
     "output_flag": False,

@@ -49,13 +49,13 @@ class _Table:
 
 @dataclass(eq=False)
 class _Model:
-    """Variables 0 .. size - 1, of which `fixed` are known to be 1."""
+    """Variables 0 .. size - 1; those in `fixed` are known to be 1."""
 
     size: int = 0
     tables: list[_Table] = field(default_factory=list[_Table])
     fixed: set[int] = field(default_factory=set[int])
     node: dict[int, int] = field(default_factory=dict[int, int])
-    """Variable that says whether a node is chosen, by node; several nodes never share one."""
+    """The variable of each node, 1 if it is chosen; several nodes never share one."""
 
     def new(self) -> int:
         """One more variable."""
@@ -71,7 +71,7 @@ class _Model:
 def solve_narrow(graph: Graph) -> tuple[list[int], float] | None:
     """The cheapest nodes and their cost, cycles and limits unseen; None when the graph is too wide.
 
-    Costs must not be negative. A cost of inf says that the choice groups cannot be met.
+    Costs must not be negative. A cost of inf means that the choice groups cannot be satisfied.
     """
     model = _model(graph)
     order = _order(model)

@@ -121,6 +121,12 @@ def test_the_version_is_that_of_the_project(capsys: pytest.CaptureFixture[str]) 
     assert capsys.readouterr().out == f"tilesat {PROJECT['project']['version']}\n"
 
 
+def test_wheels_that_the_docs_install_have_the_version() -> None:
+    pages = [path.read_text() for path in (ROOT / "docs").rglob("*.md")]
+    named = {version for page in pages for version in re.findall(r"tilesat-(\d[\w.]*)-py3", page)}
+    assert named == {PROJECT["project"]["version"]}
+
+
 def test_releases_are_in_the_changelog() -> None:
     """What is not released yet comes first, then each release with its date, the newest of which is at most ours."""
     headings = re.findall(r"^## (.*)$", (ROOT / "CHANGELOG.md").read_text(), re.M)

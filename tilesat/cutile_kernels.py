@@ -48,7 +48,7 @@ _USER_ERRORS = (
 
 
 def is_kernel(source: object) -> bool:
-    """Whether an object is a cuTile kernel; says no without loading cuTile."""
+    """Whether an object is a cuTile kernel; False without loading cuTile."""
     return type(source).__module__.startswith("cuda.tile") and hasattr(source, "_annotated_function")
 
 
@@ -194,7 +194,7 @@ def _raised(error: BaseException, file: str) -> Location:
 
 
 def parse_signature(text: str) -> list[Any]:
-    """cuTile's constraints for a SPEC. Raises TileError that says what was expected."""
+    """cuTile's constraints for a SPEC. Raises TileError with what was expected."""
     return [_parameter(part.strip()) for part in text.split(";") if part.strip()]
 
 

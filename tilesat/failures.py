@@ -69,7 +69,7 @@ def render(error: TileError, kind: str = "error") -> str:
     """`file:line:col: error: message`, then the line and a caret under the column, then the hint; or a warning."""
     from ir.core import UNKNOWN
 
-    # What has no place in a source (an unknown target) is told by the program itself, as argparse does.
+    # What has no place in a source (an unknown target) is reported by the program itself, as argparse does.
     place = "tilesat" if error.location == UNKNOWN else error.location
     if error.location.line > 0 and not error.location.column:
         place = f"{error.location.file}:{error.location.line}"

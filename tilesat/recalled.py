@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from tilesat.calling import Calling
 
 TEXT = "<text>"
-"""The name of a source that is no file."""
+"""The name of a source that is not a file."""
 KEPT = ("ptx", "manifest", "cost", "bound", "limits", "persistent", "minctas", "lacking")
 """Of `lowering.compiled.Compiled`."""
 

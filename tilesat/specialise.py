@@ -1,4 +1,4 @@
-"""What a cuTile kernel is compiled for: as cuTile's own launch infers it from arguments, or as a signature says.
+"""What a cuTile kernel is compiled for: as cuTile's own launch infers it from arguments, or as a signature specifies.
 
 Source of the inference: cuda-tile 1.7.0, cext/tile_kernel.cpp. KernelSignature.from_kernel_args says the same, but
 needs NVIDIA's driver.
@@ -29,7 +29,7 @@ from tilesat.shown import shown
 SPECIALISED_RANK = 5
 """cuTile specialises sizes and strides of arrays of at most this rank (TMA_MAX_NDIM)."""
 UNIT = 128
-"""Bits of which a stride may be a multiple."""
+"""Bits that a stride may be a multiple of."""
 SIZES = 16
 """A size may be a multiple of so many elements, an address of so many bytes."""
 
@@ -118,7 +118,7 @@ def calling_of(kernel: Any, signature: Any) -> Calling | None:
 
 
 def _taken(constraint: Any) -> Parameter | None:
-    """The parameter that one of cuTile's constraints stands for."""
+    """The parameter that one of cuTile's constraints describes."""
     match type(constraint).__name__:
         case "ArrayConstraint":
             shape = constraint.shape_constant or (None,) * constraint.ndim

@@ -201,7 +201,7 @@ _VALUED: dict[str, Callable[[Arguments, str, str], None]] = {
 
 
 def _assemble(data: bytes, arguments: Arguments) -> int:
-    """Read, compile, write; each failure is told as tileiras tells it."""
+    """Read, compile, write; each failure is reported as tileiras reports it."""
     from ir.bytecode import BytecodeError, read_bytecode
     from ir.bytecode.container import announces_preview
     from ir.core import TileError, UnsupportedError, verify
@@ -257,7 +257,7 @@ def _tell(error: TileError, kind: str) -> None:
 
 
 def _failed(error: TileError, code: int) -> int:
-    """The error, and that there is no cubin."""
+    """Report an error, and that no cubin was written; returns the exit code."""
     _tell(error, "error")
     if code == NOT_COMPILED:
         print("error: failed to compile Tile IR program", file=sys.stderr)

@@ -31,8 +31,8 @@ CHECKED_RULESETS = ("analysis", "canon", "algebra")
 SAMPLES, SEED = 100, 11
 """Samples a rule that `make test` draws, and from which seed."""
 GROUPED = 4
-"""Times as many of a rule about groups along a dimension, of which in one of ten all groups are longer than one
-element, and of a rule that lets operations round otherwise, of which few samples round once, or flush."""
+"""Factor on the samples of two kinds of rules: those about groups along a dimension, where only one sample in ten has
+no group of a single element, and those that change rounding, where few samples round exactly once or flush."""
 
 TRIES = 3000
 """Draws to find the samples in that satisfy a rule's guards; the rarest guards of ours hold once in 80 draws."""

@@ -1,7 +1,7 @@
-"""A rule at each value that its attribute columns may have: roundings and flushing, of which there are few.
+"""A rule instantiated at every value of its attribute columns (rounding and flushing), which are few.
 
-So a changed rule is the rule itself by exhaustion: where each of its instances is one of the rule's, or states only
-that x is x.
+This proves by enumeration that a mutant is equivalent to its rule: each instance of the mutant is an instance of the
+rule, or only states that x is x.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from ir.dialects.cuda_tile import Rounding, TileOp
 from ir.types import F32, TileType
 
 EQUALITIES = ("union", "instead", "may")
-"""Actions that say of two terms that they are equal, or may stand for one another by a permission."""
+"""Actions that make two terms equal, or let one replace the other by a permission."""
 
 MOST = 200
 """Instances of one rule that are looked at; a rule with more is taken to be another."""
@@ -35,7 +35,7 @@ _COMPARISONS: dict[str, Callable[[int, int], bool]] = {
 
 
 def states_nothing(rule: Rule) -> bool:
-    """Is all that a rule does to say of terms that they are themselves?"""
+    """Whether every action of a rule only unites a term with itself."""
     terms = {text(f.items[1]): text(f.items[2]) for f in rule.body if isinstance(f, List) and f.head == "="}
     said = [a for a in rule.actions if isinstance(a, List) and a.head != "subsume"]
     return bool(said) and all(

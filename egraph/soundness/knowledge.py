@@ -1,6 +1,6 @@
-"""What one sample's facts say: the strongest true fact of each value or a weaker one, and whether a claim is true.
+"""The facts of one sample: the strongest true fact of each value, or a weaker one, and whether a claim is true.
 
-A value of a loop's body has been several tiles: a fact of it holds of each.
+A value in the body of a loop has been several tiles; a fact about it must hold for all of them.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Rules made wrong on purpose, to measure the checks: each mutant is a rule of ours weakened in one place.
 
 Operators are declared in OPERATORS. They work on the parsed rule, so new rules are mutated too. A change that leaves a
-variable unbound, which egglog refuses to load, is no mutant; nor is one that states nothing (x is x), or is the rule
-itself: with two variables renamed and operands of commutative operations exchanged, or at every value of its
-attributes.
+variable unbound, which egglog refuses to load, is not a mutant; neither is one that states nothing (x is x), nor one
+that equals the rule itself: up to renamed variables and the operand order of commutative operations, or at every value
+of its attributes.
 """
 
 from __future__ import annotations
@@ -162,8 +162,8 @@ def _extremum(rule: Rule) -> Iterator[Change]:
 
 
 def _order(rule: Rule) -> Iterator[Change]:
-    """Two operands of an operation that is not commutative exchanged, also of one of egglog's own. On the left not
-    those of which none has a type of the other: such a term is nowhere.
+    """Two operands of a non-commutative operation, or of an egglog primitive, exchanged. On the left side, pairs whose
+    types exclude each other are left out: no program contains such a term.
     """
     terms = by_name()
 

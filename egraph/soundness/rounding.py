@@ -90,8 +90,8 @@ class Traced:
 def difference(
     sample: Sample, left: Sexpr, right: Sexpr, nudged: bool, approximate: bool, flushed: bool = False
 ) -> str:
-    """How the right term, where it may stand for the left one though it rounds otherwise, differs by more than that;
-    the empty string where it does not. `nudged`: approximations on the right give another number than the nearest;
+    """How the right term differs from the left one by more than rounding allows, where it may replace it and round
+    differently; empty if it does not. `nudged`: approximations on the right give another number than the nearest;
     `approximate`: functions may be approximated; `flushed`: subnormals may be zeros.
     """
     roundings, flushing = list(columns(sample, left, "rounding")), list(columns(sample, left, "flush_to_zero"))

@@ -41,7 +41,8 @@ from ir.types import F16, F32, I1, I32, I64, TOKEN, FloatType, IntType, PointerT
 _TRIES = 30
 """Draws of types for the free operands of one term before the whole sample is drawn again."""
 _ALIKE = 5
-"""Complaints in a row that say the same: a drawn type would be in them, one of half the attributes be right by then."""
+"""Identical verifier errors in a row after which a draw is given up: a drawn type would appear in the message, and half
+of the attributes would have been drawn correctly by then."""
 
 
 Bound = Datum | int

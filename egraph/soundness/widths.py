@@ -1,7 +1,7 @@
 """The largest width at which an integer rule is proved: of bit vectors, and where z3 gives up, of real numbers.
 
-That a product lies between the corners of a box is out of reach of bit vectors of 8 bits, and one step of real
-arithmetic. There a sum or a product is the exact one, of which it is owed that it fits its type: then none wraps.
+That a product lies between the corners of a box is out of reach for bit vectors of 8 bits, but one step of real
+arithmetic. Over the reals, sums and products are exact; that each fits its type, so that nothing wraps, is proved too.
 """
 
 from __future__ import annotations

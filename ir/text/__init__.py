@@ -33,7 +33,7 @@ def parse_modules(text: str, filename: str = "<text>") -> list[Module]:
 
 
 def parse_all(text: str, filename: str = "<text>") -> list[Module]:
-    """The modules of a text in which `// -----` lines stand between programs; empty programs give none."""
+    """The modules of a text whose programs are separated by `// -----` lines; empty programs give none."""
     parts = [part for part in split_text(text) if part.strip()]
     return [module for part in parts for module in parse_modules(part, filename)]
 

@@ -1,4 +1,4 @@
-"""Aliases (`#name = ...`, `!name = ...`) and locations (`loc(...)`): what a text says elsewhere and names."""
+"""Aliases (`#name = ...`, `!name = ...`) and locations (`loc(...)`): what a text defines once and refers to."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class Aliases:
             self.tokens.at = self.ends[self.tokens.at]
 
     def type_text(self, text: str) -> str:
-        """A type's text with the names of type aliases replaced by what they stand for."""
+        """A type's text with type aliases expanded."""
         for _ in range(MAX_NESTING):
             replaced = _TYPE_NAME.sub(self._body_text, text) if "!" in text else text
             if replaced == text:

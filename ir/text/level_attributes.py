@@ -28,7 +28,7 @@ def level_attributes(op: Op) -> str:
             form = attr.form or SAME
             plain = literal_text(op, value) if attr.name == "value" else None
             shown[form.name or attr.name] = form.write(value) if form.write else plain or attribute_text(value)
-    if len(op.info.flexible) > 1:  # else the number of operands says how many each group has
+    if len(op.info.flexible) > 1:  # otherwise the number of operands gives the size of each group
         shown["operandSegmentSizes"] = f"array<i32: {', '.join(map(str, op.segments))}>"
     return f" <{{{', '.join(f'{name} = {text}' for name, text in sorted(shown.items()))}}}>" if shown else ""
 
@@ -75,7 +75,7 @@ def float_number(value: float, type_: FloatType) -> str:
 
 
 def attribute_text(value: object) -> str:
-    """An attribute whose text needs nothing but itself. Raises TypeError for what the form cannot say."""
+    """The text of an attribute that depends on nothing else. Raises TypeError for what the form cannot express."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, int):

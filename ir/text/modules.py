@@ -1,4 +1,4 @@
-"""What stands outside of bodies: modules, entries, globals, test functions, and several programs in one text."""
+"""The text outside of bodies: modules, entries, globals, test functions, and several programs in one text."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def split_text(text: str) -> list[str]:
 
 
 def read_modules(parser: Parser) -> list[Module]:
-    """The whole text: its modules, or one of what stands there without a module's line."""
+    """Parse the whole text: its modules, or one module for operations without a module line."""
     tokens = parser.tokens
     parser.aliases.skip()
     start = tokens.location()

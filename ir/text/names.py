@@ -74,7 +74,7 @@ class Names:
                 self.texts[value] = f"{base}#{index}"
 
     def targets(self, op: Op) -> str:
-        """What stands before " = " where the op is printed."""
+        """The text before " = " where the op is printed."""
         return self.packs.get(op) or ", ".join(self.texts[value] for value in op.results)
 
 

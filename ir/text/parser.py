@@ -347,7 +347,7 @@ class Parser:
         return found * len(cls.info.results) if form.shared else found
 
     def _flags(self, form: Form, attributes: dict[str, object]) -> None:
-        """Read the words of an operation that stand here, in any order, each once."""
+        """Parse the keywords of an operation at this point, in any order, each at most once."""
         while self.tokens.current in form.flags and self.tokens.current not in attributes:
             attributes[self.tokens.take()] = True
 

@@ -75,7 +75,7 @@ class Scopes:
         return self._named(at, depth + 1)
 
     def _aliased(self, read: Callable[[int, int], tuple[Scope, int]], at: int, depth: int) -> tuple[Scope, int] | None:
-        """What the alias at `at` stands for, read once by `read`; None where there is no alias."""
+        """The expansion of the alias at `at`, parsed once by `read`; None if there is no alias."""
         token = self.aliases.tokens.tokens[at]
         if depth > MAX_NESTING:
             raise Unread

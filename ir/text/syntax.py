@@ -20,7 +20,7 @@ OLD_SPELLINGS = {"print": "print_tko"}
 
 
 class Kind(enum.IntEnum):
-    """What a step of a text form stands for."""
+    """The meaning of one step of a text form."""
 
     LITERAL = 0  # punctuation or a fixed word
     OPERAND = 1
@@ -59,7 +59,7 @@ class Form:
     inferred: bool
     shared: bool
     flags: frozenset[str]
-    """Words that may be there or not; several stand beside each other, in any order."""
+    """Optional keywords; several may follow each other in any order."""
 
 
 _ELEMENT = re.compile(r"(\s*)(?:\$(\w+)|@\{(\w+)\}|\{(\w+)\}|<(\w+)>(_?)|(\w+)\?|\[(\w+)\]|(\w+|[^\w\s]))")

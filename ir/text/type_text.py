@@ -38,7 +38,7 @@ _cache: dict[str, Type] = {}
 
 
 class TypeTextError(Exception):
-    """Why a text is no type, and what to do; the caller adds the place."""
+    """Why a text is not a type, and what to do; the caller adds the location."""
 
     def __init__(self, message: str, hint: str = ""):
         super().__init__(message)

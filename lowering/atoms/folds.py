@@ -1,6 +1,6 @@
 """How the registers of a thread fold into one: two at a time, sums of f32 in pairs (f32x2), or extrema of f32 by three.
 
-Which of them `thread_atom` says, and pricing and decoding ask it; lanes are folded by lowering/atoms/lanes.py.
+`thread_atom` chooses between them for pricing and decoding; lanes are folded by lowering/atoms/lanes.py.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """How the lanes of a warp fold a value: a shuffle and an operation for each bit of the lane, or one redux.sync for all.
 
-Which of them `lanes_atom` says; pricing, decoding and the code of a thread ask it.
+`lanes_atom` chooses between them for pricing, decoding and the code of a thread.
 """
 
 from __future__ import annotations

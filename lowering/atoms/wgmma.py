@@ -41,7 +41,7 @@ class WgmmaAtom:
     """One instruction of a warpgroup: c[64 x N] += a[64 x K] @ b[K x N], b from shared memory.
 
     `a` is the map of A as a register operand (of `from_registers` atoms), `c` that of eight columns of D: the other
-    N/8 - 1 groups of four registers follow, each eight columns further. `majors` says which of A and B may be MN-major
+    N/8 - 1 groups of four registers follow, each eight columns further. `majors` tells which of A and B may be MN-major
     in shared memory. Fragments count elements; elements below 32 bits are packed from the low register bits.
     """
 

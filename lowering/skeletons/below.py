@@ -118,7 +118,7 @@ class Sums:
         return sum(each is value for op in self.loop.walk() if op is not self.loop for each in op.operands)
 
     def total(self, carried: Value, op: Op | None) -> Term | None:
-        """The term of which an operation adds more to what is carried."""
+        """The term that an operation adds to the carried value."""
         term = None
         if isinstance(op, ct.MmaF) and op.acc is carried:
             term = self.product(op)
@@ -129,7 +129,7 @@ class Sums:
         return term if not term.scales or self.kind in (F32, F64) else None
 
     def term(self, op: Op) -> Term | None:
-        """What an operation makes of a term; None where that is no term, or made of more than one."""
+        """The result of an operation on a term; None if that is not a term, or depends on more than one."""
         match op:
             case ct.FToF():
                 return self.converted(op)

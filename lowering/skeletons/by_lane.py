@@ -129,7 +129,7 @@ def cut(shape: Sequence[int], dim: int, layout: Layout) -> Runs:
 
 
 def folded(loop: ct.For, kinds: tuple[type[Op], ...], runs: dict[ct.Reduce, Runs], uses: Uses) -> Iterator[ByLane]:
-    """Carried values of which a loop does nothing but fold more into them."""
+    """Carried values that a loop only folds more values into."""
     block = loop.body.block
     last = block.ops[-1]
     for place, carried in enumerate(block.args[1:]):

@@ -223,7 +223,7 @@ class Steps:
         return self.once(("same",), value, lambda b: self.anew(op, self.folded(op), value.type, b))
 
     def folded(self, op: Op) -> list[Value]:
-        """The operands of an operation that is done once for both, of which one may be the fold of both."""
+        """The operands of an operation that is done once for both steps; one may be the fold of both."""
         added = self.folds.added.get(op)
         if added is not None and isinstance(op, ct.MmaF | ct.MmaI):
             return self.product(op)

@@ -48,7 +48,7 @@ def addend(loop: ct.For, kind: type[ct.AddF | ct.MaxF] = ct.AddF, place: int = 0
 
 
 def folded(value: Value | None, kind: type[ct.AddF | ct.MaxF]) -> Value | None:
-    """The tile of which a value is the fold by one operation, in whatever shape."""
+    """The tile that a value folds by one operation, in any shape."""
     reduce = shaped_from(value).op if value is not None else None
     return reduce.operands[0] if isinstance(reduce, ct.Reduce) and folds(reduce, kind) else None
 

@@ -61,7 +61,7 @@ class Uses(dict[Value, list[Op]]):
 
 
 def scaled_products(loop: ct.For, uses: Uses) -> Iterator[Product]:
-    """Products with scaled factors of which a loop does nothing but add them up in f32, from zero."""
+    """Products with scaled factors that a loop only accumulates in f32, from zero."""
     last = loop.body.block.ops[-1]
     for place, (carried, init) in enumerate(zip(loop.body.block.args[1:], loop.init_values, strict=True)):
         following = last.operands[place]

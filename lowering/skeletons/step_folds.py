@@ -89,7 +89,7 @@ class StepFolds:
         return values
 
     def nested(self, op: Op) -> bool:
-        """Has it regions that are no fold of a tile?"""
+        """Whether it has regions other than folds of a tile."""
         return bool(op.regions) and not isinstance(op, ct.Reduce)
 
     def fold(self, carried: Value) -> bool:

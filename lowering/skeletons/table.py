@@ -49,7 +49,7 @@ class Skeleton:
     def instead(
         self, entry: ct.Entry, found: Selection, once: Callable[[Hashable, Callable[[], ct.Entry]], ct.Entry]
     ) -> ct.Entry:
-        """An entry, of which a program was found, done this way; made `once` for each entry and what was seen."""
+        """An entry, for which a program was found, rewritten this way; made `once` for each entry and what was seen."""
         asked = () if self.seen is None else (self.seen(found),)
         return once((self, entry, *asked), partial(self.made, entry, *asked))
 
@@ -60,7 +60,7 @@ def scales_there(found: Selection) -> bool:
 
 
 def scales_missed(found: Selection) -> bool:
-    """Has the target products that take scales, of which a program takes none?"""
+    """Whether the target has products that take scales and the program uses none."""
     taken = any(isinstance(node, placed.ScaledMmaF) for node in found.node.values())
     return found.target.has(Feature.MMA_BLOCK_SCALE) and not taken
 

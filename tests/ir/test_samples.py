@@ -31,7 +31,7 @@ def test_every_operation_has_a_sample():
     assert {n: OPS[f"cuda_tile.{n}"].info.since for n in SINCE} == SINCE
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize(("name", "right"), [(n, r) for n, r, *_ in SAMPLES], ids=NAMES)
 def test_accepted_in_every_form(name, right, tmp_path):
     module = parse(program(right))

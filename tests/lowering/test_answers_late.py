@@ -77,7 +77,7 @@ def test_the_answer_is_waited_for_behind_the_main_loop(ctas: int) -> None:
     )  # fmt: skip
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("order", ORDERS)
 @pytest.mark.parametrize("ctas", [1, 2])
 def test_skewed_orders(ctas: int, order: str) -> None:

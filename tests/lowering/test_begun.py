@@ -138,7 +138,7 @@ def test_attention_by_agents(name: str) -> None:
     assert error(SHAPES[name], 150, 200) < 1
 
 
-@pytest.mark.sampled(8)
+@pytest.mark.sampled(16)
 @pytest.mark.parametrize("target", ["sm_103a", "sm_110a"])
 @pytest.mark.parametrize("name", ["one", "wide", "tall"])
 def test_other_targets(name: str, target: str) -> None:

@@ -87,7 +87,7 @@ SIZES = {
 }  # fmt: skip
 
 
-@pytest.mark.sampled(9)
+@pytest.mark.sampled(18)
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize(
     ("kind", "right", "ctas"),

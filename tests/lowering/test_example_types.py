@@ -68,7 +68,7 @@ def expected(case: Case, arguments: list[Any], kind: str) -> Any:
             return power / power.sum(-1, keepdims=True) @ wide[2]
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize(("name", "kind", "target"), PLAN, ids=["-".join(each) for each in PLAN])
 def test_example_in_another_type(name: str, kind: str, target: str) -> None:
     case = CASES[name]()

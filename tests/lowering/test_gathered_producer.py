@@ -86,7 +86,7 @@ def right(program: Program, kernel: Kernel, ptx: str = "", order: str = "togethe
     return all(largest_error(found[k], np.asarray(array)) <= program.tolerance for k, array in wanted.items())
 
 
-@pytest.mark.sampled(22)
+@pytest.mark.sampled(44)
 @pytest.mark.parametrize("target", ["sm_90a", "sm_100a"])
 @pytest.mark.parametrize("warps", [1, 2, 4])
 @pytest.mark.parametrize("form", FORMS)

@@ -92,7 +92,7 @@ def test_columns_that_are_gathered_travel_in_a_ring(target: str) -> None:
     assert ("wgmma.mma_async" if target == "sm_90a" else "mma.sync") in kernel.ptx
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("target", TIERS)
 @pytest.mark.parametrize("form", ["both", "narrow", "carried", "padded"])
 def test_other_gathers(target: str, form: str) -> None:

@@ -237,7 +237,7 @@ def test_what_is_left_is_not_split_at_its_masks() -> None:
     assert len(made) == 3
 
 
-@pytest.mark.sampled(15)
+@pytest.mark.sampled(30)
 @pytest.mark.parametrize("scale", [0.5, -0.1])
 @pytest.mark.parametrize("steps", [0, 1, 2, 3, 5])
 @pytest.mark.parametrize("target", ["sm_80", "sm_90a", "sm_120a"])
@@ -273,7 +273,7 @@ def test_cost_may_leave_steps_apart() -> None:
     assert not pairs(tilesat.compile(source, "sm_90a", fast=("reassoc",)))
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("steps", [0, 1, 2, 3, 5])
 @pytest.mark.parametrize("target", ["sm_80", "sm_90a", "sm_100a", "sm_120a"])
 def test_joined_products_give_the_same_bits(target: str, steps: int) -> None:

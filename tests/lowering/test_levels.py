@@ -16,7 +16,7 @@ LEVELS = ("nv_tileas", "nvgpu", "nvvm")
 TARGETS = ("sm_80", "sm_90a", "sm_120a")
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("example", EXAMPLES, ids=[path.stem for path in EXAMPLES])
 def test_each_level_compiles_to_the_same_ptx_and_manifest(example: Path, target: str) -> None:

@@ -72,7 +72,7 @@ def error(kernel: Kernel, case: Case, ptx: str = "", schedule: str = "together")
 GEMM = gemm(200, 136, 72)
 
 
-@pytest.mark.sampled(12)
+@pytest.mark.sampled(24)
 @pytest.mark.parametrize("order", ORDERS)
 @pytest.mark.parametrize("target", TARGETS)
 def test_products(target: str, order: str) -> None:
@@ -187,7 +187,7 @@ def test_arrays_without_elements(size: tuple[int, int, int]) -> None:
     compiled("gemm").run((2, 2), a, b, c, d, m, n, k, a.shape[1], b.shape[1], n, n, check=True)
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(10)
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("example", ["gemm", "flash_attention", "layernorm", "softmax"])
 def test_maps_have_a_price(example: str, target: str) -> None:

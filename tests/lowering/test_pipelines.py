@@ -44,7 +44,7 @@ def pipelined(name: str, target: str) -> str:
     return made.text()
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize(("name", "target"), [(name, target) for name, tiers in CASES.items() for target in tiers])
 def test_reads_back(name: str, target: str) -> None:
     text = pipelined(name, target)

@@ -120,13 +120,13 @@ def test_what_they_take() -> None:
     assert columns(flash()[0]) == 256
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("order", ALL)
 def test_products_beside_attention(order: str) -> None:
     assert both(order) < ERROR
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("order", ALL)
 def test_two_ctas_of_a_kernel(order: str) -> None:
     assert two(products(), 2, wanted()[0], order) < ERROR

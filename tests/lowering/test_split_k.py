@@ -100,7 +100,7 @@ def test_any_number_of_steps(steps: int) -> None:
     assert error(compiled(), program(64, 72, 64 * steps)) < ERROR
 
 
-@pytest.mark.sampled(12)
+@pytest.mark.sampled(24)
 @pytest.mark.parametrize("order", ORDERS)
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("ctas", [2, 8])
@@ -123,7 +123,7 @@ def test_large_tiles() -> None:
     assert error(kernel, program(136, 128, 328, tile=tile)) < ERROR
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(10)
 @pytest.mark.parametrize("order", ORDERS)
 def test_places_over_drained_rings(order: str) -> None:
     """What is exchanged behind the loop lies over its ring, which has six stages, not four; before, CTAs meet."""

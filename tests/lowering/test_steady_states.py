@@ -178,7 +178,7 @@ STEPS = (0, 1, 2, 3, 9)
 """Of K: none, fewer than stages, more."""
 
 
-@pytest.mark.sampled(9)
+@pytest.mark.sampled(18)
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("persistent", [False, True])
 @pytest.mark.parametrize("steps", [pytest.param(n, marks=() if n < 2 else pytest.mark.slow) for n in STEPS])

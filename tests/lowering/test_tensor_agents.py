@@ -51,7 +51,7 @@ def persistent(
     return kernel
 
 
-@pytest.mark.sampled(30)
+@pytest.mark.sampled(60)
 @pytest.mark.parametrize("size", [(600, 520, 136), (300, 272, 144), (1, 16, 64), (200, 136, 0)])
 @pytest.mark.parametrize("schedule", SCHEDULES)
 @pytest.mark.parametrize(

@@ -34,7 +34,7 @@ def compiled(kind: str = "f16", right: str = "nk", ctas: int = 2, target: str = 
     return kernel
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(10)
 @pytest.mark.parametrize("size", [(200, 136, 184), (100, 272, 128), (1, 16, 64), (300, 272, 144)])
 @pytest.mark.parametrize(
     ("kind", "right", "ctas", "target"),
@@ -56,7 +56,7 @@ def test_any_number_of_steps(steps: int) -> None:
     assert error(compiled(), program(136, 72, 64 * steps)) < ERROR
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(10)
 @pytest.mark.parametrize("ctas", [2, 4])
 @pytest.mark.parametrize("order", ORDERS)
 def test_skewed_orders(ctas: int, order: str) -> None:

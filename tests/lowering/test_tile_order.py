@@ -177,7 +177,7 @@ def test_few_tile_blocks_are_taken_as_they_are_counted() -> None:
     assert best_order(entry, target("sm_80"), 100_000).width == 8
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(10)
 @pytest.mark.parametrize(
     ("schedule", "name"),
     [*itertools.product(("static", "atomic"), ("sm_80", "sm_90a")), ("dynamic", "sm_100a"), ("dynamic", "sm_120a")],

@@ -34,7 +34,7 @@ def test_products_for_other_targets(name: str, target: str) -> None:
     check(program(name), target, spills=name in SPILL)
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(10)
 @pytest.mark.parametrize("steps", [0, 1])
 @pytest.mark.parametrize("target", ["sm_90a", "sm_100a"])
 @pytest.mark.parametrize("name", ["scalar_read_behind", "carried_index_read_behind", "same_left_factor", "two_sums"])

@@ -32,7 +32,7 @@ CASES: dict[str, tuple[str, int, dict[str, Any]]] = {
 """The instruction, its k, and the operands."""
 
 
-@pytest.mark.sampled(12)
+@pytest.mark.sampled(24)
 @pytest.mark.parametrize("target", ["sm_80", "sm_90a", "sm_100a", "sm_120a"])
 @pytest.mark.parametrize("name", CASES)
 def test_a_product_of_few_k(name: str, target: str) -> None:

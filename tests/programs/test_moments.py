@@ -106,7 +106,7 @@ JOINED: dict[str, dict[str, Any]] = {
 }  # fmt: skip
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("name", JOINED)
 def test_moments_in_one_pass_agree_with_two(name: str, target: str) -> None:

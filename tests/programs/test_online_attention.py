@@ -243,7 +243,7 @@ def test_one_pass_says_what_several_do(name: str, finite: bool) -> None:
         assert np.isfinite(found[0]).any() or not steps
 
 
-@pytest.mark.sampled(12)
+@pytest.mark.sampled(24)
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("name", FORMS)
 def test_attention_in_one_pass(name: str, target: str) -> None:

@@ -109,7 +109,7 @@ def test_half_bytes_by_their_own_instructions(name: str, target: str) -> None:
     assert "e2m1x2" in kernel.ptx
 
 
-@pytest.mark.sampled(10)
+@pytest.mark.sampled(20)
 @pytest.mark.parametrize("target", ["sm_90a", "sm_100a", "sm_120a"])
 @pytest.mark.parametrize("name", [name for name in NAMES if name.startswith("f4-memory")])
 def test_half_bytes_in_memory(name: str, target: str) -> None:

@@ -104,7 +104,7 @@ TARGETS = ["sm_80", "sm_100a", *LATER]
 """Of each family of products one in every run, all at night."""
 
 
-@pytest.mark.sampled(9)
+@pytest.mark.sampled(18)
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("name", MOVED)
 def test_scales_move_behind_their_products(name: str, target: str) -> None:
@@ -183,7 +183,7 @@ def rows() -> list[Any]:
     return [x, random((ROWS_OF, WIDTH), "f32", 2), np.zeros((ROWS_OF, WIDTH), np.float32), WIDTH]
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(10)
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("power", ["exp", "exp2"])
 def test_sums_online_agree_with_three_passes(power: str, target: str) -> None:
@@ -215,7 +215,7 @@ def finite_rows() -> list[Any]:
     return [x, z, y, width]
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(10)
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("power", ["exp", "exp2"])
 def test_sums_online_of_finite_maxima_have_no_guard(power: str, target: str) -> None:

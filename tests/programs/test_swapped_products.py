@@ -107,7 +107,7 @@ CASES: dict[str, dict[str, Any]] = {
 }  # fmt: skip
 
 
-@pytest.mark.sampled(15)
+@pytest.mark.sampled(30)
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("name", CASES)
 def test_products_of_few_rows(name: str, target: str) -> None:

@@ -122,7 +122,7 @@ def test_types_majors_and_tiles(name: str, target: str) -> None:
     assert "tcgen05.mma" in kernel.ptx
 
 
-@pytest.mark.sampled(12)
+@pytest.mark.sampled(24)
 @pytest.mark.parametrize("target", ["sm_100a", "sm_110a"])
 @pytest.mark.parametrize("orders", [("mk", "nk"), ("km", "kn")])
 @pytest.mark.parametrize("signed", [(True, True), (True, False), (False, True), (False, False)])

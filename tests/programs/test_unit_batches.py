@@ -66,7 +66,7 @@ def program(kind: str = "f16", turned: bool = True, read: bool = False, sizes: t
     return Program("batched", lambda: source(kind, turned, read, tile), given, grid, expected, 4e-3)
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("target", ["sm_100a", "sm_103a", "sm_110a"])
 @pytest.mark.parametrize("turned", [True, False])
 @pytest.mark.parametrize("kind", ["f16", "bf16"])
@@ -75,7 +75,7 @@ def test_sums_of_loops(kind: str, turned: bool, target: str) -> None:
     assert "tcgen05.mma" in check(program(kind, turned), target).ptx
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("target", ["sm_80", "sm_90a", "sm_100a", "sm_120a"])
 def test_products_that_are_read(target: str) -> None:
     check(program(read=True), target)
@@ -165,7 +165,7 @@ def scaled(name: str) -> Program:
     return Program("scaled", text, given, (BATCH,), expected, 2e-3)
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("target", ["sm_100a", "sm_120a"])
 @pytest.mark.parametrize("name", ["mxfp8", "mxfp4-f4", "nvfp4-f4", "fp4-powers"])
 def test_block_scaled(name: str, target: str) -> None:

@@ -29,7 +29,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _verify(module: Module, hints: str) -> None:
-    """Verify, and treat wrong hints as asked: the public dialect ignores them, so they are no errors by themselves."""
+    """Verify, and treat wrong hints as asked: the public dialect ignores them, so they are not errors by themselves."""
     verify(module)
     if hints == "error":
         verify_hints(module)

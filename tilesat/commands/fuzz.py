@@ -50,7 +50,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _assembled(arguments: argparse.Namespace) -> bool:
-    """Is PTX assembled? Says so where ptxas is missing."""
+    """Whether PTX is assembled; prints a note if ptxas is missing."""
     if arguments.without_ptxas:
         return False
     try:

@@ -1,4 +1,4 @@
-"""Pipelines that end before PTX, or that are only told: `--stop-after` and `--print-pipeline`; watchers of all."""
+"""Pipelines that end before PTX, or that are only printed: `--stop-after` and `--print-pipeline`; watchers of all."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ MOST_PRINTED = 100
 
 def run(arguments: argparse.Namespace) -> int:
     """Print the report on standard error; 1 where something was found or refused, else the program's own status."""
-    Findings(REPORT, arguments.suppress)  # a kind that does not exist is told before the program starts
+    Findings(REPORT, arguments.suppress)  # an unknown kind is reported before the program starts
     if not re.fullmatch(r"together|skewed:[0-9]+", arguments.schedule):
         raise LaunchError(f"--schedule {arguments.schedule!r}: expected together or skewed:SEED with a whole number")
     options = Options(

@@ -1,4 +1,4 @@
-"""A function's code by how often it runs: what stands outside of loops, and of each loop what no loop inside repeats.
+"""A function's code by how often it runs: the code outside of loops, and of each loop what no inner loop repeats.
 
 Of ways that part, as those of agents do, the one counts whose instructions take the most of their units.
 """

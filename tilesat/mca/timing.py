@@ -30,7 +30,7 @@ MOST = 4
 """Warps of a scheduler that are followed one by one; of more a unit is busy, or they would be no faster."""
 AHEAD = 4
 """Iterations that a warp may be ahead of another one: as many as rings have stages, or a greedy warp has a unit for
-itself for ever.
+itself forever.
 """
 QUEUE = 4
 """Accesses to shared memory that a scheduler may have issued before they are begun. Source: arXiv 2503.20481."""

@@ -10,7 +10,7 @@ from tilesat.mca.listing import Instruction
 LOADS = frozenset({"LDG", "LD", "ATOMG", "ATOM"})
 """Global loads and updates with a result; loads of constants, shared and local memory do not count."""
 NO_RESULT = frozenset({"ST", "STG", "STS", "STL", "RED", "REDG", "BRA", "EXIT", "SYNCS"})
-"""Families whose first operand is no result."""
+"""Families whose first operand is not a result."""
 _REGISTER = re.compile(r"\bR\d+\b")
 _PENDING = re.compile(r"0x([0-9a-f]+)")
 

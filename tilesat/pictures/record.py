@@ -1,4 +1,4 @@
-"""The record of a compiled kernel, of which all pictures are made."""
+"""The record of a compiled kernel, from which all pictures are drawn."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def stops(compiled: Compiled) -> dict[str, str]:
 
 
 def figures(kernel: Kernel, compiled: Compiled, record: Record) -> dict[str, object]:
-    """What is told of a whole compilation, in the order in which it is shown."""
+    """The figures of a whole compilation, in the order in which they are shown."""
     selection, func = compiled.selection, checked(compiled.modules["nvvm"], llvm.Func)
     answer, graph = selection.answer, selection.graph
     return {

@@ -18,7 +18,7 @@ OPERATORS: dict[str, tuple[Callable[[Any, Any], bool], str]] = {
     "ge": (operator.ge, "at least "),
     "gt": (operator.gt, "more than "),
 }
-"""Operator to its meaning and how a failure says it; a name alone is `eq`."""
+"""Operator to its meaning and its wording in a failure; a name alone is `eq`."""
 
 
 class ExpectationError(ValueError):
@@ -26,11 +26,11 @@ class ExpectationError(ValueError):
 
 
 class ExpectationFailed(AssertionError):
-    """A kernel is not as a test says. The message has all that is needed to see why."""
+    """A kernel is not as a test expects. The message has all that is needed to see why."""
 
 
 class MissingTool(Exception):
-    """A quantity that needs a program which is not installed; the message says how to get it."""
+    """A quantity that needs a program which is not installed; the message explains how to get it."""
 
 
 def hidden(error: Any) -> bool:

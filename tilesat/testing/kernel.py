@@ -242,4 +242,4 @@ class _NoLoop(CodeLoop):
         """Nothing to hold."""
 
     def expect(self, *opcode: str, **conditions: object) -> None:
-        """Expects nothing; the test says that it was skipped."""
+        """Expects nothing; the test is reported as skipped."""

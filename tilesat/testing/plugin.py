@@ -41,7 +41,7 @@ def tile(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
-    """A test that passed without all that it expects counts as skipped, and says what was left out."""
+    """A test that passed without all that it expects counts as skipped, with what was left out as the reason."""
     result = yield
     left_out = item.stash.get(LEFT_OUT, list[str]())
     if left_out:

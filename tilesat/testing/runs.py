@@ -30,7 +30,7 @@ PROGRAMS = ("tilesat", "filecheck")
 
 
 class FailedRun(ExpectationFailed):
-    """A command of a RUN line that did not do what the file says."""
+    """A command of a RUN line that did not do what the file expects."""
 
 
 @dataclass(frozen=True)
