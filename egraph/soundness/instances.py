@@ -35,11 +35,13 @@ _COMPARISONS: dict[str, Callable[[int, int], bool]] = {
 
 
 def states_nothing(rule: Rule) -> bool:
-    """Is all that a rule does to say of terms that they are themselves?"""
+    """Is all that a rule does to make terms, or to say of some that they are themselves?"""
     terms = {text(f.items[1]): text(f.items[2]) for f in rule.body if isinstance(f, List) and f.head == "="}
     said = [a for a in rule.actions if isinstance(a, List) and a.head != "subsume"]
     return bool(said) and all(
-        a.head in EQUALITIES and text(a.items[2]) in (text(a.items[1]), terms.get(text(a.items[1]))) for a in said
+        a.head in by_name()
+        or (a.head in EQUALITIES and text(a.items[2]) in (text(a.items[1]), terms.get(text(a.items[1]))))
+        for a in said
     )
 
 
