@@ -34,6 +34,7 @@ CASES = (
     Case("softmax", file=ROOT / "examples" / "softmax.mlir"),
     Case("attention", f"{CUBE}; {CUBE}; {CUBE}; {CUBE}; f32; =64; =128; =64"),
     Case("attention_passes", f"{CUBE}; {CUBE}; {CUBE}; {CUBE}; f32; =64; =128; =64", passes=True),
+    Case("attention_row", f"{CUBE}; {CUBE}; {CUBE}; {CUBE}; f32; =64; =64; =512"),
     Case("flash_attention", file=ROOT / "examples" / "flash_attention.mlir"),
     Case("rope", "f16[?,2,64]:[?/8,64,1]; f16[?,64]:[64,1]; f16[?,64]:[64,1]; f16[?,2,64]:[?/8,64,1]; =64; =16"),
     Case("swiglu", f"{F16}; {F16}; {F16}; =1024"),
