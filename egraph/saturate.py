@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -217,20 +217,19 @@ class _Run:
         self,
         program: EncodedProgram,
         fast: Iterable[str],
-        reads: Container[str],
         rulesets: Sequence[str],
         oracle: Oracle | None,
         *,
         last: bool,
     ) -> Frozen | None:
-        """Both phases on a fresh e-graph, of the facts that rules read; None where rewrites grew so far that the rest
-        did not end. The last attempt takes what placement found until its limit.
+        """Both phases on a fresh e-graph; None where rewrites grew so far that the rest did not end. The last attempt
+        takes what placement found until its limit.
         """
         seconds = self.report.seconds
         with self.engine.program():
             started = time.perf_counter()
-            given = packed(program.facts) | {"allow": allowed(fast)}
-            self.engine.load({name: rows for name, rows in given.items() if name in reads})
+            self.engine.load(packed(program.facts))
+            self.engine.load({"allow": allowed(fast)})
             self.scheduler.step(self.engine, "load", "load", 0)
             self.report.loaded = self.measure() if self.counting else self.engine.rows
             loaded = time.perf_counter()
@@ -294,8 +293,6 @@ class _Loaded:
     engine: Engine
     constructors: frozenset[str]
     commands: tuple[Command, ...]
-    reads: frozenset[str]
-    """What its rules mention: no other facts are loaded."""
     rules: Rules | None
     recorder: Recorder | None
 
@@ -376,7 +373,7 @@ def _engine(rules: Sequence[Command], extra: Sequence[Command], operations: froz
     loading = usable if own is None else own.commands
     declared = KEPT | {c.text.split()[1] for c in extra if c.head == "relation"}
     engine = Engine(loading if recorder is None else recorder.commands(loading), declared)
-    return _Loaded(engine, wanted, tuple(usable), vocabulary.read_by(usable), own, recorder)
+    return _Loaded(engine, wanted, tuple(usable), own, recorder)
 
 
 def saturate(
@@ -412,7 +409,7 @@ def saturate(
         recorder = None if loaded.recorder is None else loaded.recorder.fresh()
         turns = recorder or scheduler(scheduling, {} if loaded.rules is None else loaded.rules.own)
         run = _Run(loaded.engine, limits, report, turns, counting or loaded.rules is not None)
-        frozen = run.attempt(program, fast, loaded.reads, rulesets, oracle, last=rulesets == ATTEMPTS[-1])
+        frozen = run.attempt(program, fast, rulesets, oracle, last=rulesets == ATTEMPTS[-1])
         early += [text for text in run.ended if text not in early]
         if frozen is not None:
             report.ended = ", then ".join(early)

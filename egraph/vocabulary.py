@@ -82,8 +82,3 @@ def reachable(commands: Sequence[Command], operations: frozenset[str]) -> frozen
 def usable(commands: Sequence[Command], constructors: frozenset[str]) -> list[Command]:
     """The declarations and rules that a graph of `constructors`, and of what rules derive, can use."""
     return [c for c in commands if needs_and_makes(c)[0] <= constructors]
-
-
-def read_by(commands: Iterable[Command]) -> frozenset[str]:
-    """All that rules mention."""
-    return frozenset(head for c in commands if c.is_rule for head in _HEADS.findall(c.text))
