@@ -56,6 +56,7 @@ FAMILIES: dict[str, tuple[str, ...]] = {
     "scaled products": ("loop.scale",),
     "online sums": ("loop.online",),
     "online attention": ("loop.attention",),
+    "attention by blocks": ("loop.blocks",),
     "pairs of steps": ("loop.pairs",),
     "folds by lane": ("loop.lanes",),
     "moments": ("loop.moments",),

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 import tilesat
-from ir.core import verify
+from ir.core import TileError, verify
 from ir.interpreter import run
 from ir.load import load
 from lowering.skeletons.score_blocks import finite_online_by_blocks, online_by_blocks
-from tests.programs.program import Program, check
+from tests.programs.program import Program, check, random
 from tests.programs.test_online_attention import KEYS, MOST, ROWS, STEP, TARGETS, WIDTH, entry_of, expected, loops, rows
 from tilesat.fuzz.writer import Tile, Writer
 
@@ -31,7 +31,7 @@ class Attention:
         wrong: str = "", keys: int = KEYS,
     ):  # fmt: skip
         self.divided, self.mask, self.transposed, self.power, self.kind = divided, mask, transposed, power, kind
-        self.wrong, self.keys = wrong, keys
+        self.wrong, self.keys, self.length = wrong, keys, max(keys, KEYS)
         w = self.w = Writer(
             "attention", q=f"ptr<{kind}>", k=f"ptr<{kind}>", v=f"ptr<{kind}>", x="ptr<f32>", o="ptr<f32>", t="i32"
         )
@@ -40,8 +40,8 @@ class Attention:
     def score(self) -> Tile:
         w = self.w
         query = w.load(w.view(w.q, [ROWS, WIDTH], [WIDTH, 1], [ROWS, WIDTH]), 0, 0)
-        keys = w.load(w.view(w.k, [KEYS, WIDTH], [WIDTH, 1], [self.keys, WIDTH]), 0, 0)
-        bias = w.load(w.view(w.x, [ROWS, KEYS], [KEYS, 1], [ROWS, self.keys]), 0, 0)
+        keys = w.load(w.view(w.k, [self.length, WIDTH], [WIDTH, 1], [self.keys, WIDTH]), 0, 0)
+        bias = w.load(w.view(w.x, [ROWS, self.length], [self.length, 1], [ROWS, self.keys]), 0, 0)
         found = w.dot(query, keys.T) + bias
         place = w.iota(self.keys).row(ROWS)
         found = (place < (w.t * STEP).splat(ROWS, self.keys)).where(found, -np.inf)
@@ -67,8 +67,8 @@ class Attention:
         total = term.reduce(along, "add")
         term = term if self.divided == "result" else self.divide(term, total, self.keys)
         if self.wrong == "terms stored":
-            w.store(term, w.view(w.x, [ROWS, KEYS], [KEYS, 1], [ROWS, self.keys]), 0, 0)
-        values = w.load(w.view(w.v, [KEYS, WIDTH], [WIDTH, 1], [self.keys, WIDTH]), 0, 0)
+            w.store(term, w.view(w.x, [ROWS, self.length], [self.length, 1], [ROWS, self.keys]), 0, 0)
+        values = w.load(w.view(w.v, [self.length, WIDTH], [WIDTH, 1], [self.keys, WIDTH]), 0, 0)
         term = term.to(self.kind)
         more = (w.const(1.0, "f32", ROWS, WIDTH),) if self.wrong == "a sum that begins with one" else ()
         found = w.dot(values.T, term) if self.transposed else w.dot(term, values, *more)
@@ -142,3 +142,37 @@ def test_rows_stay_whole(what: str) -> None:
     entry = entry_of(attention(**WHOLE[what]))
     assert online_by_blocks(entry) is entry
     assert finite_online_by_blocks(entry) is entry
+
+
+def test_a_row_that_no_cta_holds_is_taken_by_blocks() -> None:
+    """64 x 1,024 sums do not fit in registers, and 64 rows are not cut."""
+    text, keys = attention(keys=1024), 1024
+    with pytest.raises(TileError, match="allow slicing by rows or columns"):
+        tilesat.compile(text, "sm_80", fast=FAST, forbid=("loop.blocks",))
+    with pytest.raises(TileError, match="allow slicing by rows or columns"):
+        tilesat.compile(text, "sm_80")
+
+    def arguments() -> list[Any]:
+        tiles = [random((each, WIDTH), "f16", seed) for seed, each in enumerate((ROWS, keys, keys), 1)]
+        bias = random((ROWS, keys), "f32", 4)
+        bias[1], bias[2, :900] = -np.inf, -np.inf
+        return [*tiles, bias, np.full((ROWS, WIDTH), 7.0, np.float32), keys // STEP - 1]
+
+    check(Program("long", lambda: text, arguments, (1,), expected(), 1e-2), "sm_80", fast=FAST)
+
+
+def test_tiles_that_must_be_cut_are_taken_by_blocks_before() -> None:
+    """Scores of 128 rows are cut in two, but as blocks they need not be."""
+    w = Writer("attention", q="ptr<f16>", k="ptr<f16>", v="ptr<f16>", o="ptr<f32>")
+    w.promise(q=16, k=16, v=16, o=16)
+    query, keys, values = (
+        w.load(w.view(of, [size, WIDTH], [WIDTH, 1], [size, WIDTH]), 0, 0)
+        for of, size in ((w.q, 128), (w.k, 512), (w.v, 512))
+    )
+    score = w.dot(query, keys.T)
+    term = (score - score.reduce(1, "max").column(512)).exp()
+    found = w.dot(term.to("f16"), values) / term.reduce(1, "add").column(WIDTH)
+    w.store(found, w.view(w.o, [128, WIDTH], [WIDTH, 1], [128, WIDTH]), 0, 0)
+    made, cut = (tilesat.compile(w.text(), "sm_90a", fast=FAST, forbid=each) for each in ((), ("loop.blocks",)))
+    assert made.cost < cut.cost
+    assert [loops(each.compiled.saturated.program.entry) for each in (made, cut)] == [1, 0]
