@@ -173,6 +173,7 @@ def test_tiles_that_must_be_cut_are_taken_by_blocks_before() -> None:
     term = (score - score.reduce(1, "max").column(512)).exp()
     found = w.dot(term.to("f16"), values) / term.reduce(1, "add").column(WIDTH)
     w.store(found, w.view(w.o, [128, WIDTH], [WIDTH, 1], [128, WIDTH]), 0, 0)
-    made, cut = (tilesat.compile(w.text(), "sm_90a", fast=FAST, forbid=each) for each in ((), ("loop.blocks",)))
+    text = w.text()
+    made, cut = (tilesat.compile(text, "sm_90a", fast=FAST, forbid=each) for each in ((), ("loop.blocks",)))
     assert made.cost < cut.cost
     assert [loops(each.compiled.saturated.program.entry) for each in (made, cut)] == [1, 0]
