@@ -122,6 +122,7 @@ class Engine:
         _PROCESS.alive[self._facts] = weakref.ref(self)
         self._parsed: dict[str, list[Any]] = {}
         self._filled = False
+        self._empty = 0
         self._relations = relations
         self.rows = 0
         self.broken = False
@@ -180,9 +181,10 @@ class Engine:
         whole, self.broken = not self.broken, True  # until the scope is entered: Ctrl-C may come in between
         if self._filled:  # not at the end of the scope: most processes compile one program
             self._run("(pop)")
+        else:
+            self._empty = self.size()
         self._run("(push)")
-        self._filled, self.broken = True, not whole
-        self.rows = self.size()
+        self._filled, self.broken, self.rows = True, not whole, self._empty
         yield self
 
     def close(self) -> None:

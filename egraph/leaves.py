@@ -15,8 +15,8 @@ from ir.dialects.cuda_tile.attributes import ANCHOR, SHAPE, UNIFORM, Placement
 class Leaf(Term):
     """`placement`: how it is placed. `like`: the operand whose type it has, if there is no type column.
 
-    `given`: its loop dependence is a fact of the program. `rare`: only some programs have it, as they have operations;
-    any may have the others: parameters, loop values, constants, operand lists.
+    `given`: its loop dependence is a fact of the program. `rare`: only some programs have it, as they have operations
+    and loops; any may have the others: parameters, constants, operand lists.
     """
 
     __slots__ = ()
@@ -62,6 +62,7 @@ class LoopLeaf(Leaf):
     """A value defined by a loop."""
 
     __slots__ = ()
+    rare: ClassVar[bool] = True
     given: ClassVar[bool] = True
     loop = Number()
 
@@ -119,6 +120,7 @@ class Branch(ItemResult):
     """A tile result of a branch or of an ordered access; its layout is a choice."""
 
     __slots__ = ()
+    rare: ClassVar[bool] = True
     placement: ClassVar[Placement] = ANCHOR
 
 
@@ -163,6 +165,7 @@ class Reduce(Combining):
     """A reduction of one dimension of a tile."""
 
     __slots__ = ()
+    rare: ClassVar[bool] = True
     type = TypeId()
 
 

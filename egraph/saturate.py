@@ -182,7 +182,8 @@ class _Run:
 
     def renew(self) -> None:
         """Count from here what a program cannot do without: a small budget ends rewrites, not this."""
-        self.measure()
+        if self.matches > self.measured:
+            self.measure()
         self.matches, self.measured, self.rows_before = 0, 0, self.engine.rows
         matches, rows = max(self.limits.matches, Limits.matches), max(self.limits.rows, Limits.rows)
         self.limits = Limits(matches, rows, self.limits.iterations)
@@ -287,7 +288,7 @@ def in_words(phase: str, reason: StopReason, limits: Limits) -> str:
 
 @dataclass(frozen=True)
 class _Loaded:
-    """An engine, the constructors that its rules know of, and the rules where they are in rulesets of their own."""
+    """An engine, what its rules know of (`vocabulary.everything`), and those that are in rulesets of their own."""
 
     engine: Engine
     constructors: frozenset[str]
@@ -342,33 +343,37 @@ def _loaded(
 ) -> _Loaded:
     """The same with what it was made of. `kind`: PLAIN, APART (each rule is in a ruleset of its own), or TRACED."""
     extra = user_rules([Path(path) for path in rules])
-    declared = KEPT | {c.text.split()[1] for c in extra if c.head == "relation"}
     given = tuple(sorted(set(fast)))
     key = (tuple([f"{c.file}:{c.line}:{c.text}" for c in extra]), tuple(sorted(set(without))), given, kind)
-    every = select([*own_rules(), *extra], without)  # rules that load a program cannot be left out
-    rules_left = permitted(every, given)
-    commands = [*declarations(), *read_commands(facts.DECLARATIONS, "<facts>"), *rules_left]
     if operations is None or extra:
         operations = vocabulary.everything()
     loaded = _ENGINES.loaded
     found = loaded.pop(key, None)
     if found is None or found.engine.broken or not operations <= found.constructors:
         known = found.constructors if found is not None else frozenset[str]()
-        wanted = vocabulary.reachable(commands, operations | known)
-        usable = vocabulary.usable(commands, wanted)
-        own = apart(usable) if kind == APART else None
-        recorder = None
-        if kind == TRACED:
-            from egraph.provenance import Recorder  # for those who ask
-
-            recorder = Recorder.of(usable)
-        loading = usable if own is None else own.commands
-        engine = Engine(loading if recorder is None else recorder.commands(loading), declared)
-        found = _Loaded(engine, wanted, tuple(usable), own, recorder)
+        every = select([*own_rules(), *extra], without)  # rules that load a program cannot be left out
+        found = _engine(permitted(every, given), extra, operations | known, kind)
     loaded[key] = found  # the last one used is the last to go
     while len(loaded) > MOST_ENGINES:
         loaded.pop(next(iter(loaded))).engine.close()
     return found
+
+
+def _engine(rules: Sequence[Command], extra: Sequence[Command], operations: frozenset[str], kind: str) -> _Loaded:
+    """An engine of what a program of `operations` can use of rules, of which the user gave the `extra` ones."""
+    commands = [*declarations(), *read_commands(facts.DECLARATIONS, "<facts>"), *rules]
+    wanted = vocabulary.reachable(commands, operations)
+    usable = vocabulary.usable(commands, wanted)
+    own = apart(usable) if kind == APART else None
+    recorder = None
+    if kind == TRACED:
+        from egraph.provenance import Recorder  # for those who ask
+
+        recorder = Recorder.of(usable)
+    loading = usable if own is None else own.commands
+    declared = KEPT | {c.text.split()[1] for c in extra if c.head == "relation"}
+    engine = Engine(loading if recorder is None else recorder.commands(loading), declared)
+    return _Loaded(engine, wanted, tuple(usable), own, recorder)
 
 
 def saturate(

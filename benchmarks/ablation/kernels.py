@@ -163,3 +163,18 @@ def attention_passes(q, k, v, out, scale, width: C, tm: C, tn: C):
         power = ct.exp(score - highest) / total
         acc = ct.mma(power.astype(q.dtype), values, acc)
     ct.store(out, index=(head, block, 0), tile=acc.astype(out.dtype).reshape((1, tm, width)))
+
+
+@ct.kernel
+def attention_row(q, k, v, out, scale, width: C, tm: C, length: C):
+    """Attention with the scores of all keys in one tile: maximum, exponentials, sum, products with values."""
+    block, head = ct.bid(0), ct.bid(1)
+    query = ct.load(q, index=(head, block, 0), shape=(1, tm, width), padding_mode=ZERO).reshape((tm, width))
+    keys = ct.load(k, index=(head, 0, 0), shape=(1, length, width), padding_mode=ZERO).reshape((length, width))
+    values = ct.load(v, index=(head, 0, 0), shape=(1, length, width), padding_mode=ZERO).reshape((length, width))
+    score = ct.mma(query, ct.transpose(keys), ct.zeros((tm, length), ct.float32)) * scale
+    score = ct.where(ct.arange(length, dtype=ct.int32)[None, :] < k.shape[1], score, -float("inf"))
+    power = ct.exp(score - ct.max(score, axis=1, keepdims=True))
+    power = power / ct.sum(power, axis=1, keepdims=True)
+    acc = ct.mma(power.astype(q.dtype), values, ct.zeros((tm, width), ct.float32))
+    ct.store(out, index=(head, block, 0), tile=acc.astype(out.dtype).reshape((1, tm, width)))

@@ -271,6 +271,8 @@ def _act(rule: Rule, sample: Sample) -> None:
             target = action.items[1]
             if isinstance(target, List):
                 sample.claim(target, sample.integer(action.items[2]), _claimed_contiguity(rule, sample, claims))
+        elif sample.is_term(action):
+            sample.evaluate(action)  # it says nothing, and must be one
         else:
             sample.assertion(action)
 

@@ -35,11 +35,13 @@ _COMPARISONS: dict[str, Callable[[int, int], bool]] = {
 
 
 def states_nothing(rule: Rule) -> bool:
-    """Whether every action of a rule only unites a term with itself."""
+    """Whether every action of a rule only makes terms, or unites a term with itself."""
     terms = {text(f.items[1]): text(f.items[2]) for f in rule.body if isinstance(f, List) and f.head == "="}
     said = [a for a in rule.actions if isinstance(a, List) and a.head != "subsume"]
     return bool(said) and all(
-        a.head in EQUALITIES and text(a.items[2]) in (text(a.items[1]), terms.get(text(a.items[1]))) for a in said
+        a.head in by_name()
+        or (a.head in EQUALITIES and text(a.items[2]) in (text(a.items[1]), terms.get(text(a.items[1]))))
+        for a in said
     )
 
 

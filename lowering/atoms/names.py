@@ -39,6 +39,8 @@ ONLINE = "loop.online"
 """Sums of exponentials in the pass that finds their maximum (lowering/skeletons/table.py)."""
 ATTENTION = "loop.attention"
 """Products of exponentials in the pass that finds their maximum (lowering/skeletons/table.py)."""
+BLOCKS = "loop.blocks"
+"""Attention whose scores of a row are one tile as a loop over blocks of keys (lowering/skeletons/table.py)."""
 MOMENTS = "loop.moments"
 """Sums of squares about a mean in the pass that finds the mean (lowering/skeletons/table.py)."""
 PAIRS = "loop.pairs"
@@ -62,8 +64,8 @@ others.
 """
 
 OTHERS = (
-    *MOVES, *ARITHMETIC, WIDE_LOAD.name, WIDE_STORE.name, EVICTION, PEELING, SCALING, ONLINE, ATTENTION, MOMENTS, PAIRS,
-    LANES, SWAPPED, UNSIGNED, LAGGING, OUTER_COPIES, BY_AGENT, BY_AGENT_READ, STREAM,
+    *MOVES, *ARITHMETIC, WIDE_LOAD.name, WIDE_STORE.name, EVICTION, PEELING, SCALING, ONLINE, ATTENTION, BLOCKS,
+    MOMENTS, PAIRS, LANES, SWAPPED, UNSIGNED, LAGGING, OUTER_COPIES, BY_AGENT, BY_AGENT_READ, STREAM,
 )  # fmt: skip
 
 

@@ -38,8 +38,8 @@ from lowering.schedule.pairs import TensorPairError
 from lowering.schedule.tensor import TensorAgentError, TensorMemoryError, TensorScaledError
 from lowering.selection import Selection
 from lowering.selection.choices import Clustered, OtherLoops, Ranked
-from lowering.skeletons.table import permitted
-from lowering.slicing import fitted, in_slices
+from lowering.skeletons.table import Skeleton, permitted
+from lowering.slicing import fits, fitted, in_slices
 from lowering.targets import Feature
 from lowering.targets.devices import multiprocessors
 from lowering.targets.target import PORTABLE
@@ -205,12 +205,14 @@ def slices_of(entry: ct.Entry, context: Context) -> list[ct.Entry]:
 
 def of_skeletons(entry: ct.Entry, steps: Sequence[Step], context: Context) -> list[Trial]:
     """The kernel as written, and with the alternative loops that permissions allow: the best comes first."""
-    best = whole(entry, steps, context, "whole")
-    trials, tried = [best], list[OtherLoops]()
     (fast,) = (step.options["fast"] for step in steps if step.work.name == "saturate")
     (forbid,) = (step.options["forbid"] for step in steps if step.work.name == "extract")
-    for skeleton in permitted(fast, forbid):
-        other = skeleton.instead(best.entry, best.found, context.shared.once)
+    skeletons = tuple(permitted(fast, forbid))
+    entry = fitting(entry, skeletons, context)
+    best = whole(entry, steps, context, "whole")
+    trials, tried = [best], list[OtherLoops]()
+    for skeleton in skeletons:
+        other = other_way(skeleton, best, context)
         if other is best.entry:
             continue
         try:
@@ -225,6 +227,30 @@ def of_skeletons(entry: ct.Entry, steps: Sequence[Step], context: Context) -> li
         trials.insert(0 if better else 1, trial)
     best.found.loops = tuple(tried)
     return trials
+
+
+def other_way(skeleton: Skeleton, best: Trial, context: Context) -> ct.Entry:
+    """A kernel done a skeleton's way, before it was cut where the skeleton finds nothing in slices."""
+    uncut = context.shared.uncut.get(best.entry, best.entry)
+    for entry in (best.entry, uncut) if uncut is not best.entry and skeleton.seen is None else (best.entry,):
+        other = skeleton.instead(entry, best.found, context.shared.once)
+        if other is not entry and (entry is best.entry or fits(other)):
+            return other
+    return best.entry
+
+
+def fitting(entry: ct.Entry, skeletons: Sequence[Skeleton], context: Context) -> ct.Entry:
+    """The kernel, or, if its tiles do not fit in a CTA and cannot be cut, the first alternative whose tiles do. Raises
+    the error of the kernel as written where there is none.
+    """
+    refusal = context.shared.unfit.get(entry)
+    if refusal is None:
+        return entry
+    for skeleton in skeletons:
+        other = entry if skeleton.seen else skeleton.made(entry)
+        if other is not entry and fits(other):
+            return other
+    raise refusal
 
 
 def whole(entry: ct.Entry, steps: Sequence[Step], context: Context, name: str) -> Trial:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field
 from typing import Any
 
-from ir.core import Op, verify
+from ir.core import Op, TileError, verify
 from ir.dialects import cuda_tile as ct
 from ir.dialects import nv_tileaa
 from ir.records import dataclass
@@ -36,7 +36,8 @@ class Watcher:
 @dataclass
 class Shared:
     """State shared by the targets of one compilation: results of shared passes, and run options; `sliced`: the kernel
-    had to be cut; `uncut`: the original kernel, by cut kernel.
+    had to be cut; `uncut`: the original kernel, by cut kernel; `unfit`: why a kernel cannot be cut that had to
+    be, for alternatives to it may fit.
     """
 
     targets: tuple[Target, ...]
@@ -45,6 +46,7 @@ class Shared:
     counting: bool = False
     sliced: bool = False
     uncut: dict[Any, Any] = field(default_factory=dict[Any, Any])
+    unfit: dict[Any, TileError] = field(default_factory=dict[Any, TileError])
     results: dict[Any, Any] = field(default_factory=dict[Any, Any])
 
     def once(self, key: object, make: Callable[[], Any]) -> Any:

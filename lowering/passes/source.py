@@ -167,7 +167,13 @@ def slice_products(entry: ct.Entry, context: Context, half: int, count: int) -> 
     """Cut products whose accumulators do not fit in a CTA into slices of rows or columns, each with its own loop. On
     request cut loops into slices of one iteration each, whose loads come before the first store.
     """
-    made, cut = fitted(entry), 0
+    made, cut = entry, 0
+    try:
+        made = fitted(entry)
+    except UnsupportedError as error:
+        if half or count:
+            raise
+        context.shared.unfit[entry] = error
     if count:
         made, cut = in_trips(made, count)
     if half:

@@ -13,7 +13,7 @@ from egraph.permissions import AFN, NINF, REASSOC, granted
 from ir.dialects import cuda_tile as ct
 from ir.records import dataclass
 from lowering.atoms.forbidden import forbidden
-from lowering.atoms.names import ATTENTION, LAGGING, LANES, MOMENTS, ONLINE, PAIRS, SCALING, SWAPPED, UNSIGNED
+from lowering.atoms.names import ATTENTION, BLOCKS, LAGGING, LANES, MOMENTS, ONLINE, PAIRS, SCALING, SWAPPED, UNSIGNED
 from lowering.skeletons.by_lane import exact_by_lane, runs_of, sums_by_lane
 from lowering.skeletons.joined_steps import levelled_steps
 from lowering.skeletons.lagging import lagging_levels
@@ -25,6 +25,7 @@ from lowering.skeletons.online_sums import (
     sums_online,
 )
 from lowering.skeletons.scaled_products import scales_behind
+from lowering.skeletons.score_blocks import finite_online_by_blocks, online_by_blocks
 from lowering.skeletons.swapped_products import rows_of, swapped
 from lowering.skeletons.unsigned_scales import signs_to_factors
 from lowering.targets.features import Feature
@@ -76,6 +77,8 @@ SKELETONS = (
     Skeleton(ONLINE, frozenset({REASSOC, AFN}), sums_online),
     Skeleton(ATTENTION, frozenset({REASSOC, AFN, NINF}), finite_attention_online),
     Skeleton(ATTENTION, frozenset({REASSOC, AFN}), attention_online),
+    Skeleton(BLOCKS, frozenset({REASSOC, AFN, NINF}), finite_online_by_blocks),
+    Skeleton(BLOCKS, frozenset({REASSOC, AFN}), online_by_blocks),
     Skeleton(MOMENTS, frozenset({REASSOC, AFN}), moments_online),
     Skeleton(PAIRS, frozenset({REASSOC, AFN}), levelled_steps, timed=1.0),
     Skeleton(LAGGING, frozenset({REASSOC, AFN}), lagging_levels, scales_there),

@@ -25,7 +25,7 @@ def fitted(entry: ct.Entry) -> ct.Entry:
 
     Raises UnsupportedError, located, for such a product that cannot be cut.
     """
-    while (product := largest(entry)) is not None and registers_of(product.acc, THREADS) > 2 * HELD:
+    while not fits(entry) and (product := largest(entry)) is not None:
         needed = registers_of(product.acc, THREADS)
         found = cut(entry, product.results, -(-needed // (2 * HELD)))
         if not found:
@@ -38,6 +38,12 @@ def fitted(entry: ct.Entry) -> ct.Entry:
             )
         entry = found[0]
     return entry
+
+
+def fits(entry: ct.Entry) -> bool:
+    """Has each accumulator at most the registers of two warpgroups?"""
+    product = largest(entry)
+    return product is None or registers_of(product.acc, THREADS) <= 2 * HELD
 
 
 def in_slices(entry: ct.Entry) -> list[ct.Entry]:

@@ -85,7 +85,7 @@ def test_a_whole_kernel_is_put_aside_far_from_its_bound_only_where_there_are_sli
     def count(**counts: int) -> None:
         assert counts == {"programs": 1}
 
-    shared = SimpleNamespace(once=once)
+    shared = SimpleNamespace(once=once, uncut={}, unfit={})
     context = SimpleNamespace(
         shared=shared, target=None, trying=str, levels=dict[str, Any](), count=count, divisions=()
     )
@@ -115,7 +115,7 @@ def test_kernels_with_other_loops_are_counted_as_programs(
 
     monkeypatch.setattr(candidates, "whole", whole)
     monkeypatch.setattr(candidates, "permitted", permitted)
-    context = cast(Any, SimpleNamespace(shared=SimpleNamespace(once=once)))
+    context = cast(Any, SimpleNamespace(shared=SimpleNamespace(once=once, uncut={}, unfit={})))
     trials = candidates.of_skeletons(cast(Any, "whole"), STEPS, context)
     assert [each.entry for each in trials] == sorted(found, key=lambda entry: entry != first)
     assert [str(each) for each in trials[0].found.loops] == [f"loop.other: cost {cost:.0f}{', taken' * (cost < 103)}"]
@@ -131,7 +131,7 @@ def test_loops_that_overlap_otherwise_must_take_less_time_too(
     monkeypatch.setattr(candidates, "whole", lambda entry, *_: found[entry])
     monkeypatch.setattr(candidates, "permitted", lambda *_: [way])
     monkeypatch.setattr(candidates, "predicted", lambda chosen: SimpleNamespace(cycles=times[id(chosen)]))
-    context = cast(Any, SimpleNamespace(shared=SimpleNamespace(once=None)))
+    context = cast(Any, SimpleNamespace(shared=SimpleNamespace(once=None, uncut={}, unfit={})))
     trials = candidates.of_skeletons(cast(Any, "whole"), STEPS, context)
     assert trials[0].entry == first
     assert f"predicted {cycles:.0f} cycles for 75" in str(trials[0].found.loops[0])

@@ -20,6 +20,7 @@ from lowering.skeletons.online_sums import (
     sums_online,
 )
 from lowering.skeletons.scaled_products import scales_behind
+from lowering.skeletons.score_blocks import finite_online_by_blocks, online_by_blocks
 from lowering.skeletons.swapped_products import swapped
 from lowering.skeletons.table import SKELETONS, permitted
 from lowering.skeletons.unsigned_scales import signs_to_factors
@@ -263,12 +264,13 @@ def test_skeletons_need_their_permissions() -> None:
         swapped, scales_behind, exact_by_lane, sums_by_lane,
     ]  # fmt: skip
     assert [each.made for each in permitted(("reassoc", "afn"), ("loop.scale", "loop.lanes", "scales"))] == [
-        swapped, sums_online, attention_online, moments_online, levelled_steps, lagging_levels,
+        swapped, sums_online, attention_online, online_by_blocks, moments_online, levelled_steps, lagging_levels,
     ]  # fmt: skip
     assert list(permitted((), ("loop", "product", "scales"))) == []
     assert [(each.made, each.needs) for each in SKELETONS if each.needs] == [
         (scales_behind, {REASSOC}), (finite_sums_online, {REASSOC, AFN, NINF}), (sums_online, {REASSOC, AFN}),
         (finite_attention_online, {REASSOC, AFN, NINF}), (attention_online, {REASSOC, AFN}),
+        (finite_online_by_blocks, {REASSOC, AFN, NINF}), (online_by_blocks, {REASSOC, AFN}),
         (moments_online, {REASSOC, AFN}), (levelled_steps, {REASSOC, AFN}), (lagging_levels, {REASSOC, AFN}),
         (sums_by_lane, {REASSOC}),
     ]  # fmt: skip

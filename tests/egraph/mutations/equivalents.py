@@ -22,6 +22,10 @@ ARGUMENTS: dict[str, list[str]] = {
     "the guard keeps a term from being lifted against itself without end; the equality holds without it": [
         f"lift/{each}: guard dropped: (!= w t)" for each in _LIFTS
     ],
+    "1 / y may be computed as 1 (1 / y) too; the guard keeps what wins nothing from being made": [
+        f"quotient/{each}: guard dropped: (!= x (constant k t))"
+        for each in ("by-reciprocal", "approximate-by-reciprocal")
+    ],
     "x is x": ["lift/same-source: guard dropped: (!= x y)", "integer/exact-quotient: guard dropped: (!= r 1)"],
     "the guard keeps a term from being subsumed that is its own operand; the equality holds without it": [
         f"shape/{each}-twice: guard dropped: (!= t (type x))" for each in ("reshape", "broadcast")
