@@ -29,6 +29,8 @@ CASES = (
     Case("gemm_dequant", f"{F16}; {I8}; {VECTOR}; {F32}; {TILES}"),
     Case("layernorm", f"{F16}; {VECTOR}; {VECTOR}; {F16}; f32; =1024"),
     Case("layernorm_loops", file=ROOT / "examples" / "layernorm.mlir"),
+    Case("layernorm_backward", file=ROOT / "tests" / "data" / "programs" / "ln_backward.tileirbc"),
+    Case("batch_statistics", file=ROOT / "tests" / "ir" / "kernels" / "batch_statistics.mlir"),
     Case("softmax_passes", f"{F32}; {F32}; =1024"),
     Case("softmax_scaled", f"{F16}; {F16}; f32; =1024"),
     Case("softmax", file=ROOT / "examples" / "softmax.mlir"),
@@ -58,7 +60,6 @@ FAMILIES: dict[str, tuple[str, ...]] = {
     "pairs of steps": ("loop.pairs",),
     "folds by lane": ("loop.lanes",),
     "moments": ("loop.moments",),
+    "merged folds": ("fold.merged",),
 }
 """Prefixes of the names of rules, and names of skeletons, by the family to be removed."""
-LOOPS = "loop."
-"""Prefix of the names of skeletons (lowering/skeletons/table.py)."""

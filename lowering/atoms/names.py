@@ -41,6 +41,8 @@ ATTENTION = "loop.attention"
 """Products of exponentials in the pass that finds their maximum (lowering/skeletons/table.py)."""
 MOMENTS = "loop.moments"
 """Sums of squares about a mean in the pass that finds the mean (lowering/skeletons/table.py)."""
+MERGED = "fold.merged"
+"""Folds that do not depend on each other as one (lowering/skeletons/table.py)."""
 PAIRS = "loop.pairs"
 """Steps of loops joined in pairs, with tiles of twice the size (lowering/skeletons/table.py)."""
 LAGGING = "loop.lag"
@@ -61,7 +63,7 @@ others.
 
 OTHERS = (
     *MOVES, *ARITHMETIC, WIDE_LOAD.name, WIDE_STORE.name, EVICTION, PEELING, SCALING, ONLINE, ATTENTION, MOMENTS, PAIRS,
-    LANES, SWAPPED, UNSIGNED, LAGGING, OUTER_COPIES, BY_AGENT, BY_AGENT_READ, STREAM,
+    LANES, MERGED, SWAPPED, UNSIGNED, LAGGING, OUTER_COPIES, BY_AGENT, BY_AGENT_READ, STREAM,
 )  # fmt: skip
 
 

@@ -411,7 +411,7 @@ def folded(
     kinds: Sequence[TileType],
 ) -> list[Value]:
     """A reduction; its registers and lanes by the atoms that were priced."""
-    folding = d.selection.folds.of(node, cast(TensorType, operands[0].type).shape, len(operands))
+    folding = d.selection.folds.of(node, cast(TensorType, operands[0].type).shape)
     types = [TensorType(k.shape, k.element, folding.plan.layout) if k.shape else uniform_type(k) for k in kinds]
     more: dict[str, Any] = {} if folding.lanes == SHUFFLES else {"atom": folding.lanes}
     more |= {"thread_atom": folding.thread} if folding.thread else {}
