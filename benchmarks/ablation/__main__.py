@@ -27,9 +27,8 @@ from typing import Any
 
 import tilesat
 from benchmarks.ablation.cases import CASES, COLUMNS, FAMILIES, Case
-from lowering.atoms.names import PAIRS, PEELING
+from lowering.atoms.names import PAIRS, PEELING, all_names
 from lowering.skeletons.joined_steps import PAIR
-from lowering.skeletons.table import SKELETONS
 from runtime.ptxas import assemble, disassemble
 from tilesat.mca.flow import Loop, loops, product_loop
 from tilesat.mca.listing import functions
@@ -84,8 +83,7 @@ def kernels() -> dict[str, Any]:
 
 def compiled(case: Case, target: str, fast: Sequence[str], family: Sequence[str]) -> Any:
     """The kernel of a case, without the rules and skeletons of a family."""
-    skeletons = {each.name for each in SKELETONS}
-    without, forbid = ([name for name in family if (name in skeletons) is there] for there in (False, True))
+    without, forbid = ([name for name in family if (name in all_names()) is there] for there in (False, True))
     more: dict[str, Any]
     source, more = (case.file, {}) if case.file else (kernels()[case.name], {"signature": case.signature})
     return tilesat.compile(source, target, fast=fast, without=without, forbid=forbid, **more)

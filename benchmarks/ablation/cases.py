@@ -40,6 +40,7 @@ CASES = (
     Case("rope", "f16[?,2,64]:[?/8,64,1]; f16[?,64]:[64,1]; f16[?,64]:[64,1]; f16[?,2,64]:[?/8,64,1]; =64; =16"),
     Case("swiglu", f"{F16}; {F16}; {F16}; =1024"),
     Case("cross_entropy", f"{F16}; i32[?]:[1]; f32[?]:[1]; =1024"),
+    Case("delta_step", f"{F16}; {F16}; {F16}; f32[?]:[1]; f32[?]:[1]; {F16}; {F32}; =64; =8"),
 )
 
 COLUMNS = {
@@ -47,6 +48,7 @@ COLUMNS = {
     "triton": ("triton",),
     "triton,reassoc,afn": ("triton", "reassoc", "afn"),
     "triton,reassoc,afn,ninf": ("triton", "reassoc", "afn", "ninf"),
+    "nnan,nsz": ("nnan", "nsz"),
 }
 """Permissions by the title of their column."""
 
@@ -61,5 +63,6 @@ FAMILIES: dict[str, tuple[str, ...]] = {
     "folds by lane": ("loop.lanes",),
     "moments": ("loop.moments",),
     "merged folds": ("fold.merged",),
+    "zeros": ("zero",),
 }
 """Prefixes of the names of rules, and names of skeletons, by the family to be removed."""
