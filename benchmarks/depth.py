@@ -64,16 +64,6 @@ def mixed(operations: int) -> str:
     return stored(w, value, (ROWS, COLUMNS))
 
 
-def counters(operations: int) -> str:
-    """A literal is added again and again, and each sum is used: every one is the first value and another literal."""
-    w = Writer("counters", x="ptr<i32>", y="ptr<i32>")
-    value = place = w.load(w.view(w.x, [WIDTH], [1], [WIDTH]), 0)
-    for number in range(operations // 2):
-        place = place + (number + 1)
-        value = value * place
-    return stored(w, value)
-
-
 def stored(w: Writer, value: Tile, shape: tuple[int, ...] = (WIDTH,)) -> str:
     """The text of a kernel that stores a tile."""
     strides = [COLUMNS, 1] if len(shape) > 1 else [1]
@@ -82,7 +72,7 @@ def stored(w: Writer, value: Tile, shape: tuple[int, ...] = (WIDTH,)) -> str:
 
 
 KERNELS: Mapping[str, Callable[[int], str]] = {
-    "chain": chain, "integers": integers, "elementwise": elementwise, "mixed": mixed, "counters": counters,
+    "chain": chain, "integers": integers, "elementwise": elementwise, "mixed": mixed,
 }  # fmt: skip
 
 
