@@ -29,7 +29,7 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[1]
 BENCHMARKS: dict[str, Sequence[str]] = {
     "gemm": (), "extraction": (), "tile_ir": (), "variants": (), "ablation": (), "schedules": (), "peers": (),
-    "saturation": (), "time_bound": ("examples",), "pictures": (), "simulator": (), "diverged": (),
+    "saturation": (), "depth": (), "time_bound": ("examples",), "pictures": (), "simulator": (), "diverged": (),
     "calibrate": ("--check",),
 }  # fmt: skip
 """By the module's name, with arguments. Not included: gpu needs a card; compile_time, corpus, fresh, llvm and

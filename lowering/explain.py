@@ -337,9 +337,10 @@ class Explanation:
 
     def folded(self, node: Node) -> str:
         """The instructions that reduce the registers of a thread, and its lanes."""
-        if not isinstance(node, placed.PlacedReduce):
+        if not isinstance(node, placed.PlacedReduce | placed.PlacedFold):
             return ""
-        kind = self.frozen.analysis["type"][self.selection.owner[node.list][0]]
+        of, _ = self.selection.owner[node.list]
+        kind = self.frozen.analysis["type"][next(iter(self.frozen.listed(of)), of)]
         folding = self.selection.folds.of(node, self.oracle.tile(kind).shape)
         lanes = folding.lanes if folding.plan.lane_bits else ""
         atoms = [each for each in (folding.thread, lanes) if each]

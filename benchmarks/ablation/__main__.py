@@ -26,8 +26,8 @@ from pathlib import Path
 from typing import Any
 
 import tilesat
-from benchmarks.ablation.cases import CASES, COLUMNS, FAMILIES, LOOPS, Case
-from lowering.atoms.names import PAIRS, PEELING
+from benchmarks.ablation.cases import CASES, COLUMNS, FAMILIES, Case
+from lowering.atoms.names import PAIRS, PEELING, all_names
 from lowering.skeletons.joined_steps import PAIR
 from runtime.ptxas import assemble, disassemble
 from tilesat.mca.flow import Loop, loops, product_loop
@@ -83,7 +83,7 @@ def kernels() -> dict[str, Any]:
 
 def compiled(case: Case, target: str, fast: Sequence[str], family: Sequence[str]) -> Any:
     """The kernel of a case, without the rules and skeletons of a family."""
-    without, forbid = ([name for name in family if name.startswith(LOOPS) is loops] for loops in (False, True))
+    without, forbid = ([name for name in family if (name in all_names()) is there] for there in (False, True))
     more: dict[str, Any]
     source, more = (case.file, {}) if case.file else (kernels()[case.name], {"signature": case.signature})
     return tilesat.compile(source, target, fast=fast, without=without, forbid=forbid, **more)

@@ -29,6 +29,8 @@ CASES = (
     Case("gemm_dequant", f"{F16}; {I8}; {VECTOR}; {F32}; {TILES}"),
     Case("layernorm", f"{F16}; {VECTOR}; {VECTOR}; {F16}; f32; =1024"),
     Case("layernorm_loops", file=ROOT / "examples" / "layernorm.mlir"),
+    Case("layernorm_backward", file=ROOT / "tests" / "data" / "programs" / "ln_backward.tileirbc"),
+    Case("batch_statistics", file=ROOT / "tests" / "ir" / "kernels" / "batch_statistics.mlir"),
     Case("softmax_passes", f"{F32}; {F32}; =1024"),
     Case("softmax_scaled", f"{F16}; {F16}; f32; =1024"),
     Case("softmax", file=ROOT / "examples" / "softmax.mlir"),
@@ -39,6 +41,7 @@ CASES = (
     Case("rope", "f16[?,2,64]:[?/8,64,1]; f16[?,64]:[64,1]; f16[?,64]:[64,1]; f16[?,2,64]:[?/8,64,1]; =64; =16"),
     Case("swiglu", f"{F16}; {F16}; {F16}; =1024"),
     Case("cross_entropy", f"{F16}; i32[?]:[1]; f32[?]:[1]; =1024"),
+    Case("delta_step", f"{F16}; {F16}; {F16}; f32[?]:[1]; f32[?]:[1]; {F16}; {F32}; =64; =8"),
 )
 
 COLUMNS = {
@@ -46,6 +49,7 @@ COLUMNS = {
     "triton": ("triton",),
     "triton,reassoc,afn": ("triton", "reassoc", "afn"),
     "triton,reassoc,afn,ninf": ("triton", "reassoc", "afn", "ninf"),
+    "nnan,nsz": ("nnan", "nsz"),
 }
 """Permissions by the title of their column."""
 
@@ -60,7 +64,7 @@ FAMILIES: dict[str, tuple[str, ...]] = {
     "pairs of steps": ("loop.pairs",),
     "folds by lane": ("loop.lanes",),
     "moments": ("loop.moments",),
+    "merged folds": ("fold.merged",),
+    "zeros": ("zero",),
 }
 """Prefixes of the names of rules, and names of skeletons, by the family to be removed."""
-LOOPS = "loop."
-"""Prefix of the names of skeletons (lowering/skeletons/table.py)."""

@@ -178,3 +178,18 @@ def attention_row(q, k, v, out, scale, width: C, tm: C, length: C):
     power = power / ct.sum(power, axis=1, keepdims=True)
     acc = ct.mma(power.astype(q.dtype), values, ct.zeros((tm, width), ct.float32))
     ct.store(out, index=(head, block, 0), tile=acc.astype(out.dtype).reshape((1, tm, width)))
+
+
+def delta_step(q, k, v, beta, decay, y, next_state, width: C, tile: C):
+    """The first step of the gated delta rule for a head and a part of its values, from a state of zeros."""
+    head, part = ct.bid(0), ct.bid(1)
+    query = ct.load(q, index=(head, 0), shape=(1, width), padding_mode=ZERO).astype(ct.float32).reshape((width, 1))
+    key = ct.load(k, index=(head, 0), shape=(1, width), padding_mode=ZERO).astype(ct.float32).reshape((width, 1))
+    value = ct.load(v, index=(head, part), shape=(1, tile), padding_mode=ZERO).astype(ct.float32)
+    rate = ct.load(beta, index=(head,), shape=(1,), padding_mode=ZERO).reshape((1, 1))
+    gate = ct.exp(ct.load(decay, index=(head,), shape=(1,), padding_mode=ZERO)).reshape((1, 1))
+    state = ct.zeros((width, tile), ct.float32) * gate
+    seen = ct.sum(state * key, axis=0, keepdims=True)
+    state = state + key * ((value - seen) * rate)
+    ct.store(y, index=(head, part), tile=ct.sum(state * query, axis=0, keepdims=True).astype(y.dtype))
+    ct.store(next_state, index=(head, part), tile=state.reshape((1, width * tile)))

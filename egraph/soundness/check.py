@@ -15,14 +15,14 @@ from itertools import product
 
 import numpy as np
 
-from egraph.permissions import NSZ
+from egraph.permissions import NNAN, NSZ
 from egraph.rule import Rule
 from egraph.rule import text as _text
 from egraph.rulefile import Command
 from egraph.sexpr import Atom, List, Sexpr
 from egraph.soundness import loops, meaning, permissions, rounding
 from egraph.soundness.instances import EQUALITIES
-from egraph.soundness.sample import NO_HINTS, Datum, Hints, NotCovered, Reject, Sample, Unbound, Unsound
+from egraph.soundness.sample import NO_HINTS, Bound, Datum, Hints, NotCovered, Reject, Sample, Unbound, Unsound
 from ir.records import dataclass
 
 CHECKED_RULESETS = ("analysis", "canon", "algebra")
@@ -281,7 +281,7 @@ def _union(rule: Rule, action: List, sample: Sample, allowed: set[int]) -> None:
     """Test that two terms are equal, but for what the rule's permissions let it change."""
     sample.approximates = False
     left, right = (sample.evaluate(item) for item in action.items[1:])
-    if sample.same(left, right, NSZ in allowed) and not sample.approximates:
+    if _same(sample, left, right, allowed) and not sample.approximates:
         return
     if not allowed and not sample.approximates:
         raise Unsound(f"{_text(action.items[1])} is not {_text(action.items[2])}")
@@ -293,6 +293,13 @@ def _union(rule: Rule, action: List, sample: Sample, allowed: set[int]) -> None:
             raise Unsound(f"{_text(action.items[1])} is not {_text(action.items[2])}: {wrong}")
 
 
+def _same(sample: Sample, left: Bound, right: Bound, allowed: set[int]) -> bool:
+    """Equality, but for the signs of zeros and for what is NaN on the left, where that is allowed."""
+    if NNAN in allowed and isinstance(left, Datum) and isinstance(right, Datum):
+        right = permissions.but_nans(left, right)
+    return sample.same(left, right, NSZ in allowed)
+
+
 def _difference(sample: Sample, before: Sexpr, after: Sexpr, nudged: bool, allowed: set[int]) -> str:
     """How the term `after` differs from all that `before` may be computed as; the empty string where it does not."""
     if not allowed <= permissions.EXACT:
@@ -301,7 +308,7 @@ def _difference(sample: Sample, before: Sexpr, after: Sexpr, nudged: bool, allow
     right = sample.computed(after, nudged)
     for form, near in product(permissions.alternatives(before, allowed), (False, True)):
         try:
-            if sample.same(sample.computed(form, near), right, NSZ in allowed):
+            if _same(sample, sample.computed(form, near), right, allowed):
                 return ""
         except Unsound:  # no term: only f32 is flushed
             continue

@@ -1,15 +1,16 @@
 """What a permission lets a rule change, by the names of `--fast`: two sides are compared exactly but for that.
 
-nsz: zeros are equal whatever their sign. contract: the right side is, bit for bit, what the left side gives with each
-product fused into the sum that reads it or not, and nothing between. ftz: the same with each operation flushing
-subnormal numbers or not. All others let operations round otherwise (`egraph.soundness.rounding`). Approximations are
-any number near the exact one: the left side's may be chosen, the right side's may not, so each is tried with its
-nearest result and with another.
+nsz: zeros are equal whatever their sign. nnan: where the left side is NaN the right one may be anything. contract: the
+right side is, bit for bit, what the left side gives with each product fused into the sum that reads it or not, and
+nothing between. ftz: the same with each operation flushing subnormal numbers or not. All others let operations round
+otherwise (`egraph.soundness.rounding`). Approximations are any number near the exact one: the left side's may be
+chosen, the right side's may not, so each is tried with its nearest result and with another.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
+from dataclasses import replace
 from itertools import product
 from typing import Any
 
@@ -26,15 +27,18 @@ from egraph.permissions import (
     FTZ,
     FTZ_FUNCTIONS,
     FULL_DIV,
+    NNAN,
     NSZ,
 )
 from egraph.rule import text
 from egraph.sexpr import Atom, List, Sexpr
+from egraph.soundness.model import Datum
 from egraph.terms import by_name
+from ir.types import FloatType, TileType
 
 Array = npt.NDArray[Any]
 
-EXACT = frozenset({NSZ, CONTRACT, FTZ, FTZ_FUNCTIONS})
+EXACT = frozenset({NSZ, CONTRACT, FTZ, FTZ_FUNCTIONS, NNAN})
 """Permissions under which sides are compared bit by bit."""
 APPROXIMATE = frozenset({AFN, FAST_EXP, FULL_DIV, FAST_SQRT, BASE_TWO, FLUSHED_BASE_TWO})
 """Permissions that let functions be approximated."""
@@ -69,6 +73,15 @@ def equal_but_zeros(left: Array, right: Array) -> bool:
     """Equality of float tiles, NaNs and both zeros equal."""
     with np.errstate(invalid="ignore"):  # NaNs that signal
         return bool(np.array_equal(left.astype(np.float64), right.astype(np.float64), equal_nan=True))
+
+
+def but_nans(left: Datum, right: Datum) -> Datum:
+    """The right tile with NaN wherever the left one has it."""
+    if not isinstance(left.type, TileType) or left.type != right.type or not isinstance(left.type.element, FloatType):
+        return right
+    with np.errstate(invalid="ignore"):  # NaNs that signal
+        missing = np.isnan(np.asarray(left.data).astype(np.float64))
+    return replace(right, data=np.where(missing, left.data, right.data))
 
 
 def written_out(form: Sexpr, named: Mapping[str, List]) -> Sexpr:

@@ -13,7 +13,7 @@ import numpy as np
 from egraph import facts, promises
 from egraph.interner import Interner
 from egraph.sexpr import Atom, List, Sexpr
-from egraph.soundness import meaning, permissions
+from egraph.soundness import folds, meaning, permissions
 from egraph.soundness.knowledge import Knowledge, shown
 from egraph.soundness.model import (
     APPROXIMATIONS,
@@ -231,6 +231,9 @@ class Sample:
         if head == "multiple":
             self._multiple(arguments)
             return
+        if head == "combiner":
+            folds.is_one_operation(self, arguments)
+            return
         if head not in _FACT_RELATIONS:
             raise NotCovered(f"relation '{head}' has no meaning on tiles")
         fixed = [None if isinstance(a, Atom) and self.is_free(a) else self.integer(a) for a in arguments]
@@ -330,6 +333,8 @@ class Sample:
             return self.datum(form)
         if form.head == "proj":
             return self._projection(form)
+        if form.head == "reduce":
+            return folds.reduced(self, form)
         signature = by_name().get(form.head)
         if signature is None:
             raise NotCovered(f"({form.head} ...) is not a term")

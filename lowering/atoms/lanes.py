@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence, Set
 
-from ir.core import Op, Region
+from ir.core import Block, Builder, Op, Region
 from ir.dialects import arith, nvvm
 from ir.instruction import Instruction
 from ir.types import F32, I32
@@ -47,6 +47,32 @@ def commutes(region: Region) -> bool:
     block = region.block
     one = len(block.ops) == 2 and isinstance(block.ops[0], COMMUTATIVE)
     return one and set(block.ops[0].operands) == set(block.args) and block.ops[-1].operands == [*block.ops[0].results]
+
+
+def of_each(region: Region) -> Region | None:
+    """The combiner that folds each of several tiles by itself, if it is the same operation for all; that of one tile
+    is its own. None if a result depends on two tiles.
+    """
+    block = region.block
+    *ops, last = block.ops
+    if len(block.args) == 2:
+        return region
+    if len(ops) != len(block.args) // 2 or [*last.operands] != [op.results[0] for op in ops]:
+        return None
+    first = ops[0]
+    for index, op in enumerate(ops):
+        alike = (
+            type(op) is type(first)
+            and op.attributes == first.attributes
+            and op.results[0].type == first.results[0].type
+        )
+        if not alike or not isinstance(op, COMMUTATIVE) or {*op.operands} != {*block.args[2 * index : 2 * index + 2]}:
+            return None
+    one = Block([argument.type for argument in block.args[:2]])
+    inside = Builder(one, first.location)
+    made = inside.value(type(first), *one.args, types=[first.results[0].type], **first.attributes)
+    inside.add(type(last), made, types=())
+    return Region([one])
 
 
 def redux_of(region: Region) -> Redux | None:

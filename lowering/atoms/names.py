@@ -43,6 +43,8 @@ BLOCKS = "loop.blocks"
 """Attention whose scores of a row are one tile as a loop over blocks of keys (lowering/skeletons/table.py)."""
 MOMENTS = "loop.moments"
 """Sums of squares about a mean in the pass that finds the mean (lowering/skeletons/table.py)."""
+MERGED = "fold.merged"
+"""Folds that do not depend on each other as one (lowering/skeletons/table.py)."""
 PAIRS = "loop.pairs"
 """Steps of loops joined in pairs, with tiles of twice the size (lowering/skeletons/table.py)."""
 LAGGING = "loop.lag"
@@ -65,7 +67,7 @@ others.
 
 OTHERS = (
     *MOVES, *ARITHMETIC, WIDE_LOAD.name, WIDE_STORE.name, EVICTION, PEELING, SCALING, ONLINE, ATTENTION, BLOCKS,
-    MOMENTS, PAIRS, LANES, SWAPPED, UNSIGNED, LAGGING, OUTER_COPIES, BY_AGENT, BY_AGENT_READ, STREAM,
+    MOMENTS, PAIRS, LANES, MERGED, SWAPPED, UNSIGNED, LAGGING, OUTER_COPIES, BY_AGENT, BY_AGENT_READ, STREAM,
 )  # fmt: skip
 
 

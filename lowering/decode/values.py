@@ -412,7 +412,7 @@ def folded(
     kinds: Sequence[TileType],
 ) -> list[Value]:
     """A reduction; its registers and lanes by the atoms that were priced."""
-    folding = d.selection.folds.of(node, checked(operands[0].type, TensorType).shape, len(operands))
+    folding = d.selection.folds.of(node, checked(operands[0].type, TensorType).shape)
     types = [TensorType(k.shape, k.element, folding.plan.layout) if k.shape else uniform_type(k) for k in kinds]
     more: dict[str, object] = {} if folding.lanes == SHUFFLES else {"atom": folding.lanes}
     more |= {"thread_atom": folding.thread} if folding.thread else {}

@@ -188,6 +188,11 @@ class Reduction:
     lane_bits: tuple[int, ...]
     warp_bits: tuple[int, ...]
 
+    @property
+    def parts(self) -> int:
+        """Elements that warps exchange through shared memory, of each tile."""
+        return 1 << self.layout.bits + len(self.warp_bits)
+
 
 @cache
 def reduce_dim(shape: Shape, dim: int, layout: Layout) -> Reduction:

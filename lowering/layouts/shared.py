@@ -150,6 +150,15 @@ def swizzled(shape: Shape, order: tuple[int, ...] | None, element_bytes: int, mo
     return SharedLayout(tuple(place[1 << k] for k in range(bits)), bits, element_bytes)
 
 
+def areas(elements: int, sizes: Sequence[int]) -> list[int]:
+    """Where in scratch memory so many elements of each of several tiles begin, for the bytes of an element; the end."""
+    places = [0]
+    for size in sizes:
+        places[-1] = -(-places[-1] // CHUNK_BYTES) * CHUNK_BYTES
+        places.append(places[-1] + elements * size)
+    return places
+
+
 @cache
 def side_by_side(layout: Layout, element_bytes: int) -> SharedLayout:
     """The layout in which threads that hold elements in `layout` read a full access at a time: a thread's elements are

@@ -18,8 +18,10 @@ from egraph.soundness.model import Datum, NotCovered, Unsound, evaluate
 from egraph.soundness.sampling import Array, Matrices
 from ir.checked import checked
 from ir.core import Block, Type, Value
-from ir.dialects.cuda_tile import MmaFScaled
-from ir.types import BF16, F8E4M3FN, F8E5M2, F16, F32, IntType, TileType
+from ir.dialects.cuda_tile import MmaFScaled, dtype_of
+from ir.types import BF16, F4E2M1FN, F8E4M3FN, F8E5M2, F16, F32, I8, IntType, TileType
+from lowering.atoms.mma import MmaAtom
+from lowering.atoms.tcgen05 import TensorAtom
 from lowering.placement.context import Held, LayoutSample
 from lowering.placement.memory import Stored
 from lowering.placement.oracle import WARPS_OF_GROUP, MmaChoice
@@ -42,6 +44,11 @@ QUESTIONS: dict[str, tuple[str, tuple[int, ...]]] = {
 """Relations of choices: the query that produces their rows, with the columns that come from it. An atom and the layouts
 of the operands follow.
 """
+UNSIGNED = {"unsigned_scaled_choice": "block_scaled_choice", "unsigned_tensor_choice": "tensor_scaled_choice"}
+"""Relations of choices whose instructions read scales without their sign, by the relation that they may become: rules
+state this under a permission (USCALE), or where no scale of the program has a sign.
+"""
+NO_SIGNS = "r.magnitudes"
 CHOICES = {
     "p.mmaf": ("mma_choice",),
     "p.mmai": ("mmai_choice",),
@@ -64,6 +71,7 @@ SCALED = "r.scaled"
 _OPERANDS = tuple([Atom(f"operand{k}", 0) for k in range(3)])
 _ROWS, _COLUMNS, _DEPTHS = (64, 128), (16, 32), (8, 16, 32, 64)
 """Sizes of tiles that fill one or two warpgroups' instructions of every kind, and of few k."""
+NARROW_BLOCK = 8  # bytes of two f4 of a scale of f8E4M3FN; same source
 BLOCK = 32  # factors of a scale; CUDA Tile IR 13.4, mmaf_scaled
 
 
@@ -217,3 +225,60 @@ def rescaled(sample: LayoutSample, arguments: Sequence[Sexpr], form: List) -> No
     sample.require(before.type == factor.type == number.type)
     sample.env[checked(form.items[3], Atom).text] = scaled_sum(sample, before, factor)
     sample.renamed(sample.leaf("N", arguments[:1]), sample.draw(form))
+
+
+# --- scales without signs
+
+
+def without_signs(sample: LayoutSample, head: str, arguments: Sequence[Sexpr]) -> None:
+    """Bind the columns of a choice whose instruction reads scales without their sign: bytes of two f4 by scales of
+    f8E4M3FN.
+    """
+    m, n, k = (sample.random.pick(sizes) for sizes in ((128, 256), (64, 128), (64, 128)))
+    blocks = k // NARROW_BLOCK
+    shapes = ((m, k), (k, n), (m, n), (m, blocks), (blocks, n))
+    elements = (I8, I8, F32, F8E4M3FN, F8E4M3FN)
+    key = tuple([sample.interner.types.id(TileType(*each)) for each in zip(shapes, elements, strict=True)])
+    rows = [row for name, row in sample.oracle.answers("ask_scaled", key) if name == head]
+    sample.require(bool(rows))
+    for argument, column in zip(arguments, sample.random.pick(rows), strict=True):
+        assert isinstance(argument, Atom)
+        sample.require(sample.is_free(argument))
+        sample.env[argument.text] = column
+
+
+def stated_choice(sample: LayoutSample, head: str, arguments: Sequence[Sexpr], signless: bool) -> None:
+    """A choice for products by scales that a rule states: its instruction is one for these types, reads its operands in
+    these layouts, and gives what the source says. signless: scales are drawn without signs.
+    """
+    row = tuple([sample.integer(each) for each in arguments])
+    key, choice = row[:5], row[5]
+    names = (head, *(name for name, exact in UNSIGNED.items() if exact == head))
+    if not any(name in names and found == row for name, found in sample.oracle.answers("ask_scaled", key)):
+        raise Unsound("an atom that does not read these types in these layouts")
+    kinds = [checked(sample.interner.types[each], TileType) for each in key]
+    operands = [factor(Datum(kind, sample.random.tile(kind)), k) for k, kind in enumerate(kinds)]
+    if signless:
+        operands[3:] = map(magnitude, operands[3:])
+    atom = checked(sample.interner.attributes[choice], MmaChoice).atom
+    assert isinstance(atom, MmaAtom | TensorAtom)
+    assert atom.scales is not None
+    read = [*operands[:3], *(map(magnitude, operands[3:]) if atom.scales.unsigned else operands[3:])]
+    if not sample.same(by_scales(operands), by_scales(read)):
+        raise Unsound("an atom reads scales without their sign")
+
+
+def factor(operand: Datum, place: int) -> Datum:
+    """An operand of a product: of bytes their f4, along k (the last dimension of A, the first of B), lower first."""
+    kind = checked(operand.type, TileType)
+    if kind.element != I8:
+        return operand
+    rows = operand.data.view(np.uint8) if place == 0 else operand.data.view(np.uint8).T
+    halves = np.stack((rows & 15, rows >> 4), axis=-1).reshape(rows.shape[0], -1).view(dtype_of(F4E2M1FN))
+    data = halves if place == 0 else np.ascontiguousarray(halves.T)
+    return Datum(TileType(data.shape, F4E2M1FN), data)
+
+
+def magnitude(scale: Datum) -> Datum:
+    """Scales without their sign."""
+    return Datum(scale.type, np.abs(scale.data))

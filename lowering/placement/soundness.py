@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from egraph.permissions import USCALE
 from egraph.rulefile import Command
 from egraph.sexpr import Atom, List, Sexpr
 from egraph.soundness import Rule, Verdict, check_rule
@@ -29,6 +30,7 @@ class ProductsSample(PlacedSample):
         self.warps = self.sizes.warps
         self.oracle = self.asked(rng)
         self.product: tuple[List, Datum] | None = None
+        self.signless = False
 
     def leaf(self, head: str, columns: Sequence[Sexpr]) -> Datum:
         """Numbered values are other ones, and operands or sums."""
@@ -70,10 +72,21 @@ class ProductsSample(PlacedSample):
             products.rescaled(self, arguments, self.product[0])
         elif head == products.SCALED:
             block_scaled(self, arguments)
+        elif head in products.UNSIGNED:
+            products.without_signs(self, head, arguments)
+        elif head == products.NO_SIGNS or (head == "allow" and self.integer(arguments[0]) == USCALE):
+            self.signless = True
         else:
             if head == products.SCALED_SUM:
                 self.sizes.fill_tensor_memory()
             super().relation(head, arguments, anything)
+
+    def assertion(self, action: List) -> None:
+        """A choice of a product by scales gives what the source says."""
+        if action.head in products.UNSIGNED.values():
+            products.stated_choice(self, action.head, action.items[1:], self.signless)
+        else:
+            super().assertion(action)
 
 
 def check_placed(command: Command, seed: int, wanted: int, tries: int = 2000) -> Verdict:

@@ -22,7 +22,7 @@ from lowering.layouts.elements import element_bytes, moved_bits
 from lowering.layouts.layout import Layout
 from lowering.layouts.scans import scan_dim
 from lowering.layouts.shapes import reduce_dim
-from lowering.layouts.shared import PERIOD, SharedLayout
+from lowering.layouts.shared import PERIOD, SharedLayout, areas
 from lowering.schedule.rings import align
 from lowering.targets import Target
 
@@ -132,9 +132,8 @@ def scratch_of(op: Op, target: Target) -> int:
     if isinstance(op, nv_tileas.Reduce):
         kind = checked(op.sources[0].type, TensorType)
         plan = reduce_dim(kind.shape, op.dim, layout_of(kind))
-        if plan.warp_bits:  # one operand after the other
-            size = max(element_bytes(checked(v.type, TensorType).element) for v in op.sources)
-            return (1 << plan.layout.bits + len(plan.warp_bits)) * size
+        if plan.warp_bits:
+            return areas(plan.parts, [element_bytes(checked(v.type, TensorType).element) for v in op.sources])[-1]
     if isinstance(op, nv_tileas.Scan):
         kind = checked(op.sources[0].type, TensorType)
         layout = layout_of(kind)

@@ -9,7 +9,7 @@ from egraph.placed import PlacedFold, PlacedReduce
 from ir.core import Region
 from ir.records import dataclass
 from lowering.atoms.folds import thread_atom
-from lowering.atoms.lanes import SHUFFLES, lanes_atom
+from lowering.atoms.lanes import SHUFFLES, lanes_atom, of_each
 from lowering.decode.combiners import combiner
 from lowering.layouts.shapes import Reduction, Shape, reduce_dim
 from lowering.placement import LayoutOracle
@@ -30,15 +30,15 @@ class Folds:
 
     def __init__(self, bodies: Sequence[Body], oracle: LayoutOracle, target: Target, forbid: Set[str]):
         self.bodies, self.oracle, self.target, self.forbid = bodies, oracle, target, forbid
-        self._regions: dict[int, Region] = {}
+        self._regions: dict[int, Region | None] = {}
 
-    def of(self, node: PlacedReduce | PlacedFold, shape: Shape, tiles: int = 1) -> Folding:
-        """For a reduction of a number of tiles of a shape; reductions of several tiles use their own combiner."""
+    def of(self, node: PlacedReduce | PlacedFold, shape: Shape) -> Folding:
+        """For a reduction of tiles of a shape; tiles that are combined with each other have no atoms."""
         plan = reduce_dim(shape, node.dim, self.oracle.layout(node.source_layout))
-        if tiles > 1:
-            return Folding(plan)
-        region = self._regions.get(node.body)
+        if node.body not in self._regions:
+            self._regions[node.body] = of_each(combiner(self.bodies[node.body].region))
+        region = self._regions[node.body]
         if region is None:
-            region = self._regions[node.body] = combiner(self.bodies[node.body].region)
+            return Folding(plan)
         thread = thread_atom(self.target, self.forbid, region, plan.groups)
         return Folding(plan, thread, lanes_atom(self.target, self.forbid, region, plan.lane_bits))

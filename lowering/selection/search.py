@@ -137,6 +137,11 @@ class Search:
         except (InfeasibleError, GraphError) as error:  # GraphError: an effect without a possible layout
             raise self.infeasible(error) from error
         except ExtractionError as error:
+            if below < INFINITE and self.pursuit is not None:  # no answer below it was met: one above it leads there
+                self.pursuit = None
+                found = self.run(method, budget, INFINITE, unspilled, cost, aside, shape, sliced)
+                if found.answer.cost < below:
+                    return found
             raise TileError(str(error), self.selector.program.entry.location) from error
         return self.selector.selection(graph, tables, answer)
 

@@ -15,7 +15,7 @@ from ir.core import Builder, Op, Value
 from ir.dialects import cuda_tile as ct
 from ir.dialects.cuda_tile.constraints import element_type, shape_of, tile_type
 from ir.records import dataclass
-from ir.types import F8E8M0FNU, F32, F64, FloatType, TileType
+from ir.types import BF16, F8E8M0FNU, F32, F64, FloatType, TileType
 from lowering.skeletons.passes import SHAPING, closure, folds, moved, shaped_from
 from lowering.skeletons.scaled_products import inside, zero
 
@@ -35,7 +35,7 @@ class Scale:
 @dataclass(frozen=True)
 class Term:
     """Where the rows of the level are in a term, and its scales. weighed: it is not only a power; masked: some of it is
-    left out; product: it is made by one.
+    left out; product: it is made by one; narrowed: scaled before it was converted to a type of fewer exponents.
     """
 
     rows: Rows
@@ -43,6 +43,7 @@ class Term:
     weighed: bool = False
     masked: bool = False
     product: bool = False
+    narrowed: bool = False
 
     def placed(self, place: Callable[[int], int | None]) -> Term | None:
         """The same where dimensions are in another place; None where one is gone, or before one that it was behind."""
@@ -166,7 +167,9 @@ class Sums:
         assert isinstance(kind, FloatType)
         assert isinstance(before, FloatType)
         narrower = kind.width < before.width
-        return None if term is None or kind == F8E8M0FNU or (narrower and term.weighed) else term
+        if term is None or kind == F8E8M0FNU or (narrower and term.weighed):
+            return None
+        return replace(term, narrowed=term.narrowed or (narrower and kind != BF16 and bool(term.scales)))
 
     def scaled(self, op: ct.MulF | ct.DivF) -> Term | None:
         """A term times, or divided by, a scale of each row, or times what no level enters."""

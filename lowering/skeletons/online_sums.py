@@ -29,6 +29,11 @@ from lowering.skeletons.passes import addend, alike, folded, only_reads, same_bo
 from lowering.skeletons.step_folds import guarded
 from lowering.source.rewriting import Rewriter, constant
 
+LOW = -(2.0**31)
+"""A maximum that begins here or below is met by a score, or all powers are 0: f32 as low are 256 apart. One that begins
+above all scores of a row leaves powers that are all small: a quotient by their sum is not, but in f16 they are lost.
+"""
+
 
 @dataclass(frozen=True)
 class Passes:
@@ -116,12 +121,15 @@ def joined(first: ct.For, second: ct.For, block: Block) -> Passes | None:
     place, rows = level.index, rows_of(difference.rhs, base)
     tile = highest_of(first, place, rows)
     same = {first.body.block.args[0]: second.body.block.args[0]}
-    if tile is None or rows is None or not below_infinity(first.init_values[place]):
+    start = begins_with(first.init_values[place])
+    if tile is None or rows is None or start == math.inf:
         return None
     if tile.type != difference.lhs.type or not alike(tile, difference.lhs, same):
         return None
     sums = Sums(second, power, rows, derived, same_in_all)
-    return Passes(first, place, sums, between, tile, rows, inner is not None) if sums.found() else None
+    if not sums.found() or (start > LOW and any(term.narrowed for term in sums.totals)):
+        return None
+    return Passes(first, place, sums, between, tile, rows, inner is not None)
 
 
 def highest_of(loop: ct.For, place: int, rows: Rows | None) -> Value | None:
@@ -136,10 +144,10 @@ def highest_of(loop: ct.For, place: int, rows: Rows | None) -> Value | None:
     return tile if left == rows else None
 
 
-def below_infinity(start: Value) -> bool:
-    """Is a maximum known to begin with less than infinity?"""
+def begins_with(start: Value) -> float:
+    """What a maximum begins with; infinity where that is not known."""
     op = shaped_from(start).op
-    return isinstance(op, ct.Constant) and op.value.splat and op.value.item < math.inf
+    return op.value.item if isinstance(op, ct.Constant) and op.value.splat else math.inf
 
 
 def made_of(first: ct.For, second: ct.For, block: Block) -> tuple[set[Value], tuple[Op, ...] | None]:

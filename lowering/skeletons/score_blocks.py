@@ -65,7 +65,7 @@ def finite_online_by_blocks(entry: ct.Entry) -> ct.Entry:
 
 
 def _by_blocks(entry: ct.Entry, online: Callable[[ct.Entry], ct.Entry]) -> ct.Entry:
-    found = [row for block in blocks(entry.body) for row in rows(block)]
+    found = [row for block in blocks(entry.body.block) for row in rows(block)]
     try:
         made = _Writer(found).entry(entry) if found else entry
     except _NoBlocksError:

@@ -13,10 +13,23 @@ from egraph.permissions import AFN, NINF, REASSOC, granted
 from ir.dialects import cuda_tile as ct
 from ir.records import dataclass
 from lowering.atoms.forbidden import forbidden
-from lowering.atoms.names import ATTENTION, BLOCKS, LAGGING, LANES, MOMENTS, ONLINE, PAIRS, SCALING, SWAPPED, UNSIGNED
+from lowering.atoms.names import (
+    ATTENTION,
+    BLOCKS,
+    LAGGING,
+    LANES,
+    MERGED,
+    MOMENTS,
+    ONLINE,
+    PAIRS,
+    SCALING,
+    SWAPPED,
+    UNSIGNED,
+)
 from lowering.skeletons.by_lane import exact_by_lane, runs_of, sums_by_lane
 from lowering.skeletons.joined_steps import levelled_steps
 from lowering.skeletons.lagging import lagging_levels
+from lowering.skeletons.merged_folds import crossing_of, merged_folds
 from lowering.skeletons.moments import moments_online
 from lowering.skeletons.online_sums import (
     attention_online,
@@ -84,6 +97,7 @@ SKELETONS = (
     Skeleton(LAGGING, frozenset({REASSOC, AFN}), lagging_levels, scales_there),
     Skeleton(LANES, frozenset(), exact_by_lane, runs_of),
     Skeleton(LANES, frozenset({REASSOC}), sums_by_lane, runs_of),
+    Skeleton(MERGED, frozenset(), merged_folds, crossing_of),
 )
 """In the order in which they are tried, each on the cheapest kernel before it."""
 

@@ -142,7 +142,7 @@ ESSENTIAL = [
     ("sink-negf/out-of-conversion", "(symmetric e)"),
     ("float/sub-zero", "(<= r 1)"),
     ("float/add-minus-zero", "(<= r 1)"),
-    ("float/add-zero", "(allow 0)"),
+    ("zero/sum-rhs", "(allow 0)"),
     ("contract/sum-lhs", "(allow 1)"),
     ("contract/sum-rhs", "(allow 1)"),
     ("contract/difference-lhs", "(allow 1)"),

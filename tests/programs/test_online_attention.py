@@ -192,7 +192,7 @@ FORMS: dict[str, dict[str, Any]] = {
     "three, by a reciprocal": {"divided": "reciprocal"}, "three, causal": {"mask": "causal"},
     "three, guarded": {"guard": True, "power": "exp2"}, "three, of vectors": {"levels": (ROWS,)},
     "three, transposed": {"transposed": True, "levels": (1, ROWS)}, "three, bf16": {"kind": "bf16"},
-    "three, below a start": {"start": 3.0},
+    "three, below a start": {"start": 3.0, "kind": "bf16"}, "three, below a low start": {"start": -1e30},
     "three, left out": {"guard": True, "out": True, "divided": "result", "kind": "bf16"},  # f16 has no e^-60
     "two": {"form": "two"}, "two, causal": {"form": "two", "mask": "causal"},
     "two, guarded": {"form": "two", "guard": True}, "two, transposed": {"form": "two", "transposed": True},
@@ -278,6 +278,16 @@ def test_passes_stay_apart(what: str) -> None:
     assert sums_online(entry) is entry
     right = entry_of(attention(**given | {"wrong": "", "out": False, "start": -np.inf}))
     assert attention_online(right) is not right
+
+
+def test_quotients_of_few_exponents_stay_below_a_start() -> None:
+    """Powers below a start that no score of the row reaches may be lost in f16, their quotients are not."""
+    entry = entry_of(attention(start=3.0))
+    assert attention_online(entry) is entry
+    assert finite_attention_online(entry) is entry
+    for right in ({"start": 3.0, "divided": "result"}, {"start": 3.0, "kind": "bf16"}, {"start": -1e30}):
+        entry = entry_of(attention(**right))
+        assert attention_online(entry) is not entry
 
 
 def test_the_finite_form_may_leave_terms_out() -> None:

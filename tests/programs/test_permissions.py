@@ -148,6 +148,34 @@ def test_what_control_depends_on_is_computed_as_written() -> None:
     np.testing.assert_array_equal(found, wanted)
 
 
+FROM_ZEROS = f"""  %zero = constant <f32: 0.0> : {T}
+  %state = mulf %zero, %a : {T}
+  %weighed = mulf %state, %b : {T}
+  %all = reduce %weighed dim=0 identities=[0.0 : f32] : {T} -> tile<f32>
+    (%l: tile<f32>, %q: tile<f32>) {{
+      %u = addf %l, %q : tile<f32>
+      yield %u : tile<f32>
+    }}
+  %one = reshape %all : tile<f32> -> tile<1xf32>
+  %seen = broadcast %one : tile<1xf32> -> {T}
+  %apart = subf %b, %seen : {T}
+  %r = fma %state, %a, %apart : {T}"""
+
+
+def test_a_state_of_zeros_is_not_multiplied() -> None:
+    """By nnan and nsz all that is left is a copy of %b; by either alone, an infinity must become NaN."""
+    text, a, b = elementwise(FROM_ZEROS), numbers(1), numbers(2)
+    found, wanted, ptx = run(text, "sm_80", ("nnan", "nsz"), a, b)
+    assert not any(each in ptx for each in (".f32 ", "shfl", "bar.sync"))
+    np.testing.assert_array_equal(found, wanted)
+    a[7] = np.inf
+    for fast in ((), ("nsz",), ("nnan",)):
+        found, wanted, ptx = run(text, "sm_80", fast, a, b)
+        assert "shfl" in ptx
+        assert np.isnan(wanted).all()
+        np.testing.assert_array_equal(found, wanted)
+
+
 def test_permissions_of_one_entry() -> None:
     body = f"""  %p = mulf %a, %b : {T}
   %r = addf %p, %b : {T}"""

@@ -12,6 +12,7 @@ from ir.dialects import cuda_tile as ct
 from lowering.skeletons.by_lane import exact_by_lane, sums_by_lane
 from lowering.skeletons.joined_steps import levelled_steps
 from lowering.skeletons.lagging import lagging_levels
+from lowering.skeletons.merged_folds import merged_folds
 from lowering.skeletons.moments import moments_online
 from lowering.skeletons.online_sums import (
     attention_online,
@@ -258,15 +259,16 @@ def test_passes_stay_apart(what: str) -> None:
 
 
 def test_skeletons_need_their_permissions() -> None:
-    assert [each.made for each in permitted((), ())] == [swapped, signs_to_factors, exact_by_lane]
-    assert [each.made for each in permitted(("afn", "triton"), ("product", "scales"))] == [exact_by_lane]
+    assert [each.made for each in permitted((), ())] == [swapped, signs_to_factors, exact_by_lane, merged_folds]
+    assert [each.made for each in permitted(("afn", "triton"), ("product", "scales", "fold"))] == [exact_by_lane]
     assert [each.made for each in permitted(("reassoc",), ("scales",))] == [
-        swapped, scales_behind, exact_by_lane, sums_by_lane,
+        swapped, scales_behind, exact_by_lane, sums_by_lane, merged_folds,
     ]  # fmt: skip
     assert [each.made for each in permitted(("reassoc", "afn"), ("loop.scale", "loop.lanes", "scales"))] == [
         swapped, sums_online, attention_online, online_by_blocks, moments_online, levelled_steps, lagging_levels,
+        merged_folds,
     ]  # fmt: skip
-    assert list(permitted((), ("loop", "product", "scales"))) == []
+    assert list(permitted((), ("loop", "product", "scales", "fold"))) == []
     assert [(each.made, each.needs) for each in SKELETONS if each.needs] == [
         (scales_behind, {REASSOC}), (finite_sums_online, {REASSOC, AFN, NINF}), (sums_online, {REASSOC, AFN}),
         (finite_attention_online, {REASSOC, AFN, NINF}), (attention_online, {REASSOC, AFN}),

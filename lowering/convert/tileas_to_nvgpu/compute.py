@@ -211,10 +211,7 @@ def through_shared(
     (store_matrices if stmatrix else store_shared)(emitter, source, scratch, shared)
     emitter.scratch_written()
     reader = SharedMatrices if ldmatrix else SharedVectors
-    read = reader(emitter, layout, element, scratch, shared)
-    read.reads_scratch, read.reads_area = True, emitter.scratch_area
-    emitter.pending.append(read)  # read on demand, at the latest before the scratch is reused
-    return read
+    return emitter.from_scratch(reader(emitter, layout, element, scratch, shared))
 
 
 def convert(emitter: Emitter, source: Registers, layout: Layout, conversion: Conversion) -> Registers:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from math import prod
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 from ir.core import UNKNOWN, Block, Builder, Location, Op, Type, Value
 from ir.descriptors import BARRIER_TYPE, BarrierGroupType
@@ -34,6 +34,9 @@ class Pending(Protocol):
     def force(self) -> None:
         """Emit the remaining ones."""
         ...
+
+
+P = TypeVar("P", bound=Pending)
 
 
 class _TooDeep(Exception):
@@ -240,6 +243,12 @@ class Emitter:
         self.barrier_sync()
         left = any(r.reads_scratch for r in self.pending)
         self.scratch_read = EVERYWHERE if left else self.scratch_bytes
+
+    def from_scratch(self, tile: P) -> P:
+        """A tile in scratch memory, read on demand, at the latest before the scratch is reused."""
+        tile.reads_scratch, tile.reads_area = True, self.scratch_area
+        self.pending.append(tile)
+        return tile
 
     # --- numbers
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import reduce
 from typing import Any
 
-from ir.core import Value
+from ir.core import Region, Value
 from ir.dialects import arith, nv_tileas
 from ir.types import F32, I32
 from lowering.atoms.folds import OF_THREE, partners
@@ -46,21 +46,21 @@ def in_threes(combine: Combine, values: list[Tuple]) -> Tuple:
     return tree(lambda each: reduce(combine, each), values, 3)
 
 
-def are_joined(op: nv_tileas.Reduce) -> bool:
-    """Does one instruction perform this reduction on three i32?"""
-    body = op.combiner.block.ops[0]
-    return commutes(op.combiner) and isinstance(body, JOINED) and body.results[0].type == I32
+def are_joined(region: Region) -> bool:
+    """Does one instruction combine three i32 as this combiner does?"""
+    body = region.block.ops[0]
+    return commutes(region) and isinstance(body, JOINED) and body.results[0].type == I32
 
 
 def in_pairs(
-    op: nv_tileas.Reduce, source: Registers, groups: Sequence[Sequence[int]], combine: Combine
+    op: nv_tileas.Reduce, region: Region, source: Registers, groups: Sequence[Sequence[int]], combine: Combine
 ) -> Iterator[Tuple]:
     """Each group reduced by f32x2: both halves of a pair belong to one group, and are combined last, or each to its own
     group.
     """
     emitter, found = source.emitter, partners(groups)
-    body = op.combiner.block.ops[0]
-    if found is None or not commutes(op.combiner) or type(body) not in PAIRED:
+    body = region.block.ops[0]
+    if found is None or not commutes(region) or type(body) not in PAIRED:
         op.fail("f32x2 folds pairs of f32 by one operation that it has")
     halves: dict[int, Value] = {}  # the result of each register's group, by register number
 
@@ -80,10 +80,10 @@ def in_pairs(
         yield (halves[group[0]],)
 
 
-def by_three(op: nv_tileas.Reduce, emitter: Emitter, values: list[Tuple], combine: Combine) -> Tuple:
+def by_three(op: nv_tileas.Reduce, region: Region, emitter: Emitter, values: list[Tuple], combine: Combine) -> Tuple:
     """A tree of extrema of three; leftovers go to the next level, and the last two are combined."""
-    body = op.combiner.block.ops[0]
-    if not commutes(op.combiner) or type(body) not in OF_THREE:
+    body = region.block.ops[0]
+    if not commutes(region) or type(body) not in OF_THREE:
         op.fail("minmax3 folds f32 by one minimum or maximum")
     kind, attributes = OF_THREE[type(body)]
     more = {**attributes, "ftz": True} if body.attributes.get("ftz") else attributes

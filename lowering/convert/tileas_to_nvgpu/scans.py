@@ -11,20 +11,20 @@ from ir.core import Region, Value
 from ir.dialects import arith, gpu, nv_tileas
 from ir.types import TensorType
 from lowering.atoms.folds import MINMAX3
-from lowering.atoms.lanes import REDUX, commutes, redux_of
+from lowering.atoms.lanes import REDUX, commutes, of_each, redux_of
 from lowering.atoms.pairs import F32X2
 from lowering.convert.tileas_to_nvgpu import folds
-from lowering.convert.tileas_to_nvgpu.compute import tensor_of, through_shared
+from lowering.convert.tileas_to_nvgpu.compute import tensor_of
 from lowering.convert.tileas_to_nvgpu.context import Expander, lowers
 from lowering.convert.tileas_to_nvgpu.emitter import Emitter
 from lowering.convert.tileas_to_nvgpu.folds import Combine, Tuple, balanced
 from lowering.convert.tileas_to_nvgpu.registers import Held, Registers, Renamed
-from lowering.convert.tileas_to_nvgpu.views import load, store
+from lowering.convert.tileas_to_nvgpu.views import SharedVectors, load, store, store_shared
 from lowering.layouts.elements import element_bytes
 from lowering.layouts.layout import LANE_BITS, Layout
 from lowering.layouts.scans import Part, Step, scan_dim
-from lowering.layouts.shapes import reduce_dim
-from lowering.layouts.shared import side_by_side
+from lowering.layouts.shapes import Reduction, reduce_dim
+from lowering.layouts.shared import areas, side_by_side
 from lowering.targets.target import WARP
 
 
@@ -77,35 +77,51 @@ def reduce(x: Expander, op: nv_tileas.Reduce) -> None:
     sources = [x.tile(v) for i, v in enumerate(op.sources) if i not in fixed]
     combine = combiner(emitter, op.combiner, fixed)
     plan = reduce_dim(tensor_of(op.sources[0]).shape, op.dim, sources[0].layout)
-    partial: list[Tuple] = []
-    for total in within_thread(op, sources, plan.groups, combine):
-        partial.append(across_lanes(emitter, op, total, plan.lane_bits, combine))
+    each = of_each(op.combiner)
+    if each is None:
+        partial = list(within_warp(op, op.combiner, sources, plan, combine))
+    else:  # tile after tile
+        alone = combiner(emitter, each, {})
+        found = [within_warp(op, each, [source], plan, alone) for source in sources]
+        partial = [tuple([value for (value,) in values]) for values in zip(*map(list, found), strict=True)]
     if plan.warp_bits:
-        partial = across_warps(emitter, partial, sources, plan.layout, plan.warp_bits, combine)
+        partial = across_warps(emitter, partial, sources, plan, combine)
     define(x, op, plan.layout, partial, fixed)
 
 
+def within_warp(
+    op: nv_tileas.Reduce, region: Region, sources: Sequence[Registers], plan: Reduction, combine: Combine
+) -> Iterator[Tuple]:
+    """The results of each warp: its registers by the operation's atoms, then its lanes."""
+    for total in within_thread(op, region, sources, plan.groups, combine):
+        yield across_lanes(sources[0].emitter, op, region, total, plan.lane_bits, combine)
+
+
 def within_thread(
-    op: nv_tileas.Reduce, sources: Sequence[Registers], groups: Sequence[Sequence[int]], combine: Combine
+    op: nv_tileas.Reduce,
+    region: Region,
+    sources: Sequence[Registers],
+    groups: Sequence[Sequence[int]],
+    combine: Combine,
 ) -> Iterator[Tuple]:
     """Each group of registers reduced, by the operation's atom."""
     if op.thread_atom == F32X2:
-        yield from folds.in_pairs(op, sources[0], groups, combine)
+        yield from folds.in_pairs(op, region, sources[0], groups, combine)
         return
     for group in groups:
         values = [tuple([s.scalar(r) for s in sources]) for r in group]
         if op.thread_atom == MINMAX3:
-            yield folds.by_three(op, sources[0].emitter, values, combine)
+            yield folds.by_three(op, region, sources[0].emitter, values, combine)
         else:
-            yield (folds.in_threes if folds.are_joined(op) else balanced)(combine, values)
+            yield (folds.in_threes if folds.are_joined(region) else balanced)(combine, values)
 
 
 def across_lanes(
-    emitter: Emitter, op: nv_tileas.Reduce, total: Tuple, lane_bits: Sequence[int], combine: Combine
+    emitter: Emitter, op: nv_tileas.Reduce, region: Region, total: Tuple, lane_bits: Sequence[int], combine: Combine
 ) -> Tuple:
     """The values of lanes that differ in these bits, reduced by redux.sync or by shuffles."""
     if op.atom == REDUX and lane_bits:
-        found = redux_of(op.combiner)
+        found = redux_of(region)
         if found is None or 1 << len(lane_bits) != WARP:
             op.fail("redux folds 32 lanes by one operation that redux.sync has")
         kind, attributes = found
@@ -134,28 +150,38 @@ def shuffled(emitter: Emitter, values: Tuple, bit: int) -> Tuple:
 
 
 def across_warps(
-    emitter: Emitter,
-    partial: Sequence[Tuple],
-    sources: Sequence[Registers],
-    layout: Layout,
-    warp_bits: Sequence[int],
-    combine: Combine,
+    emitter: Emitter, partial: Sequence[Tuple], sources: Sequence[Registers], plan: Reduction, combine: Combine
 ) -> list[Tuple]:
-    """Partial results of several warps combined: every warp writes its own, all threads read all of them."""
-    parts = {bit: 1 << (layout.bits + j) for j, bit in enumerate(warp_bits)}
+    """Results of several warps combined: each writes its own of all tiles, and all threads read those of all warps."""
+    layout = plan.layout
+    parts = {bit: 1 << (layout.bits + j) for j, bit in enumerate(plan.warp_bits)}
     bits, count = layout.bits + len(parts), len(partial)
     warp = tuple(parts.get(i, basis) for i, basis in enumerate(layout.warp))
     spread = Layout(layout.reg, layout.lane, warp, bits)
     gathered = Layout((*layout.reg, *parts.values()), layout.lane, layout.warp, bits)
-    reads: list[Registers] = []
+    written: list[Registers] = []
     for i, source in enumerate(sources):
         held = Held(emitter, layout, source.element, [values[i] for values in partial])
-        written = Renamed(emitter, spread, source.element, held, range(count))
-        shared = side_by_side(gathered, element_bytes(source.element))
-        reads.append(through_shared(emitter, written, gathered, shared))
+        written.append(Renamed(emitter, spread, source.element, held, range(count)))
+    reads = exchanged(emitter, written, gathered)
     return [
         balanced(combine, [tuple([r.scalar(p * count + i) for r in reads]) for p in range(1 << len(parts))])
         for i in range(count)
+    ]
+
+
+def exchanged(emitter: Emitter, written: Sequence[Registers], gathered: Layout) -> list[Registers]:
+    """Tiles in another layout by one round trip through scratch memory, where they lie beside each other."""
+    sizes = [element_bytes(tile.element) for tile in written]
+    shared = [side_by_side(gathered, size) for size in sizes]
+    scratch = emitter.scratch()
+    places = [emitter.pointer(scratch, None, 1, first) for first in areas(1 << gathered.bits, sizes)[:-1]]
+    for tile, place, order in zip(written, places, shared, strict=True):
+        store_shared(emitter, tile, place, order)
+    emitter.scratch_written()
+    return [
+        emitter.from_scratch(SharedVectors(emitter, gathered, tile.element, place, order))
+        for tile, place, order in zip(written, places, shared, strict=True)
     ]
 
 

@@ -18,6 +18,7 @@ from lowering.layouts.conversions import estimate
 from lowering.layouts.elements import element_bytes, moved_bits
 from lowering.layouts.layout import Layout
 from lowering.layouts.scans import Part, scan_dim
+from lowering.layouts.shared import areas
 from lowering.selection.pricer import NodeContext, NodeCost, Pricer, prices
 
 
@@ -73,20 +74,20 @@ def reduce(pricer: Pricer, node: placed.PlacedReduce | placed.PlacedFold, site: 
     """Registers, then lanes by shuffles or redux, then warps through scratch."""
     kinds, each = pricer.operands(node), pricer.combining(node)
     layout = pricer.oracle.layout(node.source_layout)
-    folding = pricer.folds.of(node, kinds[0].shape, len(kinds))
+    folding = pricer.folds.of(node, kinds[0].shape)
     plan, machine = folding.plan, pricer.machines[site.warps]
     results = len(plan.groups)
     registers = layout.n_regs * thread_share(pricer.target, folding.thread)
-    redux = results if folding.lanes == REDUX else 0
+    redux = results * len(kinds) if folding.lanes == REDUX else 0
     steps = 0 if redux else len(plan.lane_bits) * results
     cost = machine.busy("fma_f32", each * (registers + steps))
     cost += machine.busy("shuffle", len(kinds) * steps) + machine.busy("redux", redux)
     latency = (1 if redux else len(plan.lane_bits)) * pricer.target.latency.exchange
     scratch = 0
     if plan.warp_bits:
-        latency += 2 * len(kinds) * float(pricer.target.latency.barrier + pricer.target.latency.shared)
+        latency += 2 * float(pricer.target.latency.barrier + pricer.target.latency.shared)
         cost += machine.busy("fma_f32", each * (results << len(plan.warp_bits)))
-        scratch = (1 << plan.layout.bits + len(plan.warp_bits)) * max(element_bytes(k.element) for k in kinds)
+        scratch = areas(plan.parts, [element_bytes(kind.element) for kind in kinds])[-1]
     return NodeCost(cost + Cost(latency=latency), scratch=scratch)
 
 

@@ -33,7 +33,6 @@ ARGUMENTS: dict[str, list[str]] = {
     "an approximate or full division may give any number within 2 ulp of the quotient, and x is the quotient": [
         f"float/div-one: {change}" for change in _AT_MOST_3
     ],
-    "without signed zeros x + 0 is x in every rounding": [f"float/add-zero: {change}" for change in _AT_MOST_1],
     "the product with 1 is exact, so one real sum is rounded, in every rounding": [
         f"{each}: {change}" for each in ("float/fma-one", "float/one-fma") for change in _AT_MOST_1
     ],
@@ -60,7 +59,10 @@ ARGUMENTS: dict[str, list[str]] = {
     "a promise of a scalar has no groups": ["promised/multiple: guard dropped: (div_by p k 0 d)"],
     "a product with c is a multiple of c, whatever c is": ["multiple/muli: guard dropped: (> c 1)"],
     "a multiple of c is one of -c; 0 divides nothing": ["integer/rem-of-multiple: guard dropped: (> c 1)"],
-    "a reshape keeps the order of elements": ["shape/reshape-literal: guard dropped: (float_splat a)"],
+    "a reshape keeps the order of elements": [
+        "shape/reshape-literal: guard dropped: (float_splat a)",
+        "zero/reshape: guard dropped: (float_is a 0)",
+    ],
     "the equality holds for any literal; the guard keeps what is made small": [
         f"exponential/scale-into-{each}: guard dropped: (float_splat k)"
         for each in ("factor", "left-factor", "fused-factor", "fused-left-factor")
