@@ -73,6 +73,8 @@ class Cost:
         return self.tensor + self.alu + self.memory + self.latency
 
 
+EXPONENTIALS = ("exp", "exp2")
+"""Functions whose MUFU instruction is ex2."""
 ASYNCHRONOUS = ("global", "shared", "tensor")
 """Units whose time is not instruction issue, which is counted separately."""
 
@@ -143,6 +145,8 @@ class Machine:
         each = share(self.target) if F32X2 in form.modifiers else 1.0
         cost = FREE
         for pipe, count in found.items():
+            if pipe == "mufu" and form.mnemonic in EXPONENTIALS:
+                count *= self.target.throughput.ex2_slots
             total = max(1.0, each * count * registers) if count < 1 and pipe != ISSUE else each * count * registers
             cost += self.slots(total) if pipe == ISSUE else self.busy(pipe, total)
         return cost

@@ -31,7 +31,7 @@ from lowering.atoms.pairs import pairs_atom
 from lowering.atoms.wgmma import IMM_SCALE
 from lowering.compiled import Compiled
 from lowering.layouts.layout import Layout
-from lowering.modulo.explain import masks, schedules
+from lowering.modulo.explain import masks, powers, schedules
 from lowering.modulo.predict import predicted
 from lowering.ptx.grant import resident
 from lowering.schedule.explain import agents
@@ -172,6 +172,7 @@ class Explanation:
             f"    {each.shape}: {each.cycles:.0f} cycles predicted, cost {each.cost:g}"
             for each in self.selection.ranked
         )
+        yield from (f"    {each}" for each in powers(self.selection))
         least = least_time(self.selection)
         if least.time.loops:
             limits = ", ".join(dict.fromkeys(least.time.busiest().values()))

@@ -47,7 +47,17 @@ class Exp(FloatUnary):
 
 @op("math.exp2", upstream=True)
 class Exp2(FlushingUnary):
-    """2^x."""
+    """2^x. Of every 16 pairs of f32 that a thread holds `pairs` are computed by a polynomial of `degree`, which flushes
+    (`nvgpu.exp2_pair`), spread evenly; the others by ex2.approx.
+    """
+
+    pairs = Attr(int, 0, among=range(17))
+    degree = Attr(int, 0, among=(0, 3, 5))
+
+    def verify(self) -> None:
+        """Polynomials flush subnormals, and have a degree."""
+        self.expect(not self.pairs or self.ftz, "polynomials flush subnormals: expected ftz")
+        self.expect(bool(self.pairs) == bool(self.degree), "expected a degree where pairs are polynomials, 3 or 5")
 
 
 @op("math.log", upstream=True)

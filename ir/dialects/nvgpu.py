@@ -84,6 +84,15 @@ def byte_size(type: Type) -> int:
     return max(getattr(type, "width", 64), 8) // 8
 
 
+@op("nvgpu.exp2_pair")
+class Exp2Pair(Op):
+    """2^x of two f32 by a polynomial of `degree` on the multiply-add pipe, subnormal results flushed; NaN of NaN."""
+
+    operand = Operand(Constraint("a pair of f32", lambda t: t == VectorType((2,), F32)))
+    degree = Attr(int, 5, among=(3, 5))
+    result = same_type_as("operand")
+
+
 @op("nvgpu.mma.sync")
 class MmaSync(Op):
     """Warp-wide D = A * B + C, A row-major, B column-major.

@@ -13,6 +13,7 @@ from lowering.atoms.folds import MINMAX3
 from lowering.atoms.lanes import REDUX
 from lowering.atoms.mma import MMA_ATOMS
 from lowering.atoms.pairs import F32X2
+from lowering.atoms.powers import EXP2_FMA
 from lowering.atoms.reciprocals import RCP
 from lowering.atoms.tcgen05 import BY_AGENT, BY_AGENT_READ, every_tensor_atom
 from lowering.atoms.tma import PARTS, PREFETCH, TMA_REDUCE
@@ -20,9 +21,9 @@ from lowering.atoms.wgmma import IMM_SCALE, every_wgmma
 
 MOVES = ("cp.async", "ldmatrix", "st.global", "st.shared", "stmatrix", "tma", "tma.store", PARTS, TMA_REDUCE, PREFETCH)
 """Data movement; `tma` alone is tensor copies in both directions, `st.global` stores of any width."""
-ARITHMETIC = (F32X2, MINMAX3, REDUX, RCP, IMM_SCALE)
+ARITHMETIC = (F32X2, MINMAX3, REDUX, RCP, IMM_SCALE, EXP2_FMA)
 """Instructions that replace several: on pairs of f32, on three operands, on all lanes of a warp; reciprocals instead of
-quotients, warpgroup products that negate a factor.
+quotients, warpgroup products that negate a factor; powers of two without ex2, in part.
 """
 
 PEELING = "loop.peel"

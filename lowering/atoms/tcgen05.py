@@ -1,5 +1,5 @@
-"""Products in tensor memory as records: tcgen05.mma of one CTA with 128 rows, the left factor in either memory; of a
-pair of CTAs with 128 rows each, both factors in shared memory.
+"""Products in tensor memory as records: tcgen05.mma of one CTA with 128 rows, the left factor in either memory; with 64
+rows, or of a pair of CTAs with 128 rows each, both factors in shared memory.
 """
 
 from __future__ import annotations
@@ -15,7 +15,9 @@ from lowering.atoms.wgmma import BOTH_SIGNED, K_BYTES, Numeric, ptx_name
 from lowering.targets.target import Feature, Target
 
 M = 128  # rows of D, one a lane of tensor memory; PTX ISA, tcgen05.mma, Data Path Layout D
+FEW = 64  # rows of the other form, 16 in the lower half of the lanes of each warp; same source, Data Path Layout F
 WIDTHS = (256, 128, 64, 32, 16)  # N of atoms that power-of-two tiles are cut into, widest first; same source, Shapes
+FEW_WIDTHS = (*WIDTHS, 8)  # with 64 rows N is a multiple of 8; same source
 LANES_OF_WARP = 32  # of tensor memory that a warp reaches; PTX ISA, tcgen05.ld, Access restrictions
 
 
@@ -43,10 +45,11 @@ class TensorScales(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class TensorAtom:
-    """One instruction, issued by one thread: d[128 x N] += a[128 x K] @ b[K x N]; D in tensor memory, row r in lane r,
-    column c in column c, f32, or i32 if A and B are bytes. `left`: A is in tensor memory too, row r in lane r,
-    otherwise in shared memory like B. `threads` are those of the warp that issues it. `ctas`: of a pair each CTA has
-    128 rows of its own, and in shared memory all of its A and half of the columns of B, which both read.
+    """One instruction, issued by one thread: d[128 x N] += a[128 x K] @ b[K x N]; D in tensor memory, row r in lane r
+    (of 64 rows in lane r / 16 * 32 + r % 16), column c in column c, f32, or i32 if A and B are bytes. `left`: A is in
+    tensor memory too, row r in lane r, otherwise in shared memory like B. `threads` are those of the warp that issues
+    it. `ctas`: of a pair each CTA has 128 rows of its own, and in shared memory all of its A and half of the columns of
+    B, which both read.
     """
 
     name: str
@@ -91,21 +94,23 @@ class TensorAtom:
         return self.features <= target.features
 
     def cycles(self, target: Target) -> float:
-        """SM cycles of one instruction: the tensor core's, or those of reading what lies in its shared memory."""
+        """SM cycles of one instruction: the tensor core's, or those of reading what lies in its shared memory. 64 rows
+        are assumed to take as long as 128, since half of the lanes are idle (until a card says otherwise).
+        """
         m, n, _ = self.shape
         rates, rows = target.throughput, n if self.left else m + n // self.ctas
         kind = F8E4M3FN if self.of_f4 else self.dtypes[0]  # two f4 in the time of an f8; CUTLASS, tcgen05.mma table
-        return max(self.flops / rates.tensor[str(kind)], rows * K_BYTES / rates.smem_bytes)
+        return max(self.flops * max(1, M // m) / rates.tensor[str(kind)], rows * K_BYTES / rates.smem_bytes)
 
 
 @cache
-def _atom(a: Numeric, b: Numeric, n: int, c: Numeric, form: str, signed: tuple[bool, bool]) -> TensorAtom:
+def _atom(a: Numeric, b: Numeric, n: int, c: Numeric, form: str, signed: tuple[bool, bool], m: int) -> TensorAtom:
     k = 8 * K_BYTES // a.width
     kinds, ctas = f"{ptx_name(a, signed[0])}.{ptx_name(b, signed[1])}", 2 if form == PAIR else 1
     needs = Feature.TCGEN05_BYTES if a == I8 else Feature.TCGEN05
     return TensorAtom(
-        f"{form}.m{M * ctas}n{n}k{k}.{kinds}",
-        (M, n, k),
+        f"{form}.m{m * ctas}n{n}k{k}.{kinds}",
+        (m, n, k),
         (a, b, c),
         frozenset({needs, Feature.MULTICAST} if form == PAIR else {needs}),
         "PTX ISA 8.8, tcgen05.mma; every form assembled (tests/lowering/test_instructions.py)",
@@ -170,17 +175,17 @@ def scaled_tensor_atoms(a: Type, b: Type, c: Type, scale: Type, block: int) -> l
 
 
 def tensor_atom(
-    a: Type, b: Type, c: Type, n: int, form: str = ALONE, signed: tuple[bool, bool] = BOTH_SIGNED
+    a: Type, b: Type, c: Type, n: int, form: str = ALONE, signed: tuple[bool, bool] = BOTH_SIGNED, m: int = M
 ) -> TensorAtom | None:
-    """The atom for these types, N a power of two, of a form: ALONE, LEFT or PAIR; None where there is none. Source: PTX
-    ISA, tcgen05.mma, Kinds.
+    """The atom for these types, N a power of two, of a form: ALONE (which has `m` rows, 128 or 64), LEFT or PAIR; None
+    where there is none. Source: PTX ISA, tcgen05.mma, Kinds.
     """
-    if n not in (PAIR_WIDTHS if form == PAIR else WIDTHS):
+    if n not in (PAIR_WIDTHS if form == PAIR else FEW_WIDTHS if m == FEW else WIDTHS) or (m == FEW and form != ALONE):
         return None
     if c == I32:
-        return _atom(I8, I8, n, I32, form, signed) if a == b == I8 and form != LEFT else None
+        return _atom(I8, I8, n, I32, form, signed, m) if a == b == I8 and form != LEFT else None
     pair = next(((x, y) for x, y in _PAIRS if (x, y) == (a, b) and (form != LEFT or x.width == LEFT_BITS)), None)
-    return _atom(*pair, n, F32, form, BOTH_SIGNED) if pair and c == F32 else None
+    return _atom(*pair, n, F32, form, BOTH_SIGNED, m) if pair and c == F32 else None
 
 
 def every_tensor_atom() -> Iterator[TensorAtom]:
@@ -188,10 +193,10 @@ def every_tensor_atom() -> Iterator[TensorAtom]:
     signs = [(a, b) for a in (False, True) for b in (False, True)]
     kinds = [*((a, b, F32, BOTH_SIGNED) for a, b in _PAIRS), *((I8, I8, I32, each) for each in signs)]
     made = (
-        tensor_atom(a, b, c, n, form, signed)
+        tensor_atom(a, b, c, n, form, signed, m)
         for a, b, c, signed in kinds
-        for n in WIDTHS
-        for form in (ALONE, LEFT, PAIR)
+        for n in FEW_WIDTHS
+        for form, m in ((ALONE, M), (ALONE, FEW), (LEFT, M), (PAIR, M))
     )
     yield from (atom for atom in made if atom is not None)
     yield from (_scaled(kind, n, scales) for kind, scales in _SCALED for n in WIDTHS)

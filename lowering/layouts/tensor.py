@@ -1,6 +1,6 @@
 """Tiles in tensor memory: the lane and column of each row and column of a tile, and the register layout of threads.
 
-Source: PTX ISA 8.8, tcgen05, Data Path Layout D (one CTA, M = 128) and tcgen05.ld, 32x32b.
+Source: PTX ISA 8.8, tcgen05, Data Path Layouts D and F (one CTA, M = 128 and 64), and tcgen05.ld, 32x32b and 16x256b.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from functools import cache
 
 from ir.records import dataclass
 from ir.tensor_descriptors import TENSOR_COLUMNS
-from lowering.atoms.tcgen05 import LANES_OF_WARP, TensorAtom
+from lowering.atoms.tcgen05 import FEW, LANES_OF_WARP, TensorAtom
 from lowering.atoms.tcgen05 import M as LANES
 from lowering.layouts.f2 import log2
 from lowering.layouts.layout import Layout, LayoutError
@@ -26,7 +26,8 @@ class TensorTile:
     """An M x N x K tile cut into atoms. Lane: row of the atom; column: column of the atom, blocks along N, along M.
 
     `c` is the register layout of the warps: one row a thread, the columns of tensor memory in order, the highest
-    bits of the column chosen by the warpgroup. `columns` are those of all blocks, `held` those that one thread reads.
+    bits of the column chosen by the warpgroup; of 64 rows `rows_in_halves`. `columns` are those of all blocks, `held`
+    those that one thread reads.
     """
 
     atom: TensorAtom
@@ -60,6 +61,8 @@ def tensor_tile(atom: TensorAtom, m: int, n: int, k: int, warps: int) -> TensorT
                 f"{atom.name} needs {name} to be a multiple of {unit}, got {size}",
                 hint="choose a larger tile or another atom",
             )
+    if am == FEW != m:
+        raise LayoutError(f"{atom.name} needs a tile of {FEW} rows, got {m}", hint="choose an atom of 128 rows")
     columns = m // am * n
     if columns > TENSOR_COLUMNS or warps % WARPS or warps // WARPS > max(1, columns // LEAST_COLUMNS):
         raise LayoutError(
@@ -67,7 +70,8 @@ def tensor_tile(atom: TensorAtom, m: int, n: int, k: int, warps: int) -> TensorT
             f"{LEAST_COLUMNS} of them or more for each four of {warps} warps",
             hint="choose another tile or number of warps",
         )
-    return TensorTile(atom, m, n, k, columns, columns // (warps // WARPS), rows_by_lane(m, n, warps))
+    c = rows_in_halves(n, warps) if m == FEW else rows_by_lane(m, n, warps)
+    return TensorTile(atom, m, n, k, columns, columns // (warps // WARPS), c)
 
 
 def rows_by_lane(m: int, n: int, warps: int) -> Layout:
@@ -83,6 +87,20 @@ def rows_by_lane(m: int, n: int, warps: int) -> Layout:
         (*lanes[inner:], *along[len(along) - groups :]),
         log2(m * n),
     )
+
+
+def rows_in_halves(n: int, warps: int) -> Layout:
+    """The same for a tile of 64 rows, which lie in 16 lanes of each warp: two rows a thread, of every eight columns two
+    neighbours of each, as tcgen05.ld.16x256b loads them; the highest bits of the column are chosen by the warpgroup.
+    """
+    eights, groups = [8 << i for i in range(log2(n // 8))], log2(warps // WARPS)
+    inner, own = len(eights) - groups, [n << i for i in range(log2(FEW))]
+    return Layout((1, own[3], *eights[:inner]), (2, 4, *own[:3]), (*own[4:], *eights[inner:]), log2(FEW * n))
+
+
+def columns_of_registers(count: int, rows: int) -> int:
+    """Columns of tensor memory that so many registers of each thread hold, of a tile of `rows` rows."""
+    return count * LANES // rows if rows < LANES else count
 
 
 def left_factor(m: int, k: int, width: int, warps: int) -> Layout | None:
@@ -108,6 +126,14 @@ def takes(accumulator: tuple[int, ...], left: tuple[int, ...], width: int) -> bo
 def left_pitch(k: int, width: int) -> int:
     """Columns of a block of rows of a left factor."""
     return k * width // COLUMN_BITS
+
+
+def lane_of(element: int, shape: Shape) -> int:
+    """The lane of an element of a tile; of 64 rows 16 are in the lower lanes of each warp."""
+    rows, columns = shape[-2:]
+    row = element // columns
+    half = LANES_OF_WARP // (LANES // FEW)
+    return row // half * LANES_OF_WARP + row % half if rows == FEW else row % LANES
 
 
 def column_of(element: int, columns: int, width: int, pitch: int) -> int:
@@ -176,14 +202,20 @@ def kept(layout: Layout) -> Layout:
     return Layout(layout.reg[::-1], layout.lane, layout.warp, layout.bits)
 
 
+def as_loaded(layout: Layout, rows: int) -> list[int]:
+    """A thread's registers of a tile of `rows` rows in the order in which loads have them."""
+    return by_column(layout) if rows >= LANES else [*range(layout.n_regs)]
+
+
 def by_column(layout: Layout) -> list[int]:
     """A thread's registers in the order of the columns of tensor memory."""
     return sorted(range(layout.n_regs), key=lambda register: layout.element(register, 0, 0))
 
 
-def tile_columns(size: int, width: int) -> int:
-    """Columns of a tile with that many elements of `width` bits."""
-    return max(LEAST_COLUMNS, size * width // COLUMN_BITS // LANES)
+def tile_columns(shape: Shape, width: int) -> int:
+    """Columns of a tile with elements of `width` bits; half of the lanes of one with 64 rows are not used."""
+    rows, columns = shape[-2:]
+    return max(LEAST_COLUMNS, -(-rows // LANES) * columns * width // COLUMN_BITS)
 
 
 def allocation(columns: int) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from string import ascii_lowercase, ascii_uppercase
 
 from egraph.skeleton import SkeletonEffect, SkeletonLoop
@@ -13,6 +14,7 @@ from lowering.modulo.ahead import Prediction, choose, predictions
 from lowering.modulo.assignment import Assigned, assign, assignments, shortest
 from lowering.modulo.graph import Schedule
 from lowering.modulo.loops import loops
+from lowering.modulo.powers import choose_powers, powers_of
 from lowering.modulo.search import Found, search
 from lowering.schedule import lower_pipelines, materialize
 from lowering.schedule.masked import explained
@@ -50,6 +52,12 @@ def schedules(selection: Selection) -> Iterator[str]:
         yield from (f"    {line}" for line in lines(search(loop.graph)))
 
 
+def powers(selection: Selection) -> Iterator[str]:
+    """The prediction for each loop by the part of its powers of two that polynomials compute."""
+    placed = decode(selection, selection.saturated.program.entry.sym_name)
+    yield from (str(each) for each, _ in powers_of(replace(selection, powers={}), placed))
+
+
 def meets(loop: SkeletonLoop) -> bool:
     """Do the CTAs of a cluster wait for each other in a loop? With delays of hundreds of cycles the search for its
     schedule takes minutes, and the delays determine the result anyway.
@@ -61,6 +69,7 @@ def masks(selection: Selection) -> Iterator[str]:
     """Which loops of a chosen program are split at their masks, and why others are not."""
     placed = decode(selection, selection.saturated.program.entry.sym_name)
     choose(selection, placed)
+    choose_powers(selection, placed)
     assign(selection, placed)
     rotate(placed, selection.target)
     place_accumulators(placed)

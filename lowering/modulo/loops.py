@@ -8,9 +8,11 @@ reductions and conversions wait for whole tiles, and are waited for whole.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
+from dataclasses import replace
 from functools import cached_property
 
 from egraph import leaves, placed
+from egraph.forms import PlacedForm
 from egraph.skeleton import SkeletonBranch, SkeletonEffect, SkeletonLoop
 from egraph.term import Node, Term
 from ir.dialects.nv_tileas_cluster import Exchange, Meet
@@ -20,6 +22,7 @@ from lowering.decode.needs import Needs
 from lowering.loops import paths
 from lowering.modulo.graph import Dependence, Graph, Operation
 from lowering.selection import Selection, StoreChoice
+from lowering.selection.prices.values import in_parts, partly
 from lowering.selection.pricing import WHOLE, NodeContext, NodeCost, Pricer
 from lowering.selection.trips import Trips, trip_counts
 
@@ -36,7 +39,7 @@ class Loop:
     item: SkeletonLoop
     graph: Graph
     cost: float
-    """Of an iteration, as extraction sums it up."""
+    """Of an iteration, as extraction sums it up, before a part of its powers is by polynomials."""
     runs: Mapping[int, int]
     """Elements that one copy brings, by the operations that gather."""
 
@@ -60,7 +63,7 @@ def loops(selection: Selection, wanted: Collection[int] | None = None, turns: fl
             body = _Body(selection, pricer, item, around, turns)
             graph = body.graph()
             if graph.operations:
-                yield Loop(item, graph, sum(each.scalar() for each in body.costs), body.runs)
+                yield Loop(item, graph, sum(each.scalar() for each in body.costs) - body.more, body.runs)
 
 
 class _Body:
@@ -84,6 +87,7 @@ class _Body:
         self.numbers: dict[int, int] = {}  # placed class -> operation
         self.operations: list[Operation] = []
         self.costs: list[Cost] = []
+        self.more = 0.0  # that they are than extraction's, for powers by polynomials
         self.whole: list[tuple[bool, bool]] = []  # of each operation: waits for whole tiles, is waited for whole
         self.dependences: list[Dependence] = []
         self.runs: dict[int, int] = {}
@@ -127,9 +131,14 @@ class _Body:
         return len(self.operations) - 1
 
     def price(self, cls: int, node: Node) -> NodeCost | None:
-        """The cost of a chosen node in its context."""
-        layout = self.selection.owner.get(cls, (-1, 0))[1]
-        return self.pricer.price(node, NodeContext(layout, self.selection.warps, self.item.loop))
+        """The cost of a chosen node in its context, of powers as their loop computes them."""
+        site = NodeContext(self.selection.owner.get(cls, (-1, 0))[1], self.selection.warps, self.item.loop)
+        found, powers = self.pricer.price(node, site), self.selection.powers.get(self.item.loop)
+        if found is None or powers is None or not isinstance(node, PlacedForm) or not partly(self.pricer, node, site):
+            return found
+        cost = in_parts(self.pricer, found.cost, site, *powers)
+        self.more += cost.scalar() - found.cost.scalar()
+        return replace(found, cost=cost)
 
     def name(self, cls: int, node: Node) -> str:
         """The operation, and the line of the source that it comes from, where it comes from one."""

@@ -14,7 +14,7 @@ from lowering.loops import paths
 from lowering.modulo.bounds import bounds
 from lowering.modulo.graph import Graph
 from lowering.modulo.in_order import early, interval
-from lowering.modulo.loops import loops
+from lowering.modulo.loops import Loop, loops
 from lowering.selection import Selection
 from lowering.selection.trips import Pace, Trips, trip_counts
 from lowering.targets import Feature
@@ -60,24 +60,33 @@ class Time:
         return sum(each.exposed for each in self.loops)
 
 
+def turns_of(selection: Selection) -> float:
+    """Warps that take turns on a scheduler."""
+    return max(1.0, selection.warps / selection.target.throughput.issue)
+
+
+def loop_time(selection: Selection, loop: Loop, trips: float, ctas: int | None = None) -> LoopTime:
+    """The time of one loop, whose graph is for one of `turns_of`, where `ctas` share an SM: as many as were chosen,
+    where it is not given.
+    """
+    target, graph = selection.target, loop.graph
+    limits = bounds(Graph(graph.operations, ()))
+    ahead = early(graph) if loop.item.loop in selection.early else frozenset[int]()
+    waiting = interval(graph, float(target.latency.mma), ahead, target.has(Feature.WGMMA))
+    waiting /= selection.ctas if ctas is None else ctas
+    return LoopTime(trips, limits.resource * turns_of(selection), limits.unit, waiting)
+
+
 def predicted(selection: Selection, ctas: int | None = None) -> Time:
     """The time of a decoded choice, where `ctas` share an SM: as many as were chosen, where it is not given."""
-    target = selection.target
-    turns = max(1.0, selection.warps / target.throughput.issue)
     around = paths(selection.saturated.program.skeleton)
     trips = Trips(trip_counts(selection.saturated), around)
-    latency = float(target.latency.mma)
     found: list[LoopTime] = []
-    pace, most = Pace(selection.saturated, target), max(selection.oracle.warps)
+    pace, most = Pace(selection.saturated, selection.target), max(selection.oracle.warps)
     counted = pace.apart(trips, selection.warps) - pace.apart(trips, most)
-    for loop in loops(selection, turns=turns):
-        number, graph = loop.item.loop, loop.graph
-        limits = bounds(Graph(graph.operations, ()))
-        ahead = early(graph) if number in selection.early else frozenset[int]()
-        waiting = interval(graph, latency, ahead, target.has(Feature.WGMMA))
-        waiting /= selection.ctas if ctas is None else ctas
-        count = trips.of(number)
-        found.append(LoopTime(count, limits.resource * turns, limits.unit, waiting))
+    for loop in loops(selection, turns=turns_of(selection)):
+        count = trips.of(loop.item.loop)
+        found.append(loop_time(selection, loop, count, ctas))
         counted += count * loop.cost
     whole = math.fsum(map(selection.by_tables.columns.cost.__getitem__, selection.answer.chosen.values()))
     return Time(tuple(found), max(0.0, whole - counted))

@@ -103,6 +103,7 @@ PASSES: dict[str, Pass] = {
         Pass("decode", "chosen", "placed", f"{SOURCE}:decode", statistics=(
             _OPERATIONS, Statistic("conversions", "conversions of layouts among them"),
             Statistic("early", "products to issue one iteration early"),
+            Statistic("powers", "loops with powers of two by polynomials"),
             Statistic("producers", "warps of the producer that gathers tiles"))),
         Pass("tileas-rotate-loops", "placed", "placed", f"{SOURCE}:rotate_loops",
              statistics=(Statistic("loops", "loops rotated"),), again=True),

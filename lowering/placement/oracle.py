@@ -18,7 +18,7 @@ from ir.dialects import cuda_tile as ct
 from ir.records import dataclass
 from ir.types import I1, PartitionViewType, TensorViewType, TileType
 from lowering.atoms.mma import SCALAR_ATOMS, MmaAtom, longest, scaled_atoms
-from lowering.atoms.tcgen05 import ALONE, PAIR, TensorAtom
+from lowering.atoms.tcgen05 import ALONE, FEW, PAIR, TensorAtom
 from lowering.atoms.wgmma import WgmmaAtom, wgmma_atom
 from lowering.layouts.access import MAX_BYTES, WIDE_BYTES, access_plan, global_access, ldmatrix
 from lowering.layouts.anchors import coalesced
@@ -270,6 +270,8 @@ class LayoutOracle:
             for atom, left, right, layout in tensor_products(a, b, c, self.warps, self._operands):
                 choice = self.interner.attributes.id(MmaChoice(atom, (1, 1)))
                 yield "tensor_choice", (*row, choice, left, right, self.layout_id(layout))
+                if atom.shape[0] == FEW:  # no sum of so few rows is rescaled there
+                    continue
                 self.kept.add(carried := self.layout_id(kept(layout)))
                 yield "scaled_choice", (*row, choice, left, right, carried)
             for form in self.tensor_forms[1:]:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from math import prod
 
 from ir.types import TileType
-from lowering.atoms.tcgen05 import ALONE, LEFT, PAIR, WIDTHS, TensorAtom, scaled_tensor_atoms, tensor_atom
+from lowering.atoms.tcgen05 import ALONE, FEW, FEW_WIDTHS, LEFT, PAIR, M, TensorAtom, scaled_tensor_atoms, tensor_atom
 from lowering.atoms.wgmma import BOTH_SIGNED
 from lowering.layouts.layout import Layout, LayoutError
 from lowering.layouts.shared import SharedLayout
@@ -28,8 +28,9 @@ def tensor_products(
     MN-major, as `operands` gives them; of D in registers, where it is read. A pair's has the columns of the whole tile,
     of which each CTA brings a half.
     """
-    widths = [width for width in WIDTHS if form != PAIR or width == b.shape[-1]]
-    atoms = [tensor_atom(a.element, b.element, c.element, width, form, signed) for width in widths]
+    rows = FEW if a.shape[-2] == FEW and form == ALONE else M
+    widths = [width for width in FEW_WIDTHS if form != PAIR or width == b.shape[-1]]
+    atoms = [tensor_atom(a.element, b.element, c.element, width, form, signed, rows) for width in widths]
     yield from _widest([each for each in atoms if each is not None], a, b, counts, operands)
 
 
@@ -55,7 +56,7 @@ def left_products(
 ) -> Iterator[tuple[TensorAtom, Layout, int, Layout]]:
     """The same where the left factor lies in tensor memory, with the layout in which threads write it."""
     found = dict.fromkeys((atom, right, d) for atom, _, right, d in tensor_products(a, b, c, counts, operands))
-    for atom, right, d in found:
+    for atom, right, d in found if a.shape[-2] >= M else ():
         held = tensor_atom(a.element, b.element, c.element, atom.shape[1], LEFT)
         m, k = a.shape[-2:]
         layout = None if held is None else left_factor(m, k, atom.dtypes[0].width, d.n_warps)

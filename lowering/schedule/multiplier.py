@@ -11,7 +11,6 @@ memory has enough columns. Source: CUTLASS's persistent main loop for sm_100, an
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from math import prod
 from typing import TYPE_CHECKING
 
 from ir.core import PURE, Block, Builder, Op, Value
@@ -180,7 +179,7 @@ def columns_for(memory: Value) -> int:
     """Columns of tensor memory that something takes."""
     kind = memory.type
     assert isinstance(kind, nv_tileas.TensorMemoryType)
-    return tile_columns(prod(kind.shape), moved_bits(kind.element))
+    return tile_columns(kind.shape, moved_bits(kind.element))
 
 
 def scales_of(loop: scf.For) -> list[Value]:

@@ -22,7 +22,6 @@ Source: PTX ISA 8.8, tcgen05; CUTLASS's sm_100 main loop, for one CTA.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from math import prod
 from typing import Any
 
 from ir.core import PURE, Block, Builder, Op, TileError, Value
@@ -188,8 +187,8 @@ def most_columns(block: Block) -> int:
             made, a = op.result.type, op.a.type
             assert isinstance(made, TensorType)
             assert isinstance(a, TensorType)
-            own += tile_columns(prod(made.shape), moved_bits(made.element))
-            own += tile_columns(prod(a.shape), moved_bits(a.element)) if isinstance(a.layout, Layout) else 0
+            own += tile_columns(made.shape, moved_bits(made.element))
+            own += tile_columns(a.shape, moved_bits(a.element)) if isinstance(a.layout, Layout) else 0
             own += scale_memory(scale_bytes(op)) if isinstance(op, nv_tileas.ScaledDot) else 0
     return own + inner
 
@@ -364,7 +363,7 @@ def share_columns(block: Block, first: int) -> int:
         assert isinstance(made, nv_tileas.AllocTensorMemory)
         over = None if made.over is None else made.over.op
         made.attributes["column"] = first if over is None else over.attributes["column"]
-        first += 0 if over is not None else tile_columns(prod(kind.shape), moved_bits(kind.element))
+        first += 0 if over is not None else tile_columns(kind.shape, moved_bits(kind.element))
     return max((share_columns(each, first) for each in inner), default=first)
 
 

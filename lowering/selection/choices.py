@@ -243,6 +243,8 @@ class Selection:
     within: dict[int, int] = field(default_factory=dict[int, int])
     """node of `graph` -> the innermost loop in which it is computed, -1: outside loops; only nodes of values"""
     early: frozenset[int] = frozenset()  # loops whose first product is issued one iteration early, known after decoding
+    powers: Mapping[int, tuple[int, int]] = field(default_factory=dict[int, tuple[int, int]])
+    """loop -> of how many pairs of `OF` its powers of two are polynomials, and of which degree; known after decoding"""
     ctas: int = 1  # that share an SM
     aside: bool = False  # the search was suspended: there may be a cheaper program
     tables: Graph | None = None  # `graph` under the costs of the target's tables, if it has others

@@ -98,16 +98,18 @@ def outdone(pricer: Pricer, node: placed.Product, a: Layout | SharedLayout, c: L
     return changed and over and pricer.bits(value) == LEFT_BITS and not pricer.forbidden(LEFT)
 
 
-def columns(pricer: Pricer, node: placed.Product, c: Layout) -> int:
+def columns(pricer: Pricer, node: placed.Product) -> int:
     """Columns of tensor memory of a product: its accumulator, a left factor that overlays no accumulator, scales."""
     if not isinstance(node, placed.InTensorMemory):
         return 0
     value, layout = pricer.owner[node.a]
     a, kind = pricer.oracle.layouts[layout], pricer.value_type(value)
-    found = tile_columns(1 << c.bits, REGISTER_BITS)
+    sums = pricer.value_type(pricer.owner[node.cls][0])
+    assert isinstance(sums, TileType)
+    found = tile_columns(sums.shape, REGISTER_BITS)
     if isinstance(a, Layout) and isinstance(kind, TileType):
         over = pricer.owner[node.cls][0] in pricer.over_scores and over_accumulator(a, kind.shape[0])
-        found += 0 if over else tile_columns(1 << a.bits, pricer.bits(value))
+        found += 0 if over else tile_columns(kind.shape, pricer.bits(value))
     if isinstance(node, placed.TensorBlockScaledProduct):
         found += scale_memory(sum(each.size_bytes for each in scales(pricer, node)))
     return found

@@ -7,7 +7,18 @@ from dataclasses import replace
 
 from lowering.targets import guide
 from lowering.targets.sm100a import SYNC
-from lowering.targets.target import EXTREMUM_WHOLE, F8_HALVES, KIB, NO_TMEM, PAIR_WHOLE, Limit, Rate, Target, Throughput
+from lowering.targets.target import (
+    EX2_HALVES,
+    EXTREMUM_WHOLE,
+    F8_HALVES,
+    KIB,
+    NO_TMEM,
+    PAIR_WHOLE,
+    Limit,
+    Rate,
+    Target,
+    Throughput,
+)
 
 TENSOR = "Blackwell architecture brief, B200: 2.25 PFLOP/s dense f16 on 148 SMs at 1.85 GHz; taken over for B300"
 
@@ -35,6 +46,7 @@ SM_103A = Target(
         convert=guide.CONVERT_NARROW,
         pair_slots=PAIR_WHOLE,
         extremum_slots=EXTREMUM_WHOLE,
+        ex2_slots=EX2_HALVES,
         sync_share=SYNC,
         f8_adds=F8_HALVES,
         tmem_bytes=guide.TMEM_BYTES,

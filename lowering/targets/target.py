@@ -61,6 +61,10 @@ F8_WHOLE = Rate(0, "SASS of ptxas 13.5 for sm_89, sm_120a and sm_121a: one QMMA"
 F8_HALVES = Rate(
     4, "SASS of ptxas 13.5 for sm_90a, sm_100a, sm_103a and sm_110a: two HMMA of f16, 4 FADD, F2FP of operands"
 )
+EX2_WHOLE = Rate(1, "CUDA C++ Programming Guide, arithmetic instructions: as the other functions of the MUFU pipe")
+EX2_HALVES = Rate(
+    0.5, "NVIDIA, Inside Blackwell Ultra: twice Blackwell's exponentials; FlashAttention-4 leaves all to ex2 there"
+)
 EXTREMUM_SPLIT = Rate(4, "SASS of ptxas 13.5 for sm_120a and sm_121a: two FMNMX between two RPCMOV")
 EXTREMUM_WHOLE = Rate(1, "SASS of ptxas 13.5 for sm_100a, sm_103a and sm_110a: one FMNMX3")
 
@@ -70,8 +74,9 @@ class Throughput:
     """Per SM and cycle: results of scalar instructions, bytes of memory, dense floating-point operations of MMA.
 
     `tensor` counts a multiply-add as two operations, by the operand type's name. `pair_slots`: instructions that one of
-    f32x2 becomes, `extremum_slots`: one min or max of three. `sync_share`: the part of `tensor` that mma.sync reaches.
-    `tmem_bytes`: tensor memory to or from registers; 0 without tensor memory.
+    f32x2 becomes, `extremum_slots`: one min or max of three. `ex2_slots`: what ex2 takes of the MUFU pipe, relative to
+    its other functions. `sync_share`: the part of `tensor` that mma.sync reaches. `tmem_bytes`: tensor memory to or
+    from registers; 0 without tensor memory.
     `f8_adds`: if not 0, ptxas makes an mma.sync of f8 into two of f16 plus this many additions.
     """
 
@@ -91,6 +96,7 @@ class Throughput:
     redux: Rate = REDUX
     pair_slots: Rate = PAIR_SPLIT
     extremum_slots: Rate = EXTREMUM_SPLIT
+    ex2_slots: Rate = EX2_WHOLE
     sync_share: Rate = ALL_OF_IT
     f8_adds: Rate = F8_WHOLE
     tmem_bytes: Rate = Rate(0, str(NO_TMEM.source))

@@ -14,7 +14,16 @@ from ir.text.level_input import read_level
 from ir.types import F8E4M3FN, F16, F32, I1, I32, TensorType
 from lowering.atoms.tcgen05 import ALONE, LEFT, every_tensor_atom, tensor_atom, tensor_named
 from lowering.layouts.layout import Layout, LayoutError
-from lowering.layouts.tensor import allocation, column_of, left_factor, over_accumulator, takes, tensor_tile
+from lowering.layouts.tensor import (
+    allocation,
+    column_of,
+    lane_of,
+    left_factor,
+    over_accumulator,
+    takes,
+    tensor_tile,
+    tile_columns,
+)
 from lowering.passes.manager import run
 from lowering.passes.syntax import parse, until
 from lowering.passes.table import ROAD
@@ -186,6 +195,36 @@ def test_rows_are_lanes_and_columns_columns() -> None:
     assert eight.element(3, 1, 4) == 128 + 64 + 3
     assert tall.element(3, 1, 4) == 128 * 129 + 3
     assert [allocation(n) for n in (16, 32, 48, 256)] == [32, 32, 64, 256]
+
+
+def test_sixty_four_rows_are_in_half_of_the_lanes() -> None:
+    """Sixteen in each warp's; a thread has two rows, and of these two columns of every eight (tcgen05.ld.16x256b)."""
+    atom = tensor_atom(F16, F16, F32, 64, m=64)
+    assert atom is not None
+    assert atom.name == "tcgen05.m64n64k16.f16.f16"
+    four, eight = (tensor_tile(atom, 64, 64, 64, warps) for warps in (4, 8))
+    assert (four.columns, four.held, eight.held) == (64, 64, 32)
+    for lane, warp in ((0, 0), (5, 0), (31, 2), (14, 3)):
+        for register in (0, 1, 2, 3, 4, 29):
+            row = 16 * warp + lane // 4 + 8 * (register // 2 % 2)
+            column = 8 * (register // 4) + 2 * (lane % 4) + register % 2
+            assert four.c.element(register, lane, warp) == 64 * row + column
+    assert eight.c.element(0, 0, 4) == 32
+    assert [lane_of(64 * row, (64, 64)) for row in (0, 15, 16, 33, 63)] == [0, 15, 32, 65, 111]
+    assert [tile_columns((rows, 64), 32) for rows in (64, 128, 256)] == [64, 64, 128]
+    assert tensor_atom(F16, F16, F32, 64, LEFT, m=64) is None
+    with pytest.raises(LayoutError, match="needs a tile of 64 rows, got 128"):
+        tensor_tile(atom, 128, 64, 64, 4)
+
+
+def test_sixty_four_rows_take_as_long_as_twice_as_many() -> None:
+    """Half of the tensor core is idle; N may be 8 there."""
+    few, many = (tensor_atom(F16, F16, F32, 256, m=m) for m in (64, 128))
+    assert few is not None
+    assert many is not None
+    assert few.cycles(target("sm_100a")) == many.cycles(target("sm_100a"))
+    assert tensor_atom(F16, F16, F32, 8, m=64) is not None
+    assert tensor_atom(F16, F16, F32, 8) is None
 
 
 def test_left_factors_have_their_rows_in_the_lanes_of_the_accumulator() -> None:

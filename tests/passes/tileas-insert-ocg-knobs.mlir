@@ -1,10 +1,10 @@
-// RUN: tilesat opt %s --target sm_100a --passes encode,saturate,extract,decode,tileas-materialize-schedule,tileas-lower-pipelines,optimize-execution-unit-mapping,\
+// RUN: tilesat opt %s --target sm_100a --passes encode,saturate,extract,decode,tileas-rotate-loops,tileas-place-accumulators,tileas-materialize-schedule,tileas-lower-pipelines,optimize-execution-unit-mapping,\
 // convert-tileas-to-nvgpu,convert-nvgpu-to-nvvm,tileas-insert-ocg-knobs,select-instructions,grant-registers,print-ptx | filecheck %s
-// RUN: tilesat opt %s --target sm_90a --passes encode,saturate,extract,decode,tileas-materialize-schedule,tileas-lower-pipelines,optimize-execution-unit-mapping,\
+// RUN: tilesat opt %s --target sm_90a --passes encode,saturate,extract,decode,tileas-rotate-loops,tileas-place-accumulators,tileas-materialize-schedule,tileas-lower-pipelines,optimize-execution-unit-mapping,\
 // convert-tileas-to-nvgpu,convert-nvgpu-to-nvvm,tileas-insert-ocg-knobs,select-instructions,grant-registers,print-ptx | filecheck %s --check-prefix HOPPER
-// RUN: tilesat opt %s --target sm_100a --passes encode,saturate,extract,decode,tileas-materialize-schedule,tileas-lower-pipelines,optimize-execution-unit-mapping,\
+// RUN: tilesat opt %s --target sm_100a --passes encode,saturate,extract,decode,tileas-rotate-loops,tileas-place-accumulators,tileas-materialize-schedule,tileas-lower-pipelines,optimize-execution-unit-mapping,\
 // convert-tileas-to-nvgpu,convert-nvgpu-to-nvvm,select-instructions,grant-registers,print-ptx | filecheck %s --check-prefix WITHOUT
-// RUN: tilesat opt %s --target sm_90a --passes encode,saturate,extract,decode,tileas-materialize-schedule,tileas-lower-pipelines,optimize-execution-unit-mapping,\
+// RUN: tilesat opt %s --target sm_90a --passes encode,saturate,extract,decode,tileas-rotate-loops,tileas-place-accumulators,tileas-materialize-schedule,tileas-lower-pipelines,optimize-execution-unit-mapping,\
 // convert-tileas-to-nvgpu,convert-nvgpu-to-nvvm,tileas-insert-ocg-knobs,select-instructions,grant-registers,print-ptx --pass-statistics 2>&1 \
 // | filecheck %s --check-prefix COUNT
 

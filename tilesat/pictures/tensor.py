@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from math import prod
 
 from ir.core import Op, Value
 from ir.dialects import nv_tileas
@@ -15,6 +14,7 @@ from lowering.layouts.tensor import (
     COLUMN_BITS,
     SCALE_ROWS,
     column_of,
+    lane_of,
     left_pitch,
     scale_columns,
     scale_place,
@@ -69,8 +69,8 @@ class TensorTiles:
             pitch = op.pitch or left_pitch(columns, width)
             what = "left factor" if op.left else "accumulator"
             text = f"{what} of {kind.element}" + (" over an accumulator that has been read" if op.over else "")
-            taken = pitch * max(1, rows // LANES) if op.left else tile_columns(prod(kind.shape), width)
-            bits = [place(1 << i, columns, width, pitch) for i in range(log2(rows * columns))]
+            taken = pitch * max(1, rows // LANES) if op.left else tile_columns(kind.shape, width)
+            bits = [place(1 << i, (rows, columns), width, pitch) for i in range(log2(rows * columns))]
             yield TensorTile(name, text, [rows, columns], bits, op.column, taken, line, op.stages, uses=uses)
 
     def _note(self, ops: Sequence[Op], whose: str) -> None:
@@ -88,10 +88,10 @@ class TensorTiles:
                     self._uses[operand].append(f"{USES[type(op)]} {whose}")
 
 
-def place(element: int, columns: int, width: int, pitch: int) -> tuple[int, int, int]:
+def place(element: int, shape: tuple[int, int], width: int, pitch: int) -> tuple[int, int, int]:
     """Lane, column and bit of an element of a tile whose rows lie in lanes."""
-    bit = element % columns * width % COLUMN_BITS
-    return element // columns % LANES, column_of(element, columns, width, pitch), bit
+    bit = element % shape[1] * width % COLUMN_BITS
+    return lane_of(element, shape), column_of(element, shape[1], width, pitch), bit
 
 
 def scales(

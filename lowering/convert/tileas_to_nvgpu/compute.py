@@ -23,6 +23,7 @@ from ir.types import (
 )
 from lowering.atoms.mma import MmaAtom
 from lowering.atoms.pairs import PAIRED
+from lowering.atoms.powers import by_polynomial
 from lowering.convert.tileas_to_nvgpu.emitter import Emitter
 from lowering.convert.tileas_to_nvgpu.registers import Computed, Grouped, Held, Registers, Renamed
 from lowering.convert.tileas_to_nvgpu.views import (
@@ -65,12 +66,33 @@ def elementwise(emitter: Emitter, op: Op, operands: Sequence[Registers], layout:
         rest = {name: value for name, value in attributes.items() if name != "paired"}
         return emitter.emit(PAIRED[cls], *pairs, types=[pairs[0].type], **rest)
 
+    if isinstance(op, math.Exp2) and op.pairs:
+        return powers(emitter, op, operands[0], layout)
     if attributes.get("paired"):
         op.expect(element == F32 and layout.n_regs > 1, "pairs are of two f32 that a thread holds")
         return Computed(emitter, layout, element, None, packed)
     result = Computed(emitter, layout, element, scalar)
     halves = result.packed and all(o.packed and o.element == element for o in operands)
     return Computed(emitter, layout, element, None, pair) if halves else result
+
+
+def powers(emitter: Emitter, op: math.Exp2, operand: Registers, layout: Layout) -> Registers:
+    """2^x of f32, a part of the pairs by polynomials."""
+    op.expect(operand.element == F32 and layout.n_regs > 1, "pairs are of two f32 that a thread holds")
+
+    def scalar(i: int) -> Value:
+        if by_polynomial(i // 2, op.pairs):
+            return emitter.extract(result.pair(i // 2), (i % 2,))
+        return emitter.emit(math.Exp2, operand.scalar(i), types=[F32], rounding=op.rounding, ftz=True)
+
+    def pair(i: int) -> Value:
+        if by_polynomial(i, op.pairs):
+            x = operand.pair(i)
+            return emitter.emit(nvgpu.Exp2Pair, x, types=[x.type], degree=op.degree)
+        return Registers.make_pair(result, i)
+
+    result = Computed(emitter, layout, F32, scalar, pair)
+    return result
 
 
 def iota(emitter: Emitter, layout: Layout, element: Type) -> Registers:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial, reduce
-from math import prod
 
 from ir.core import Op, Type, Value
 from ir.dialects import arith, nv_tileas, nvgpu, nvvm, scf, vector
+from ir.dialects.nvvm.tensor import SHAPES
 from ir.tensor_descriptors import LANE_SHIFT
 from ir.types import F32, I1, I32, I64, TensorType, VectorType
 from lowering.atoms.pairs import PAIRED
@@ -27,10 +27,13 @@ from lowering.layouts.f2 import log2
 from lowering.layouts.layout import Layout
 from lowering.layouts.tensor import (
     COLUMN_BITS,
+    LANES,
     WARPS,
     TensorTile,
+    as_loaded,
     by_column,
     column_of,
+    columns_of_registers,
     left_pitch,
     tensor_tile,
     tile_columns,
@@ -56,10 +59,10 @@ class TensorMemory:
         kind = op.result.type
         assert isinstance(kind, nv_tileas.TensorMemoryType)
         self.column, self.columns, self.row, self.bits = op.column, op.columns, kind.shape[1], moved_bits(kind.element)
-        self.element = kind.element
+        self.element, self.rows = kind.element, kind.shape[0]
         self.pitch = op.pitch or left_pitch(self.row, self.bits)
         self.groups = op.groups
-        self.stage_columns = 0 if op.stages == 1 else tile_columns(prod(kind.shape), self.bits)
+        self.stage_columns = 0 if op.stages == 1 else tile_columns(kind.shape, self.bits)
         self.slot = x.emitter.pointer(x.emitter.shared_base, None, 1, op.offset + nv_tileas.DONE_BYTES * self.groups)
         self.done = x.emitter.mbarriers(self.groups, op.offset)
         self.first = first or self
@@ -362,12 +365,12 @@ def load(x: Expander, op: nv_tileas.TensorLoad) -> None:
         finished(x, op)
     address = own(x, d, layout, op.stage)
     if op.written is not None:
-        clear(x, x.scalar(op.written), address, d.column, layout.n_regs)
+        clear(x, x.scalar(op.written), address, d.column, columns_of_registers(layout.n_regs, d.rows))
     base = None if op.base is None else x.tile(op.base)
     values: list[Value] = []
     part = layout.n_regs if base is None else min(CHUNK // (1 + (layout.n_regs >= MANY)), layout.n_regs)
     for first in range(0, layout.n_regs, part):
-        found = loads(x, address, d.column + first, part, d.element)
+        found = loads(x, address, d.column + columns_of_registers(first, d.rows), part, d.element, d.rows)
         if base is not None and op.paired:
             found = pairwise(emitter, base, first, found)
         elif base is not None:
@@ -377,7 +380,7 @@ def load(x: Expander, op: nv_tileas.TensorLoad) -> None:
         emitter.effect(nvvm.TensorFence, when="before")
     kind = op.result.type
     assert isinstance(kind, TensorType)
-    places = by_column(layout)
+    places = as_loaded(layout, d.rows)
     x.values[op.result] = Held(emitter, layout, kind.element, [values[places.index(i)] for i in range(len(places))])
 
 
@@ -483,12 +486,16 @@ def pairwise(emitter: Emitter, base: Registers, first: int, loaded: list[Value])
     return found
 
 
-def loads(x: Expander, address: Value, column: int, count: int, element: Type) -> list[Value]:
-    """Registers of consecutive columns."""
+def loads(x: Expander, address: Value, column: int, count: int, element: Type, rows: int = LANES) -> list[Value]:
+    """Registers of consecutive columns of a tile of `rows` rows."""
     values: list[Value] = []
+    shape = "32x32b" if rows >= LANES else "16x256b"
     for first in range(0, count, CHUNK):
-        num = min(CHUNK, count)
-        made = x.emitter.builder.add(nvvm.TensorLd, address, types=[element] * num, num=num, column=column + first)
+        held = min(CHUNK, count)
+        made = x.emitter.builder.add(
+            nvvm.TensorLd, address, types=[element] * held, shape=shape, num=held // SHAPES[shape],
+            column=column + columns_of_registers(first, rows),
+        )  # fmt: skip
         values += made.results
     return x.emitter.builder.add(nvvm.TensorWait, *values, types=[element] * len(values), kind="ld").results
 

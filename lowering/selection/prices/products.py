@@ -45,7 +45,7 @@ def product(pricer: Pricer, node: placed.Product, site: NodeContext) -> NodeCost
     cost += Cost(tensor=count * atom.cycles(pricer.target), alu=issued, parts=(("issue", issued),))
     sums, more = promoted(pricer, node, int(work / (1 << c.bits)), c, machine)
     cost += by_threads(pricer, node, c, machine)
-    return NodeCost(cost + sums, registers=registers + more, held=held, columns=columns(pricer, node, c))
+    return NodeCost(cost + sums, registers=registers + more, held=held, columns=columns(pricer, node))
 
 
 def live(pricer: Pricer, node: placed.Product, site: NodeContext) -> tuple[int, tuple[Held, ...]]:

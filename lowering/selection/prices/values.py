@@ -6,11 +6,12 @@ from egraph import leaves, placed
 from egraph.forms import PlacedForm
 from egraph.term import Node, Term
 from ir.checked import checked
-from ir.dialects.cuda_tile import DenseElements
+from ir.dialects.cuda_tile import DenseElements, Exp2
 from ir.types import F32, I32, TileType
 from lowering.atoms.folds import thread_share
 from lowering.atoms.lanes import REDUX
 from lowering.atoms.pairs import F32X2, pairs_atom
+from lowering.atoms.powers import CLAMPS, OF, POLYNOMIALS, SHIFTS, WHOLE, legal
 from lowering.cost import FREE, Cost
 from lowering.counts import Form
 from lowering.layouts.access import MAX_BYTES, global_access
@@ -49,6 +50,28 @@ def arithmetic(pricer: Pricer, node: PlacedForm, site: NodeContext) -> NodeCost 
     if form.types[-1] == str(F32) and pairs_atom(pricer.target, pricer.forbid, node.title(), F32, registers):
         form = form._replace(modifiers=(*form.modifiers, F32X2))
     return NodeCost(pricer.machines[site.warps].elementwise(form, registers))
+
+
+def partly(pricer: Pricer, node: PlacedForm, site: NodeContext) -> bool:
+    """Is this a tile of powers of two of which a part may be computed by polynomials (lowering/atoms/powers.py)?"""
+    if node.operation is not Exp2 or not legal(pricer.target, pricer.forbid):
+        return False
+    form, tile = pricer.form(node), pricer.oracle.layouts[site.layout]
+    flushed = "ftz" in form.modifiers and form.types == (str(F32),)
+    return flushed and isinstance(tile, Layout) and tile.n_regs >= WHOLE
+
+
+def in_parts(pricer: Pricer, whole: Cost, site: NodeContext, pairs: int, degree: int) -> Cost:
+    """The cost of such a tile with so many of `OF` pairs by polynomials, given that by ex2 alone."""
+    machine, registers = pricer.machines[site.warps], pricer.oracle.layout(site.layout).n_regs
+    f32 = (str(F32),)
+    found = whole.times(1 - pairs / OF)
+    for form, each in (
+        (Form("fma", (F32X2,), f32), POLYNOMIALS[degree].paired), (Form("maxf", (), f32), CLAMPS),
+        (Form("shli", (), (str(I32),)), SHIFTS),
+    ):  # fmt: skip
+        found += machine.elementwise(form, registers).times(each * pairs / OF)
+    return found
 
 
 @prices(placed.Convert)

@@ -1,0 +1,149 @@
+"""Products of 64 rows in tensor memory: 16 lanes of each warp, loaded by tcgen05.ld.16x256b."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tilesat
+from lowering.atoms.names import SWAPPED
+from ptxsim import SimulatorError
+from tests.lowering.test_steady_states import attention
+from tests.programs.products import product
+from tests.programs.program import Program, check, interpret, simulate
+from tilesat.execution import largest_error
+from tilesat.kernel import Kernel
+
+TARGETS = ("sm_100a", "sm_103a")
+ORDERS = ("together", *(f"skewed:{seed}" for seed in range(5)))
+ONLY = [SWAPPED]
+"""Products of rows, not of their columns, would be of 128 rows where a tile has as many columns."""
+PRODUCTS: dict[str, tuple[Any, Any, dict[str, Any]]] = {
+    "plain": ((64, 64, 64), (136, 72, 136), {}),
+    "wide": ((64, 256, 64), (72, 264, 136), {"kind": "bf16"}),
+    "both": ((64, 64, 64), (136, 136, 136), {"kind": "bf16", "a_order": "km", "b_order": "kn"}),
+    "tf32": ((64, 64, 32), (136, 72, 72), {"kind": "tf32"}),
+    "e4m3": ((64, 128, 128), (72, 136, 272), {"kind": "f8E4M3FN"}),
+    "narrow": ((64, 16, 64), (72, 24, 136), {}),
+    "least": ((64, 8, 64), (72, 8, 136), {}),
+    "f16-out": ((64, 128, 64), (136, 136, 136), {"out": "f16"}),
+    "one": ((64, 64, 64), (1, 1, 72), {}),
+}  # fmt: skip
+"""Tile, size, and what differs from f16 to f32 of A (m, k) and B (n, k)."""
+
+
+def few(kernel: Kernel) -> int:
+    """Instructions on 64 rows: their M, in sixteenths, is in the bits of the instruction descriptor from 24 on."""
+    found = re.findall(r"tcgen05\.mma\.\S+ \[[^]]+\], %rd\d+, %rd\d+, (\d+)", kernel.ptx)
+    return sum(int(each) >> 24 & 31 == 4 for each in found)
+
+
+@pytest.mark.sampled(9)
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("name", PRODUCTS)
+def test_types_majors_and_tiles(name: str, target: str) -> None:
+    tile, size, more = PRODUCTS[name]
+    kernel = check(product(name, tile, size, **more), target, forbid=ONLY)
+    assert few(kernel) == kernel.ptx.count("tcgen05.mma.cta_group::1") > 0
+    assert "tcgen05.ld.sync.aligned.16x256b" in kernel.ptx
+
+
+@pytest.mark.sampled(2)
+@pytest.mark.parametrize("signed", [(True, True), (False, True)])
+def test_bytes(signed: tuple[bool, bool]) -> None:
+    given = product("bytes", (64, 64, 128), (72, 80, 272), "i8", "i32", "i32", signed=signed)
+    assert few(check(given, "sm_100a", forbid=ONLY))
+
+
+@cache
+def gemm(persistent: str = "off") -> Kernel:
+    """One kernel for all sizes of one tile."""
+    return tilesat.compile(sized(136).source(), "sm_100a", forbid=ONLY, persistent=persistent)
+
+
+def sized(k: int, m: int = 136) -> Program:
+    return product("few", (64, 64, 64), (m, 72, k))
+
+
+@pytest.mark.sampled(7)
+@pytest.mark.parametrize("persistent", ["off", "static"])
+@pytest.mark.parametrize("steps", range(8))
+def test_any_number_of_steps(steps: int, persistent: str) -> None:
+    """None leaves zeros; the last one lies partly beyond the edge; an agent begins those of persistent kernels."""
+    asked, kernel = sized(max(0, 64 * steps - 24)), gemm(persistent)
+    assert few(kernel)
+    reference = interpret(kernel, asked)[2]
+    for order in ORDERS if steps == 7 else ORDERS[:1]:
+        found = simulate(kernel, asked, schedule=order)[2]
+        assert largest_error(found, reference) <= asked.tolerance, order
+
+
+def test_cost_chooses_beside_mma_sync() -> None:
+    """Half of the tensor core's rate is twice mma.sync's; columns, where there are 128, take all of it."""
+    without = tilesat.compile(sized(136).source(), "sm_100a", forbid=["tcgen05"])
+    assert "mma.sync" in without.ptx
+    assert gemm().cost < without.cost
+    wide = product("wide", (64, 128, 64), (136, 136, 136)).source()
+    assert few(tilesat.compile(wide, "sm_100a")) == 0
+    assert tilesat.compile(wide, "sm_100a").cost < tilesat.compile(wide, "sm_100a", forbid=ONLY).cost
+    assert few(tilesat.compile(sized(136).source(), "sm_100a", forbid=["tcgen05.m64"])) == 0
+
+
+@pytest.mark.sampled(4)
+@pytest.mark.parametrize(
+    ("width", "causal", "length"), [(64, False, 130), (128, True, 130), (64, True, 1), (64, False, 64)]
+)
+def test_threads_read_products_of_attention(width: int, causal: bool, length: int) -> None:
+    """Scores and weighted values are read where they are complete, in five orders of warps."""
+    asked = attention(width, causal, length, "bf16", rows=64)
+    kernel = check(asked, "sm_100a", fast=["triton"], forbid=ONLY)
+    assert few(kernel)
+    reference = interpret(kernel, asked)[3]
+    for order in ORDERS[1:]:
+        assert largest_error(simulate(kernel, asked, schedule=order)[3], reference) <= asked.tolerance, order
+
+
+MUTANTS = {
+    "no wait for loads": (r"tcgen05\.wait::ld\.sync\.aligned;", ""),
+    "one column further": (r"(tcgen05\.ld\S+ \{[^}]*\}, \[%r\d+)\+0\]", r"\1+1]"),
+    "another column of the product": (r"(tcgen05\.mma\S+ \[%r\d+)\+0\]", r"\1+32]"),
+    "nobody waits for the end": (r"(try_wait.*\+{done}\]), 0;", r"\1, 1;"),
+    "nobody tells the end": (r"tcgen05\.commit.*\+{done}\];", ""),
+    "upper lanes": (r"(tcgen05\.ld\S+ \{[^}]*\}, \[)(%r\d+)\+0\]", r"\1\2+1048576]"),
+    "a row a thread": (r"16x256b\.x8", "32x32b.x32"),
+    "no product adds": (r"(tcgen05\.mma.*), (%p\d+|1);", r"\1, 0;"),
+    "no deallocation": (r"tcgen05\.dealloc.*", ""),
+    "128 rows": (r"(tcgen05\.mma\S+ \[[^]]+\], %rd\d+, %rd\d+, )(\d+)", None),
+}
+
+
+def twice(found: re.Match[str]) -> str:
+    """The instruction descriptor with 128 rows."""
+    return found[1] + str(int(found[2]) + (4 << 24))
+
+
+@pytest.mark.sampled(5)
+@pytest.mark.parametrize("name", MUTANTS)
+def test_what_is_left_out_is_found(name: str) -> None:
+    pattern, text = MUTANTS[name]
+    done = re.findall(r"mbarrier\.try_wait\S* %p\d+, \[%r\d+\+(\d+)\], 0;", gemm().ptx)[-1]
+    changed, count = re.subn(pattern.replace("{done}", done), twice if text is None else text, gemm().ptx)
+    assert count, "the mutation does not apply"
+    try:
+        error = max(
+            largest_error(simulate(gemm(), asked, schedule=order, ptx=changed)[2], interpret(gemm(), asked)[2])
+            for asked, order in ((sized(424), "skewed:1"), (sized(40), "together"))
+        )
+    except SimulatorError:
+        return
+    assert error > 10 * sized(40).tolerance, "nobody sees it"
+
+
+def test_zeros_where_no_product_was_begun() -> None:
+    asked = sized(0)
+    found = simulate(gemm(), asked)[2]
+    assert np.array_equal(found, interpret(gemm(), asked)[2])
