@@ -39,6 +39,6 @@ def ways(
         return
     latency = pricer.target.latency
     for count in COUNTS:
-        if in_parts(layout, other, count) is not None:
+        if len(plan.places) % count == 0 and in_parts(layout, other, count) is not None:  # a part is whole boxes
             waits = 2 * (count - 1) * float(latency.shared + latency.barrier)
             yield count, other, replace(whole, cost=whole.cost + Cost(latency=waits), scratch=whole.scratch // count)
