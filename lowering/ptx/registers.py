@@ -9,9 +9,15 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ir.core import Block, Value
+from ir.dialects.nvvm import SetMaxRegister
 from lowering.ptx.machine import Edge, MachineBlock, prefix_of, register_bits
 
 PAIR = "mov.b64 %s, {%s, %s};"  # as it is selected for two values of 32 bits
+
+MANY = 128
+"""Registers that values of a thread take where ptxas 13.5 keeps such a counter in memory: 12 bytes in two kernels of
+persistent attention on sm_100a, which take 161 to 169 (a GEMM with 154 has none either way).
+"""
 
 
 class Liveness:
@@ -142,7 +148,10 @@ def coalesce(blocks: list[MachineBlock], live: Liveness) -> dict[Value, list[Val
 
     A block argument shares with the values handed to it, and first with the argument of the other side of a branch that
     is handed the same: a loop that its exit hands the same as its next iteration has moves before its one branch.
+    What all agents have stays theirs where values take MANY registers: an agent's loop over tiles that counts in such a
+    register makes one of all agents' counters.
     """
+    common = before_agents(blocks) if live.pressure(blocks) > MANY else set[Block]()
     groups: dict[Value, list[Value]] = {}
     for block in blocks:
         for each in block.code:
@@ -156,9 +165,17 @@ def coalesce(blocks: list[MachineBlock], live: Liveness) -> dict[Value, list[Val
     for block in sorted(blocks, key=lambda b: -len(b.edges)):
         for edge in block.edges:
             for arg, value in edge.copies:
-                if isinstance(value, Value) and register_bits(arg.type) == register_bits(value.type):
+                if not isinstance(value, Value) or register_bits(arg.type) != register_bits(value.type):
+                    continue
+                if live.home[value][0].source not in common or block.source in common:
                     _merge(groups, live, arg, value)
     return groups
+
+
+def before_agents(blocks: list[MachineBlock]) -> set[Block]:
+    """The blocks before agents part, where they move registers; none where they do not."""
+    parted = (n for n, block in enumerate(blocks) if any(isinstance(op, SetMaxRegister) for op in block.source.ops))
+    return {block.source for block in blocks[: next(parted, 0)]}
 
 
 def _alike(first: Edge, second: Edge) -> list[tuple[Value, Value]]:

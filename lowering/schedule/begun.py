@@ -10,6 +10,11 @@ product is read before what is written for another one behind it, or what was wr
 the two rings says what the other's empty barrier would: products are begun in order, and the end of one tells of all.
 Behind each loop all wait for its end; before the next one, whose sums lie over its own, they meet and hand on a turn.
 
+In a loop over tiles all of this goes round with it. Of one main loop a tile the rings say all that the next tile has to
+wait for: scores are made where the last have been read, a sum begins anew where the same threads have loaded the last
+one, and left factors come behind scores; so the next tile's first scores are made during the epilogue. Where several
+main loops follow one another in a tile the first one, too, lies over another: it has a turn, and the last one an end.
+
 A left factor may lie over the scores that the next product makes anew. PTX orders products with one accumulator only,
 so the agent waits for the one that reads it (PTX ISA 8.8, tcgen05, implicitly pipelined instructions).
 Source of the roles: FlashAttention-4's MMA warp; CUTLASS's sm_100 fmha.
@@ -103,7 +108,8 @@ class Products:
         self.skeletons = Spines(consumer, dots)
         self.read: dict[Value, Handover] = {}  # by accumulator: threads read the products
         self.fed: dict[Value, Handover] = {}  # threads write for them
-        self.loops = list(dict.fromkeys(loop for dot in dots for loop in loops_around(dot)))
+        self.loops = main_loops(dots)
+        self.repeated = bool(self.loops) and innermost(self.loops[0]) is not None  # all of them, by a loop over tiles
         self.ends: dict[Op | None, Handover] = {}  # behind each loop, and behind all of them
         self.turns: dict[Op, Handover] = {}  # before each further loop: what lies where its sums come has been read
 
@@ -114,9 +120,8 @@ class Products:
             return "no agent brings tiles for them"
         if any(map(multiplies, self.skeletons.skeleton)) or self.agents.accumulators:
             return "others are begun by one warp, which loops by itself"
-        if any([*loops_around(loop)] for loop in self.loops):
-            return "their loops stand in others"
-        if len({list(steps_to(loop))[-1][0] for loop in self.loops}) > 1:
+        around = {innermost(dot) for dot in self.dots}.difference(self.loops)
+        if len({list(steps_to(loop))[-1][0] for loop in self.loops}) > 1 or around - {innermost(self.loops[0])}:
             return "their loops do not follow one another"
         boxed = all(isinstance(fill, Boxed) for job in self.agents.jobs for fill in job.plan.fills)
         if not boxed or 1 + self.groups > GROUP:
@@ -124,7 +129,7 @@ class Products:
         if any(ring.pipeline.peers > 1 or ring.passing for ring in rings):
             return "CTAs of a cluster, or groups of warps, share their tiles"
         if any(isinstance(op, nv_tileas.CreateNone) for op in ops) or not self.factors():
-            return "threads read tiles of theirs, or write some to shared memory"
+            return "threads bring or read tiles of theirs, or write some to shared memory"
         if len(self.rows) > 1 or not self.sums():
             return "threads read or write for their sums in other places too"
         known = self.skeletons.legal and Way.SEND not in self.skeletons.ways.values()
@@ -142,7 +147,9 @@ class Products:
         wanted = {factor for dot in self.dots for factor in (dot.a, dot.b)}.difference(lefts)
         plain = all(is_view(op) or isinstance(op, nv_tileas.TensorDot) for op in users)
         once = len(set(lefts)) == len(lefts) and len(ringed) == len(tiles)
-        return plain and once and wanted <= ringed and all(self.serves(ring) for ring in self.rings)
+        stages = {op.pipeline for op in nested(self.consumer) if isinstance(op, nv_tileas.ConsumeOne)}
+        brought = wanted <= ringed and stages <= self.rings.keys()
+        return plain and once and brought and all(self.serves(ring) for ring in self.rings)
 
     def serves(self, ring: Value) -> bool:
         """Are there products in all that reads a ring?"""
@@ -160,6 +167,9 @@ class Products:
             if any(load.written is not None for load in read) or (feeds and len(dots) > 1):
                 return False
             kept = any(isinstance(op, nv_tileas.TensorScale) for op in feeds)
+            begins = (op.value.type for op in self.written if isinstance(op, nv_tileas.TensorStore) and op.d is d)
+            if self.repeated and {*begins} - {load.result.type for load in read}:
+                return False  # a thread would store where another one still loads the last tile's sum
             if not read or {load.waited for load in read} != {kept} or not all(before(op, dots[0]) for op in feeds):
                 return False
         return True
@@ -210,8 +220,11 @@ class Products:
                 self.read[dot.d].implied = self.fed[behind.d].implied = True
             if self.alternates(dot):
                 self.read[dot.d].implied = self.fed[dot.d].implied = True
-        self.ends = {each: self.handover(written=False) for each in (*self.loops[:-1], None)}
+        ended = self.loops if self.turned else self.loops[:-1]
+        self.ends = {each: self.handover(written=False) for each in (*ended, None)}
         self.mark()
+        for each in (*self.turns.values(), *(self.ends[loop] for loop in ended)) if self.repeated else ():
+            each.implied = True  # a turn of a loop comes behind its last end, and that behind the turn before
         for ring in self.rings.values():
             ring.pipeline.attributes |= {"consumers": self.groups, "each": nv_tileas.COMMIT, "meet": False}
         blocks = [Beginner(self, self.skeletons).build() for _ in range(self.groups)]
@@ -219,6 +232,11 @@ class Products:
         self.agents.beginners = blocks
         self.agents.blocks = range(self.groups) if self.groups > 1 else (-1,)
         self.agents.handovers = self.handovers
+
+    @property
+    def turned(self) -> bool:
+        """Does the first loop, too, come behind another one whose sums lie over its own: the last one of a tile?"""
+        return self.repeated and len(self.loops) > 1
 
     @property
     def handovers(self) -> list[Handover]:
@@ -239,10 +257,12 @@ class Products:
 
     def mark(self) -> None:
         """Mark where products of a further loop may begin: before what first makes or writes a sum of it."""
-        for before, loop in pairwise(self.loops):
-            block = before.parent
+        runs: list[tuple[Op, Block | None, Op | None]] = [(loop, op.parent, op) for op, loop in pairwise(self.loops)]
+        if self.turned:
+            runs.append((self.loops[0], list(steps_to(self.loops[0]))[-1][0], None))
+        for loop, block, before in runs:
             assert block is not None
-            behind = block.ops[block.ops.index(before) + 1 :]
+            behind = block.ops if before is None else block.ops[block.ops.index(before) + 1 :]
             first = next(op for op in behind if has(op, nv_tileas.TensorDot, *WRITTEN))
             mark = Builder(Block(), loop.location)
             self.turns[mark.add(nv_tileas.TensorMeet, types=())] = self.handover(written=True)
@@ -263,8 +283,9 @@ class Products:
                 self.settle(load)
             elif load.d in self.read:
                 self.load(load)
-        for loop in self.loops[:-1]:
-            self.wait(loop, self.ends[loop])
+        for loop in self.loops:
+            if loop in self.ends:
+                self.wait(loop, self.ends[loop])
         for mark, ring in self.turns.items():
             self.hand_on(mark, ring)
         self.close()
@@ -291,7 +312,8 @@ class Products:
         made, block = Builder(Block(), op.location), op.parent
         consume(made, ring.pipeline.result, ring.iterator, Block(), [])
         waits = made.block.ops[-1]
-        release_of(waits).attributes["last"] = True
+        release_of(waits).attributes["last"] = not ring.implied
+        imply(waits, nv_tileas.ConsumerRelease, ring)
         ring.sites[0][waits] = stage_alone(waits, made)
         assert block is not None
         place(made, block.ops[block.ops.index(op) + 1])
@@ -301,6 +323,7 @@ class Products:
         made = Builder(Block(), mark.location)
         made.add(nv_tileas.Barrier, types=(), publishes=False)
         told = produce(made, turn.pipeline.result, turn.iterator, lambda _: None)
+        imply(told, nv_tileas.ProducerAcquire, turn)
         turn.sites[0][told] = stage_alone(told, made)
         place(made, mark)
         assert mark.parent is not None
@@ -392,13 +415,15 @@ class Beginner(Producer):
     def tell(self, end: Handover, b: Builder) -> None:
         """Tell of the end of all that has been begun."""
         made = produce(b, end.pipeline.result, end.iterator, lambda _: None)
+        imply(made, nv_tileas.ProducerAcquire, end)
         end.sites[-1][made] = stage_alone(made, b)
 
     def await_turn(self, turn: Handover, b: Builder) -> None:
         """Wait until all have read what the last loop has left."""
         consume(b, turn.pipeline.result, turn.iterator, Block(), [])
         made = b.block.ops[-1]
-        release_of(made).attributes["last"] = True
+        release_of(made).attributes["last"] = not turn.implied
+        imply(made, nv_tileas.ConsumerRelease, turn)
         turn.sites[-1][made] = stage_alone(made, b)
 
     def consume(self, op: nv_tileas.ConsumeOne, b: Builder) -> None:
@@ -469,6 +494,13 @@ def is_view(op: Op) -> bool:
 def loops_around(op: Op) -> Iterator[scf.For | scf.While]:
     """The loops around an op, innermost first."""
     return (each for each in enclosing(op) if isinstance(each, scf.For | scf.While))
+
+
+def main_loops(dots: Iterable[Op]) -> list[scf.For | scf.While]:
+    """The loops with products that have no other such loop inside, in order."""
+    found = dict.fromkeys(loop for dot in dots for loop in loops_around(dot))
+    around = {each for loop in found for each in loops_around(loop)}
+    return [loop for loop in found if loop not in around]
 
 
 def innermost(op: Op) -> Op | None:

@@ -83,8 +83,8 @@ class Selector:
         self.loops = Loops(saturated, self.owner)
         self.counted = {loop for loop, item in self.loops.loops.items() if not item.again}  # only they have rings
         self.pricer = Pricer(saturated, oracle, target, forbid, self.owner)
-        around = {each for path in self.paths.values() for each in path[:-1]}
-        inner = self.loops.loops.keys() - around
+        self.around = {each for path in self.paths.values() for each in path[:-1]}
+        inner = self.loops.loops.keys() - self.around
         self.copying = inner if forbidden(OUTER_COPIES, forbid) else {-1, *self.loops.loops}  # tiles to shared memory
         self.rings = self.ring_loops(apart)
         shared = self.pace.waits({loop: self.trips.of(loop) for loop in chain(*self.rings)}, STAGES[-1])
@@ -442,7 +442,7 @@ class Selector:
             boxed = isinstance(node, Copy) and node.mechanism == Mechanism.TMA
             if (ring or (boxed and loop < 0)) and has_producer(self.target, boxed):
                 children.append(self.shape.producer(boxed))
-                offered = (1, *STAGES) if boxed and self.shape.single_stages else STAGES
+                offered = (1, *STAGES) if boxed and self.shape.single_stages(loop) else STAGES
             if isinstance(node, Copy) and boxed:
                 children += self.shape.own_map(self.owner[node.view][0])
             use |= self.rows.of_columns(price.columns, loop)

@@ -96,9 +96,16 @@ class Shape:
             s.builder.add("own tensor maps" if array < 0 else "an own tensor map", found, inner, cost)
         return [found]
 
+    def single_stages(self, loop: int) -> bool:
+        """Are rings of one stage offered in a loop? In one around others, whose epilogue hides the next copy, where
+        products read shared memory themselves.
+        """
+        tensor = self.selector.target.has(Feature.TCGEN05)
+        return self.single_anywhere or (tensor and loop in self.selector.around)
+
     @cached_property
-    def single_stages(self) -> bool:
-        """Are rings of one stage offered? Where products read shared memory themselves: others read tiles into
+    def single_anywhere(self) -> bool:
+        """Are they offered in all loops? Where products read shared memory themselves: others read tiles into
         registers, as loads without a ring do (attention of 128 x 128 on sm_120a has none with or without). And where
         threads have registers for the largest accumulator beside a producer, for as many CTAs an SM as a hint asks
         for: a ring of one stage, which takes little memory, would leave one CTA an SM else.
