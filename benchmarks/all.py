@@ -1,12 +1,12 @@
 """Every benchmark that needs no card and no other compiler, in one record; records are compared.
 
-    python -m benchmarks.all [--only NAME,NAME] [-o OUT.json]      (`make bench-all`: out/bench/DATE.json)
-    python -m benchmarks.all --compare OLD.json NEW.json [--threshold PERCENT]
+python -m benchmarks.all [--only NAME,NAME] [-o OUT.json] (`make bench-all`: out/bench/DATE.json) python -m
+benchmarks.all --compare OLD.json NEW.json [--threshold PERCENT]
 
-Each runs as a process of its own, one after the other. Of those with --json the record has what they write, of the
-others the numbers of each line that they print. A comparison lists what differs by more than the threshold, what is
-only in one record, and what failed in the new one. Seconds differ with whatever else runs on a machine; costs,
-instructions and predicted cycles do not.
+Each runs in a separate process, one after the other. For those with --json the record contains their output file, for
+the others the numbers of each line that they print. A comparison lists what differs by more than the threshold, entries
+in only one record, and failures in the new one. Seconds depend on what else runs on the machine; costs, instructions
+and predicted cycles do not.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ BENCHMARKS: dict[str, Sequence[str]] = {
     "saturation": (), "time_bound": ("examples",), "pictures": (), "simulator": (), "diverged": (),
     "calibrate": ("--check",),
 }  # fmt: skip
-"""By the module's name, with arguments. Of the others gpu needs a card, compile_time, corpus, fresh, llvm and
-triton_gemm what another package makes, and options answers a question that its arguments ask.
+"""By the module's name, with arguments. Not included: gpu needs a card; compile_time, corpus, fresh, llvm and
+triton_gemm need the output of another package; options answers a question posed by its arguments.
 """
 WITH_JSON = {"gemm", "extraction", "tile_ir", "variants", "ablation", "schedules", "peers"}
 THRESHOLD = 2.0
-"""Percent. Counts do not vary at all; seconds of a quiet machine vary by about so much."""
+"""Percent. Counts do not vary at all; seconds of a quiet machine vary by about this much."""
 _NUMBER = re.compile(r"(?<![\w.])-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?(?![\w])")
 
 
@@ -54,7 +54,7 @@ def run(name: str) -> dict[str, Any]:
         }  # fmt: skip
         if file.is_file():
             found["result"] = json.loads(file.read_text())
-        elif done.returncode == 0 or name == "calibrate":  # which fails where a price differs
+        elif done.returncode == 0 or name == "calibrate":  # fails if a price differs
             found["result"] = printed(done.stdout)
         else:
             found["error"] = (done.stderr.strip() or done.stdout.strip()).splitlines()[-1:]
@@ -67,7 +67,7 @@ def _cpu() -> float:
 
 
 def printed(text: str) -> dict[str, list[float]]:
-    """The numbers of each line that has some, by the words before the first; a label that comes again is numbered."""
+    """The numbers of each line that contains some, by the words before the first; a repeated label is numbered."""
     found: dict[str, list[float]] = {}
     seen = Counter[str]()
     for line in text.splitlines():
@@ -80,7 +80,7 @@ def printed(text: str) -> dict[str, list[float]]:
 
 
 def leaves(value: Any, path: str = "") -> Iterator[tuple[str, float]]:
-    """Every number of a result with where it is; items of lists by the texts that they hold, which name them."""
+    """Every number of a result with its path; items of lists are named by the texts that they contain."""
     if isinstance(value, bool) or value is None or isinstance(value, str):
         return
     if isinstance(value, int | float):
@@ -98,7 +98,7 @@ def leaves(value: Any, path: str = "") -> Iterator[tuple[str, float]]:
 
 
 def compare(old: dict[str, Any], new: dict[str, Any], threshold: float) -> list[str]:
-    """What differs, a line each, and a last line that counts."""
+    """The differences, one per line, and a last line with the counts."""
     lines = [f"{old['commit']} ({old['date']}) to {new['commit']} ({new['date']})"]
     same = 0
     for name in sorted({*old["benchmarks"], *new["benchmarks"]}):
@@ -135,7 +135,7 @@ def options() -> argparse.Namespace:
 
 
 def commit() -> str:
-    """The commit that is measured, with a + where the tree has changes."""
+    """The commit being measured, with a + if the tree has changes."""
     command = ["git", "describe", "--always", "--dirty=+", "--exclude=*"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     return done.stdout.strip() or "unknown"
@@ -159,7 +159,7 @@ def main() -> int:
         found = record["benchmarks"][name] = run(name)
         output.write_text(
             json.dumps(record, indent=1) + "\n"
-        )  # what has been measured stays if the next one is stopped
+        )  # results so far are kept if the next benchmark is stopped
         said = (
             f"failed: {' '.join(found['error'])}"
             if "error" in found

@@ -1,12 +1,12 @@
-"""CPU time of compiling many kernels, by stage, beside another checkout of this project in the same run.
+"""CPU time of compiling many kernels, by stage, next to another checkout of this project in the same run.
 
-    python -m benchmarks.compile_time DIR [--against CHECKOUT] [--target sm_80,sm_90a] [--only TEXT] [--every N]
-                                      [--json OUT.json]
+python -m benchmarks.compile_time DIR [--against CHECKOUT] [--target sm_80,sm_90a] [--only TEXT] [--every N] [--json
+OUT.json]
 
 Compiles DIR/<target>/**/*.bc, the bytecode that `benchmarks.corpus` exports (its --work DIR has it under bytecode), one
-process a checkout, in turns: what else runs on the machine disturbs both alike. Each kernel is compiled once in a
+process per checkout, in turns: other work on the machine disturbs both equally. Each kernel is compiled once in a
 process that has compiled another before (warm). Seconds are CPU seconds of `tilesat.compile`; those of a stage are its
-share of the wall-clock seconds. Also says where the two print different PTX, and what that costs.
+share of the wall-clock seconds. Also reports where the two print different PTX, and the costs.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class Checkout:
         )  # fmt: skip
 
     def compile(self, path: Path, target: str) -> Outcome:
-        """Raises RuntimeError where the process has died."""
+        """Raises RuntimeError if the process has died."""
         assert self.process.stdin is not None
         assert self.process.stdout is not None
         print(json.dumps([str(path), target]), file=self.process.stdin, flush=True)
@@ -65,8 +65,8 @@ class Checkout:
 
 
 def serve() -> None:
-    """Compile what standard input names, a line each."""
-    sys.path.remove(str(HERE.parent))  # the folder of this script, which holds a `tileiras` of its own
+    """Compile the files named on standard input, one per line."""
+    sys.path.remove(str(HERE.parent))  # the folder of this script, which contains its own `tileiras`
     warnings.simplefilter("ignore")  # of hints
     for line in sys.stdin:
         path, target = json.loads(line)
@@ -132,7 +132,7 @@ def line(name: str, outcomes: list[Outcome]) -> str:
 
 
 def difference(outcomes: list[Outcome]) -> str:
-    """Where PTX is not the same: what it costs."""
+    """Differences of PTX: their costs."""
     if len({each.ptx for each in outcomes}) == 1:
         return ""
     ours, theirs = outcomes

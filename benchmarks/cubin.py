@@ -1,4 +1,4 @@
-"""What an assembled kernel is: instructions, loops, registers and spills of a cubin, whoever made it."""
+"""Properties of an assembled kernel: instructions, loops, registers and spills of a cubin of any origin."""
 
 from __future__ import annotations
 
@@ -22,8 +22,9 @@ _SECTION = struct.Struct("<IIQQQQIIQQ")
 @dataclass(frozen=True)
 class Code:
     """SASS instructions of the MMA loop (without one, of the longest innermost loop), MMA in it, registers, local loads
-    and stores, instructions in all, lengths of all innermost loops, longest first, serial round trips to memory, and
-    of each loop with products whose size opcodes tell its length and the multiply-adds of a thread in an iteration.
+    and stores, instructions in all, lengths of all innermost loops, longest first, serial round trips to memory, and,
+    for each loop whose products have sizes given by opcodes, its length and the multiply-adds of a thread in an
+    iteration.
     """
 
     loop: int
@@ -57,7 +58,7 @@ def read_code(cubin: Path) -> Code:
 
 
 def multiply_adds(loop: Loop) -> float:
-    """Of a thread, in an iteration's products; 0 where an opcode does not tell their size (tcgen05.mma)."""
+    """Multiply-adds of a thread in an iteration's products; 0 if an opcode does not give their size (tcgen05.mma)."""
     from tilesat.mca.units import multiplies, product
 
     found = 0.0
@@ -71,10 +72,10 @@ def multiply_adds(loop: Loop) -> float:
 
 
 def registers(binary: bytes) -> int:
-    """Registers a thread, from the attribute that ptxas leaves for the driver.
+    """Registers per thread, from the attribute that ptxas leaves for the driver.
 
-    `.nv.info` is a list of (format, attribute, size, payload); a register count is (symbol, count).
-    Source: cuobjdump -elf, EIATTR_REGCOUNT.
+    `.nv.info` is a list of (format, attribute, size, payload); a register count is (symbol, count). Source: cuobjdump
+    -elf, EIATTR_REGCOUNT.
     """
     (table,) = struct.unpack_from("<Q", binary, 40)  # ELF-64: e_shoff; then e_shnum and e_shstrndx at 60 and 62
     count, names = struct.unpack_from("<HH", binary, 60)

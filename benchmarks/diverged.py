@@ -1,4 +1,5 @@
-"""Warp-specialised kernels on the simulator: thread-instructions a CPU second, hazard tracking beside, peak memory.
+"""Warp-specialised kernels on the simulator: thread-instructions per CPU second, also with hazard tracking, and peak
+memory.
 
 Ours are compiled here (attention and grouped products for sm_90a); Triton's is committed; FlashAttention-4's PTX comes
 from `benchmarks/schedules/packages.py attention sm_100a 128 full`, run where that package is installed. Every run is a
@@ -135,7 +136,7 @@ def divisor(value: int) -> bytes:
 
 
 def free_of_known_hazards(ptx: str) -> str:
-    """FlashAttention-4 with a wait behind each tcgen05.ld, and without its last expect_tx, of which no bytes come.
+    """FlashAttention-4 with a wait after each tcgen05.ld, and without its last expect_tx, for which no bytes arrive.
 
     It uses what tcgen05.ld loads before tcgen05.wait::ld, which the PTX ISA forbids, and its producer ends by acquiring
     a stage that it does not fill; both are reported and would end the measurement.
@@ -150,7 +151,7 @@ def free_of_known_hazards(ptx: str) -> str:
 
 
 def flash_attention(folder: Path, hazards: bool) -> Report:
-    """FlashAttention-4: two CTAs a cluster take 512 queries; arrays are [1, query, head, width]."""
+    """FlashAttention-4: two CTAs per cluster process 512 queries; arrays are [1, query, head, width]."""
     ptx = (folder / f"{FLASH}.ptx").read_text()
     rng = np.random.default_rng(0)
     q, k, v = (rng.standard_normal((1, LENGTH, HEADS, WIDTH)).astype(HALF) for _ in range(3))
@@ -183,7 +184,9 @@ RUNS: dict[str, Callable[[Path, bool], Report]] = {
 
 
 def work(case: str, folder: Path, hazards: bool) -> dict[str, float]:
-    """One run: CPU seconds after decoding, thread-instructions, MB of memory at most, those before the run included."""
+    """One run: CPU seconds after decoding, thread-instructions, peak memory in MB, including memory in use
+    before the run.
+    """
     with RunOnly(time.process_time) as timer:
         report = RUNS[case](folder, hazards)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
@@ -216,7 +219,7 @@ def measured(case: str, folder: Path, hazards: bool, repeats: int, workers: int 
 
 
 def apart(case: str, folder: Path, repeats: int, workers: int) -> str:
-    """A line for each of plain and hazards: wall seconds by one process and by several, CPU seconds of those."""
+    """A line for each for plain and hazards: wall seconds by one process and by several, CPU seconds of those."""
     lines: list[str] = []
     for hazards in (False, True):
         one, several = (measured(case, folder, hazards, repeats, count) for count in (1, workers))

@@ -1,9 +1,9 @@
 """Extraction: the public extraction-gym files, the speed of greedy, and the project's own kernels.
 
-    python -m benchmarks.extraction [gym] [speed] [kernels] [--gym DIR] [--budget 10000] [--json OUT.json]
+python -m benchmarks.extraction [gym] [speed] [kernels] [--gym DIR] [--budget 10000] [--json OUT.json]
 
-Without a part named, all three. Seconds are wall-clock; the CPU seconds beside them tell how far other work on the
-machine disturbed them. Every answer is re-checked before it is printed; reading JSON is not timed, all else is.
+All three parts by default. Seconds are wall-clock; the CPU seconds next to them show how much other work on the machine
+disturbed them. Every answer is re-checked before it is printed; everything but reading JSON is timed.
 """
 
 from __future__ import annotations
@@ -19,8 +19,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
-from extract import Answer, Graph, GraphWarning, check, extract, greedy, top
+from extract import Answer, Graph, GraphWarning, check, extract, top
 from extract.export import from_nodes
+from extract.gym import read
 
 ROOT = Path(__file__).resolve().parent.parent
 GYM = ROOT.parent / "shared" / "data" / "extraction-gym"
@@ -35,7 +36,7 @@ ROUNDING = {"baseline.csv": 5e-5, "pruned_ilp.csv": 5e-4}
 """The tables round costs to four and to three digits after the point."""
 
 GREEDY_GOALS = {10_000: 0.050, 40_000: 0.400}
-"""Seconds that greedy may take on a graph of so many nodes, export included."""
+"""Seconds that greedy may take on a graph of this many nodes, export included."""
 
 SPEED_FILES = ("lean-egg/Math Lie", "impress/mul512", "rover/fir_8", "herbie/5799")
 """Three files of about 10,000 nodes (one with all of them in use and few choices, one with many) and the largest."""
@@ -78,7 +79,7 @@ def timed(work: Callable[[], Result]) -> tuple[Result, float, float]:
 def load(path: Path) -> Graph:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", GraphWarning)
-        return Graph.from_json(path)
+        return read(path)
 
 
 # --- extraction-gym
@@ -86,7 +87,7 @@ def load(path: Path) -> Graph:
 
 @dataclass(frozen=True)
 class Best:
-    """The least cost in the two tables, and by how much rounding may have changed it."""
+    """The minimum cost in the two tables, and by how much rounding may have changed it."""
 
     cost: float
     rounding: float
@@ -158,7 +159,7 @@ def gym_row(path: Path, best: Best, budget: float) -> Row:
 
 
 def best_known(folder: Path) -> dict[str, Best]:
-    """The least cost of each file in the tables; of two that round to the same, the finer."""
+    """The minimum cost of each file in the tables; of two that round to the same value, the more precise one."""
     found: dict[str, Best] = {}
     columns = {"baseline.csv": ("tree_dagcost", "greedy_dag_cost", "ilp_cost"), "pruned_ilp.csv": ("cost",)}
     for name, keys in columns.items():
@@ -222,7 +223,7 @@ def greedy_speed(graph: Graph) -> tuple[float, float, Answer]:
 
 
 def layered(classes: int) -> Graph:
-    """Four nodes a class over operands a little further down: much sharing, no part to drop."""
+    """Four nodes per class over operands slightly further down: much sharing, nothing to prune."""
     import numpy as np
 
     random = np.random.default_rng(classes)
@@ -266,7 +267,7 @@ def kernels() -> list[dict[str, Any]]:
 
 def kernel_row(kernel: str, target: str, graph: Graph) -> dict[str, Any]:
     fresh = graph.copy()
-    first, _, first_cpu = timed(lambda: greedy(fresh))
+    first, _, first_cpu = timed(lambda: extract(fresh, "greedy"))
     fresh = graph.copy()
     answer, seconds, cpu = timed(lambda: extract(fresh, "auto", budget=KERNEL_BUDGET))
     left = answer.report.after["nodes"] if answer.report else graph.n_nodes

@@ -1,10 +1,10 @@
 """A fresh process from bytecode to cubin, ours and tileiras', in turns: CPU seconds.
 
-    python -m benchmarks.fresh FILE.bc [FILE.bc ...] [--target sm_80,sm_90a] [--repeat 7] [--peers peers/bin/python]
+python -m benchmarks.fresh FILE.bc [FILE.bc ...] [--target sm_80,sm_90a] [--repeat 7] [--peers peers/bin/python]
 
 FILE: Tile IR bytecode, or text, which is written as bytecode first. `--peers`: the interpreter of the environment that
-has tileiras (docs/benchmarks.md), by default this one. Both run ptxas; the cache is off. The least of the repeated runs
-is what the machine disturbed least; the median beside it.
+has tileiras (docs/benchmarks.md), by default this one. Both run ptxas; the cache is off. The minimum of the repeated
+runs is the least disturbed one; the median is printed next to it.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def main() -> int:
                 out, gpu = str(Path(folder) / "k.cubin"), target.rstrip("a")
                 own = [sys.executable, "-m", "tilesat", "compile", str(source), "--target", target, "-o", out]
                 peers = [str(peer), str(source), "-o", out, "--gpu-name", gpu]
-                cpu_of(own, plain)  # Python writes its bytecode, which later processes of a user's have too
+                cpu_of(own, plain)  # Python writes its bytecode, which a user's later processes also have
                 pairs = [(cpu_of(own, plain), cpu_of(peers, theirs)) for _ in range(given.repeat)]
                 ours, other = ([pair[n] for pair in pairs] for n in (0, 1))
                 shown = [f"{min(each):.2f} {statistics.median(each):.2f}" for each in (ours, other)]

@@ -1,8 +1,8 @@
-"""The GEMM of examples/: seconds per stage, warm and as a fresh process, and what ptxas made of it.
+"""The GEMM of examples/: seconds per stage, warm and as a fresh process, and ptxas's result.
 
-    python -m benchmarks.gemm [--target sm_80[,sm_86...]] [--repeat 5] [--json OUT.json]
+python -m benchmarks.gemm [--target sm_80[,sm_86...]] [--repeat 5] [--json OUT.json]
 
-Seconds are medians of wall-clock time; the CPU seconds beside them tell how far other work on the machine disturbed
+Seconds are medians of wall-clock time; the CPU seconds next to them show how much other work on the machine disturbed
 them. ptxas is never counted.
 """
 

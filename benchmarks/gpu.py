@@ -1,10 +1,10 @@
-"""On a GPU: every example checked, then the GEMM timed against cuBLAS and Triton. Without one it says so and is done.
+"""On a GPU: checks every example, then times the GEMM against cuBLAS and Triton. Without a GPU it says so and exits.
 
-    python -m benchmarks.gpu [--sizes 1024,2048,4096,8192] [--types f16,bf16] [--repeat 20] [--image cubin|ptx]
-                             [--json OUT.json]
+python -m benchmarks.gpu [--sizes 1024,2048,4096,8192] [--types f16,bf16] [--repeat 20] [--image cubin|ptx] [--json
+OUT.json]
 
-Needs cuda-bindings; cuBLAS is reached through PyTorch and Triton comes with it, each where it is installed. All are
-timed alike: events around one launch, a buffer larger than the L2 cache overwritten before each, the median of the
+Needs cuda-bindings; cuBLAS is reached through PyTorch and Triton comes with it, each if installed. All are timed in the
+same way: events around one launch, a buffer larger than the L2 cache overwritten before each, the median of the
 launches. Ours and Triton's compute D = A Bᵀ + C with C and D in f32; cuBLAS computes A Bᵀ in the operands' type, which
 reads and writes less.
 """
@@ -46,7 +46,7 @@ TYPES = {"f16": np.dtype(np.float16), "bf16": np.dtype(ml_dtypes.bfloat16)}
 
 
 def found_device() -> Device | None:
-    """This machine's GPU; None, and a line that says so, where nothing can be measured."""
+    """This machine's GPU; None, and a line that says so, if nothing can be measured."""
     try:
         return Device()
     except NoDeviceError as error:
@@ -82,13 +82,13 @@ def _arguments() -> argparse.Namespace:
 
 
 def best_target(architecture: str) -> str:
-    """The target made for a card, else the one whose PTX runs on every later card."""
+    """The target for the card, otherwise the one whose PTX runs on every later card."""
     own = [name for name in (f"{architecture}a", architecture) if name in ALL_TARGETS]
     return own[0] if own else "sm_80"
 
 
 def image(kernel: tilesat.Kernel, kind: str) -> bytes | str:
-    """What is loaded: the cubin of ptxas where it is wanted and installed, else the PTX."""
+    """The image that is loaded: ptxas's cubin if requested and installed, otherwise the PTX."""
     if kind == "cubin":
         try:
             return assemble(kernel.ptx, kernel.target).binary
@@ -115,7 +115,7 @@ def examples(device: Device, target: str, kind: str) -> Iterator[tuple[str, floa
 
 
 def gemms(device: Device, target: str, arguments: argparse.Namespace) -> Iterator[dict[str, Any]]:
-    """One row a type and size: error of ours, and median milliseconds of each that is installed."""
+    """One row per type and size: our error, and the median milliseconds of each installed competitor."""
     cold = device.empty((COLD_BYTES,), np.uint8)
     print("\n| type | m = n = k | who | ms | TFLOP/s | of cuBLAS | error |\n|---|---|---|---|---|---|---|")
     for dtype in arguments.types.split(","):
@@ -161,7 +161,7 @@ def sampled_error(device: Device, d: DeviceArray, a: Any, b: Any, c: Any, launch
 
 
 def peers(a: Any, b: Any, c: Any) -> dict[str, Callable[[], object]]:
-    """cuBLAS and Triton on copies of the same operands, where PyTorch and a Triton that can launch are installed."""
+    """cuBLAS and Triton on copies of the same operands, if PyTorch and a Triton that can launch are installed."""
     if find_spec("torch") is None:
         return {}
     import torch
@@ -183,7 +183,7 @@ def peers(a: Any, b: Any, c: Any) -> dict[str, Callable[[], object]]:
 
 
 def print_row(row: dict[str, Any]) -> None:
-    """One line a competitor."""
+    """One line per competitor."""
     for who, spent in row["ms"].items():
         rate = 2 * row["size"] ** 3 / spent / 1e9
         share = f"{row['ms']['cuBLAS'] / spent:.2f}" if "cuBLAS" in row["ms"] else "-"

@@ -1,4 +1,5 @@
-"""Our road from the nvvm level to PTX beside upstream's, by SASS: python -m benchmarks.llvm [--target T,T] [FILE...]
+"""Our lowering from the nvvm level to PTX against upstream's, by SASS: python -m benchmarks.llvm [--target T,T]
+[FILE...]
 
 Kernels go through `--emit llvm` and LLVM's NVPTX back end (`benchmarks.upstream`): needs ptxas, nvdisasm, mlir.
 """
@@ -28,18 +29,18 @@ _DECIDED = re.compile(
     r"(mma|wgmma|cp|bar|barrier|mbarrier|fence|membar|ldmatrix|stmatrix|movmatrix|setmaxnreg|shfl|atom|red|redux|vote|elect"
     r"|call|griddepcontrol|tensormap|prefetch)\b"
 )
-"""Instructions that are decided before the nvvm level: tensor, copy, barrier, fence, and what lanes do together."""
+"""Instructions decided before the nvvm level: tensor, copy, barrier, fence, and warp collectives."""
 
 
 def opcodes(ptx: str) -> Counter[str]:
-    """How often each opcode stands in a text."""
+    """How often each opcode occurs in a text."""
     parts = (part.strip() for line in ptx.splitlines() for part in _COMMENT.sub("", line).split(";"))
     found = (_OPCODE.match(part) for part in parts)
     return Counter(match["opcode"] for match in found if match)
 
 
 def decided(ptx: str) -> Counter[str]:
-    """Of those, what LLVM must leave as it is."""
+    """Those instructions that LLVM must leave unchanged."""
     return Counter({name: count for name, count in opcodes(ptx).items() if _DECIDED.match(name)})
 
 
@@ -64,8 +65,8 @@ def length(cubin: Cubin) -> int:
 
 
 def without_unrolling(ptx: str) -> str:
-    """The same text, whose loops ptxas leaves as they are: `.pragma "nounroll"` in the block of each label that a later
-    branch goes back to (PTX ISA 8.8, Pragma Strings).
+    """The same text with loops that ptxas does not unroll: `.pragma "nounroll"` in the block of each label that is the
+    target of a later branch (PTX ISA 8.8, Pragma Strings).
     """
     lines, seen, headers = ptx.splitlines(), dict[str, int](), set[int]()
     for place, line in enumerate(lines):

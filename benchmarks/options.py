@@ -1,4 +1,4 @@
-"""What an alternative saves: cost, SASS instructions and registers of kernels with it and with its atoms forbidden.
+"""The savings of an alternative: cost, SASS instructions and registers of kernels with it and with its atoms forbidden.
 
 python -m benchmarks.options --target sm_100a --forbid f32x2 --forbid minmax3 examples/*.mlir
 """
@@ -19,7 +19,7 @@ INSTRUCTION = re.compile(r"/\*[0-9a-f]{4,}\*/\s+(?:@!?U?P\w+\s+)?([A-Z][A-Z0-9_]
 
 
 def mix(cubin: Cubin) -> Counter[str]:
-    """SASS instructions by the first part of their names, without those that fill up the end."""
+    """SASS instructions by the first part of their names, without the padding at the end."""
     return Counter(name for name in INSTRUCTION.findall(disassemble(cubin)) if name != "NOP")
 
 

@@ -1,4 +1,4 @@
-"""How long pictures take: DOT and SVG of a kernel, the explorer's page, and the page in a browser where there is one.
+"""How long pictures take: DOT and SVG of a kernel, the explorer's page, and the page in a browser if there is one.
 
 python -m benchmarks.pictures [KERNEL.mlir ...] [--target T]
 """
@@ -26,7 +26,7 @@ from viz.overview import draw_overview
 EXAMPLES = Path(__file__).parents[1] / "examples"
 DEFAULT = [EXAMPLES / f"{name}.mlir" for name in ("gemm", "flash_attention", "layernorm")]
 READY = "performance.now()"
-"""Milliseconds since the browser began to read the page."""
+"""Milliseconds since the browser started to read the page."""
 
 
 def timed(what: str, made: Callable[[], Any]) -> Any:

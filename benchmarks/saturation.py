@@ -1,6 +1,6 @@
 """CPU milliseconds of saturation, by kernel of the ablation: `python -m benchmarks.saturation [TARGET] [PERMISSIONS]`.
 
-`first` is the saturation of the kernel as it is written, `all` that of every form of it that was tried. To compare with
+`first` is the saturation of the kernel as it is written, `all` that of all its forms that were tried. To compare with
 another commit, run this file in a worktree of it: `PYTHONPATH=WORKTREE python benchmarks/saturation.py`.
 """
 
@@ -16,11 +16,11 @@ from benchmarks.ablation.__main__ import kernels
 from benchmarks.ablation.cases import CASES, Case
 
 REPEATED = 5
-"""Compilations of each kernel, of which the least time counts; the first one of a process loads the rules."""
+"""Compilations of each kernel, whose minimum time counts; the first one of a process loads the rules."""
 
 
 def measured(case: Case, target: str, more: dict[str, Any]) -> tuple[float, float, int, int]:
-    """Seconds of the first saturation and of all, their number, and the matches behind the program that was taken."""
+    """Seconds of the first saturation and of all, their number, and the matches for the chosen program."""
     spent: list[float] = []
     saturate = passes.saturate_program
 
@@ -41,7 +41,7 @@ def measured(case: Case, target: str, more: dict[str, Any]) -> tuple[float, floa
 
 
 def main(target: str = "sm_80", fast: str = "") -> None:
-    """Print a row a kernel."""
+    """Print one row per kernel."""
     more = {"fast": fast.split(",")} if fast else {}
     print(
         f"| kernel, {target}, {fast or 'IEEE'} | first, ms | all, ms | saturations | matches |\n|---|---|---|---|---|"

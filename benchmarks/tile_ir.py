@@ -1,8 +1,8 @@
 """Reading Tile IR: a kernel of 450 operations from bytecode and from text, and what importing tilesat costs.
 
-    python -m benchmarks.tile_ir [--operations 450] [--repeat 20] [--json OUT.json]
+python -m benchmarks.tile_ir [--operations 450] [--repeat 20] [--json OUT.json]
 
-Seconds are the least of `repeat` runs in CPU time, which is what a quiet machine needs; the medians stand beside them.
+Seconds are the minimum of `repeat` runs in CPU time, which is what a quiet machine needs; the medians are next to them.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ STEP = """  %a{n} = mulf %v{n}, %v{n} : tile<128xf32>
 
 
 def kernel_text(operations: int) -> str:
-    """A kernel of about that many operations: loads, arithmetic, comparisons, stores."""
+    """A kernel of about this many operations: loads, arithmetic, comparisons, stores."""
     steps = max(1, (operations - 8) // 6)
     return HEAD + "".join(STEP.format(n=n, m=n + 1) for n in range(steps)) + "  return\n}\n"
 
@@ -82,7 +82,7 @@ def timed(work: Callable[[], object], repeat: int) -> tuple[float, float]:
 
 
 def timed_import(repeat: int) -> tuple[float, float]:
-    """`import tilesat` in a fresh process, the interpreter's own start not counted."""
+    """`import tilesat` in a fresh process, not counting the interpreter's own start."""
     code = "import time; s = time.process_time(); import tilesat; print(time.process_time() - s)"
     spent = [
         float(subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT).stdout)

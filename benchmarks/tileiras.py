@@ -1,4 +1,4 @@
-"""NVIDIA's tileiras beside this compiler: where it is, a CUDA installation for it, and one run of it."""
+"""NVIDIA's tileiras for comparison: where it is, a CUDA installation for it, and one run of it."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Run:
 
 
 def find(python: str = sys.executable) -> Path | None:
-    """tileiras of an interpreter's environment, where its NVVM is there too."""
+    """tileiras of an interpreter's environment, if its NVVM is there too."""
     asked = "import sysconfig; print(sysconfig.get_path('purelib'))"
     purelib = sysconfig.get_path("purelib")
     if python != sys.executable:

@@ -1,10 +1,10 @@
-"""How far the programs that extraction chooses, by sums, are from the least time of loops whose units overlap.
+"""The distance of the programs that extraction chooses, by sums, from the minimum time of loops whose units overlap.
 
-    python -m benchmarks.time_bound FILE_OR_DIR... [--target sm_80,sm_90a] [--every N]
+python -m benchmarks.time_bound FILE_OR_DIR... [--target sm_80,sm_90a] [--every N]
 
-Compiles examples or bytecode (DIR/<target>/**/*.bc, as `benchmarks.corpus` exports) and prints, of each kernel with
-loops, the cost and its proved gap, the cycles where the units of a loop overlap, what no program takes fewer than, and
-that gap (`lowering.selection.units`); then how many kernels are how close. Predicted by the tables of the targets.
+Compiles examples or bytecode (DIR/<target>/**/*.bc, as `benchmarks.corpus` exports) and prints, for each kernel with
+loops, the cost and its proved gap, the cycles if the units of a loop overlap, a lower bound for all programs, and the
+gap to it (`lowering.selection.units`); then the distribution of gaps. Predicted by the tables of the targets.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def main() -> None:
 
 
 def kernels(paths: list[Path], target: str, every: int) -> Iterator[Path]:
-    """The files; of a folder those of the target, or its texts of Tile IR."""
+    """The files; for a folder those of the target, or its Tile IR texts."""
     for path in paths:
         inside = sorted((path / target).rglob("*.bc")) or sorted(path.glob("*.mlir"))
         yield from (each for each in ([path] if path.is_file() else inside) if crc32(each.stem.encode()) % every == 0)

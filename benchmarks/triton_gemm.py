@@ -1,9 +1,9 @@
 """The GEMM of examples/ in Triton: D = A Bᵀ + C, f16 in, f32 out, tiles of 128x128x64; compiled without a GPU.
 
-    PYTHON -m benchmarks.triton_gemm TARGET pointers|descriptors OUT.cubin
+PYTHON -m benchmarks.triton_gemm TARGET pointers|descriptors OUT.cubin
 
 Imports nothing of ours, so that PYTHON may be another environment's. Prints one line of JSON: seconds of importing, of
-the first compile and of a second one in the same process, each split into what makes PTX and what ptxas took. With
+the first compile and of a second one in the same process, each split into the time to PTX and the time of ptxas. With
 PyTorch and a GPU, `launch` runs it: benchmarks/gpu.py does.
 """
 
@@ -31,7 +31,7 @@ from triton.compiler import ASTSource  # noqa: E402
 IMPORTED = time.perf_counter() - START
 TILE = {"TM": 128, "TN": 128, "TK": 64}
 WARPS, STAGES = 4, 3
-"""One warpgroup, as this compiler takes for the tile; three stages are Triton's default."""
+"""One warpgroup, as this compiler uses for the tile; three stages are Triton's default."""
 
 
 @triton.jit
@@ -70,7 +70,7 @@ def descriptors(a, b, c, d, m, n, k, ldc, ldd, TM: tl.constexpr, TN: tl.constexp
 
 
 def source(variant: str) -> Any:
-    """The kernel with the promises that examples/gemm.mlir makes: aligned bases, pitches and sizes n and k."""
+    """The kernel with the assumptions of examples/gemm.mlir: aligned bases, pitches and sizes n and k."""
     kernel = {"pointers": pointers, "descriptors": descriptors}[variant]
     operand = "*fp16" if variant == "pointers" else "tensordesc<fp16[128,64]>"
     types = {"a": operand, "b": operand, "c": "*fp32", "d": "*fp32"}
@@ -83,7 +83,7 @@ def source(variant: str) -> Any:
 
 
 def compile_timed(variant: str, target: str) -> tuple[Any, dict[str, float]]:
-    """The compiled kernel; wall and CPU seconds in all, and those of ptxas."""
+    """The compiled kernel; total wall and CPU seconds, and those of ptxas."""
     found: list[Any] = []
     triton.knobs.compilation.listener = lambda **told: found.append(told["times"])
     number = int(target.removeprefix("sm_").rstrip("a"))
@@ -97,7 +97,7 @@ def compile_timed(variant: str, target: str) -> tuple[Any, dict[str, float]]:
 
 
 def launch(variant: str, a: Any, b: Any, c: Any, d: Any) -> None:
-    """Run on PyTorch tensors of a GPU; a and b as they are stored, row-major."""
+    """Run on PyTorch tensors of a GPU, with a and b as stored, row-major."""
     m, n, k = a.shape[0], b.shape[0], a.shape[1]
     grid = (triton.cdiv(m, TILE["TM"]), triton.cdiv(n, TILE["TN"]))
     extra: dict[str, Any] = {"num_warps": WARPS, "num_stages": STAGES, **TILE}

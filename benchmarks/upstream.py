@@ -1,7 +1,8 @@
-"""PTX of upstream's back end: a module of `tilesat compile --emit llvm` through MLIR and LLVM, in a process of its own,
-which a back end that meets what it cannot select ends.
+"""PTX of upstream's back end: a module of `tilesat compile --emit llvm` through MLIR and LLVM, in a separate process,
+which a back end ends when it cannot select something.
 
-With `MLIR_OPT=COMMAND`, by that mlir-opt (LLVM 22.1 is Debian's mlir-22-tools); else by the wheel of the extra mlir.
+With `MLIR_OPT=COMMAND`, by that mlir-opt (LLVM 22.1 is Debian's mlir-22-tools); otherwise by the wheel of the extra
+mlir.
 """
 
 from __future__ import annotations
@@ -24,11 +25,11 @@ PIPELINE = (
 )
 _ASSEMBLY = re.compile(r'assembly = ("(?:[^"\\]|\\.)*")')
 SECONDS = 300
-"""For a kernel. Measured: 0.3 to 3."""
+"""Seconds for a kernel. Measured: 0.3 to 3."""
 
 
 class UpstreamError(RuntimeError):
-    """What upstream said of a module that it did not take."""
+    """Upstream's message about a module that it rejected."""
 
 
 def to_ptx(module: str) -> str:
@@ -44,7 +45,7 @@ def to_ptx(module: str) -> str:
 
 
 def bindings() -> Any:
-    """The wheel's package without running what it has beside upstream's bindings. Raises UpstreamError without it."""
+    """The wheel's package without running its code besides upstream's bindings. Raises UpstreamError without it."""
     spec = find_spec(WHEEL)
     if spec is None:
         raise UpstreamError("the extra mlir is not installed: run make test-mlir")

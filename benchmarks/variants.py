@@ -1,11 +1,12 @@
-"""How costs and predicted times order programs of one kernel: rank correlations with the code that they become.
+"""How costs and predicted times order programs of one kernel: rank correlations with the resulting code.
 
-    python -m benchmarks.variants [--target sm_80,sm_90a] [--only TEXT] [--json OUT.json]
+python -m benchmarks.variants [--target sm_80,sm_90a] [--only TEXT] [--json OUT.json]
 
 Each case of benchmarks/peers/cases.py with matrix products is compiled as it is chosen, and with one decision forced:
-atoms forbidden, warps, CTAs an SM. The code's time is that of `tilesat.mca` for its loop of products: cycles of an SM
-for as many multiply-adds, with the CTAs that registers and shared memory of the cubin allow; its instructions are those
-that the warps of an SM issue for them. Equal PTX counts once. Nothing is measured.
+atoms forbidden, warps, CTAs an SM, how warps divide products (rows x columns). The code's time is that of `tilesat.mca`
+for its loop of products: cycles of an SM for as many multiply-adds, with the CTAs that registers and shared memory of
+the cubin allow; its instructions are those that the warps of an SM issue for them. Equal PTX counts once. Nothing is
+measured.
 """
 
 from __future__ import annotations
@@ -23,12 +24,14 @@ from numpy.typing import NDArray
 
 from benchmarks.peers.__main__ import source
 from benchmarks.peers.cases import CASES, Case
+from egraph.placed import Product
 from extract import Graph
 from ir.core import TileError
 from ir.dialects import llvm
+from lowering.compiled import Compiled
 from lowering.modulo.predict import predicted
 from lowering.passes.manager import Shared
-from lowering.pipeline import Compiled, Options, compile_entry
+from lowering.pipeline import Options, compile_entry
 from lowering.selection.hints import as_asked
 from lowering.targets import target as target_named
 from lowering.targets.occupancy import occupancy
@@ -49,8 +52,8 @@ UNIT = 1 << 20
 
 @dataclass(frozen=True)
 class Row:
-    """A variant: what was forced, cost and predicted cycles of a CTA; of the code cycles and warp instructions of an SM
-    for `UNIT` multiply-adds, CTAs that it holds, bytes that ptxas spills.
+    """A variant: the forced decision, cost and predicted cycles of a CTA; for the code, cycles and warp instructions of
+    an SM for `UNIT` multiply-adds, CTAs that it holds, bytes that ptxas spills.
     """
 
     forced: str
@@ -69,26 +72,49 @@ def force(wanted: str, graph: Graph) -> NDArray[np.float64]:
     return np.where(others, np.inf, graph.cost)
 
 
+def divided(made: Compiled) -> Iterator[tuple[str, Options]]:
+    """How warps may divide all products of tensor cores (rows x columns of warps), each in turn. The graph is the one
+    that `made` was extracted from, since the same kernel is compiled again.
+    """
+    chosen = made.selection
+    divisions = {
+        node: str(chosen.oracle.choice(each.choice)).rpartition(" on ")[2]
+        for node, each in chosen.enodes.items() if isinstance(each, Product)
+    }  # fmt: skip
+    for name in sorted(set(divisions.values())):
+        others = [node for node, division in divisions.items() if division != name]
+        yield name, Options(costs=partial(without, others))
+
+
+def without(nodes: Sequence[int], graph: Graph) -> NDArray[np.float64]:
+    """Costs that forbid nodes."""
+    cost = graph.cost.copy()
+    cost[nodes] = np.inf
+    return cost
+
+
 def variants(case: Case, target: str) -> Iterator[tuple[str, Compiled]]:
-    """The programs of a case that differ, with what was forced."""
+    """The distinct programs of a case, with the forced decision."""
     module, entry = find_entry(read(source(case, target), {}), None)
     shared = Shared((as_asked(entry, target_named(target)),))
     choices = {"": Options()}
     choices |= {f"no {name}": Options(forbid=frozenset({name})) for name in FORBIDDEN}
     choices |= {name: Options(costs=partial(force, name)) for name in FORCED}
-    seen: set[str] = set()
-    for name, options in choices.items():
+    ways, seen = list(choices.items()), set[str]()
+    for name, options in ways:  # grows behind the first
         try:
             (made,) = compile_entry(module, entry, [target], options, shared=shared)
         except TileError:
             continue  # a kernel that has no such program
+        if not name:
+            ways += divided(made)
         if made.ptx not in seen:
             seen.add(made.ptx)
             yield name, made
 
 
 def measured(name: str, made: Compiled, target: str) -> Row | None:
-    """What became of a program; None where ptxas takes it not, or has no loop of products."""
+    """The result for a program; None if ptxas rejects it or it has no loop of products."""
     tier = target_named(target)
     try:
         cubin = assemble(made.ptx, target)
@@ -112,13 +138,13 @@ def measured(name: str, made: Compiled, target: str) -> Row | None:
 
 
 def ranks(values: Sequence[float]) -> NDArray[np.float64]:
-    """Places in order, those of equal values shared."""
+    """Ranks, with those of equal values averaged."""
     given = np.asarray(values)
     return np.array([((given < each).sum() + (given <= each).sum() - 1) / 2 for each in given])
 
 
 def correlation(first: Sequence[float], second: Sequence[float]) -> float:
-    """Spearman's; 0 where one of them is all equal."""
+    """Spearman's; 0 if the values of either are all equal."""
     a, b = ranks(first), ranks(second)
     a, b = a - a.mean(), b - b.mean()
     norm = float(np.sqrt((a * a).sum() * (b * b).sum()))
@@ -126,7 +152,7 @@ def correlation(first: Sequence[float], second: Sequence[float]) -> float:
 
 
 def correlations(rows: Sequence[Row]) -> dict[str, float]:
-    """Of costs and predicted times with cycles and instructions of the code."""
+    """Correlations of costs and predicted times with cycles and instructions of the code."""
     return {
         f"{mine} / {theirs}": correlation([getattr(r, mine) for r in rows], [getattr(r, theirs) for r in rows])
         for mine in ("cost", "predicted") for theirs in ("code", "instructions")

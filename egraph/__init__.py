@@ -1,1 +1,1 @@
-"""A program as an e-graph: the egglog adapter, encoding, rules, saturation and its reports. Imports only ir."""
+"""The e-graph of a program: the egglog adapter, encoding, rules, saturation and its reports. Imports only ir."""

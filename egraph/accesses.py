@@ -1,4 +1,4 @@
-"""Accesses to tiles of views that no instruction makes, as accesses through pointers: strong ones, atomic updates,
+"""Accesses to tiles of views without a direct instruction, as accesses through pointers: strong ones, atomic updates,
 overlapping tiles, gathers and scatters.
 
     place along a dimension   index * step + iota, or the indices of a sparse dimension; unsigned, in i64
@@ -11,8 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any, cast
-
-import numpy as np
 
 from ir.core import Block, Builder, Op, Value
 from ir.dialects import cuda_tile as ct
@@ -34,14 +32,16 @@ PADDING = {"zero": 0.0, "neg_zero": -0.0, "nan": float("nan"), "pos_inf": float(
 
 
 class TileUpdate(ct.AtomicRMW):
-    """An update by pointers whose old values nobody wants, of a tile at an index of a view: `whole` said it first."""
+    """An update through pointers with unused old values, of a tile at an index of a view; `whole` is the original
+    operation.
+    """
 
     whole: ct.AtomicRedView
 
 
 class MultimemAccess(ct.AtomicRMW):
-    """An access to multicast memory by pointers, of a tile of a view: `whole` said it first. What is loaded is its
-    result, of an element that the mask leaves out the value.
+    """An access to multicast memory through pointers, of a tile of a view; `whole` is the original operation. Its
+    result is what is loaded, or the given value for masked elements.
     """
 
     whole: Multicast
@@ -97,7 +97,7 @@ def access(op: ViewAccess, b: Builder) -> list[Value]:
     token = [] if op.token is None else [op.token]
     more: dict[str, Any] = {"order": op.order, "scope": op.scope}
     if isinstance(op, ct.LoadView):
-        fill = [] if kind.padding is None else [splat(b, PADDING[kind.padding], cast(TileType, op.tile.type))]
+        fill = [] if kind.padding is None else [splat(b, PADDING[kind.padding], ct.tile_type(op.tile))]
         types = [op.tile.type, op.result_token.type]
         made = b.add(
             ct.LoadPtr, pointers, mask, *fill, *token, types=types, segments=(1, 1, len(fill), len(token)), **more
@@ -110,9 +110,16 @@ def access(op: ViewAccess, b: Builder) -> list[Value]:
     else:
         types = [op.value.type, op.result_token.type]
         made = b.add(
-            TileUpdate, pointers, op.value, mask, *token, types=types, segments=(1, 1, 1, len(token)), mode=op.mode,
+            TileUpdate,
+            pointers,
+            op.value,
+            mask,
+            *token,
+            types=types,
+            segments=(1, 1, 1, len(token)),
+            mode=op.mode,
             **more,
-        )  # fmt: skip
+        )
         made.whole = op
         return made.results[1:]
     return made.results
@@ -147,9 +154,13 @@ def elements(op: ViewAccess, kind: TileViewType, b: Builder) -> tuple[Value, Val
         place = broadcast(b, b.value(ct.Reshape, place, types=[TileType(spread, I64)]), shape)
         limit, stride = (splatted(b, v, shape) for v in (sizes[dim], strides[dim]))
         here = b.value(
-            ct.CmpI, place, limit, types=[TileType(shape, I1)], predicate=ct.Predicate.LESS_THAN,
+            ct.CmpI,
+            place,
+            limit,
+            types=[TileType(shape, I1)],
+            predicate=ct.Predicate.LESS_THAN,
             signedness=ct.Signedness.UNSIGNED,
-        )  # fmt: skip
+        )
         moved = b.value(ct.MulI, place, stride, types=[place.type])
         offset = moved if offset is None else b.value(ct.AddI, offset, moved, types=[moved.type])
         inside = here if inside is None else b.value(ct.AndI, inside, here, types=[here.type])
@@ -162,7 +173,7 @@ def elements(op: ViewAccess, kind: TileViewType, b: Builder) -> tuple[Value, Val
 def places(b: Builder, index: Value, step: int, size: int) -> Value:
     """Where a tile's elements lie along one dimension: [size] of i64. A tile of indices says it itself."""
     kind = TileType((size,), I64)
-    if cast(TileType, index.type).shape:
+    if ct.tile_type(index).shape:
         return index
     start = b.value(ct.MulI, index, splat(b, step, TileType((), I64)), types=[index.type])
     return b.value(ct.AddI, splatted(b, start, (size,)), b.value(ct.Iota, types=[kind]), types=[kind])
@@ -175,10 +186,14 @@ def index_space(op: ct.GetIndexSpaceShape, b: Builder) -> list[Value]:
     found: list[Value] = []
     for result, step, dim in zip(op.results, steps_of(kind), kind.dim_map, strict=True):
         count = b.value(
-            ct.DivI, sizes[dim], splat(b, step, TileType((), I64)), types=[sizes[dim].type],
-            signedness=ct.Signedness.UNSIGNED, rounding=ct.Rounding.POSITIVE_INF,
-        )  # fmt: skip
-        narrow = cast(IntType, cast(TileType, result.type).element).width < I64.width
+            ct.DivI,
+            sizes[dim],
+            splat(b, step, TileType((), I64)),
+            types=[sizes[dim].type],
+            signedness=ct.Signedness.UNSIGNED,
+            rounding=ct.Rounding.POSITIVE_INF,
+        )
+        narrow = cast(IntType, ct.tile_type(result).element).width < I64.width
         found.append(b.value(ct.TruncI, count, types=[result.type]) if narrow else count)
     return found
 
@@ -197,7 +212,7 @@ def filled(b: Builder, static: Sequence[int | None], dynamic: Sequence[Value]) -
 
 def widened(b: Builder, value: Value, signed: bool) -> Value:
     """An integer tile in i64."""
-    kind = cast(TileType, value.type)
+    kind = ct.tile_type(value)
     if kind.element == I64:
         return value
     return b.value(ct.ExtI, value, types=[TileType(kind.shape, I64)], signedness=ct.Signedness(signed))
@@ -206,16 +221,16 @@ def widened(b: Builder, value: Value, signed: bool) -> Value:
 def splat(b: Builder, number: float, kind: TileType) -> Value:
     """A literal of one number."""
     element = cast(IntType | FloatType, kind.element)
-    return b.value(ct.Constant, types=[kind], value=ct.DenseElements(np.asarray(number, ct.dtype_of(element))))
+    return b.value(ct.Constant, types=[kind], value=ct.DenseElements.of(number, element))
 
 
 def splatted(b: Builder, scalar: Value, shape: tuple[int, ...]) -> Value:
     """A scalar in every element."""
-    element = cast("IntType | PointerType", cast(TileType, scalar.type).element)
+    element = cast("IntType | PointerType", ct.tile_type(scalar).element)
     ones = (1,) * len(shape)
     return broadcast(b, b.value(ct.Reshape, scalar, types=[TileType(ones, element)]), shape)
 
 
 def broadcast(b: Builder, tile: Value, shape: tuple[int, ...]) -> Value:
     """Dimensions of size 1 repeated."""
-    return b.value(ct.Broadcast, tile, types=[TileType(shape, cast(TileType, tile.type).element)])
+    return b.value(ct.Broadcast, tile, types=[TileType(shape, ct.tile_type(tile).element)])

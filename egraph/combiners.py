@@ -1,10 +1,9 @@
-"""Combiner regions of reductions: interned by structure, and recognised where they are one commutative operation."""
+"""Combiner regions of reductions: interned by structure, and recognised if they are one commutative operation."""
 
 from __future__ import annotations
 
 import enum
 from collections.abc import Hashable, Sequence
-from typing import cast
 
 from egraph.accesses import splatted
 from ir.core import Block, Builder, Op, Region, UnsupportedError, Value
@@ -48,7 +47,7 @@ _COMBINERS: dict[type[Op], Combiner] = {
 
 @dataclass(frozen=True)
 class Body:
-    """An interned combiner: `region` is its first occurrence, `op` its operation where `combiner` is recognised."""
+    """An interned combiner: `region` is its first occurrence, `op` its operation if `combiner` is recognised."""
 
     key: Hashable
     region: Region
@@ -63,7 +62,7 @@ class Bodies:
         self.entries: list[Body] = []
         self._ids: dict[Hashable, int] = {}
 
-    def id(self, reduce: ct.Reduce | ct.Scan) -> int:
+    def id(self, reduce: ct.Combining) -> int:
         """The id of a combiner."""
         region = reduce.body
         key = structure(region)
@@ -96,12 +95,14 @@ def captured(value: Value, user: Op) -> ct.Constant:
     if not isinstance(value.op, ct.Constant):
         raise UnsupportedError(
             f"'{user.name}' in a combiner uses a value of type {value.type} from outside of its region, which is not "
-            "supported", user.location, "make it one more operand of the reduction or scan, broadcast to its tile",
-        )  # fmt: skip
+            "supported",
+            user.location,
+            "make it one more operand of the reduction or scan, broadcast to its tile",
+        )
     return value.op
 
 
-def taken(op: ct.Reduce | ct.Scan) -> list[Value]:
+def taken(op: ct.Combining) -> list[Value]:
     """The scalars that a combiner takes from around it, other than constants, in the order of their first use.
 
     Empty where it has operations with regions, which are refused later.
@@ -114,7 +115,7 @@ def taken(op: ct.Reduce | ct.Scan) -> list[Value]:
     return [value for value in dict.fromkeys(used) if not isinstance(value.op, ct.Constant) and scalar_number(value)]
 
 
-def alone(op: ct.Reduce | ct.Scan) -> list[Op]:
+def alone(op: ct.Combining) -> list[Op]:
     """What a combiner computes without its arguments, where it cannot be computed there: tile block ids, numbers of
     pointers. Empty where there is no such thing.
     """
@@ -139,7 +140,7 @@ def is_elementwise(op: Op) -> bool:
     return isinstance(op, TileOp) and op.placement is ELEMENTWISE and bool(op.lowers_to)
 
 
-def by_values(op: ct.Reduce | ct.Scan, before: Sequence[Op]) -> tuple[list[Op], list[Value]]:
+def by_values(op: ct.Combining, before: Sequence[Op]) -> tuple[list[Op], list[Value]]:
     """The reduction behind these operations of its combiner, whose results it takes from outside."""
     block, region = Block(), Block([argument.type for argument in op.body.block.args])
     new = dict(zip(op.body.block.args, region.args, strict=True))
@@ -163,15 +164,15 @@ def scalar_number(value: Value) -> bool:
     return isinstance(kind, TileType) and not kind.shape and isinstance(kind.element, IntType | FloatType)
 
 
-def by_operands(op: ct.Reduce | ct.Scan, outside: Sequence[Value]) -> tuple[list[Op], list[Value]]:
+def by_operands(op: ct.Combining, outside: Sequence[Value]) -> tuple[list[Op], list[Value]]:
     """The reduction with each value that its combiner takes from around it as one more operand, the same in every
     element, of which every combination gives the left one; and what stands for its results.
     """
     block = Block()
     b = Builder(block, op.location)
-    shape = cast(TileType, op.operands[0].type).shape
+    shape = ct.tile_type(op.operands[0]).shape
     more = [splatted(b, value, shape) for value in outside]
-    kinds = [cast(TileType, value.type) for value in (*op.operands, *more)]
+    kinds = [ct.tile_type(value) for value in (*op.operands, *more)]
     region = Block([TileType((), kind.element) for kind in kinds for _ in range(2)])
     count = len(op.operands)
     new = dict(zip(op.body.block.args, region.args, strict=False)) | dict(
@@ -190,9 +191,14 @@ def by_operands(op: ct.Reduce | ct.Scan, outside: Sequence[Value]) -> tuple[list
     dropped = (op.dim,) if isinstance(op, ct.Reduce) else ()
     types = [TileType(tuple(n for d, n in enumerate(kind.shape) if d not in dropped), kind.element) for kind in kinds]
     folded = b.add(
-        type(op), *op.operands, *more, types=types, segments=(len(kinds),), regions=[Region([region])],
+        type(op),
+        *op.operands,
+        *more,
+        types=types,
+        segments=(len(kinds),),
+        regions=[Region([region])],
         **{**op.attributes, "identities": identities},
-    )  # fmt: skip
+    )
     for each in block.ops:
         each.parent = op.parent  # loops and branches around it are those around the source
     return block.ops, folded.results[:count]

@@ -1,4 +1,6 @@
-"""What the source's own terms depend on, seeded: rules find the same, but walk one operation an iteration."""
+"""Dependences of the source's own terms, as seeds: rules would find the same, but advance one operation an
+iteration.
+"""
 
 from __future__ import annotations
 

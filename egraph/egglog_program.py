@@ -3,8 +3,8 @@
     egglog kernel.egg                  the program of the repository egraphs-good/egglog
     EGraph().parse_program(text)       egglog.bindings 13.2.0, with which it is tested
 
-Integers are ids: of types, attributes, layouts and atoms, which stand as comments where they are known; `(N k)` is the
-value number k of the source. Layouts and atoms that Python answered for are facts here.
+Integers are ids: of types, attributes, layouts and atoms, shown as comments if known; `(N k)` is the
+value number k of the source. Layouts and atoms that Python supplied are facts here.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Matching a rule's left side against terms, where some of what it matched is known."""
+"""Matching a rule's left side against terms, given part of the match."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Bound = Mapping[str, int]
 
 @dataclass(frozen=True)
 class Matcher:
-    """values: what variables stand for; those in `classes` are terms, and a term whose class is not in `kept` may stand
+    """values: bindings of variables; those in `classes` are terms, and a term whose class is not in `kept` may stand
     for any of them. by_op: terms by operator.
     """
 

@@ -11,9 +11,7 @@ from collections import defaultdict
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import field
-from typing import Any, cast
-
-import numpy as np
+from typing import Any
 
 from egraph import accesses, combiners, facts, gathers, promises
 from egraph.combiners import Body
@@ -68,9 +66,9 @@ def expanded(op: Op) -> tuple[list[Op], list[Value]] | None:
         return by_bytes(op)
     if isinstance(op, ct.Print) and not isinstance(op, Text):
         return by_texts(op)
-    if isinstance(op, ct.Reduce | ct.Scan) and (before := combiners.alone(op)):
+    if isinstance(op, ct.Combining) and (before := combiners.alone(op)):
         return combiners.by_values(op, before)
-    if isinstance(op, ct.Reduce | ct.Scan) and (outside := combiners.taken(op)):
+    if isinstance(op, ct.Combining) and (outside := combiners.taken(op)):
         return combiners.by_operands(op, outside)
     if isinstance(op, ct.LoadPtr) and gathers.is_turned(op):
         return gathers.by_transposition(op)
@@ -96,7 +94,7 @@ def encode(module_or_entry: Op) -> EncodedProgram:
 
 @dataclass(frozen=True)
 class BranchContinuation:
-    """What follows a branch in its block, and what follows that block where it falls through."""
+    """The code after a branch in its block, and after that block if it falls through."""
 
     branch: ct.If
     rest: Sequence[Op]
@@ -253,7 +251,7 @@ class _Encoder:
                 self.scaled(op, into)
         elif isinstance(op, ct.MakeStridedView | ct.MakeGatherScatterView):
             pass  # all accesses to such views go by pointers
-        elif isinstance(op, ct.Reduce | ct.Scan):
+        elif isinstance(op, ct.Combining):
             self.reduction(op)
         elif op.effect is WRITE or (op.effect is READ and op.attributes.get("order", ct.MemoryOrder.WEAK)):
             into.items.append(self.store(op))
@@ -348,7 +346,7 @@ class _Encoder:
 
     def splat(self, op: ct.Constant) -> bool:
         """Encode an integer splat as `(splat value type)`, so that rules can compute with it."""
-        type_, value = cast(TileType, op.results[0].type), op.value
+        type_, value = ct.tile_type(op.results[0]), op.value
         if not (value.splat and isinstance(type_.element, IntType)):
             return False
         number = self.leaf("splat", op.results[0], int(value.item))
@@ -402,22 +400,20 @@ class _Encoder:
         integer = integer_of(value)
         return self.interner.attributes.id(value) if integer is None else integer
 
-    def reduction(self, op: ct.Reduce | ct.Scan) -> None:
+    def reduction(self, op: ct.Combining) -> None:
         """One row; of a scan or of several tiles the results are projections."""
         identities = self.interner.attributes.id(tuple(op.identities))
         operands = self.list([self.numbers[v] for v in op.operands])
         body = self.bodies.id(op)
-        if isinstance(op, ct.Reduce) and len(op.operands) == 1:
+        if not op.keeps and len(op.operands) == 1:
             number = self.number(op.results[0])
             kind = self.type_id(op.results[0].type)
             self.rows["r.reduce"].append((number, operands, op.dim, body, identities, kind))
         else:
             number = self.number()
             types = self.interner.attributes.id(tuple([r.type for r in op.results]))
-            if isinstance(op, ct.Scan):
-                self.rows["r.scan"].append((number, operands, op.dim, int(op.reverse), body, identities, types))
-            else:
-                self.rows["r.fold"].append((number, operands, op.dim, body, identities, types))
+            name = op.info.mnemonic if op.keeps else "fold"
+            self.rows[f"r.{name}"].append((number, operands, op.dim, *op.flags, body, identities, types))
             for index, result in enumerate(op.results):
                 self.rows["r.proj"].append((self.number(result), number, index))
         self.program.source[number] = op
@@ -510,15 +506,16 @@ class _Encoder:
         if isinstance(kind, TileType) and isinstance(kind.element, IntType):
             self.rows["r.splat"].append((number, 0, ty))
         elif isinstance(kind, TileType) and isinstance(kind.element, FloatType):
-            zero = ct.DenseElements(np.zeros(1, ct.dtype_of(kind.element)))
+            zero = ct.DenseElements.of(0, kind.element)
             self.rows["r.constant"].append((number, self.interner.attributes.id(zero), ty))
         elif kind == TOKEN:
             self.rows["r.make_token"].append((number, ty))
         else:
             raise UnsupportedError(
-                f"'{op.name}' with a result of type {kind} that it does not carry is not supported yet", op.location,
+                f"'{op.name}' with a result of type {kind} that it does not carry is not supported yet",
+                op.location,
                 "carry it, or pass its offset from a pointer outside",
-            )  # fmt: skip
+            )
         return number
 
     def branch(self, op: ct.If, after: BranchContinuation | None = None) -> SkeletonBranch:

@@ -1,11 +1,12 @@
-"""The only module that touches egglog: an EGraph with rules loaded once a process, filled, run and frozen per program.
+"""The only module that uses egglog: an EGraph whose rules are loaded once a process, and that is filled, run and frozen
+per program.
 
 Built on `egglog.bindings` 13.2.0 (pinned). Commands are parsed one by one (parsing a long string is quadratic), rows
 enter through files and one rule an op (2.4 to 4 us a node), a run is one iteration at a time (egglog has no limits),
 Push and Pop keep the compiled rules between programs. A Rust panic arrives as PanicException, a BaseException.
 
-An EGraph belongs to the thread that made it (used or dropped in another, it panics), and does not survive a fork: what
-a child inherits is never touched again, not even dropped.
+An EGraph belongs to the thread that created it (it panics if used or dropped in another), and does not survive a fork:
+a child never touches an inherited one, not even to drop it.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ _REPORT_TIME_FACTOR = 1000
 
 @dataclass
 class _Process:
-    """What this process has of egglog: its engines in all threads, by folder; whether it inherited the extension."""
+    """The egglog state of this process: its engines in all threads, by folder; whether it inherited the extension."""
 
     alive: dict[str, weakref.ref[Engine]]
     forking: list[Engine]
@@ -92,7 +93,7 @@ class Table:
 
 
 class RuleError(TileError):
-    """A rule that egglog refuses, or rules that contradict each other on a program."""
+    """A rule that egglog rejects, or rules that contradict each other on a program."""
 
 
 @dataclass(frozen=True)
@@ -108,9 +109,9 @@ class IterationReport:
 
 
 class Engine:
-    """An egglog EGraph with `commands` loaded. `relations`: those read when it is frozen, all where it is None.
+    """An egglog EGraph with `commands` loaded. `relations`: those read when it is frozen, None:
 
-    Raises RuleError, located, for a command that egglog refuses and for two rules of one name.
+    all. Raises RuleError, located, for a command that egglog rejects and for two rules with the same name.
     """
 
     def __init__(self, commands: Iterable[Command], relations: Container[str] | None = None):

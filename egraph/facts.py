@@ -1,4 +1,4 @@
-"""What rules may ask about interned ids: shapes and elements of types, dimension maps, literals, promises, combiners.
+"""Queries of rules on interned ids: shapes and elements of types, dimension maps, literals, assumptions, combiners.
 
 Relations (all columns i64; `ty`, `shape`, `element`, `attr` are interned ids; element ids are type ids):
 
@@ -115,18 +115,25 @@ LARGEST_DIVISOR = 1 << 30
 than any access asks for."""
 
 FLOATS = {
-    F4E2M1FN: (2, 1), F8E4M3FN: (4, 3), F8E5M2: (5, 2), F16: (5, 10), BF16: (8, 7), TF32: (8, 10), F32: (8, 23),
+    F4E2M1FN: (2, 1),
+    F8E4M3FN: (4, 3),
+    F8E5M2: (5, 2),
+    F16: (5, 10),
+    BF16: (8, 7),
+    TF32: (8, 10),
+    F32: (8, 23),
     F64: (11, 52),
-}  # fmt: skip
+}
 """Exponent and mantissa bits (OCP 8-bit floating point; IEEE 754; PTX ISA, alternate floating-point formats)."""
 
 SYMMETRIC = tuple([element for element in FLOATS if element != F4E2M1FN])
 """Those with a sign that have a NaN."""
 
 WIDENING = {
-    (a, b) for (a, x), (b, y) in itertools.permutations(FLOATS.items(), 2)
+    (a, b)
+    for (a, x), (b, y) in itertools.permutations(FLOATS.items(), 2)
     if x[0] <= y[0] and x[1] <= y[1] and a != F8E5M2
-}  # fmt: skip
+}
 """Pairs where the second format holds every value of the first, and a conversion back gives it back. The infinities of
 f8E5M2 come back as its largest numbers: conversions to f8 saturate.
 """
@@ -151,7 +158,7 @@ def about(interner: Interner, bodies: Sequence[Body], operations: Collection[str
     _types(interner, rows)
     if (element := interner.types.find(F32)) is not None:
         for which, number in (LITERALS[name] for name in LITERALS if name in operations):
-            literal = DenseElements(np.array([number], np.float32))
+            literal = DenseElements.of(number, F32)
             rows["literal"].append((which, element, interner.attributes.id(literal)))
     id_ = 0
     while id_ < len(interner.attributes):  # literals intern their negation and reciprocal, which are literals too
@@ -236,8 +243,12 @@ def unit_dimensions(source: tuple[int, ...], target: tuple[int, ...]) -> list[tu
     return list(zip(left, right, strict=True))
 
 
+SMALLEST: dict[Any, float] = {"float16": 2.0**-14, "bfloat16": 2.0**-126, "float32": 2.0**-126, "float64": 2.0**-1022}
+"""The least positive normal numbers of common dtypes (IEEE 754-2019, 3.6), which NumPy need not be loaded for."""
+
+
 def _literal(interner: Interner, id_: int, value: DenseElements, rows: Rows) -> None:
-    if value.array.dtype.kind in "iub":
+    if not value.dtype.startswith(("float", "bfloat")):
         if not value.splat:
             rows["dense_range"].append((id_, int(value.array.min()), int(value.array.max())))
     elif value.splat:
@@ -246,7 +257,7 @@ def _literal(interner: Interner, id_: int, value: DenseElements, rows: Rows) -> 
         kinds = {1.0: ONE, 2.0: TWO, -1.0: MINUS_ONE, 0.0: MINUS_ZERO if math.copysign(1, number) < 0 else ZERO}
         if number in kinds:
             rows["float_is"].append((id_, kinds[number]))
-        negated = DenseElements(-value.array)
+        negated = value.like(-number) if number == number else value
         if float(negated.item) == -number:  # false for NaN and for formats without a sign
             rows["float_negated"].append((id_, interner.attributes.id(negated)))
         reciprocal = exact_reciprocal(value)
@@ -259,30 +270,27 @@ def exact_reciprocal(value: DenseElements) -> DenseElements | None:
     number = float(value.item)
     if not math.isfinite(number) or abs(math.frexp(number)[0]) != 0.5:
         return None
-    smallest = smallest_normal(value.array.dtype)
-    with np.errstate(over="ignore"):  # a reciprocal beyond the format is infinite and refused below
-        inverse = DenseElements((1.0 / value.array.astype("f8")).astype(value.array.dtype))
+    smallest, inverse = smallest_normal(value.dtype), value.like(1.0 / number)  # infinite beyond the format
     if abs(number) < smallest or abs(float(inverse.item)) < smallest or float(inverse.item) * number != 1.0:
         return None
     return inverse
 
 
 def smallest_normal(dtype: Any) -> float:
-    """The least positive normal number of a float format, ml_dtypes' included."""
-    return float(_limits(dtype).smallest_normal)
+    """The least positive normal number of a float format by its dtype or that one's name, ml_dtypes' included."""
+    name = dtype if isinstance(dtype, str) else np.dtype(dtype).name
+    return SMALLEST[name] if name in SMALLEST else float(_limits(name).smallest_normal)
 
 
 def largest(dtype: Any) -> float:
     """The greatest finite number of a float format."""
-    return float(_limits(dtype).max)
+    return float(_limits(np.dtype(dtype).name).max)
 
 
-def _limits(dtype: Any) -> Any:
-    if np.dtype(dtype).isbuiltin == 1:
-        return np.finfo(dtype)
+def _limits(name: str) -> Any:
     import ml_dtypes
 
-    return cast(Any, ml_dtypes).finfo(dtype)
+    return cast(Any, ml_dtypes).finfo(getattr(ml_dtypes, name, name))
 
 
 def _promise(id_: int, value: DivBy | Bounded | SameElements, rows: Rows) -> None:

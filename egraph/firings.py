@@ -1,7 +1,7 @@
-"""Rules that are watched: beside each stands an observer with the same left side, which notes what it matched.
+"""Observed rules: each gets an observer with the same left side, which records its matches.
 
-An observer adds nothing but rows of a relation of its own, `fired.K`: one column a variable of the left side, then one
-for each number that the right side computes. So the e-graph is the same with and without it.
+An observer only adds rows to its own relation, `fired.K`: one column for each variable of the left side, then one for
+each number that the right side computes. The e-graph is the same with and without it.
 """
 
 from __future__ import annotations

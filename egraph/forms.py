@@ -1,6 +1,6 @@
-"""The class of every constructor: declared terms, and those that derive from the operations of Tile IR and from leaves.
+"""The class of every constructor: declared terms, and those derived from the operations of Tile IR and from leaves.
 
-Classes are made when a name is first asked for: a program has a fifth of all operations.
+Classes are created on demand: a program uses a fifth of all operations.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ from ir.core import OPS, Field, Op
 
 
 class Form(Term):
-    """A term of an operation of Tile IR: its operands, its attributes, and the type of its result where it has none of
-    an operand.
+    """A term of an operation of Tile IR: its operands, its attributes, and the type of its result unless it equals an
+    operand's.
     """
 
     __slots__ = ()

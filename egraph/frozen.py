@@ -28,7 +28,7 @@ _NUMBERS = "N"
 class Frozen:
     """Nodes without subsumed rows and bookkeeping; `analysis[f]` maps a class (or a tuple, for functions of several
     columns) to its fact, `relations[r]` lists rows, `held_in`, `native` and `out` map (value class, layout) to a placed
-    class. Numbers stand for strings, floats and booleans: their places in `values`.
+    class. Strings, floats and booleans are represented by their index in `values`.
     """
 
     nodes: list[Node] = field(default_factory=list[Node])
@@ -86,7 +86,7 @@ class Frozen:
 
 
 class _Numbers(dict[int, int]):
-    """The number of each class of one sort, given out in the order in which classes are met."""
+    """The number of each class of one sort, in order of first use."""
 
     def __init__(self, sort: str, sorts: list[str]):
         super().__init__()
@@ -103,7 +103,7 @@ Read = Callable[[Any], int]
 
 
 class _Export:
-    """One walk over the frozen tables; `keeps`: are the rows of a relation wanted?
+    """One walk over the frozen tables; `keeps`: should the rows of a relation be kept?
 
     egglog numbers classes like small integers, so `value_to_i64` reads a column of either (core revision 2e5657b,
     core-relations/src/base_values/unboxed.rs): a third of the time that it takes to hash `Value` objects.

@@ -1,11 +1,10 @@
-"""Tiles gathered through pointers that run along the first of two dimensions, as transposed tiles of such whose
-pointers run along the last one: there whole runs are loaded, or copied to shared memory, at once (rules in isel.egg).
+"""Tiles gathered through pointers that run along the first of two dimensions, as transposes of tiles whose pointers run
+along the last one, where whole runs are loaded, or copied to shared memory, at once (rules in isel.egg).
 """
 
 from __future__ import annotations
 
 import enum
-from typing import cast
 
 from ir.core import Block, Builder, Op, Value
 from ir.dialects import cuda_tile as ct
@@ -18,7 +17,7 @@ SWAP = (1, 0)
 
 
 class Along(enum.Enum):
-    """What elements do along a dimension: they are equal, go up by one (pointers: by one element), or anything."""
+    """How elements vary along a dimension: equal, increasing by one (pointers: by one element), or arbitrary."""
 
     EQUAL = enum.auto()
     RUN = enum.auto()
@@ -42,9 +41,13 @@ def by_transposition(op: ct.LoadPtr) -> tuple[list[Op], list[Value]]:
     segments = (1, int(op.mask is not None), int(op.padding_value is not None), len(token))
     tile, after = op.results
     made = b.add(
-        ct.LoadPtr, *(swapped(b, v) for v in tiles), *token, types=[turned(tile), after.type], segments=segments,
+        ct.LoadPtr,
+        *(swapped(b, v) for v in tiles),
+        *token,
+        types=[turned(tile), after.type],
+        segments=segments,
         **op.attributes,
-    )  # fmt: skip
+    )
     back = swapped(b, made.results[0])
     for each in block.ops:
         each.parent = op.parent  # loops and branches around it are those around the source
@@ -58,7 +61,7 @@ def swapped(b: Builder, value: Value) -> Value:
 
 def turned(value: Value) -> TileType:
     """The type of the transposed tile."""
-    kind = cast(TileType, value.type)
+    kind = ct.tile_type(value)
     return TileType((kind.shape[1], kind.shape[0]), kind.element)
 
 
@@ -110,4 +113,4 @@ def reshaped(source: tuple[int, ...], shape: tuple[int, ...], d: int) -> int | N
 
 def shape_of(value: Value) -> tuple[int, ...]:
     """The shape of a tile."""
-    return cast(TileType, value.type).shape
+    return ct.tile_type(value).shape

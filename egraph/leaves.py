@@ -1,7 +1,7 @@
 """Terms that are not one operation: operand lists, parameters, loop values, results of skeleton items, constants that
-rules compute, what regions promise, reductions and scans with an interned combiner.
+rules compute, assumptions of regions, reductions and scans with an interned combiner.
 
-Each is declared here; `egraph.terms` makes its constructors, logical and (where it is uniform) placed, of that.
+Each is declared here; `egraph.terms` derives its constructors, logical and (if it is uniform) placed.
 """
 
 from __future__ import annotations
@@ -13,20 +13,22 @@ from ir.dialects.cuda_tile.attributes import ANCHOR, SHAPE, UNIFORM, Placement
 
 
 class Leaf(Term):
-    """`placement`: how it is placed. `like`: the operand whose type it has, where no column says the type.
+    """`placement`: how it is placed. `like`: the operand whose type it has, if there is no type column.
 
-    `given`: its loop dependence is a fact of the program.
+    `given`: its loop dependence is a fact of the program. `rare`: only some programs have it, as they have operations;
+    any may have the others: parameters, loop values, constants, operand lists.
     """
 
     __slots__ = ()
     placement: ClassVar[Placement] = UNIFORM
     like: ClassVar[str] = ""
     given: ClassVar[bool] = False
+    rare: ClassVar[bool] = False
 
 
 @term("none")
 class Missing(Leaf):
-    """An operand that is left out."""
+    """An absent operand."""
 
     __slots__ = ()
 
@@ -57,7 +59,7 @@ class Argument(Leaf):
 
 
 class LoopLeaf(Leaf):
-    """A value that a loop makes."""
+    """A value defined by a loop."""
 
     __slots__ = ()
     given: ClassVar[bool] = True
@@ -73,7 +75,7 @@ class Induction(LoopLeaf):
 
 
 class Around(LoopLeaf):
-    """A value that goes round a loop, and what is left of it."""
+    """A carried value of a loop, and its result."""
 
     __slots__ = ()
     placement: ClassVar[Placement] = ANCHOR
@@ -83,14 +85,14 @@ class Around(LoopLeaf):
 
 @term("carry")
 class Carry(Around):
-    """What a loop carries from one iteration to the next, in its body."""
+    """A carried value of a loop, in its body."""
 
     __slots__ = ()
 
 
 @term("res")
 class LoopResult(Around):
-    """What a loop carried, after it."""
+    """A carried value of a loop, after the loop."""
 
     __slots__ = ()
 
@@ -114,7 +116,7 @@ class Effect(ItemResult):
 
 @term("branch")
 class Branch(ItemResult):
-    """A tile that a branch or an access in order yields; its layout is chosen."""
+    """A tile result of a branch or of an ordered access; its layout is a choice."""
 
     __slots__ = ()
     placement: ClassVar[Placement] = ANCHOR
@@ -132,13 +134,14 @@ class Splat(Leaf):
 
 @term("promised")
 class Promised(Leaf):
-    """A scalar about which a region promises something.
+    """A scalar with an assumption of a region.
 
-    `scope`: the region and those around it, as a mask of `deps`.
+    `scope`: the region and its enclosing ones, as a mask of `deps`.
     """
 
     __slots__ = ()
     like: ClassVar[str] = "source"
+    rare: ClassVar[bool] = True
     source = Operand()
     predicate = AttributeId()
     scope = Number()
@@ -157,7 +160,7 @@ class Combining(Leaf):
 
 @term("reduce")
 class Reduce(Combining):
-    """One dimension of a tile folded."""
+    """A reduction of one dimension of a tile."""
 
     __slots__ = ()
     type = TypeId()
@@ -165,9 +168,10 @@ class Reduce(Combining):
 
 @term("fold")
 class Fold(Combining):
-    """One dimension of several tiles folded together."""
+    """A reduction of one dimension of several tiles together."""
 
     __slots__ = ()
+    rare: ClassVar[bool] = True
     types = TypesId()
 
 
@@ -176,6 +180,7 @@ class Scan(Combining):
     """Prefixes of one or more tiles along a dimension."""
 
     __slots__ = ()
+    rare: ClassVar[bool] = True
     list = Operand()
     dim = Number()
     reverse = Number()

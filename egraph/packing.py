@@ -17,10 +17,14 @@ from ir.types import I1, I8, FloatType, IntType, TileType
 
 
 def by_shifts(op: ct.Pack | ct.Unpack) -> tuple[list[Op], list[Value]]:
-    """Operations to stand in the place of `op`, and what stands for its result."""
+    """Operations to stand in the place of `op`, and what stands for its result: nothing for what was unpacked as it is
+    packed.
+    """
+    if isinstance(op, ct.Pack) and (before := unpacked_from(op.source)) is not None and before.type == op.result.type:
+        return [], [before]
     block = Block()
     b = Builder(block, op.location)
-    source, result = (cast(TileType, value.type) for value in (op.source, op.result))
+    source, result = (ct.tile_type(value) for value in (op.source, op.result))
     bits = as_integers(b, op.source)
     wide, narrow = (integers(kind) for kind in sorted((source, result), key=lambda t: t.size))
     made = join(b, bits, wide) if source.size > result.size else split(b, bits, wide, narrow)
@@ -31,11 +35,18 @@ def by_shifts(op: ct.Pack | ct.Unpack) -> tuple[list[Op], list[Value]]:
     return block.ops, [made]
 
 
+def unpacked_from(value: Value) -> Value | None:
+    """What a tile was unpacked from, whose elements it has in their order."""
+    while isinstance(value.op, ct.Reshape):
+        value = value.op.source
+    return value.op.source if isinstance(value.op, ct.Unpack) else None
+
+
 def is_narrow_literal(op: Op) -> bool:
     """Different elements of less than a byte, but for truth values, which have bytes in memory."""
     if not isinstance(op, ct.Constant) or op.value.splat:
         return False
-    element = cast("IntType | FloatType", cast(TileType, op.result.type).element)
+    element = cast("IntType | FloatType", ct.tile_type(op.result).element)
     return element != I1 and element.width < 8
 
 
@@ -43,7 +54,7 @@ def by_bytes(op: ct.Constant) -> tuple[list[Op], list[Value]]:
     """A literal whose elements have less than a byte as one of bytes, cut to what they hold."""
     block = Block()
     b = Builder(block, op.location)
-    kind = cast(TileType, op.result.type)
+    kind = ct.tile_type(op.result)
     bits = np.ascontiguousarray(op.value.expand(kind.shape)).view(np.int8)
     whole = b.value(ct.Constant, types=[TileType(kind.shape, I8)], value=ct.DenseElements(bits))
     made = b.value(ct.TruncI, whole, types=[integers(kind)])
@@ -57,7 +68,7 @@ def integers(kind: TileType) -> TileType:
 
 def as_integers(b: Builder, value: Value) -> Value:
     """The bits of a tile."""
-    kind = integers(cast(TileType, value.type))
+    kind = integers(ct.tile_type(value))
     return value if value.type == kind else b.value(ct.Bitcast, value, types=[kind])
 
 
@@ -73,7 +84,7 @@ def split(b: Builder, value: Value, wide: TileType, narrow: TileType) -> Value:
 
 def join(b: Builder, value: Value, wide: TileType) -> Value:
     """Several neighbouring elements as one."""
-    narrow = cast(TileType, value.type)
+    narrow = ct.tile_type(value)
     count, parts = wide.size, narrow.size // wide.size
     rows = b.value(ct.Reshape, value, types=[TileType((count, parts), narrow.element)])
     spread = TileType((count, parts), wide.element)
@@ -90,7 +101,7 @@ def places(b: Builder, count: int, parts: int, wide: TileType) -> Value:
     """How far each part is shifted, for every element: k times the width of a part."""
     element = cast(IntType, wide.element)
     row = TileType((parts,), element)
-    width = ct.DenseElements(np.array(element.width // parts, ct.dtype_of(element)))
+    width = ct.DenseElements.of(element.width // parts, element)
     scaled = b.value(ct.MulI, b.value(ct.Iota, types=[row]), b.value(ct.Constant, types=[row], value=width))
     once = b.value(ct.Reshape, scaled, types=[TileType((1, parts), element)])
     return b.value(ct.Broadcast, once, types=[TileType((count, parts), element)])

@@ -1,11 +1,13 @@
-"""The placed operations: what rules may make of a value in a layout, each declared once.
+"""The placed operations: the ways in which rules can compute a value in a layout, each declared once.
 
-Rules match and make them by position (egraph/rules/*.egg); everything else reads their columns by name. Elementwise and
-uniform operations are not here: their placed forms derive from their declarations (`egraph.forms`). What each costs and
-becomes is found by its class: `prices` in lowering/selection/pricing.py, `lowers` in lowering/decode/values.py.
+Rules match and create them by position (egraph/rules/*.egg); all other code reads their columns by name. Elementwise
+and uniform operations are not here: their placed forms derive from their declarations (`egraph.forms`). Its price and
+its lowering are found by its class: `prices` in lowering/selection/pricing.py, `lowers` in lowering/decode/values.py.
 """
 
 from __future__ import annotations
+
+from typing import ClassVar
 
 from egraph.leaves import Branch, Carry, Fold, LoopResult, Projection, Reduce, Scan, Splat
 from egraph.term import (
@@ -22,15 +24,26 @@ from egraph.term import (
     Value,
     term,
 )
+from ir.core import Op
+from ir.dialects import nv_tileas
 from ir.dialects.cuda_tile.attributes import TextEnum
 
 
 class Mechanism(TextEnum):
-    """How a tile is copied to shared memory."""
+    """The mechanism of a copy to shared memory."""
 
     REGISTERS = 0
     CP_ASYNC = 1
     TMA = 2
+
+
+class Direct(Placed):
+    """What becomes one operation of its operands and its numbers, which are the attributes of the same names, and costs
+    nothing: registers under other names.
+    """
+
+    __slots__ = ()
+    becomes: ClassVar[type[Op]]
 
 
 # --- what every kernel has
@@ -66,7 +79,7 @@ class PlacedProjection(Projection, Placed):
 
 
 class Load(Placed):
-    """An access to global memory that comes after what its token says."""
+    """An access to global memory, ordered by its token."""
 
     __slots__ = ()
     token = Value("the token that it comes after")
@@ -122,7 +135,7 @@ class Copy(SharedCopy):
 
 @term("p.permute_shared")
 class PermuteShared(Placed):
-    """Dimensions of a tile in shared memory under other names."""
+    """A permutation of the dimensions of a tile in shared memory."""
 
     __slots__ = ()
     source = Operand()
@@ -247,8 +260,8 @@ class WgmmaRegisters(WarpgroupProduct):
 
 
 class InTensorMemory(Product):
-    """A product that is made in tensor memory, the right factor in shared memory, the left one there too or, where
-    registers hold it, in tensor memory.
+    """A product computed in tensor memory, the right factor in shared memory, the left one there too or, if it is in
+    registers, in tensor memory.
     """
 
     __slots__ = ()
@@ -258,7 +271,7 @@ class InTensorMemory(Product):
 
 @term("p.tcgen05", source="PTX ISA, tcgen05.mma")
 class TensorProduct(InTensorMemory):
-    """A product that adds up there, all through a loop."""
+    """A product that accumulates there throughout a loop."""
 
     __slots__ = ()
 
@@ -272,7 +285,7 @@ class NegatedTensorProduct(TensorProduct):
 
 @term("p.tcgen05_scaled", source="PTX ISA, tcgen05.mma, tcgen05.ld and tcgen05.st")
 class TensorScaledProduct(InTensorMemory):
-    """A product that adds up there, all through a loop that scales the sum before by a tile in registers."""
+    """A product that accumulates there throughout a loop that scales the previous sum by a tile in registers."""
 
     __slots__ = ()
     factor = Operand()
@@ -280,7 +293,7 @@ class TensorScaledProduct(InTensorMemory):
 
 @term("p.tcgen05_block_scaled", source="PTX ISA, tcgen05.mma with .block_scale and tcgen05.cp")
 class TensorBlockScaledProduct(TensorProduct):
-    """A product that adds up there, all through a loop, each factor with its scales, all four in shared memory."""
+    """A product that accumulates there throughout a loop, each factor with its scales, all four in shared memory."""
 
     __slots__ = ()
     a_scales = Operand()
@@ -289,7 +302,7 @@ class TensorBlockScaledProduct(TensorProduct):
 
 @term("p.tcgen05_read", source="PTX ISA, tcgen05.mma and tcgen05.ld")
 class TensorReadProduct(InTensorMemory):
-    """A product that is read from there where it is complete, and added in registers."""
+    """A product that is read from there when it is complete, and added in registers."""
 
     __slots__ = ()
 
@@ -329,7 +342,7 @@ class Iota(Placed):
 
 @term("p.assume")
 class Assume(Placed):
-    """The value itself; what is promised of it was a fact."""
+    """The value itself; its assumption was a fact."""
 
     __slots__ = ()
     source = Operand()
@@ -337,7 +350,7 @@ class Assume(Placed):
 
 @term("p.instead")
 class Instead(Placed):
-    """What a permission lets stand for a value; it is computed in the same layout (egraph/rules/permitted.egg)."""
+    """A permitted replacement of a value, computed in the same layout (egraph/rules/permitted.egg)."""
 
     __slots__ = ()
     source = Operand()
@@ -388,7 +401,7 @@ class Part(Placed):
 
 @term("p.extract")
 class Extract(Part):
-    """A part of a tile: registers chosen."""
+    """A part of a tile: selects registers."""
 
     __slots__ = ()
 
@@ -402,10 +415,11 @@ class ExtractShared(Part):
 
 
 @term("p.cat")
-class Cat(Placed):
+class Cat(Direct):
     """Two tiles joined along a dimension."""
 
     __slots__ = ()
+    becomes: ClassVar[type[Op]] = nv_tileas.Cat
     first = Operand()
     second = Operand()
     dim = Number()
@@ -415,7 +429,7 @@ class Cat(Placed):
 
 @term("p.insert")
 class Insert(Placed):
-    """A tile with a part replaced: registers chosen."""
+    """A tile with a part replaced: selects registers."""
 
     __slots__ = ()
     part = Operand()
@@ -429,7 +443,7 @@ class Insert(Placed):
 
 @term("p.reduce")
 class PlacedReduce(Reduce, Placed):
-    """One dimension of a tile folded: registers, then lanes, then warps."""
+    """A reduction of one dimension of a tile: registers, then lanes, then warps."""
 
     __slots__ = ()
     source_layout = LayoutId()
@@ -446,7 +460,7 @@ class TileList(Placed):
 
 @term("p.fold")
 class PlacedFold(Fold, Placed):
-    """One dimension of several tiles folded together."""
+    """A reduction of one dimension of several tiles together."""
 
     __slots__ = ()
     source_layout = LayoutId()
@@ -465,7 +479,7 @@ class PlacedScan(Scan, Placed):
 
 @term("p.carry")
 class PlacedCarry(Carry, Placed):
-    """What a loop carries, in its body."""
+    """A carried value of a loop, in its body."""
 
     __slots__ = ()
     layout = LayoutId()
@@ -473,7 +487,7 @@ class PlacedCarry(Carry, Placed):
 
 @term("p.res")
 class PlacedLoopResult(LoopResult, Placed):
-    """What a loop carried, after it."""
+    """A carried value of a loop, after the loop."""
 
     __slots__ = ()
     layout = LayoutId()

@@ -8,9 +8,6 @@ Source of the form of a tile: the cubins of tileiras 13.5.
 from __future__ import annotations
 
 from math import prod
-from typing import cast
-
-import numpy as np
 
 from ir.core import Block, Builder, Op, Region, UnsupportedError, Value
 from ir.dialects import cuda_tile as ct
@@ -54,7 +51,7 @@ def by_texts(op: ct.Print) -> tuple[list[Op], list[Value]]:
 
 def conversion(op: ct.Print, text: str, kind: str, value: Value) -> str:
     """A conversion with the length that its operand has in a call."""
-    element = cast(TileType, value.type).element
+    element = ct.tile_type(value).element
     if (kind in FLOATING) != isinstance(element, FloatType):
         hint = "use %d, %u, %o or %x for integers, %e, %f, %g or %a for floats"
         raise UnsupportedError(f"'{op.name}': {element} is not printed by '{text}'", op.location, hint)
@@ -80,7 +77,7 @@ class _Texts:
 
     def tile(self, value: Value, conversion: str) -> None:
         """A tile as nested lists."""
-        kind = cast(TileType, value.type)
+        kind = ct.tile_type(value)
         if kind.size > MOST:
             self.flush()
             self.large(value, kind, conversion)
@@ -93,7 +90,7 @@ class _Texts:
     def append(self, value: Value, conversion: str) -> None:
         """The elements of a tile behind those of the text."""
         self.tiles.append(widened(self.b, value, conversion[-1]))
-        self.count += cast(TileType, value.type).size
+        self.count += ct.tile_type(value).size
 
     def large(self, value: Value, kind: TileType, conversion: str) -> None:
         """A tile piece by piece, each a part of a row."""
@@ -137,9 +134,13 @@ class _Texts:
     def compared(self, value: Value, predicate: ct.Predicate, number: int) -> Value:
         """A scalar beside a number."""
         return self.b.value(
-            ct.CmpI, value, constant(self.b, number), types=[TileType((), I1)], predicate=predicate,
+            ct.CmpI,
+            value,
+            constant(self.b, number),
+            types=[TileType((), I1)],
+            predicate=predicate,
             signedness=ct.Signedness.SIGNED,
-        )  # fmt: skip
+        )
 
     def low_bits(self, number: Value, count: int) -> Value:
         """The rest of a division by a power of two."""
@@ -153,12 +154,12 @@ class _Texts:
 
 def constant(b: Builder, number: int) -> Value:
     """An i32."""
-    return b.value(ct.Constant, types=[TileType((), I32)], value=ct.DenseElements(np.array(number, np.int32)))
+    return b.value(ct.Constant, types=[TileType((), I32)], value=ct.DenseElements.of(number, I32))
 
 
 def widened(b: Builder, value: Value, kind: str) -> Value:
     """A tile in the type in which its elements are passed."""
-    tile = cast(TileType, value.type)
+    tile = ct.tile_type(value)
     element = tile.element
     if isinstance(element, FloatType):
         return value if element == F64 else b.value(ct.FToF, value, types=[TileType(tile.shape, F64)])

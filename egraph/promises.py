@@ -9,12 +9,16 @@ not be x.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
-import numpy.typing as npt
 
 from egraph.facts import pointee_bytes
 from ir.dialects import cuda_tile as ct
 from ir.types import PointerType, TileType
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
 
 Promise = ct.DivBy | ct.Bounded | ct.SameElements
 

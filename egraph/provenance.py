@@ -153,8 +153,12 @@ class Recorder(Turns):
                     self._seen.add((each.table, row))
                     new.append((each, row))
         self.firings += len(new)
-        if any((sort, row[at]) not in self._classes for each, row in new
-               for at, (_, sort) in enumerate(each.variables) if sort != INTEGER):  # fmt: skip
+        if any(
+            (sort, row[at]) not in self._classes
+            for each, row in new
+            for at, (_, sort) in enumerate(each.variables)
+            if sort != INTEGER
+        ):
             self._learn(engine.tables(set(self.terms.places)))
         left = new
         while left:  # a left side may need what another firing of the same iteration unites
@@ -192,8 +196,12 @@ class Recorder(Turns):
 
     def _learn(self, found: Mapping[str, Table]) -> None:
         """Find the terms of classes that are not known yet, by their nodes."""
-        waiting = [(name, table, args, out) for name, table in found.items() for args, out in table.rows
-                   if (table.output, out) not in self._classes]  # fmt: skip
+        waiting = [
+            (name, table, args, out)
+            for name, table in found.items()
+            for args, out in table.rows
+            if (table.output, out) not in self._classes
+        ]
         changed = True
         while changed and waiting:
             changed, left = False, list[tuple[str, Table, tuple[int, ...], int]]()

@@ -317,9 +317,11 @@ _ENGINES = _Engines()
 
 
 def engine_for(
-    rules: Sequence[Path | str] = (), without: Iterable[str] = (), operations: frozenset[str] | None = None,
+    rules: Sequence[Path | str] = (),
+    without: Iterable[str] = (),
+    operations: frozenset[str] | None = None,
     fast: Iterable[str] = (),
-) -> Engine:  # fmt: skip
+) -> Engine:
     """This thread's engine for our rules, the user's files `rules`, less those named by prefix in `without` and those
     that need a permission that `fast` does not give.
 
@@ -332,9 +334,12 @@ def engine_for(
 
 
 def _loaded(
-    rules: Sequence[Path | str], without: Iterable[str], operations: frozenset[str] | None, fast: Iterable[str],
+    rules: Sequence[Path | str],
+    without: Iterable[str],
+    operations: frozenset[str] | None,
+    fast: Iterable[str],
     kind: str,
-) -> _Loaded:  # fmt: skip
+) -> _Loaded:
     """The same with what it was made of. `kind`: PLAIN, APART (each rule is in a ruleset of its own), or TRACED."""
     extra = user_rules([Path(path) for path in rules])
     declared = KEPT | {c.text.split()[1] for c in extra if c.head == "relation"}
@@ -407,8 +412,9 @@ def saturate(
             return Saturated(frozen, report, program, source, recorder)
     raise TileError(
         f"the analysis facts do not reach a fixpoint: {', then '.join(early)}; most matches: {busiest(report)}",
-        program.entry.location, "leave out the rules that grow without end (without=..., --without)",
-    )  # fmt: skip
+        program.entry.location,
+        "leave out the rules that grow without end (without=..., --without)",
+    )
 
 
 def busiest(report: Report) -> str:

@@ -9,16 +9,20 @@ from __future__ import annotations
 
 from typing import cast
 
+from egraph.packing import unpacked_from
 from ir.core import Block, Builder, Op, Value
 from ir.dialects import cuda_tile as ct
-from ir.types import BF16, F4E2M1FN, I8, FloatType, TileType
+from ir.types import BF16, F4E2M1FN, F8E4M3FN, I8, FloatType, TileType
+
+MAGNITUDE = 0x7F
+"""The bits of f8E4M3FN but for its sign."""
 
 
 def by_factors(op: ct.MmaFScaled) -> tuple[list[Op], list[Value]]:
     """Operations to stand in the place of `op`, and what stands for its result."""
     block = Block()
     b = Builder(block, op.location)
-    rank = len(cast(TileType, op.acc.type).shape)
+    rank = len(ct.tile_type(op.acc).shape)
     left = scaled(op.lhs, op.lhs_scale, rank - 1, b)
     right = scaled(op.rhs, op.rhs_scale, rank - 2, b)
     result = b.value(ct.MmaF, left, right, op.acc)
@@ -31,36 +35,60 @@ def of_bytes(op: ct.MmaFScaled) -> tuple[list[Op], tuple[Value, Value]] | None:
     """Operations that make factors of f4 as tiles of bytes that hold two neighbours along K each, [M, K / 2] and
     [K / 2, N], and these tiles; None where the factors are not unpacked from such bytes.
     """
-    turned = op.rhs.op
-    if not isinstance(turned, ct.Permute):
+    left, columns_of = unpacked(op.lhs), columns(op.rhs)
+    right = None if columns_of is None else unpacked(columns_of)
+    if left is None or right is None or columns_of is None:
         return None
-    *lead, n, k = cast(TileType, turned.source.type).shape
-    order = (*range(len(lead)), len(lead) + 1, len(lead))
-    left, right = unpacked(op.lhs), unpacked(turned.source)
-    if left is None or right is None or turned.permutation != order:
-        return None
+    *lead, n, k = cast(TileType, columns_of.type).shape
+    order = transposing(columns_of)
     block = Block()
     b = Builder(block, op.location)
-    m = cast(TileType, op.lhs.type).shape[-2]
+    m = ct.tile_type(op.lhs).shape[-2]
     a = b.value(ct.Reshape, left, types=[TileType((*lead, m, k // 2), I8)])
-    columns = b.value(ct.Reshape, right, types=[TileType((*lead, n, k // 2), I8)])
-    made = b.value(ct.Permute, columns, types=[TileType((*lead, k // 2, n), I8)], permutation=order)
+    turned = b.value(ct.Reshape, right, types=[TileType((*lead, n, k // 2), I8)])
+    made = b.value(ct.Permute, turned, types=[TileType((*lead, k // 2, n), I8)], permutation=order)
     for each in block.ops:
         each.parent = op.parent
     return block.ops, (a, made)
 
 
+def columns(value: Value) -> Value | None:
+    """The tile of which a right factor is the transpose, if it is one."""
+    turned = value.op
+    transpose = isinstance(turned, ct.Permute) and turned.permutation == transposing(turned.source)
+    return turned.source if transpose and isinstance(turned, ct.Permute) else None
+
+
+def transposing(value: Value) -> tuple[int, ...]:
+    """The permutation of the last two dimensions of a tile."""
+    lead = len(cast(TileType, value.type).shape) - 2
+    return (*range(lead), lead + 1, lead)
+
+
+def by_magnitudes(op: ct.MmaFScaled) -> bool:
+    """Is no scale negative?"""
+    return all(magnitudes(each) for each in (op.lhs_scale, op.rhs_scale))
+
+
+def magnitudes(scale: Value) -> bool:
+    """Are these numbers without a sign: of a type that has none, or by a mask that leaves them none?"""
+    while isinstance(scale.op, ct.Reshape | ct.Permute | ct.Broadcast):
+        scale = scale.op.source
+    if cast(TileType, scale.type).element != F8E4M3FN:
+        return True
+    made = scale.op.source.op if isinstance(scale.op, ct.Bitcast) else None
+    mask = made.rhs.op if isinstance(made, ct.AndI) else None
+    return isinstance(mask, ct.Constant) and mask.value.splat and mask.value.item == MAGNITUDE
+
+
 def unpacked(value: Value) -> Value | None:
-    """The bytes in memory order of which a tile of f4 is made."""
-    reshaped = value.op
-    made = reshaped.source.op if isinstance(reshaped, ct.Reshape) else None
-    of = made.source if isinstance(made, ct.Unpack) else None
-    return of if cast(TileType, value.type).element == F4E2M1FN else None
+    """The bytes in memory order that a tile of f4 is unpacked from."""
+    return unpacked_from(value) if cast(TileType, value.type).element == F4E2M1FN else None
 
 
 def scaled(operand: Value, scale: Value, k: int, b: Builder) -> Value:
     """An operand times its scales, each of which stands for a block of neighbours along dimension `k`."""
-    kind, few = (cast(TileType, value.type) for value in (operand, scale))
+    kind, few = (ct.tile_type(value) for value in (operand, scale))
     *outer, blocks = few.shape[: k + 1]
     inner = few.shape[k + 1 :]
     apart, spread = (TileType((*outer, blocks, n, *inner), BF16) for n in (1, kind.shape[k] // blocks))
@@ -72,6 +100,6 @@ def scaled(operand: Value, scale: Value, k: int, b: Builder) -> Value:
 
 def widened(value: Value, b: Builder) -> Value:
     """A tile in bf16, which holds every number of the narrower formats."""
-    kind = cast(TileType, value.type)
+    kind = ct.tile_type(value)
     assert isinstance(kind.element, FloatType)
     return b.value(ct.FToF, value, types=[TileType(kind.shape, BF16)])

@@ -28,8 +28,11 @@ _PRIMITIVES = frozenset((
 """Functions of egglog 13.2.0 on i64, f64, bool and String: none has an effect."""
 
 _DECLARED = re.compile(r"\(\s*(?:relation|function|constructor)\s+([^\s()]+)")
-_COLUMNS = {"relation": "relation NAME (SORT ...)", "constructor": "constructor NAME (SORT ...) SORT",
-            "function": "function NAME (SORT ...) SORT :merge EXPRESSION"}  # fmt: skip
+_COLUMNS = {
+    "relation": "relation NAME (SORT ...)",
+    "constructor": "constructor NAME (SORT ...) SORT",
+    "function": "function NAME (SORT ...) SORT :merge EXPRESSION",
+}
 
 
 def user_rules(paths: Iterable[Path]) -> list[Command]:

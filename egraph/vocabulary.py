@@ -10,15 +10,16 @@ import re
 from collections.abc import Iterable, Sequence
 from functools import cache
 
+from egraph.leaves import LEAVES
 from egraph.rulefile import Command
 from egraph.sexpr import end_of_list
 from egraph.term import PREFIX
-from egraph.terms import LEAVES, signatures
+from egraph.terms import signatures
 
 _HEADS = re.compile(r"\(\s*([A-Za-z][\w.]*)")
 
-ALWAYS = frozenset(s.name for s in LEAVES) - {"fold", "scan", "promised"}
-"""Terms that any program may have: parameters, loop values, constants, operand lists."""
+ALWAYS = frozenset(each.constructor for each in LEAVES if not each.rare)
+"""Terms that any program may have."""
 
 
 @cache

@@ -149,8 +149,14 @@ class Provenance:
         ground = _Ground(dict(by.variables), values)
         facts = [made for fact in by.rule.body if (made := ground.fact(fact, self.recorder.known)) is not None]
         facts += [f"(set {ground.term(form)} {values[name]})" for name, form in by.looked]
-        goal = next((f"(= {ground.term(a.items[1])} {ground.term(a.items[2])})" for a in by.rule.actions
-                     if isinstance(a, List) and a.head == "union" and self._stated(a, reason)), None)  # fmt: skip
+        goal = next(
+            (
+                f"(= {ground.term(a.items[1])} {ground.term(a.items[2])})"
+                for a in by.rule.actions
+                if isinstance(a, List) and a.head == "union" and self._stated(a, reason)
+            ),
+            None,
+        )
         return goal is not None and self._engine(by).holds(facts, by.command.ruleset, goal)
 
     def _stated(self, union: List, reason: Reason) -> bool:

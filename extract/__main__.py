@@ -13,13 +13,13 @@ from extract.answer import Answer
 from extract.compare import compare, lines
 from extract.errors import ExtractionError, GraphWarning
 from extract.graph import Graph
-from extract.methods import METHODS, extract
+from extract.gym import read
+from extract.methods import METHODS, extract, top
 from extract.progress import Progress
 from extract.statistics import table
-from extract.top import top
 
 INTERRUPTED: Final = 130
-"""128 + SIGINT, as shells report it; only where Ctrl-C came before any answer."""
+"""128 + SIGINT, as shells report it; only if Ctrl-C came before any answer."""
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -50,21 +50,28 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _compare(graph: Graph, options: argparse.Namespace) -> int:
-    """All methods; 1 where none has an answer."""
+    """Run all methods; 1 if none has an answer."""
     outcomes = compare(graph, budget=options.budget, time_limit=options.time_limit)
     if options.json:
-        print(json.dumps([
-            {"method": each.method, "wall_seconds": round(each.seconds, 6),
-             **({"error": each.reason} if each.answer is None else _record(graph, each.answer))}
-            for each in outcomes
-        ]))  # fmt: skip
+        print(
+            json.dumps(
+                [
+                    {
+                        "method": each.method,
+                        "wall_seconds": round(each.seconds, 6),
+                        **({"error": each.reason} if each.answer is None else _record(graph, each.answer)),
+                    }
+                    for each in outcomes
+                ]
+            )
+        )
     else:
         print(f"{graph.n_nodes} nodes, {graph.n_classes} classes", *lines(outcomes), sep="\n")
     return int(all(each.answer is None for each in outcomes))
 
 
 def as_record(graph: Graph, answers: list[Answer]) -> dict[str, Any]:
-    """The JSON output: the best answer, under `answers` all where several were asked for."""
+    """The JSON output: the best answer, and all under `answers` if several were requested."""
     record = {**_record(graph, answers[0]), "nodes": graph.n_nodes, "classes": graph.n_classes}
     report = answers[0].report
     if report is not None:
@@ -101,7 +108,7 @@ def _finite(value: float) -> float | None:
 
 
 def as_text(graph: Graph, answers: list[Answer]) -> str:
-    """The output for people."""
+    """The text output."""
     answer = answers[0]
     lines = [
         f"cost     {answer.cost:.10g}",
@@ -110,7 +117,7 @@ def as_text(graph: Graph, answers: list[Answer]) -> str:
         f"graph    {graph.n_nodes} nodes, {graph.n_classes} classes; {len(answer.chosen)} chosen",
     ]
     lines += [f"group    {g}: alternative {a}" for g, a in answer.alternatives.items()]
-    limits = dict(zip(graph.resource_names, graph.limit.tolist(), strict=True))
+    limits = dict(zip(graph.resource_names, graph.columns.limit, strict=True))
     lines += [f"resource {name}: {use:g} of {limits[name]:g}" for name, use in answer.resources.items()]
     if answer.report is not None:
         lines += ["", table(answer.report)]
@@ -122,13 +129,13 @@ def as_text(graph: Graph, answers: list[Answer]) -> str:
 
 
 MAX_CHANGES: Final = 4
-"""Nodes named of an answer that is not the best."""
+"""Nodes listed for an answer that is not the best."""
 
 
 def _read(path: str) -> Graph:
     with warnings.catch_warnings(record=True) as noticed:
         warnings.simplefilter("always", GraphWarning)
-        graph = Graph.from_json(path)
+        graph = read(path)
     for notice in noticed:
         print(f"extract: warning: {notice.message}", file=sys.stderr)
     return graph

@@ -1,16 +1,19 @@
-"""What an extraction returns, and the check that believes none of it."""
+"""The result of an extraction, and the independent check of it."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from extract.errors import CheckError
 from extract.graph import Graph
 
 RELATIVE_TOLERANCE = 1e-9
 """Sums of doubles taken in another order differ by some ulps per term; 1e-9 is 4e6 ulps."""
+
+SOLVER_TOLERANCE: Final = 1e-6
+"""HiGHS' default feasibility tolerance: as near as its bound comes to the cost of a solution it calls optimal."""
 
 
 class Moment(NamedTuple):
@@ -59,7 +62,7 @@ class Answer:
     report: Report | None = None
     """Sizes and progress, from the methods that keep them."""
     ended: str = ""
-    """The limit that ended the search before its proof, in words; empty where none did."""
+    """The limit that ended the search before a proof, in words; empty if none did."""
 
     def __repr__(self) -> str:
         """One line."""
@@ -90,11 +93,11 @@ def make_answer(graph: Graph, choice: dict[int, int], bound: float, method: str,
     """
     chosen = needed(graph, choice)
     nodes = list(chosen.values())
-    cost = math.fsum(graph.cost[nodes].tolist())
-    alternatives = {int(graph.group[node]): int(graph.alternative[node]) for node in nodes if graph.group[node] >= 0}
-    resources = {
-        name: math.fsum(row[nodes].tolist()) for name, row in zip(graph.resource_names, graph.resource, strict=True)
-    }
+    cost = math.fsum(map(graph.columns.cost.__getitem__, nodes))
+    group, alternative = graph.columns.group, graph.columns.alternative
+    alternatives = {group[node]: alternative[node] for node in nodes if group[node] >= 0}
+    rows = zip(graph.resource_names, graph.columns.resource, strict=True)
+    resources = {name: math.fsum(map(row.__getitem__, nodes)) for name, row in rows}
     # A valid bound may sit some ulps above the cost it meets; it is never reported above it.
     limited = min(bound, cost) if bound - cost <= slack(cost) else bound
     return Answer(chosen, cost, limited, method, seconds, dict(sorted(alternatives.items())), resources)
@@ -104,7 +107,7 @@ def needed(graph: Graph, choice: dict[int, int]) -> dict[int, int]:
     """The part of a choice below the roots, children first. Raises CheckError on a missing class or a cycle."""
     done: dict[int, int] = {}
     open_classes: set[int] = set()
-    for root in graph.root.tolist():
+    for root in graph.columns.root:
         stack: list[tuple[int, bool]] = [(root, False)]
         while stack:
             cls, leave = stack.pop()
@@ -128,24 +131,24 @@ def needed(graph: Graph, choice: dict[int, int]) -> dict[int, int]:
 def check(graph: Graph, answer: Answer) -> None:
     """Re-verify an answer from the flat arrays alone.
 
-    Raises CheckError when it is incomplete, cyclic, holds classes nobody needs, breaks a group or a resource row, uses
-    a forbidden node, states a wrong cost, or a bound above its cost.
+    Raises CheckError when it is incomplete, cyclic, contains unneeded classes, violates a group or a resource row,
+    uses a forbidden node, states a wrong cost, or a bound above its cost.
     """
     for cls, node in answer.chosen.items():
-        if not 0 <= node < graph.n_nodes or int(graph.node_class[node]) != cls:
+        if not 0 <= node < graph.n_nodes or graph.columns.node_class[node] != cls:
             raise CheckError(f"{graph.describe_class(cls)} is assigned node {node}, which is not in it")
-        if not math.isfinite(graph.cost[node]):
+        if not math.isfinite(graph.columns.cost[node]):
             raise CheckError(f"{graph.describe_node(node)} is forbidden but chosen")
     spare = answer.chosen.keys() - needed(graph, answer.chosen).keys()
     if spare:
         raise CheckError(f"{graph.describe_class(min(spare))} is chosen but not needed by any root")
     nodes = list(answer.chosen.values())
     _check_groups(graph, nodes)
-    for name, row, limit in zip(graph.resource_names, graph.resource, graph.limit.tolist(), strict=True):
-        use = math.fsum(row[nodes].tolist())
+    for name, row, limit in zip(graph.resource_names, graph.columns.resource, graph.columns.limit, strict=True):
+        use = math.fsum(map(row.__getitem__, nodes))
         if use > limit + slack(limit):
             raise CheckError(f"resource {name}: {use} used, {limit} allowed")
-    cost = math.fsum(graph.cost[nodes].tolist())
+    cost = math.fsum(map(graph.columns.cost.__getitem__, nodes))
     if not abs(cost - answer.cost) <= slack(cost):
         raise CheckError(f"the answer states cost {answer.cost}, its nodes sum to {cost}")
     if not answer.bound <= cost + slack(cost):
@@ -154,13 +157,14 @@ def check(graph: Graph, answer: Answer) -> None:
 
 def _check_groups(graph: Graph, nodes: list[int]) -> None:
     first: dict[int, int] = {}
+    alternative = graph.columns.alternative
     for node in nodes:
-        group = int(graph.group[node])
+        group = graph.columns.group[node]
         if group < 0:
             continue
         other = first.setdefault(group, node)
-        if graph.alternative[other] != graph.alternative[node]:
+        if alternative[other] != alternative[node]:
             raise CheckError(
                 f"choice group {group} is split: {graph.describe_node(other)} carries alternative "
-                f"{graph.alternative[other]}, {graph.describe_node(node)} carries {graph.alternative[node]}"
+                f"{alternative[other]}, {graph.describe_node(node)} carries {alternative[node]}"
             )

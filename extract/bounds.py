@@ -17,7 +17,7 @@ def rewards_below(topology: Topology, cost: list[float]) -> float:
 
 
 def forced_bound(topology: Topology, cost: list[float]) -> float:
-    """What the roots hold at least: a class with one node hands its need on to that node's children.
+    """The minimum that the roots require: a class with one node requires that node's children too.
 
     cost: [n], inf forbids, negative allowed. Looks at nothing but what is needed.
     """

@@ -1,8 +1,8 @@
-"""How much work a search may do, counted and never timed: the same answer on any machine at any load.
+"""Work limits of a search, counted rather than timed: the same answer on any machine under any load.
 
 One unit is about a millisecond of the machine on which the prices below were measured (one core of a shared AMD EPYC,
-HiGHS 1.15.1); what is charged are steps that an algorithm takes, at fixed prices. A limit in seconds exists only where
-a caller asks for one, and makes the answer depend on the machine.
+HiGHS 1.15.1); steps of an algorithm are charged at fixed prices. A limit in seconds exists only if a caller sets one,
+and makes the answer depend on the machine.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ DEFAULT_BUDGET: Final = 10_000.0
 """Units of `auto`."""
 
 LONG_BUDGET: Final = 60_000.0
-"""Units of methods that are asked for a proof by name."""
+"""Units of proof methods requested by name."""
 
 
 class Budget:
@@ -101,5 +101,5 @@ class Budget:
 
 
 def as_budget(budget: Budget | float | None, seconds: float | None, default: float = DEFAULT_BUDGET) -> Budget:
-    """What callers give as `budget` and `time_limit`."""
+    """The budget for a caller's `budget` and `time_limit`."""
     return budget if isinstance(budget, Budget) else Budget(budget, seconds=seconds, default=default)

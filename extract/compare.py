@@ -15,7 +15,7 @@ from extract.methods import METHODS, extract
 
 @dataclass(frozen=True)
 class Outcome:
-    """A method's answer, None where it has none, and then why; seconds of wall clock with all that it prepared."""
+    """A method's answer, or None and the reason; wall-clock seconds including preparation."""
 
     method: str
     answer: Answer | None
@@ -39,7 +39,7 @@ def compare(
 
 
 def lines(outcomes: Sequence[Outcome]) -> list[str]:
-    """A table for people; the last column says how much dearer than the best a method's answer is."""
+    """The table as text; the last column shows how much more than the best a method's answer costs."""
     best = min((each.answer.cost for each in outcomes if each.answer), default=math.nan)
     bound = max((each.answer.bound for each in outcomes if each.answer), default=math.nan)
     made = [f"{'method':8} {'cost':>14} {'bound':>14} {'gap':>8} {'ms':>9} {'nodes':>7} {'above best':>11}"]

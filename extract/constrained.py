@@ -1,8 +1,8 @@
-"""Choice groups and resource rows around a bottom-up pass that knows neither.
+"""Choice groups and resource rows around a bottom-up pass that supports neither.
 
-A group is met by forbidding the nodes of its other alternatives: all assignments are tried where there are few,
-coordinate descent finds one beyond. A resource row is met by raising the price of the resource until the choice fits,
-then the local search wins back what the price cost too much.
+A group is satisfied by forbidding the nodes of its other alternatives: if there are few assignments, all are tried,
+otherwise coordinate descent finds one. A resource row is satisfied by raising the price of the resource until the
+choice fits; then local search recovers what the price overcharged.
 """
 
 from __future__ import annotations
@@ -59,9 +59,8 @@ class ConstrainedSearch:
         self.settle = settle
         self.polish = polish
         self.topology = graph.topology
-        self.cost: list[float] = graph.cost.tolist()
-        self.rows: list[list[float]] = graph.resource.tolist()
-        self.limits: list[float] = graph.limit.tolist()
+        self.cost = graph.columns.cost.copy()
+        self.rows, self.limits = graph.columns.resource, graph.columns.limit
         for use, limit in zip(self.rows, self.limits, strict=True):
             for node in self.topology.nodes:
                 if use[node] > limit:
@@ -126,15 +125,15 @@ class ConstrainedSearch:
 
     def assignment_of(self, nodes: list[int]) -> Assignment:
         """The alternatives that nodes carry."""
-        group, alternative = self.graph.group, self.graph.alternative
-        return {int(group[node]): int(alternative[node]) for node in nodes if int(group[node]) in self.groups}
+        group, alternative = self.graph.columns.group, self.graph.columns.alternative
+        return {group[node]: alternative[node] for node in nodes if group[node] in self.groups}
 
     def splits_group(self, choice: list[int]) -> bool:
         """Whether a choice carries two alternatives of one group."""
         carried: dict[int, int] = {}
-        group, alternative = self.graph.group, self.graph.alternative
+        group, alternative = self.graph.columns.group, self.graph.columns.alternative
         return any(
-            carried.setdefault(int(group[node]), int(alternative[node])) != int(alternative[node])
+            carried.setdefault(group[node], alternative[node]) != alternative[node]
             for node in reachable_nodes(self.topology, choice)
             if group[node] >= 0
         )
@@ -152,7 +151,7 @@ class ConstrainedSearch:
     def _members(self) -> dict[int, dict[int, list[int]]]:
         members: dict[int, dict[int, list[int]]] = {g: {a: [] for a in options} for g, options in self.groups.items()}
         if members:
-            group, alternative = self.graph.group.tolist(), self.graph.alternative.tolist()
+            group, alternative = self.graph.columns.group, self.graph.columns.alternative
             for node in self.topology.nodes:
                 if group[node] in members:
                     members[group[node]].setdefault(alternative[node], []).append(node)
@@ -263,7 +262,7 @@ class ConstrainedSearch:
         settled = self.settle(self.topology, weights(self.cost))
         counts: dict[tuple[int, int], int] = {}
         for node in reachable_nodes(self.topology, settled.choice):
-            key = (int(self.graph.group[node]), int(self.graph.alternative[node]))
+            key = (self.graph.columns.group[node], self.graph.columns.alternative[node])
             counts[key] = counts.get(key, 0) + 1
         return counts
 

@@ -12,7 +12,7 @@ def find_cycles(program: IntegerProgram, selected: list[int]) -> list[list[int]]
     """Disjoint class cycles among the selected nodes that a solution would have to give up."""
     topology = program.graph.topology
     choice = {topology.node_class[node]: node for node in selected}
-    rewards = bool((program.graph.cost < 0).any())
+    rewards = program.graph.has_rewards
     starts = list(choice) if rewards else topology.roots
     state: dict[int, int] = {}
     cycles: list[list[int]] = []

@@ -1,4 +1,4 @@
-"""The failures a user of extract/ can meet; each message says what is wrong and where."""
+"""The errors of extract/; each message says what is wrong and where."""
 
 from __future__ import annotations
 
@@ -37,4 +37,4 @@ class InfeasibleError(ExtractionError):
 
 
 class CheckError(ExtractionError):
-    """An answer failed its independent re-verification: a defect of the method that made it."""
+    """An answer failed its independent re-verification: a bug in the method that produced it."""

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Final
 
-from extract.answer import slack
+from extract.answer import SOLVER_TOLERANCE, slack
 from extract.budget import PASS, PRESOLVE, Budget
 from extract.cycles import find_cycles, two_cycles
 from extract.errors import InfeasibleError
 from extract.program import IntegerProgram, make_program
-from extract.session import SOLVER_TOLERANCE, Session
+from extract.session import Session
 from extract.settle import INFINITY
 from extract.solver import Solver
 
@@ -91,9 +91,9 @@ def _relaxes(session: Session, program: IntegerProgram, method: str, budget: Bud
 
 
 def _conclude(session: Session, method: str) -> None:
-    """Nothing cheaper than the best is left in the whole program."""
+    """The whole program contains nothing cheaper than the best."""
     if session.chosen is None:
-        raise InfeasibleError(session.why_none)
+        raise InfeasibleError
     session.prove(method)
 
 
@@ -103,6 +103,6 @@ def _point(session: Session, program: IntegerProgram) -> dict[int, float] | None
     if nodes is None:
         return None
     graph, owner = program.graph, program.graph.topology.node_class
-    tagged = [node for node in nodes if graph.group[node] >= 0]
-    carried = {int(graph.group[node]): int(graph.alternative[node]) for node in tagged}
+    tagged = [node for node in nodes if graph.columns.group[node] >= 0]
+    carried = {graph.columns.group[node]: graph.columns.alternative[node] for node in tagged}
     return program.point({owner[node]: node for node in nodes}, carried)

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
-
 from extract.graph import Graph
 from extract.settle import INFINITY, Settled, settle_tree
 
@@ -13,7 +11,7 @@ MAX_NAMES = 6
 """Operators named of a class without a usable node."""
 
 MAX_LINKS = 12
-"""Longer chains of reasons are cut in the middle of the message: nobody reads further."""
+"""Longer chains of reasons are abbreviated in the middle of the message."""
 
 
 def unbuildable(graph: Graph, settled: Settled, weight: list[float]) -> str:
@@ -44,10 +42,10 @@ def unbuildable(graph: Graph, settled: Settled, weight: list[float]) -> str:
 
 def _no_node(graph: Graph, cls: int) -> str:
     """Why none of the nodes of a class may be used."""
-    members = [int(node) for node in np.flatnonzero(graph.node_class == cls)]
-    forbidden = sum(1 for node in members if math.isinf(graph.cost[node]))
+    members = [node for node, owner in enumerate(graph.columns.node_class) if owner == cls]
+    forbidden = sum(1 for node in members if math.isinf(graph.columns.cost[node]))
     cyclic = len(members) - len(graph.topology.class_nodes[cls])
-    excluded = sum(1 for node in graph.topology.class_nodes[cls] if math.isfinite(graph.cost[node]))
+    excluded = sum(1 for node in graph.topology.class_nodes[cls] if math.isfinite(graph.columns.cost[node]))
     counts = (
         (forbidden, "of infinite cost"),
         (cyclic, "taking the class itself"),
@@ -62,7 +60,7 @@ def _no_node(graph: Graph, cls: int) -> str:
 def conflicting_groups(graph: Graph, weight: list[float]) -> str:
     """Message for choice groups that cannot be met: one group whose every alternative loses a root, or all."""
     topology = graph.topology
-    group, alternative = graph.group.tolist(), graph.alternative.tolist()
+    group, alternative = graph.columns.group, graph.columns.alternative
     for g, options in graph.groups.items():
         lost: list[str] = []
         for option in options:

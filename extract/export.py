@@ -1,4 +1,4 @@
-"""An extraction graph from the nodes of a saturated e-graph, as an e-graph engine hands them out."""
+"""An extraction graph from the nodes of a saturated e-graph, as an e-graph engine exports them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from extract.graph import Graph
 
 
 class ENode(Protocol):
-    """What extraction must know of an e-node; `egraph.frozen.Node` is one."""
+    """The properties of an e-node that extraction needs; `egraph.frozen.Node` has them."""
 
     @property
     def op(self) -> str:

@@ -1,25 +1,31 @@
 """An e-graph as flat arrays: the only input of every extraction method.
 
 Children are class ids, never node ids. Costs are scalars: a caller with cost vectors reduces them per target and calls
-`Graph.with_cost`, which keeps the validated structure and its adjacency lists. Must not import other packages of ours.
+`Graph.with_cost`, which keeps the validated structure and its adjacency lists. Must not import other packages of this
+project.
 """
 
 from __future__ import annotations
 
+import math
+import operator
+from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 
+from extract.columns import Columns, first_no_cost, first_no_use, first_outside, integers, numbers, rows
 from extract.errors import GraphError
 from extract.topology import Topology
 
-Ints = NDArray[np.int32]
-Floats = NDArray[np.float64]
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike, NDArray
+
+Ints: TypeAlias = "NDArray[np.int32]"
+Floats: TypeAlias = "NDArray[np.float64]"
 
 NO_GROUP = -1
 
@@ -41,34 +47,63 @@ class Shared:
 class Graph:
     """A validated e-graph with costs, choice groups and resource rows.
 
-    n nodes, m classes, e child slots, r resource rows. Use `Graph.build`, `GraphBuilder` or `Graph.from_json`.
+    n nodes, m classes, e child slots, r resource rows. Use `Graph.build`, `GraphBuilder` or `extract.gym.read`.
     """
 
     node_op: tuple[str, ...]
     """[n] operator names, for messages and output."""
-    node_class: Ints
-    """[n] the class of each node."""
-    child_offset: Ints
-    """[n + 1] node i's children are child_class[child_offset[i]:child_offset[i + 1]]."""
-    child_class: Ints
-    """[e] class ids."""
-    cost: Floats
-    """[n] cost of choosing the node once; inf forbids it, negative is a reward."""
-    group: Ints
-    """[n] choice group, or -1: the chosen nodes of one group must all carry the same alternative."""
-    alternative: Ints
-    """[n] the alternative of its group that the node stands for (ignored where group is -1)."""
-    resource: Floats
-    """[r, n] use of each resource by each node, >= 0, summed over the chosen nodes."""
-    limit: Floats
-    """[r] the most of each resource an answer may use; inf for no limit."""
+    columns: Columns
+    """The arrays below as Python lists, which is what they are kept as."""
     resource_names: tuple[str, ...]
-    root: Ints
-    """Classes that every answer must build."""
     n_classes: int
     class_name: tuple[str, ...] | None = None
     node_name: tuple[str, ...] | None = None
     shared: Shared = field(default_factory=Shared, repr=False)
+
+    @cached_property
+    def node_class(self) -> Ints:
+        """[n] the class of each node."""
+        return np.array(self.columns.node_class, np.int32)
+
+    @cached_property
+    def child_offset(self) -> Ints:
+        """[n + 1] node i's children are child_class[child_offset[i]:child_offset[i + 1]]."""
+        return np.array(self.columns.child_offset, np.int32)
+
+    @cached_property
+    def child_class(self) -> Ints:
+        """[e] class ids."""
+        return np.array(self.columns.child_class, np.int32)
+
+    @cached_property
+    def cost(self) -> Floats:
+        """[n] cost of choosing the node once; inf forbids it, negative is a reward."""
+        return np.array(self.columns.cost, np.float64)
+
+    @cached_property
+    def group(self) -> Ints:
+        """[n] choice group, or -1: the chosen nodes of one group must all carry the same alternative."""
+        return np.array(self.columns.group, np.int32)
+
+    @cached_property
+    def alternative(self) -> Ints:
+        """[n] the alternative of its group that the node stands for (ignored where group is -1)."""
+        return np.array(self.columns.alternative, np.int32)
+
+    @cached_property
+    def resource(self) -> Floats:
+        """[r, n] use of each resource by each node, >= 0, summed over the chosen nodes."""
+        return np.array(self.columns.resource, np.float64).reshape(len(self.columns.limit), self.n_nodes)
+
+    @cached_property
+    def limit(self) -> Floats:
+        """[r] the most of each resource an answer may use; inf for no limit."""
+        return np.array(self.columns.limit, np.float64)
+
+    @cached_property
+    def root(self) -> Ints:
+        """Classes that every answer must build."""
+        return np.array(self.columns.root, np.int32)
 
     @classmethod
     def build(
@@ -89,31 +124,30 @@ class Graph:
         class_name: Sequence[str] | None = None,
         node_name: Sequence[str] | None = None,
     ) -> Graph:
-        """Make and validate a graph from arrays; shapes as in the fields.
+        """Make and validate a graph from arrays or lists; shapes as in the properties.
 
         Raises GraphError that names the first offending node, class or row.
         """
         n = len(node_op)
-        classes = _ints("node_class", node_class)
-        kids = _ints("child_class", child_class)
-        roots = np.atleast_1d(_ints("root", root))
+        classes = integers("node_class", node_class)
+        limits = numbers("limit", limit) if limit is not None else []
         if n_classes is None:
-            n_classes = int(classes.max()) + 1 if len(classes) else 0
-        limits = np.atleast_1d(_floats("limit", limit)) if limit is not None else np.zeros(0)
-        use = _floats("resource", resource) if resource is not None else np.zeros((len(limits), n))
-        names = tuple(resource_names) if resource_names is not None else tuple(f"r{i}" for i in range(len(limits)))
+            n_classes = max(classes, default=-1) + 1
+        columns = Columns(
+            node_class=classes,
+            child_offset=integers("child_offset", child_offset),
+            child_class=integers("child_class", child_class),
+            cost=numbers("cost", cost),
+            group=integers("group", group) if group is not None else [NO_GROUP] * n,
+            alternative=integers("alternative", alternative) if alternative is not None else [0] * n,
+            resource=rows("resource", resource) if resource is not None else [[0.0] * n for _ in limits],
+            limit=limits,
+            root=integers("root", [root] if isinstance(root, int) else root),
+        )
         graph = cls(
             node_op=tuple(node_op),
-            node_class=classes,
-            child_offset=_ints("child_offset", child_offset),
-            child_class=kids,
-            cost=_floats("cost", cost),
-            group=_ints("group", group) if group is not None else np.full(n, NO_GROUP, np.int32),
-            alternative=_ints("alternative", alternative) if alternative is not None else np.zeros(n, np.int32),
-            resource=use.reshape(1, -1) if use.ndim == 1 and use.size else use.reshape(len(use), n) if not n else use,
-            limit=limits,
-            resource_names=names,
-            root=roots,
+            columns=columns,
+            resource_names=tuple(resource_names or [f"r{i}" for i in range(len(limits))]),
             n_classes=n_classes,
             class_name=tuple(class_name) if class_name is not None else None,
             node_name=tuple(node_name) if node_name is not None else None,
@@ -123,13 +157,6 @@ class Graph:
         _check_costs(graph)
         _check_constraints(graph)
         return graph
-
-    @classmethod
-    def from_json(cls, path: str | Path) -> Graph:
-        """Read an extraction-gym JSON file. Raises GraphError with the path in the message."""
-        from extract.gym import read
-
-        return read(path)
 
     def __repr__(self) -> str:
         """One line."""
@@ -145,31 +172,32 @@ class Graph:
     def topology(self) -> Topology:
         """Adjacency lists of the part below the roots, built at first use and shared by re-costed copies."""
         if self.shared.topology is None:
-            self.shared.topology = Topology.of(
-                self.node_class, self.child_offset, self.child_class, self.root, self.n_classes
-            )
+            self.shared.topology = Topology.of(self.columns, self.n_classes)
         return self.shared.topology
+
+    @property
+    def has_rewards(self) -> bool:
+        """Whether a node has a negative cost."""
+        return min(self.columns.cost, default=0.0) < 0
 
     def children(self, node: int) -> list[int]:
         """Child classes of a node, in operand order."""
-        return self.child_class[self.child_offset[node] : self.child_offset[node + 1]].tolist()
+        offset = self.columns.child_offset
+        return self.columns.child_class[offset[node] : offset[node + 1]]
 
     @cached_property
     def groups(self) -> dict[int, list[int]]:
         """Group id to its sorted alternatives, over the nodes below the roots that are not forbidden."""
         found: dict[int, set[int]] = {}
-        if not bool((self.group >= 0).any()):
-            return {}
-        tagged = np.zeros(self.n_nodes, bool)
-        tagged[self.topology.nodes] = True
-        tagged &= (self.group >= 0) & np.isfinite(self.cost)
-        for g, a in zip(self.group[tagged].tolist(), self.alternative[tagged].tolist(), strict=True):
-            found.setdefault(g, set()).add(a)
+        group, alternative, cost = self.columns.group, self.columns.alternative, self.columns.cost
+        for node in self.topology.nodes if max(group, default=NO_GROUP) > NO_GROUP else ():
+            if group[node] > NO_GROUP and math.isfinite(cost[node]):
+                found.setdefault(group[node], set()).add(alternative[node])
         return {g: sorted(found[g]) for g in sorted(found)}
 
     def with_cost(self, cost: ArrayLike) -> Graph:
         """The same e-graph under another cost per node [n]; shares all structure."""
-        graph = replace(self, cost=_floats("cost", cost))
+        graph = replace(self, columns=self.columns._replace(cost=numbers("cost", cost)))
         _check_costs(graph)
         self.shared.recosted = True
         return graph
@@ -180,26 +208,27 @@ class Graph:
 
     def with_limit(self, limit: ArrayLike) -> Graph:
         """The same e-graph under other resource limits [r]."""
-        graph = replace(self, limit=np.atleast_1d(_floats("limit", limit)))
+        graph = replace(self, columns=self.columns._replace(limit=numbers("limit", limit)))
         _check_constraints(graph)
         return graph
 
     def only(self, group: int, alternative: int) -> Graph:
         """The same graph with the other alternatives of a choice group forbidden."""
-        return self.forbid(np.flatnonzero((self.group == group) & (self.alternative != alternative)).tolist())
+        tags = zip(self.columns.group, self.columns.alternative, strict=True)
+        return self.forbid([node for node, (g, a) in enumerate(tags) if g == group and a != alternative])
 
     def forbid(self, nodes: Iterable[int]) -> Graph:
         """The same e-graph with these nodes never chosen."""
-        cost = self.cost.copy()
-        cost[list(nodes)] = np.inf
+        cost = self.columns.cost.copy()
+        for node in nodes:
+            cost[node] = math.inf
         return self.with_cost(cost)
 
     def fix(self, nodes: Iterable[int]) -> Graph:
         """The same e-graph in which the classes of these nodes, where used, use these nodes."""
-        keep = list(nodes)
-        others = np.isin(self.node_class, self.node_class[keep])
-        others[keep] = False
-        return self.forbid(np.flatnonzero(others).tolist())
+        keep, owner = set(nodes), self.columns.node_class
+        fixed = {owner[node] for node in keep}
+        return self.forbid([node for node, cls in enumerate(owner) if cls in fixed and node not in keep])
 
     def describe_class(self, cls: int) -> str:
         """How messages name a class."""
@@ -267,7 +296,7 @@ class GraphBuilder:
             root=root,
             group=self._group,
             alternative=self._alternative,
-            resource=np.array(self._resource, dtype=np.float64).reshape(len(self._op), rows).T if rows else None,
+            resource=[[use[row] for use in self._resource] for row in range(rows)] if rows else None,
             limit=self._limit if rows else None,
             resource_names=self._resource_names if rows else None,
             n_classes=n_classes,
@@ -275,99 +304,84 @@ class GraphBuilder:
         )
 
 
-def _ints(name: str, values: ArrayLike) -> Ints:
-    array: NDArray[Any] = np.asarray(values)
-    if array.size == 0:
-        return np.zeros(0, np.int32)
-    if not np.issubdtype(array.dtype, np.integer):
-        raise GraphError(f"{name} must hold integers, not {array.dtype}")
-    if int(array.max()) > np.iinfo(np.int32).max or int(array.min()) < np.iinfo(np.int32).min:
-        raise GraphError(f"{name} holds a value that does not fit in 32 bits")
-    return array.astype(np.int32)
-
-
-def _floats(name: str, values: ArrayLike) -> Floats:
-    array: NDArray[Any] = np.asarray(values)
-    if not (np.issubdtype(array.dtype, np.number) or array.dtype == np.bool_):
-        raise GraphError(f"{name} must hold numbers, not {array.dtype}")
-    return array.astype(np.float64)
-
-
 def _check_shapes(graph: Graph) -> None:
-    n = graph.n_nodes
+    n, columns = graph.n_nodes, graph.columns
     for name in ("node_class", "cost", "group", "alternative"):
-        shape = getattr(graph, name).shape
-        if shape != (n,):
-            raise GraphError(f"{name} has shape {shape}, but there are {n} nodes")
-    offsets = graph.child_offset
-    if offsets.shape != (n + 1,):
-        raise GraphError(f"child_offset has shape {offsets.shape}, expected ({n + 1},)")
-    if offsets[0] != 0 or offsets[-1] != len(graph.child_class) or bool((np.diff(offsets) < 0).any()):
-        raise GraphError(f"child_offset must rise from 0 to {len(graph.child_class)}, the number of child slots")
-    if graph.resource.shape != (len(graph.limit), n):
-        raise GraphError(f"resource has shape {graph.resource.shape}, expected ({len(graph.limit)}, {n})")
-    if len(graph.resource_names) != len(graph.limit):
-        raise GraphError(f"{len(graph.resource_names)} resource names for {len(graph.limit)} limits")
+        _check_length(name, getattr(columns, name), n)
+    offsets = columns.child_offset
+    if len(offsets) != n + 1:
+        raise GraphError(f"child_offset has shape ({len(offsets)},), expected ({n + 1},)")
+    slots = len(columns.child_class)
+    if offsets[0] != 0 or offsets[-1] != slots or any(map(operator.gt, offsets, offsets[1:])):
+        raise GraphError(f"child_offset must rise from 0 to {slots}, the number of child slots")
+    if len(columns.resource) != len(columns.limit) or any(len(row) != n for row in columns.resource):
+        shape = len(columns.resource), len(columns.resource[0]) if columns.resource else 0
+        raise GraphError(f"resource has shape {shape}, expected ({len(columns.limit)}, {n})")
+    if len(graph.resource_names) != len(columns.limit):
+        raise GraphError(f"{len(graph.resource_names)} resource names for {len(columns.limit)} limits")
     if graph.class_name is not None and len(graph.class_name) != graph.n_classes:
         raise GraphError(f"{len(graph.class_name)} class names for {graph.n_classes} classes")
     if graph.node_name is not None and len(graph.node_name) != n:
         raise GraphError(f"{len(graph.node_name)} node names for {n} nodes")
 
 
+def _check_length(name: str, column: Sequence[float], n: int) -> None:
+    if len(column) != n:
+        raise GraphError(f"{name} has shape ({len(column)},), but there are {n} nodes")
+
+
 def _check_references(graph: Graph) -> None:
-    if not len(graph.root):
+    columns = graph.columns
+    if not columns.root:
         raise GraphError("no root class: name at least one class to build")
-    bad = np.flatnonzero((graph.node_class < 0) | (graph.node_class >= graph.n_classes))
-    if len(bad):
-        node = int(bad[0])
-        raise GraphError(f"{graph.describe_node(node)} is in class {graph.node_class[node]} of {graph.n_classes}")
-    has_node = np.zeros(graph.n_classes, bool)
-    has_node[graph.node_class] = True
-    for root in graph.root.tolist():
+    node = first_outside(columns.node_class, graph.n_classes)
+    if node is not None:
+        raise GraphError(f"{graph.describe_node(node)} is in class {columns.node_class[node]} of {graph.n_classes}")
+    inhabited = set(columns.node_class)
+    for root in columns.root:
         if not 0 <= root < graph.n_classes:
             raise GraphError(f"root class {root} does not exist; there are {graph.n_classes} classes")
-        if not has_node[root]:
+        if root not in inhabited:
             raise GraphError(f"root {graph.describe_class(root)} has no node")
-    kids = graph.child_class
-    outside = np.flatnonzero((kids < 0) | (kids >= graph.n_classes))
-    if len(outside):
-        slot = int(outside[0])
-        raise GraphError(f"{_owner(graph, slot)} takes class {kids[slot]}, which does not exist (dangling child)")
-    empty = np.flatnonzero(~has_node[kids])
-    if len(empty):
-        slot = int(empty[0])
-        raise GraphError(f"{_owner(graph, slot)} takes {graph.describe_class(int(kids[slot]))}, which has no node")
+    if inhabited.issuperset(columns.child_class):
+        return
+    slot = first_outside(columns.child_class, graph.n_classes)
+    if slot is not None:
+        cls = columns.child_class[slot]
+        raise GraphError(f"{_owner(graph, slot)} takes class {cls}, which does not exist (dangling child)")
+    slot = next(slot for slot, cls in enumerate(columns.child_class) if cls not in inhabited)
+    raise GraphError(
+        f"{_owner(graph, slot)} takes {graph.describe_class(columns.child_class[slot])}, which has no node"
+    )
 
 
 def _owner(graph: Graph, slot: int) -> str:
-    node = int(np.searchsorted(graph.child_offset, slot, side="right")) - 1
-    return f"{graph.describe_node(node)} in {graph.describe_class(int(graph.node_class[node]))}"
+    node = bisect_right(graph.columns.child_offset, slot) - 1
+    return f"{graph.describe_node(node)} in {graph.describe_class(graph.columns.node_class[node])}"
 
 
 def _check_costs(graph: Graph) -> None:
-    if graph.cost.shape != (graph.n_nodes,):
-        raise GraphError(f"cost has shape {graph.cost.shape}, but there are {graph.n_nodes} nodes")
-    bad = np.flatnonzero(np.isnan(graph.cost) | np.isneginf(graph.cost))
-    if len(bad):
-        node = int(bad[0])
-        raise GraphError(f"{graph.describe_node(node)} costs {graph.cost[node]}; use inf to forbid a node")
+    cost = graph.columns.cost
+    _check_length("cost", cost, graph.n_nodes)
+    node = first_no_cost(cost)
+    if node is not None:
+        raise GraphError(f"{graph.describe_node(node)} costs {cost[node]}; use inf to forbid a node")
 
 
 def _check_constraints(graph: Graph) -> None:
-    untagged = np.flatnonzero((graph.group < NO_GROUP) | ((graph.group >= 0) & (graph.alternative < 0)))
-    if len(untagged):
-        node = int(untagged[0])
-        raise GraphError(
-            f"{graph.describe_node(node)} has group {graph.group[node]} and alternative {graph.alternative[node]}; "
-            "groups and alternatives count from 0, and -1 means no group"
-        )
-    rows, nodes = np.nonzero(~np.isfinite(graph.resource) | (graph.resource < 0))
-    if len(rows):
-        row, node = int(rows[0]), int(nodes[0])
-        raise GraphError(
-            f"{graph.describe_node(node)} uses {graph.resource[row, node]} of resource "
-            f"{graph.resource_names[row]}; uses must be finite and not negative"
-        )
-    for name, limit in zip(graph.resource_names, graph.limit.tolist(), strict=True):
+    columns = graph.columns
+    fine = min(columns.group, default=NO_GROUP) >= NO_GROUP and min(columns.alternative, default=0) >= 0
+    for node, (group, alternative) in enumerate(() if fine else zip(columns.group, columns.alternative, strict=True)):
+        if group < NO_GROUP or (group >= 0 and alternative < 0):
+            raise GraphError(
+                f"{graph.describe_node(node)} has group {group} and alternative {alternative}; "
+                "groups and alternatives count from 0, and -1 means no group"
+            )
+    for name, use, limit in zip(graph.resource_names, columns.resource, columns.limit, strict=True):
+        node = first_no_use(use)
+        if node is not None:
+            raise GraphError(
+                f"{graph.describe_node(node)} uses {use[node]} of resource {name}; uses must be finite and not negative"
+            )
         if not limit >= 0:
             raise GraphError(f"resource {name} has limit {limit}; it must be 0 or more")

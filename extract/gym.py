@@ -122,28 +122,28 @@ def to_data(graph: Graph) -> dict[str, Any]:
     names = [f"n{node}" for node in range(graph.n_nodes)]
     first: dict[int, str] = {}
     for node in kept:
-        first.setdefault(int(graph.node_class[node]), names[node])
-    if missing := [root for root in graph.root.tolist() if root not in first]:
+        first.setdefault(graph.columns.node_class[node], names[node])
+    if missing := [root for root in graph.columns.root if root not in first]:
         raise InfeasibleError(f"root {graph.describe_class(missing[0])} has no node that is not forbidden")
     nodes: dict[str, Any] = {}
     for node in kept:
         record: Record = {
             "op": graph.node_op[node],
             "children": [first[child] for child in graph.children(node)],
-            "eclass": f"c{graph.node_class[node]}",
-            "cost": float(graph.cost[node]),
+            "eclass": f"c{graph.columns.node_class[node]}",
+            "cost": graph.columns.cost[node],
             "subsumed": False,
         }
-        if graph.group[node] >= 0:
-            record |= {"group": int(graph.group[node]), "alternative": int(graph.alternative[node])}
-        use = {n: float(row[node]) for n, row in zip(graph.resource_names, graph.resource, strict=True) if row[node]}
+        if graph.columns.group[node] >= 0:
+            record |= {"group": graph.columns.group[node], "alternative": graph.columns.alternative[node]}
+        use = {n: row[node] for n, row in zip(graph.resource_names, graph.columns.resource, strict=True) if row[node]}
         if use:
             record["resources"] = use
         nodes[names[node]] = record
     described = graph.class_name or [""] * graph.n_classes
-    made: dict[str, Any] = {"nodes": nodes, "root_eclasses": [f"c{root}" for root in graph.root.tolist()]}
+    made: dict[str, Any] = {"nodes": nodes, "root_eclasses": [f"c{root}" for root in graph.columns.root]}
     made["class_data"] = {f"c{cls}": {"type": described[cls]} for cls in first}
-    limits = zip(graph.resource_names, graph.limit.tolist(), strict=True)
+    limits = zip(graph.resource_names, graph.columns.limit, strict=True)
     return made | {"limits": {name: limit if math.isfinite(limit) else "inf" for name, limit in limits}}
 
 
@@ -159,8 +159,8 @@ def _kept(graph: Graph) -> list[int]:
     """The nodes below the roots that are not forbidden and whose children can be built."""
     by_class: dict[int, list[int]] = {}
     for node in graph.topology.nodes:
-        if math.isfinite(graph.cost[node]):
-            by_class.setdefault(int(graph.node_class[node]), []).append(int(node))
+        if math.isfinite(graph.columns.cost[node]):
+            by_class.setdefault(graph.columns.node_class[node], []).append(int(node))
     changed = True
     while changed:
         changed = False
@@ -172,7 +172,7 @@ def _kept(graph: Graph) -> list[int]:
                 if not able:
                     del by_class[cls]
     reached: set[int] = set()
-    waiting = [root for root in graph.root.tolist() if root in by_class]
+    waiting = [root for root in graph.columns.root if root in by_class]
     while waiting:
         cls = waiting.pop()
         if cls not in reached:

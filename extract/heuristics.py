@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Final
 
-from extract.ascent import ascend
-from extract.bounds import path_bound, rewards_below
+from extract.ascent import ascend, preferences
+from extract.bounds import rewards_below
 from extract.budget import ASCENT, PASS
 from extract.errors import InfeasibleError
 from extract.graph import Graph
 from extract.session import Session
-from extract.settle import INFINITY, settle_dag, weights
+from extract.settle import INFINITY, weights
 
 MAX_NARROW_NODES: Final = 500
 """Larger reduced graphs are not tried for small treewidth: none of extraction-gym had it, and to see that takes 15 us a
@@ -47,7 +47,7 @@ def run_again(session: Session) -> None:
 def run_narrow(session: Session) -> None:
     """Dynamic programming where the graph is small and narrow: exact, unless cycles or limits bind."""
     graph = session.graph
-    if graph is None or session.optimal or graph.n_nodes > MAX_NARROW_NODES or bool((graph.cost < 0).any()):
+    if graph is None or session.optimal or graph.n_nodes > MAX_NARROW_NODES or graph.has_rewards:
         return
     from extract.treewidth import solve_narrow
 
@@ -57,7 +57,7 @@ def run_narrow(session: Session) -> None:
     nodes, cost = found
     if cost == INFINITY:
         if session.chosen is None:
-            raise InfeasibleError(session.why_none)
+            raise InfeasibleError
         session.prove("treewidth")
         return
     session.raise_bound(session.simplified.base + cost, "treewidth")
@@ -80,8 +80,8 @@ def run_bounds(session: Session, *, thorough: bool) -> None:
 def _ascents(session: Session, graph: Graph, *, thorough: bool) -> list[int]:
     """Ascents by several preferences; nodes that no cheaper answer holds. Keeps the cuts for the solver."""
     topology = graph.topology
-    weight = weights(graph.cost.tolist())
-    rewards = rewards_below(topology, graph.cost.tolist())
+    weight = weights(graph.columns.cost)
+    rewards = rewards_below(topology, graph.columns.cost)
     gone = bytearray(topology.n_nodes)
     cuts: dict[frozenset[int], list[int]] = {}
     session.budget.spend(2 * PASS * graph.n_nodes)
@@ -105,11 +105,3 @@ def _ascents(session: Session, graph: Graph, *, thorough: bool) -> list[int]:
     for node in session.nodes() or ():
         gone[node] = 0
     return [node for node in topology.nodes if gone[node]]
-
-
-def preferences(graph: Graph, weight: list[float]) -> list[list[float]]:
-    """Which class to take into a cut: that of the dearest path, of the greatest greedy price, against the path."""
-    topology = graph.topology
-    paths = path_bound(topology, weight)
-    prices = settle_dag(topology, weight).value
-    return [paths, prices, [-path for path in paths]]

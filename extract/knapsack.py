@@ -47,8 +47,8 @@ class Knapsack:
     """One row of a graph."""
 
     def __init__(self, graph: Graph, row: int) -> None:
-        self.limit = float(graph.limit[row]) + slack(float(graph.limit[row]))
-        use = graph.resource[row].tolist()
+        self.limit = graph.columns.limit[row] + slack(graph.columns.limit[row])
+        use = graph.columns.resource[row]
         users = [node for node in graph.topology.nodes if 0.0 < use[node] <= self.limit]
         tags = {node: tag for node in users if (tag := _tag(graph, node)) is not None}
         self.group = _commonest([group for group, _ in tags.values()], graph)
@@ -159,11 +159,11 @@ def _undominated(ways: dict[float, tuple[float, tuple[int, ...]]]) -> dict[float
 
 def _tag(graph: Graph, node: int) -> tuple[int, int] | None:
     """The group and alternative that a node carries, or a child of it whatever its node."""
-    if graph.group[node] >= 0:
-        return int(graph.group[node]), int(graph.alternative[node])
+    if graph.columns.group[node] >= 0:
+        return graph.columns.group[node], graph.columns.alternative[node]
     for child in graph.topology.children[node]:
         members = graph.topology.class_nodes[child]
-        found = {(int(graph.group[member]), int(graph.alternative[member])) for member in members}
+        found = {(graph.columns.group[member], graph.columns.alternative[member]) for member in members}
         if len(found) == 1 and min(found)[0] >= 0:
             return min(found)
     return None

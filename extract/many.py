@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-
-from numpy.typing import ArrayLike
+from typing import TYPE_CHECKING
 
 from extract.answer import Answer
 from extract.graph import Graph
 from extract.methods import Method, extract
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
 
 
 def extract_many(

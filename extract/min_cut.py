@@ -14,9 +14,9 @@ from __future__ import annotations
 from random import Random
 from typing import Final
 
+from extract.ascent import preferences
 from extract.budget import FLOW, Budget
 from extract.graph import Graph
-from extract.heuristics import preferences
 from extract.settle import weights
 from extract.topology import Topology
 
@@ -34,7 +34,7 @@ class MinCuts:
 
     def __init__(self, graph: Graph) -> None:
         self.topology = graph.topology
-        self.weight = weights(graph.cost.tolist())
+        self.weight = weights(graph.columns.cost)
         self.bases = preferences(graph, self.weight)
         self.random = Random(1)  # the same answer every time
 

@@ -9,23 +9,26 @@ def fewest_nodes(graph):                    # a cost function: a cost for each n
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Mapping
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from extract.answer import Answer, make_answer
-from extract.auto import auto
 from extract.budget import Budget
 from extract.errors import ExtractionError
 from extract.graph import Graph
+from extract.portfolio import auto
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
 
 Extractor = Callable[[Graph], "Mapping[int, int] | Answer"]
 """A choice of one node for every class that the roots need (more does no harm), or an answer of a method of ours."""
 
-CostFunction = Callable[[Graph], ArrayLike]
+CostFunction: TypeAlias = "Callable[[Graph], ArrayLike]"
 """[n] costs of the nodes; what the graph forbids stays forbidden."""
 
 
@@ -35,7 +38,7 @@ def name_of(function: Callable[..., Any]) -> str:
 
 
 def own(
-    graph: Graph, extractor: Callable[[Graph], object], *, budget: Budget | float | None = None, below: float = np.inf
+    graph: Graph, extractor: Callable[[Graph], object], *, budget: Budget | float | None = None, below: float = math.inf
 ) -> Answer:
     """The answer of a user's extractor, with the bound that `auto` proves within `budget`.
 
@@ -54,10 +57,10 @@ def own(
         raise ExtractionError(f"extractor {name}: expected a node for each class as a mapping, got {given!r:.60}")
     choice = {int(cls): int(node) for cls, node in cast("Mapping[Any, Any]", given).items()}
     for cls, node in choice.items():
-        if not (0 <= cls < graph.n_classes and 0 <= node < graph.n_nodes and int(graph.node_class[node]) == cls):
+        if not (0 <= cls < graph.n_classes and 0 <= node < graph.n_nodes and graph.columns.node_class[node] == cls):
             raise ExtractionError(f"extractor {name}: class {cls} is assigned node {node}, which is not in it")
-    answer = make_answer(graph, choice, -np.inf, name, seconds)
-    if below < np.inf and not answer.cost < below:
+    answer = make_answer(graph, choice, -math.inf, name, seconds)
+    if below < math.inf and not answer.cost < below:
         raise ExtractionError(f"extractor {name}: its answer costs {answer.cost:g}, not less than {below:g}")
     return make_answer(graph, choice, auto(graph, budget=budget).bound, name, seconds)
 

@@ -102,15 +102,16 @@ def make_program(graph: Graph, cutoff: float, keep: bytearray | None = None) -> 
         return None
     nodes = [node for members in class_nodes.values() for node in members]
     column = {node: place for place, node in enumerate(nodes)}
-    tags = {(int(graph.group[node]), int(graph.alternative[node])) for node in nodes if graph.group[node] >= 0}
+    group, alternative = graph.columns.group, graph.columns.alternative
+    tags = {(group[node], alternative[node]) for node in nodes if group[node] >= 0}
     alternative_column = {tag: len(nodes) + place for place, tag in enumerate(sorted(tags))}
     program = IntegerProgram(graph, nodes, column, alternative_column, class_nodes)
     always = set(graph.topology.roots)
     _class_rows(program, always)
     _child_rows(program, always)
     _group_rows(program)
-    for use, limit in zip(graph.resource, graph.limit.tolist(), strict=True):
-        terms = [(column[node], float(use[node])) for node in nodes if use[node]]
+    for use, limit in zip(graph.columns.resource, graph.columns.limit, strict=True):
+        terms = [(column[node], use[node]) for node in nodes if use[node]]
         if terms and limit < INFINITY:
             program.add_row(-INFINITY, terms, limit)
     return program
@@ -119,10 +120,11 @@ def make_program(graph: Graph, cutoff: float, keep: bytearray | None = None) -> 
 def _usable(graph: Graph, cutoff: float, keep: bytearray | None) -> dict[int, list[int]]:
     """Nodes worth a variable, by class; classes are those still reachable from the roots."""
     topology = graph.topology
-    cost: list[float] = graph.cost.tolist()
-    for use, limit in zip(graph.resource, graph.limit.tolist(), strict=True):
-        for node in np.flatnonzero(use > limit).tolist():
-            cost[node] = INFINITY
+    cost = graph.columns.cost.copy()
+    for use, limit in zip(graph.columns.resource, graph.columns.limit, strict=True):
+        for node, used in enumerate(use):
+            if used > limit:
+                cost[node] = INFINITY
     if keep is not None:
         for node in topology.nodes:
             if not keep[node]:
@@ -163,7 +165,7 @@ def _class_rows(program: IntegerProgram, always: set[int]) -> None:
 def _child_rows(program: IntegerProgram, always: set[int]) -> None:
     children, column = program.graph.topology.children, program.column
     own = {cls: [column[node] for node in members] for cls, members in program.class_nodes.items()}
-    users: dict[int, list[int]] | None = {} if bool((program.graph.cost < 0).any()) else None
+    users: dict[int, list[int]] | None = {} if program.graph.has_rewards else None
     for members in program.class_nodes.values():
         by_child: dict[int, list[int]] = {}
         for node in members:
@@ -194,8 +196,8 @@ def _group_rows(program: IntegerProgram) -> None:
     for members in program.class_nodes.values():
         carriers: dict[int, list[int]] = {}
         for node in members:
-            if graph.group[node] >= 0:
-                tag = (int(graph.group[node]), int(graph.alternative[node]))
+            if graph.columns.group[node] >= 0:
+                tag = (graph.columns.group[node], graph.columns.alternative[node])
                 carriers.setdefault(program.alternative_column[tag], []).append(node)
         for column, nodes in carriers.items():
             program.add_row(0.0, [(column, 1.0), *((program.column[node], -1.0) for node in nodes)], INFINITY)

@@ -62,7 +62,7 @@ def run_pruned(session: Session) -> bool:
     Returns whether every step ran to its end.
     """
     graph = session.graph
-    if graph is None or session.chosen is None or bool((graph.cost < 0).any()):
+    if graph is None or session.chosen is None or graph.has_rewards:
         return True  # prices say nothing about rewards
     from extract.exact import solve_exactly
 
@@ -89,7 +89,7 @@ def run_pruned(session: Session) -> bool:
 def _ratios(graph: Graph) -> list[float]:
     """[n] greedy price of each node over the best of its class; inf for nodes that cannot be used."""
     topology = graph.topology
-    weight = weights(graph.cost.tolist())
+    weight = weights(graph.columns.cost)
     settled = settle_dag(topology, weight)
     values = node_values(topology, weight, settled)
     ratios = [float("inf")] * topology.n_nodes

@@ -10,8 +10,6 @@ from collections import deque
 from collections.abc import Iterable
 from typing import Final
 
-import numpy as np
-
 from extract.answer import slack
 from extract.components import components
 from extract.errors import InfeasibleError
@@ -35,18 +33,19 @@ class Reduction:
         topology = graph.topology
         self.costed = costed
         self.n_original = graph.n_nodes
-        self.rewards = bool((graph.cost < 0).any())
+        self.rewards = graph.has_rewards
         self.topology = topology
         self.owner = topology.node_class.copy()
         self.kids: list[frozenset[int]] = [frozenset()] * graph.n_nodes
-        self.cost: list[float] = graph.cost.tolist()
+        self.cost = graph.columns.cost.copy()
         self.tag: list[tuple[int, int]] = [NO_ALTERNATIVE] * graph.n_nodes
-        self.no_use = (0.0,) * len(graph.limit)
+        self.no_use = (0.0,) * len(graph.columns.limit)
         """The one object that all nodes have which use nothing: most nodes."""
         self.use = [self.no_use] * graph.n_nodes
-        for node in np.flatnonzero(graph.resource.any(axis=0)).tolist():
-            self.use[node] = tuple(graph.resource[:, node].tolist())
-        self.limit: list[float] = graph.limit.tolist()
+        for node, use in enumerate(zip(*graph.columns.resource, strict=True)):
+            if any(use):
+                self.use[node] = use
+        self.limit = graph.columns.limit.copy()
         self.tolerance = [slack(limit) / 10 for limit in self.limit]  # what is left of a limit was rounded
         self.parts: dict[int, tuple[int, ...]] = {}
         self.members: list[set[int]] = [set() for _ in range(graph.n_classes)]
@@ -96,8 +95,8 @@ class Reduction:
         self.classes = order
         if any(not self.members[root] for root in topology.roots):
             raise InfeasibleError
-        if bool((graph.group >= 0).any()):
-            group, alternative = graph.group.tolist(), graph.alternative.tolist()
+        if max(graph.columns.group, default=NO_GROUP) > NO_GROUP:
+            group, alternative = graph.columns.group, graph.columns.alternative
             self.tag = [(g, a) if g >= 0 else NO_ALTERNATIVE for g, a in zip(group, alternative, strict=True)]
 
     def _buildable(self, graph: Graph) -> bytearray:
@@ -127,11 +126,7 @@ class Reduction:
 
     def _usable(self, graph: Graph) -> list[bool]:
         """For each node: does it cost less than infinity and fit alone?"""
-        found = graph.cost < INFINITY
-        if self.limit:
-            limits = np.array([limit + over for limit, over in zip(self.limit, self.tolerance, strict=True)])
-            found &= (graph.resource <= limits[:, None]).all(axis=0) | ~graph.resource.any(axis=0)
-        return found.tolist()
+        return [cost < INFINITY and self._fits(self.use[node]) for node, cost in enumerate(graph.columns.cost)]
 
     def _fits(self, use: tuple[float, ...]) -> bool:
         if use is self.no_use:

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import cached_property
-from typing import Final
+from typing import Final, Protocol
 
-import numpy as np
-
+from extract.answer import SOLVER_TOLERANCE
 from extract.ascent import ascend
 from extract.budget import ASCENT, Budget
 from extract.cycles import find_cycles, two_cycles
 from extract.knapsack import Knapsack
 from extract.min_cut import VIOLATION, MinCuts
 from extract.program import IntegerProgram
-from extract.session import SOLVER_TOLERANCE, Session
-from extract.solver import Relaxed, Solver
+from extract.solver import Cover, Relaxed, Solver
 
 WHOLE: Final = 1e-6
 """Values as near to 0 or 1 are those."""
@@ -23,10 +22,25 @@ BATCH: Final = 3
 """Ascents between two solutions of the relaxation."""
 
 
+class Search(Protocol):
+    """What the relaxation needs of a `extract.session.Session`."""
+
+    cuts: list[list[int]]
+    covers: list[Cover]
+
+    def notify(self) -> None:
+        """Tell whoever waits that the search is alive."""
+        ...
+
+    def repair_from(self, selected: Iterable[int], method: str, *, exact: bool = False) -> bool:
+        """Take the cheapest answer at or near selected nodes."""
+        ...
+
+
 class Relaxation:
     """The relaxation of what is left of a session's graph, with the rows that its solutions violated so far."""
 
-    def __init__(self, session: Session, program: IntegerProgram) -> None:
+    def __init__(self, session: Search, program: IntegerProgram) -> None:
         graph = program.graph
         self.session = session
         self.program = program
@@ -38,15 +52,17 @@ class Relaxation:
         for cover in session.covers:
             self.solver.add_cover(cover)
         self.cuts = MinCuts(graph)
-        shares = [use / limit for use, limit in zip(graph.resource, graph.limit.tolist(), strict=True) if limit > 0.0]
-        self.use: list[float] = sum(shares, np.zeros(graph.n_nodes)).tolist()
+        self.use = [0.0] * graph.n_nodes
+        for use, limit in zip(graph.columns.resource, graph.columns.limit, strict=True):
+            if limit > 0.0:
+                self.use = [total + used / limit for total, used in zip(self.use, use, strict=True)]
         """[n] parts of the limits that a node uses."""
 
     @cached_property
     def rows(self) -> list[Knapsack]:
         """The resource rows that could be exceeded."""
         graph = self.program.graph
-        return [row for row in (Knapsack(graph, place) for place in range(len(graph.limit))) if row.binds]
+        return [row for row in (Knapsack(graph, place) for place in range(len(graph.columns.limit))) if row.binds]
 
     @cached_property
     def groups(self) -> set[int | None]:
@@ -109,7 +125,7 @@ class Relaxation:
         if place >= len(self.program.nodes):
             return 1.0
         node = self.program.nodes[place]
-        return self.use[node] or 1.0 + float(self.program.graph.cost[node])
+        return self.use[node] or 1.0 + self.program.graph.columns.cost[node]
 
     def take(self, value: dict[int, float]) -> bool:
         """Hand in a solution in whole numbers; False where it has a cycle, which is forbidden from now on."""

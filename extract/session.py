@@ -6,29 +6,21 @@ import math
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import replace
-from functools import partial
 from time import perf_counter
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
-import numpy as np
-
-from extract.answer import Answer, Moment, Report, check, make_answer, slack
+from extract.answer import SOLVER_TOLERANCE, Answer, Moment, Report, check, make_answer, slack
 from extract.budget import LONG_BUDGET, SIMPLIFY, Budget
 from extract.constrained import Candidate, ConstrainedSearch, reachable_nodes
 from extract.errors import CheckError, ExtractionError, InfeasibleError
-from extract.graph import Floats, Graph
-from extract.infeasible import why_infeasible
+from extract.graph import Graph
 from extract.local import improve
 from extract.settle import INFINITY, settle_dag, weights
 from extract.simplify import simplify
 
 if TYPE_CHECKING:
-    from extract.auto import Limit
     from extract.separation import Relaxation
     from extract.solver import Cover
-
-SOLVER_TOLERANCE: Final = 1e-6
-"""HiGHS' default feasibility tolerance: as near as its bound comes to the cost of a solution it calls optimal."""
 
 MOST: Final = 0.1
 """Part of the budget that closing any gap is worth, unless a proof is asked for. Where it was 9 to 21 % at the end
@@ -36,6 +28,16 @@ MOST: Final = 0.1
 
 Listener = Callable[[Moment], None]
 """Called when the best answer or the bound changes, and some ten times a second while the solver runs."""
+
+
+class Limit(NamedTuple):
+    """What a search that goes on must stay below, and the effort that it is worth: as in `auto`; an answer from
+    elsewhere, near which it looks.
+    """
+
+    below: float
+    effort: float
+    near: Answer | None = None
 
 
 class Session:
@@ -54,7 +56,7 @@ class Session:
     ) -> None:
         """`within`: the same graph with nodes forbidden, to which the search keeps; `graph` judges answers. `below`:
         answers that do not cost less are passed over. `effort`: part of the budget that closing a gap is worth, times
-        the root of the gap.
+        the root of the gap. Raises InfeasibleError, without a reason, where simplification finds that there is none.
         """
         self.began = perf_counter()
         self.budget = Budget(LONG_BUDGET) if budget is None else budget
@@ -73,15 +75,12 @@ class Session:
         """Units that were spent when the work began that a small gap is not worth, or a search that was put aside."""
         self.below = self.cost = below
         self.bound = -INFINITY
-        try:
-            self.simplified = simplify(graph if within is None else within, alone=within is not None)
-        except InfeasibleError as error:
-            raise InfeasibleError(partial(why_none, graph, below)) from error
+        self.simplified = simplify(graph if within is None else within, alone=within is not None)
         self.budget.spend(SIMPLIFY * len(graph.topology.nodes))
         self.seconds_simplifying = perf_counter() - self.began
         self.steps = self.simplified.steps
         self.after = _sizes(self.simplified.graph)
-        self.unit = _unit(graph.cost)
+        self.unit = _unit(graph.columns.cost)
         self.cuts: list[list[int]] = []
         """Sets of nodes of the reduced graph of which every answer holds one."""
         self.covers: list[Cover] = []
@@ -250,9 +249,9 @@ class Session:
         self._renew_search()
 
     def answer(self, method: str) -> Answer:
-        """The best so far as an answer for the original graph. Raises InfeasibleError when there is none."""
+        """The best so far as an answer for the original graph. Raises InfeasibleError, without a reason, for none."""
         if self.chosen is None:
-            raise InfeasibleError(self.why_none)
+            raise InfeasibleError
         found = make_answer(self.original, self.chosen, self.bound, method, perf_counter() - self.began)
         ended = ""
         if not found.optimal and self.accepted:
@@ -265,10 +264,6 @@ class Session:
         """Raises ExtractionError, with the limit that ended the search, when nothing was found."""
         if self.chosen is None and not self.optimal:
             raise ExtractionError(f"{self.budget.name} ended before any answer was found; allow more")
-
-    def why_none(self) -> str:
-        """Why there is no answer."""
-        return why_none(self.original, self.below)
 
     def notify(self) -> None:
         """Tell the listener that the search is alive."""
@@ -337,22 +332,17 @@ class Session:
         )
 
 
-def why_none(graph: Graph, below: float) -> str:
-    """Why there is no answer that costs less, for messages; without a limit it is looked for, which takes long."""
-    return why_infeasible(graph) if below == INFINITY else f"no answer costs less than {below:g}"
-
-
 def why_ended(budget: Budget, gap: float) -> str:
     """What ended a search before there was a proof, for messages."""
     return budget.name if budget.left <= 0 else f"a gap of {gap:.1%} after {budget.spent:.0f} of {budget.work:g} units"
 
 
-def _unit(cost: Floats) -> float:
+def _unit(cost: list[float]) -> float:
     """The greatest number that all costs are multiples of, when they are whole numbers, else 0."""
-    finite = cost[np.isfinite(cost)]
-    if not len(finite) or bool((finite != np.rint(finite)).any()) or float(np.abs(finite).max()) > 2**52:
+    finite = [value for value in cost if math.isfinite(value)]
+    if not finite or not all(value.is_integer() and abs(value) <= 2**52 for value in finite):
         return 0.0
-    return float(np.gcd.reduce(finite.astype(np.int64)))
+    return float(math.gcd(*map(int, finite)))
 
 
 def _sizes(graph: Graph | None) -> dict[str, int]:

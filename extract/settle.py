@@ -7,6 +7,7 @@ is priced once, after its last child is settled, so the choice is acyclic by con
 
 from __future__ import annotations
 
+from array import array
 from heapq import heapify, heappop, heappush
 from typing import NamedTuple
 
@@ -73,7 +74,7 @@ def settle_dag(topology: Topology, weight: list[float]) -> Settled:
     choice = [-1] * topology.n_classes
     value = [INFINITY] * topology.n_classes
     below = [0] * topology.n_classes
-    bit_weight = np.zeros(topology.n_classes)
+    bit_weight = array("d", bytes(8 * topology.n_classes))
     bits: list[float] = []
     order: list[int] = []
     heap = [(weight[node], node) for node in topology.leaves if weight[node] < INFINITY]
@@ -136,7 +137,7 @@ def node_values(topology: Topology, weight: list[float], settled: Settled) -> li
     """[n] what each node costs with the settled sub-DAGs of its children, sharing counted once; inf: cannot be used."""
     children, choice = topology.children, settled.choice
     below = [0] * topology.n_classes
-    bit_weight = np.zeros(topology.n_classes)
+    bit_weight = array("d", bytes(8 * topology.n_classes))
     bits: list[float] = []
     for cls in settled.order:
         union = 0
@@ -162,12 +163,12 @@ def node_values(topology: Topology, weight: list[float], settled: Settled) -> li
     return values
 
 
-def _sum_bits(members: int, bits: list[float], bit_weight: np.ndarray[tuple[int], np.dtype[np.float64]]) -> float:
+def _sum_bits(members: int, bits: list[float], bit_weight: array[float]) -> float:
     if members.bit_count() > SMALL_SET:
         raw = members.to_bytes((members.bit_length() + 7) >> 3, "little")
         flags = np.unpackbits(np.frombuffer(raw, np.uint8), bitorder="little")
         size = min(len(flags), len(bit_weight))
-        return float(flags[:size] @ bit_weight[:size])
+        return float(flags[:size] @ np.frombuffer(bit_weight)[:size])
     total = 0.0
     while members:
         top = members.bit_length() - 1  # from the top, so that what is left gets shorter

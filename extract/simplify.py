@@ -8,15 +8,17 @@ out unless they can close a cycle, which cuts the graph into parts that share no
 from __future__ import annotations
 
 import math
+from array import array
 from collections.abc import Iterable
-from itertools import chain
+from itertools import accumulate, chain
 from typing import Final, NamedTuple
 
 import numpy as np
 
 from extract.answer import Answer, make_answer
 from extract.collector import gc_disabled
-from extract.graph import Graph, Ints
+from extract.columns import Columns
+from extract.graph import Graph
 from extract.reduction import Reduction
 from extract.settle import INFINITY
 
@@ -59,13 +61,12 @@ class Simplified(NamedTuple):
         """The same reduction of a copy of the original under other costs; for steps that hold for all costs."""
         if graph is self.original:
             return self
-        cost = graph.cost
-        base = math.fsum(cost[self.forced].tolist())
+        base = math.fsum(map(graph.columns.cost.__getitem__, self.forced))
         reduced = self.graph
         if reduced is not None:
             starts = np.cumsum([0, *(len(parts) for parts in self.origin[:-1])])
             flat = np.fromiter(chain.from_iterable(self.origin), np.int64)
-            reduced = reduced.with_cost(np.add.reduceat(cost[flat], starts))
+            reduced = reduced.with_cost(np.add.reduceat(graph.cost[flat], starts))
         return Simplified(graph, reduced, base, self.forced, self.origin, self.steps)
 
     def without(self, nodes: Iterable[int]) -> Simplified:
@@ -121,7 +122,7 @@ def structure(graph: Graph) -> Simplified:
 
     Raises InfeasibleError, without a reason, when no answer is left.
     """
-    key = np.isinf(graph.cost).tobytes() + graph.limit.tobytes()
+    key = bytes(map(math.isinf, graph.columns.cost)) + array("d", graph.columns.limit).tobytes()
     known = graph.shared.structures
     if key not in known:
         if len(known) == MAX_STRUCTURES:
@@ -149,21 +150,19 @@ def _export(graph: Graph, reduction: Reduction) -> Simplified:
     kids = [sorted(number[child] for child in reduction.kids[node]) for node in nodes]
     tags = [reduction.tag[node] for node in nodes]
     rows = _binding(reduction)
-    use = np.array([[reduction.use[node][row] for node in nodes] for row in rows]).reshape(len(rows), len(nodes))
-    reduced = Graph(
-        node_op=tuple(graph.node_op[parts[0]] for parts in origin),
-        node_class=_ints(number[reduction.owner[node]] for node in nodes),
-        child_offset=np.concatenate([[0], np.cumsum([len(row) for row in kids])]).astype(np.int32),
-        child_class=_ints(child for row in kids for child in row),
-        cost=np.array([reduction.cost[node] for node in nodes]),
-        group=_ints(group for group, _ in tags),
-        alternative=_ints(alternative for _, alternative in tags),
-        resource=use,
-        limit=np.array([reduction.limit[row] + reduction.tolerance[row] for row in rows]),
-        resource_names=tuple(graph.resource_names[row] for row in rows),
-        root=_ints(number[cls] for cls in reduction.roots),
-        n_classes=len(classes),
+    columns = Columns(
+        node_class=[number[reduction.owner[node]] for node in nodes],
+        child_offset=[0, *accumulate(map(len, kids))],
+        child_class=[*chain.from_iterable(kids)],
+        cost=[reduction.cost[node] for node in nodes],
+        group=[group for group, _ in tags],
+        alternative=[alternative for _, alternative in tags],
+        resource=[[reduction.use[node][row] for node in nodes] for row in rows],
+        limit=[reduction.limit[row] + reduction.tolerance[row] for row in rows],
+        root=[number[cls] for cls in reduction.roots],
     )
+    names = tuple(graph.resource_names[row] for row in rows)
+    reduced = Graph(tuple(graph.node_op[parts[0]] for parts in origin), columns, names, len(classes))
     return Simplified(graph, reduced, reduction.base, forced, origin, reduction.steps)
 
 
@@ -194,7 +193,3 @@ def _parts(reduction: Reduction, node: int) -> list[int]:
         if part < reduction.n_original:
             found.append(part)
     return found
-
-
-def _ints(values: Iterable[int]) -> Ints:
-    return np.fromiter(values, np.int32)

@@ -130,9 +130,14 @@ class Rows:
     def give(self, highs: Any) -> None:
         """Add them to what HiGHS has."""
         highs.addRows(
-            len(self.lower), np.array(self.lower), np.array(self.upper), len(self.index),
-            np.array(self.start, np.int32), np.array(self.index, np.int32), np.array(self.value),
-        )  # fmt: skip
+            len(self.lower),
+            np.array(self.lower),
+            np.array(self.upper),
+            len(self.index),
+            np.array(self.start, np.int32),
+            np.array(self.index, np.int32),
+            np.array(self.value),
+        )
 
 
 class Solver:

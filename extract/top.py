@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from functools import partial
 from time import perf_counter
 from typing import TYPE_CHECKING
 
-from extract.answer import Answer, check
-from extract.ascent import ascend
+from extract.answer import Answer
+from extract.ascent import ascend, preferences
 from extract.budget import LONG_BUDGET, SIMPLIFY, Budget, as_budget
 from extract.constrained import reachable_nodes
 from extract.errors import ExtractionError, InfeasibleError
 from extract.graph import Graph
-from extract.heuristics import preferences
-from extract.infeasible import why_infeasible
 from extract.settle import INFINITY, settle_dag, weights
 from extract.simplify import Simplified, structure
 
@@ -21,7 +18,7 @@ if TYPE_CHECKING:
     from extract.program import IntegerProgram
 
 
-def top(
+def cheapest(
     graph: Graph, count: int, *, budget: Budget | float | None = None, time_limit: float | None = None
 ) -> list[Answer]:
     """Up to `count` answers in order of cost, no two choosing the same nodes; fewer when there are no more.
@@ -37,10 +34,7 @@ def top(
     began = perf_counter()
     limit = as_budget(budget, time_limit, LONG_BUDGET)
     limit.spend(SIMPLIFY * graph.n_nodes)
-    try:
-        simplified = structure(graph)
-    except InfeasibleError as error:
-        raise InfeasibleError(partial(why_infeasible, graph)) from error
+    simplified = structure(graph)
     if simplified.graph is None:
         return [simplified.answer([], 0.0, "top", perf_counter() - began)]
     program = make_program(simplified.graph, INFINITY)
@@ -48,18 +42,8 @@ def top(
     if not found:
         if not limit.left:
             raise ExtractionError(f"{limit.name} ended before any answer was found; allow more")
-        raise InfeasibleError(partial(why_infeasible, graph))
-    for answer in found:
-        check(graph, answer)
+        raise InfeasibleError
     return found
-
-
-def nth(graph: Graph, number: int, *, budget: Budget | float | None = None, time_limit: float | None = None) -> Answer:
-    """The answer of that place in the order of cost, from 1 on. Raises as `top`, and where there are not so many."""
-    found = top(graph, number, budget=budget, time_limit=time_limit)
-    if len(found) < number:
-        raise ExtractionError(f"there are {len(found)} answers within the budget, not {number}")
-    return found[-1]
 
 
 def _enumerate(
@@ -70,7 +54,7 @@ def _enumerate(
 
     solver = Solver(program)
     solver.cut(two_cycles(program))
-    weight = weights(program.graph.cost.tolist())
+    weight = weights(program.graph.columns.cost)
     for prefer in preferences(program.graph, weight):
         for cut in ascend(program.graph.topology, weight, prefer).cuts:
             solver.add_cut(cut)

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
-
-import numpy as np
-from numpy.typing import NDArray
+from itertools import chain, pairwise
+from typing import NamedTuple
 
 from extract.collector import gc_disabled
+from extract.columns import Columns
 
 
 class Topology(NamedTuple):
@@ -37,69 +36,47 @@ class Topology(NamedTuple):
     """Nodes without children, the start of every bottom-up pass."""
 
     @staticmethod
-    def of(
-        node_class: NDArray[np.int32],
-        child_offset: NDArray[np.int32],
-        child_class: NDArray[np.int32],
-        root: NDArray[np.int32],
-        n_classes: int,
-    ) -> Topology:
-        """Build from flat arrays that `Graph` has validated."""
+    def of(columns: Columns, n_classes: int) -> Topology:
+        """Build from columns that `Graph` has validated."""
         with gc_disabled():
-            n = len(node_class)
-            slot_node = np.repeat(np.arange(n), np.diff(child_offset))
-            usable = np.ones(n, bool)
-            usable[slot_node[node_class[slot_node] == child_class]] = False
-            kept = usable[slot_node]
-            slot_node, slot_child = _distinct(slot_node[kept], child_class[kept], n_classes)
-            children = _children(slot_node, slot_child, n)
-            nodes = np.flatnonzero(usable)
-            class_nodes = _lists(node_class[nodes], nodes, n_classes)
-            roots: list[int] = list(dict.fromkeys(root.tolist()))
+            node_class, offset, slots = columns.node_class, columns.child_offset, columns.child_class
+            children = [_children(slots[first:last]) for first, last in pairwise(offset)]
+            class_nodes: list[list[int]] = [[] for _ in range(n_classes)]
+            for node, (cls, below) in enumerate(zip(node_class, children, strict=True)):
+                if cls not in below:
+                    class_nodes[cls].append(node)
+            roots = list(dict.fromkeys(columns.root))
             classes = _reached(roots, class_nodes, children)
             if len(classes) < n_classes:
-                seen = np.zeros(n_classes, bool)
-                seen[classes] = True
-                usable &= seen[node_class]
-                nodes = np.flatnonzero(usable)
-                kept = usable[slot_node]
-                slot_node, slot_child = slot_node[kept], slot_child[kept]
-                for cls in np.flatnonzero(~seen).tolist():
+                for cls in set(range(n_classes)).difference(classes):
                     class_nodes[cls] = []
-            arity = np.full(n, -1)
-            arity[nodes] = np.bincount(slot_node, minlength=n)[nodes]
+            nodes = sorted(chain.from_iterable(class_nodes))
+            arity = [-1] * len(node_class)
+            parents: list[list[int]] = [[] for _ in range(n_classes)]
+            for node in nodes:
+                below = children[node]
+                arity[node] = len(below)
+                for child in below:
+                    parents[child].append(node)
             return Topology(
-                n_nodes=n,
+                n_nodes=len(node_class),
                 n_classes=n_classes,
                 roots=roots,
-                nodes=nodes.tolist(),
+                nodes=nodes,
                 classes=classes,
-                node_class=node_class.tolist(),
+                node_class=node_class,
                 children=children,
                 class_nodes=class_nodes,
-                alone=(np.bincount(node_class[nodes], minlength=n_classes) == 1).tobytes(),
-                parents=_lists(slot_child, slot_node, n_classes),
-                arity=arity.tolist(),
-                leaves=nodes[arity[nodes] == 0].tolist(),
+                alone=bytes([len(members) == 1 for members in class_nodes]),
+                parents=parents,
+                arity=arity,
+                leaves=[node for node in nodes if not arity[node]],
             )
 
 
-def _distinct(
-    slot_node: NDArray[np.int64], slot_child: NDArray[np.int32], n_classes: int
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Slots without repeated children; a stable sort is fast on what is sorted by node already."""
-    keys = np.sort(slot_node * np.int64(n_classes) + slot_child, kind="stable")
-    fresh = np.ones(len(keys), bool)
-    fresh[1:] = keys[1:] != keys[:-1]
-    node, child = np.divmod(keys[fresh], n_classes)
-    return node, child
-
-
-def _children(slot_node: NDArray[np.int64], slot_child: NDArray[np.int64], n: int) -> list[tuple[int, ...]]:
-    """[n] distinct children of each node."""
-    ends: list[int] = np.cumsum(np.bincount(slot_node, minlength=n)).tolist()
-    flat: list[int] = slot_child.tolist()
-    return [tuple(flat[first:last]) for first, last in zip([0, *ends[:-1]], ends, strict=True)]
+def _children(slots: list[int]) -> tuple[int, ...]:
+    """Distinct children in rising order."""
+    return tuple(slots) if len(slots) < 2 else tuple(sorted(set(slots)))
 
 
 def _reached(roots: list[int], class_nodes: list[list[int]], children: list[tuple[int, ...]]) -> list[int]:
@@ -115,11 +92,3 @@ def _reached(roots: list[int], class_nodes: list[list[int]], children: list[tupl
                     seen[child] = 1
                     order.append(child)
     return order
-
-
-def _lists(key: NDArray[Any], value: NDArray[Any], n: int) -> list[list[int]]:
-    """[n] the values of each key, in the order they stand in."""
-    order = np.argsort(key, kind="stable")
-    ends: list[int] = np.cumsum(np.bincount(key, minlength=n)).tolist()
-    flat: list[int] = value[order].tolist()
-    return [flat[first:last] for first, last in zip([0, *ends[:-1]], ends, strict=True)]

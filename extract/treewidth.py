@@ -89,7 +89,7 @@ def _model(graph: Graph) -> _Model:
     alternatives: dict[tuple[int, int], int] = {}
     for cls in topology.classes:
         rest = wanted[cls]
-        nodes = [node for node in topology.class_nodes[cls] if graph.cost[node] < INFINITY]
+        nodes = [node for node in topology.class_nodes[cls] if graph.columns.cost[node] < INFINITY]
         if not nodes:
             model.relate(FORBIDDEN, rest)
             continue
@@ -100,11 +100,11 @@ def _model(graph: Graph) -> _Model:
         model.node[nodes[-1]] = rest  # the last node is what is left
         for node in nodes:
             chosen = model.node[node]
-            model.relate(np.array([0.0, graph.cost[node]]), chosen)
+            model.relate(np.array([0.0, graph.columns.cost[node]]), chosen)
             for child in topology.children[node]:
                 model.relate(REQUIRES, chosen, wanted[child])
-            if graph.group[node] >= 0:
-                tag = (int(graph.group[node]), int(graph.alternative[node]))
+            if graph.columns.group[node] >= 0:
+                tag = (graph.columns.group[node], graph.columns.alternative[node])
                 if tag not in alternatives:
                     alternatives[tag] = model.new()
                 model.relate(REQUIRES, chosen, alternatives[tag])

@@ -1,1 +1,1 @@
-"""What a program is: IR core, dialects, text and bytecode forms, verifier, reference interpreter."""
+"""The representation of programs: IR core, dialects, text and bytecode forms, verifier, reference interpreter."""

@@ -13,11 +13,11 @@ from ir.nan_bits import narrowed, widened
 from ir.types import BF16, F4E2M1FN, F8E4M3FN, F8E5M2, F16, F32, F64, TF32, FloatType, IntType, VectorType
 
 BYTES = (F8E4M3FN, F8E5M2, F4E2M1FN)
-"""Formats whose numbers NumPy keeps in a byte each."""
+"""Formats whose numbers NumPy stores in a byte each."""
 NANS: dict[Type, tuple[int, int]] = {
     F16: (16, 10), BF16: (16, 7), F32: (32, 23), TF32: (32, 23), F64: (64, 52), F8E5M2: (8, 2),
 }  # fmt: skip
-"""Bits, and of them bits of the mantissa, of the formats whose NaNs have a payload."""
+"""Bits, and mantissa bits, of the formats whose NaNs have a payload."""
 
 
 def half_bits(type: FloatType, number: float) -> int:
@@ -27,8 +27,10 @@ def half_bits(type: FloatType, number: float) -> int:
         if word & 0x7FFFFFFF > 0x7F800000:
             return word >> 16 | 0x40
         return (word + 0x7FFF + (word >> 16 & 1)) >> 16
-    with np.errstate(over="ignore"):
-        return int(np.float16(number).view(np.uint16))
+    try:
+        return struct.unpack("<H", struct.pack("<e", float(number)))[0]
+    except OverflowError:
+        return struct.unpack("<H", struct.pack("<e", math.copysign(math.inf, number)))[0]
 
 
 def _word(number: float) -> int:
@@ -59,7 +61,7 @@ def bit_pattern(type: Type, number: int | float) -> int:
 
 
 def number_of(type: Type, bits: int) -> int | float:
-    """The number that these bits are in a scalar type; the inverse of bit_pattern."""
+    """The number with these bits in a scalar type; the inverse of bit_pattern."""
     if isinstance(type, IntType):
         return bits - (1 << type.width) if type.width > 1 and bits >> (type.width - 1) else bits
     if isinstance(type, FloatType) and type in NANS:
@@ -71,5 +73,6 @@ def number_of(type: Type, bits: int) -> int | float:
     if type == BF16:
         bits, type = bits << 16, F32
     if type in (F32, TF32):
-        return float(np.uint32(bits).view(np.float32))
-    return float(np.uint16(bits).view(np.float16)) if type != F64 else struct.unpack("<d", struct.pack("<Q", bits))[0]
+        return struct.unpack("<f", struct.pack("<I", bits))[0]
+    number, word = ("<e", "<H") if type != F64 else ("<d", "<Q")
+    return struct.unpack(number, struct.pack(word, bits))[0]

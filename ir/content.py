@@ -1,4 +1,4 @@
-"""Is a source a program or a file's name, and what is in the file; loads no reader."""
+"""Determines whether a source is a program or a file name, and reads the file; loads no reader."""
 
 from __future__ import annotations
 
@@ -6,20 +6,20 @@ from pathlib import Path
 from typing import TypeGuard
 
 LONGEST_NAME = 255
-"""Characters of a file's name that a message repeats (NAME_MAX of Linux)."""
+"""Characters of a file name that a message repeats (NAME_MAX of Linux)."""
 
 
 def is_text(source: str | Path) -> TypeGuard[str]:
-    """Is a source a program, and no file's name?"""
+    """Whether a source is a program rather than a file name."""
     return isinstance(source, str) and ("{" in source or "\n" in source or not source.strip())
 
 
 def content(path: Path) -> bytes:
-    """The bytes of a file. Raises TileError where it cannot be read."""
+    """The bytes of a file. Raises TileError if it cannot be read."""
     try:
         return path.read_bytes()
     except (OSError, ValueError) as error:  # ValueError: a name with a NUL character
-        from ir.core import Location, TileError  # loads what a kernel in the cache does without
+        from ir.core import Location, TileError  # loads modules that a cached kernel does not need
 
         reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
         name = str(path) if len(str(path)) <= LONGEST_NAME else f"{str(path)[:LONGEST_NAME]}..."

@@ -1,8 +1,8 @@
-"""SSA operations, values, blocks and regions: the small core that every level of the road shares.
+"""SSA operations, values, blocks and regions: the small core shared by all levels of the pipeline.
 
-An operation class is declared once with `@op` and the field descriptors below; accessors, structural verification,
-the generic text form and (for cuda_tile) the bytecode form derive from that declaration. Slots and flat operand lists
-keep creation near 4 us, sixteen times cheaper than a general framework (measured, reference of the design, section 1).
+An operation class is declared once with `@op` and the field descriptors below; accessors, structural verification, the
+generic text form and (for cuda_tile) the bytecode form derive from that declaration. Slots and flat operand lists keep
+creation near 4 us, sixteen times cheaper than a general framework (measured, reference of the design, section 1).
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ OpT = TypeVar("OpT", bound="Op")
 
 @dataclass(frozen=True, slots=True)
 class Location:
-    """A place in a source file: 1-based line and column; 0 means unknown. `offset` is a byte offset in bytecode."""
+    """A location in a source file: 1-based line and column; 0 means unknown. `offset` is a byte offset in bytecode."""
 
     file: str = "<unknown>"
     line: int = 0
@@ -40,7 +40,7 @@ UNKNOWN = Location()
 
 
 class TileError(Exception):
-    """An error in what the user gave us: a message, its place, and what to do. Printed without a traceback."""
+    """An error in the user's input: a message, its location, and what to do. Printed without a traceback."""
 
     def __init__(self, message: str, location: Location = UNKNOWN, hint: str = ""):
         super().__init__(message)
@@ -58,7 +58,7 @@ class ParseError(TileError):
 
 
 class VerifyError(TileError):
-    """An operation that breaks a rule of its dialect."""
+    """An operation that violates a rule of its dialect."""
 
 
 class UnsupportedError(TileError):
@@ -66,12 +66,12 @@ class UnsupportedError(TileError):
 
 
 class Type:
-    """A value's type; immutable, compared by content. str() is for people, `mlir` for files that are read again."""
+    """A value's type; immutable, compared by content. str() is for people, `mlir` for files to be read again."""
 
     __slots__ = ()
 
     def mlir(self) -> str:
-        """The type in MLIR's generic form: all that it holds, under the name of its dialect."""
+        """The type in MLIR's generic form: all its parameters, under the name of its dialect."""
         return str(self)
 
 
@@ -88,15 +88,15 @@ class Attribute:
 SpelledT = TypeVar("SpelledT", bound="type[Type] | type[Attribute]")
 Spelling = Callable[[str, Callable[[str], "Type"], Callable[[str], "Attribute"]], "Type | Attribute"]
 SPELLED: dict[str, Spelling] = {}
-"""By name (`!dialect.name` of a type, `#dialect.name` of an attribute): how to read what its angle brackets hold, given
-the readers of the types and the attributes in it.
+"""By name (`!dialect.name` of a type, `#dialect.name` of an attribute): the reader of the contents of its angle
+brackets, given the readers of the types and the attributes in them.
 """
 
 
 def spelled(name: str) -> Callable[[SpelledT], SpelledT]:
     """Declare that a class with a static method `read(body, type_of, attribute_of)` is written `name<body>`.
 
-    `read` raises ValueError where the body cannot be read.
+    `read` raises ValueError if the body cannot be read.
     """
 
     def declare(cls: SpelledT) -> SpelledT:
@@ -171,17 +171,19 @@ class Region:
 
 
 class Effect(enum.Enum):
-    """What an operation does to memory or control: PURE floats in the e-graph, the others stay in the skeleton."""
+    """The effect of an operation on memory or control: PURE ones float in the e-graph, the others stay in the
+    skeleton.
+    """
 
     PURE = "pure"
-    READ = "read"  # ordered by tokens only: an e-node with a token operand
+    READ = "read"  # ordered only by tokens: an e-node with a token operand
     WRITE = "write"
     CONTROL = "control"
 
 
 PURE, READ, WRITE, CONTROL = Effect.PURE, Effect.READ, Effect.WRITE, Effect.CONTROL
 Version = tuple[int, int]
-INSIDE: Version = (1 << 31, 0)  # of an attribute that no bytecode has: the compiler alone sets it
+INSIDE: Version = (1 << 31, 0)  # for an attribute that no bytecode has: set only by the compiler
 
 
 class Field:
@@ -201,12 +203,12 @@ TypeCheck = Callable[[Type], bool]
 
 
 def meaning(check: TypeCheck) -> str:
-    """What a type check asks for, in words, where it says so by an attribute `meaning`."""
+    """The requirement of a type check in words, if it has an attribute `meaning`."""
     return getattr(check, "meaning", "of another type")
 
 
 class OperandGroup(Field):
-    """A run of operands; its place among the op's segments is fixed when the class is made."""
+    """A run of operands; its index among the op's segments is fixed when the class is created."""
 
     slot: int = 0
 
@@ -236,7 +238,7 @@ class Operand(OperandGroup):
 
 
 class OptionalOperand(OperandGroup):
-    """No or one operand."""
+    """Zero or one operand."""
 
     @overload
     def __get__(self, op: None, owner: type) -> OptionalOperand: ...
@@ -262,8 +264,8 @@ class Variadic(OperandGroup):
 class Attr(Field, Generic[T]):
     """A named compile-time constant of Python type `kind`; `default` makes it optional.
 
-    `form`: how upstream MLIR spells it (`ir.upstream`), None where it does not have it. `among`: its legal values,
-    where they are few; `least`, `most`: the least and the greatest legal number.
+    `form`: how upstream MLIR spells it (`ir.upstream`), None if upstream lacks it. `among`: its legal values, if they
+    are few; `least`, `most`: the least and the greatest legal number.
     """
 
     def __init__(
@@ -279,7 +281,7 @@ class Attr(Field, Generic[T]):
         self.most = most
 
     def fault(self, value: Any) -> str:
-        """Why a value of the right kind is not legal; empty where it is."""
+        """Why a value of the right kind is illegal; empty if it is legal."""
         if self.among and value not in self.among:
             return f"must be one of {', '.join(map(repr, self.among))}, is {value!r}"
         if self.least is not None and value < self.least:
@@ -290,12 +292,12 @@ class Attr(Field, Generic[T]):
 
     @property
     def bounded(self) -> bool:
-        """Is not every value of the kind legal?"""
+        """Whether some values of the kind are illegal."""
         return bool(self.among) or self.least is not None or self.most is not None
 
     @property
     def required(self) -> bool:
-        """True where the attribute has no default."""
+        """Whether the attribute has no default."""
         return self.default is ...
 
     @overload
@@ -317,7 +319,7 @@ def optional(kind: type[T], since: Version = (13, 1), doc: str = "") -> Attr[T |
 
 
 class Result(Field):
-    """One result; `like` names the operand whose type it shares, else the type is given at creation."""
+    """One result; `like` names the operand whose type it shares, otherwise the type is given at creation."""
 
     slot: int = 0
 
@@ -376,7 +378,9 @@ class VariadicRegion(Field):
 
 @dataclass(frozen=True)
 class OpInfo:
-    """What `@op` read off a class: the one source for printers, readers, verifier, encoder and docs."""
+    """The declaration that `@op` extracts from a class: the one source for printers, readers, verifier, encoder
+    and docs.
+    """
 
     name: str
     since: Version
@@ -396,12 +400,12 @@ class OpInfo:
 
     @cached_property
     def fixed_segments(self) -> tuple[int, ...] | None:
-        """Operand group sizes where every group has exactly one operand, else None."""
+        """Operand group sizes if every group has exactly one operand, otherwise None."""
         return None if self.flexible else (1,) * len(self.operands)
 
     @cached_property
     def flexible(self) -> tuple[int, ...]:
-        """The groups that may hold another number of operands than one."""
+        """The groups whose number of operands may differ from one."""
         return tuple(i for i, g in enumerate(self.operands) if not isinstance(g, Operand))
 
 
@@ -438,7 +442,7 @@ class Op:
         self.segments = segments
         if result_types is None:
             result_types = [getattr(self, r.like).type for r in info.results]
-        if len(result_types) == 1:  # of most
+        if len(result_types) == 1:  # for most
             self.results = [Value(result_types[0], self, 0)]
         else:
             self.results = [Value(t, self, i) for i, t in enumerate(result_types)]
@@ -457,13 +461,17 @@ class Op:
         return self.results[0]
 
     def verify(self) -> None:
-        """Check what the declared fields cannot say; raises VerifyError."""
+        """Check what the declared fields cannot express; raises VerifyError."""
 
     def verify_inside(self) -> None:
-        """Check what needs the operations inside to be legal already; of the root only. Raises VerifyError."""
+        """Check what requires the operations inside to be legal already; called for the root only. Raises
+        VerifyError.
+        """
 
     def is_upstream(self) -> bool:
-        """Of a class that upstream MLIR has: is this one its operation too, where that depends on its place?"""
+        """For a class that upstream MLIR has: whether this operation is upstream's too, if that depends on its
+        context.
+        """
         return True
 
     def expect(self, condition: bool, message: str, *values: object) -> None:

@@ -1,6 +1,7 @@
-"""Types of what the hardware finds memory by: tensor maps, mbarriers, matrix descriptors; spelled as upstream's nvgpu.
+"""Types that describe memory to the hardware: tensor maps, mbarriers, matrix descriptors; spelled as in upstream's
+nvgpu.
 
-At nvvm they are what upstream's nvvm takes: addresses and i64.
+In nvvm they become the operands of upstream's nvvm: addresses and i64.
 """
 
 from __future__ import annotations
@@ -20,14 +21,12 @@ PROMOTIONS, FILLS, INTERLEAVES = ("none", "64B", "128B", "256B"), ("zero", "nan"
 SHARED_SPACE = 3
 BARRIER_BYTES = 8  # an mbarrier; PTX ISA, mbarrier object
 
-_FIELDS = (
-    ("swizzle", tuple(SPANS)), ("l2_promotion", PROMOTIONS), ("oob_fill", FILLS), ("interleave", INTERLEAVES),
-)  # fmt: skip
+_FIELDS = (("swizzle", tuple(SPANS)), ("l2_promotion", PROMOTIONS), ("oob_fill", FILLS), ("interleave", INTERLEAVES))
 _PART = re.compile(r"(\w+)\s*=\s*((?:[^,<>]|<[^<>]*>)+)")
 
 
 def _parts(body: str, names: tuple[str, ...]) -> dict[str, str]:
-    """`name = value` parts of a type. Raises ValueError where one is missing or another one is there."""
+    """`name = value` parts of a type. Raises ValueError for missing or unknown parts."""
     found = {name: value.strip() for name, value in _PART.findall(body)}
     if set(found) != set(names):
         raise ValueError(f"it has {', '.join(names)}")
@@ -48,7 +47,7 @@ def _spell(name: str, prefix: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Tile:
-    """A tile in shared memory as upstream's memref says it: extents, the innermost last, and element."""
+    """A tile in shared memory in upstream's memref notation: extents, the innermost last, and element."""
 
     shape: tuple[int, ...]
     element: IntType | FloatType
@@ -99,7 +98,7 @@ class TensorMapDescriptor(Type):
 
     @staticmethod
     def of(record: Any) -> TensorMapDescriptor:
-        """The type of a manifest's record, whose extents are innermost first. Raises ValueError for another record."""
+        """The type of a manifest's record, whose extents are innermost first. Raises ValueError for other records."""
         said = cast("dict[str, Any]", record) if isinstance(record, Mapping) else {}
         for name, legal in (*_FIELDS, ("dtype", tuple(SCALARS))):
             if said.get(name) not in legal:
@@ -116,16 +115,20 @@ class TensorMapDescriptor(Type):
         """From upstream's form."""
         found = _parts(body, ("tensor", "swizzle", "l2promo", "oob", "interleave"))
         return TensorMapDescriptor(
-            Tile.read(found["tensor"], type_of), _enum(found["swizzle"], "swizzle", tuple(SPANS)),
-            _enum(found["l2promo"], "l2promo", PROMOTIONS), _enum(found["oob"], "oob", FILLS),
+            Tile.read(found["tensor"], type_of),
+            _enum(found["swizzle"], "swizzle", tuple(SPANS)),
+            _enum(found["l2promo"], "l2promo", PROMOTIONS),
+            _enum(found["oob"], "oob", FILLS),
             _enum(found["interleave"], "interleave", INTERLEAVES),
-        )  # fmt: skip
+        )
 
 
 @spelled("!nvgpu.warpgroup.descriptor")
 @dataclass(frozen=True, slots=True)
 class MatrixDescriptorType(Type):
-    """64 bits that name an operand of a warpgroup product in shared memory: rows x k, k x rows where it is MN-major."""
+    """64 bits that describe an operand of a warpgroup product in shared memory: rows x k, or k x rows if it is
+    MN-major.
+    """
 
     tile: Tile
 

@@ -1,4 +1,4 @@
-"""The forms of an instruction, from its declaration: what tests assemble and pages list."""
+"""The forms of an instruction, derived from its declaration: tests assemble them and pages list them."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def forms_of(cls: type[Instruction]) -> Iterator[Form]:
 
 
 def legal_form(cls: type[Instruction], form: Form) -> bool:
-    """Does the verifier accept it?"""
+    """Whether the verifier accepts it."""
     try:
         verify(placed(cls, form))
     except VerifyError:
@@ -50,7 +50,7 @@ def placed(cls: type[Instruction], form: Form) -> Instruction:
 
 
 def legal(attr: Attr[Any]) -> list[Any]:
-    """Values to try of an attribute: all where they are few, else the bounds."""
+    """Values of an attribute to try: all if they are few, otherwise the bounds."""
     if attr.among:
         return list(attr.among)
     if attr.kind is bool:
@@ -66,6 +66,6 @@ def examples(declared: OperandGroup | Result) -> tuple[Type, ...]:
 
 
 def _results(cls: type[Op], operands: tuple[tuple[Type, ...], ...]) -> tuple[Type, ...]:
-    """Types of the results, those of operands where they are tied to them."""
+    """Types of the results, those of operands if they are tied to them."""
     groups = {group.name: kinds for group, kinds in zip(cls.info.operands, operands, strict=True)}
     return tuple(groups[r.like][0] if r.like else examples(r)[0] for r in cls.info.results if r.like or examples(r))

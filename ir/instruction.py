@@ -1,17 +1,17 @@
-"""Instructions of the hardware: each is declared once, and its verifier, text, PTX, page and tests derive from that.
+"""Hardware instructions: each is declared once; its verifier, text, PTX, page and tests derive from the declaration.
 
-PTX is a text with holes, a line an instruction:
+PTX is a text with placeholders, one line per instruction:
     {x}             an operand, a register or an immediate; a result; the text of an attribute or property
     {x:register}    an operand that PTX takes in a register only
     [{x}]           an operand as an address, with the constant part of it as displacement
     {x:vector}      a group in braces, in registers; {x:list} takes immediates; {x:group} has braces from two on
     {x:stored}      a group as {x:group}, one alone may be any constant; {x:bits} takes constants as bit patterns
-    {x:sink}        results in braces from two on, `_` for what nobody reads; {x:sink16} only for those of 16 bits
+    {x:sink}        results in braces from two on, `_` for unused results; {x:sink16} only for those of 16 bits
     {x.2}           one operand of a group
-    {x?.ftz}        a suffix where the flag x is set; {x=col?.trans} where the attribute has that value
-    {x|y}           an optional operand, else the property y
+    {x?.ftz}        a suffix if the flag x is set; {x=col?.trans} if the attribute has that value
+    {x|y}           an optional operand, otherwise the property y
     @{x}            the guard of the line: nothing where the operand is absent; so is a comma before an absent operand
-    {label}         a label of the operation's own; names in `temporaries` are registers of its own
+    {label}         a label local to the operation; names in `temporaries` are registers local to it
 """
 
 from __future__ import annotations
@@ -42,25 +42,30 @@ from ir.types import (
     IntType,
     LLVMPointerType,
     VectorType,
-)  # fmt: skip
+)
 
 InstructionT = TypeVar("InstructionT", bound="Instruction")
 
 
 @dataclass(frozen=True)
 class Needs:
-    """What an instruction asks for: the least SM and version of PTX. `only`: it is of these targets and no later one.
+    """What an instruction asks for: the least SM and version of PTX. `only`: it is of these targets and no later one;
+    the family of one of them has it too (sm_100f where sm_100a is named), unless it is `architectural`.
 
-    Source of each: "Target ISA Notes" of its section in the PTX ISA, and the generated tests, which ask ptxas.
+    Source of each: "Target ISA Notes" of its section in the PTX ISA, and the generated tests, which check with ptxas.
     """
 
     sm: int = 80
     ptx: tuple[int, int] = (7, 0)
     only: frozenset[str] = frozenset()
+    architectural: bool = False
 
     def met_by(self, target: str) -> bool:
         """Does a target, as ptxas spells it, have the instruction?"""
-        return target in self.only if self.only else int(target.removeprefix("sm_").rstrip("af")) >= self.sm
+        if not self.only:
+            return int(target.removeprefix("sm_").rstrip("af")) >= self.sm
+        family = target.endswith("f") and not self.architectural
+        return target in self.only or (family and f"{target[:-1]}a" in self.only)
 
     def __str__(self) -> str:
         return " or ".join(sorted(self.only, key=lambda name: (len(name), name))) if self.only else f"sm_{self.sm}"
@@ -72,7 +77,7 @@ SM_90 = Needs(90, (8, 0))
 
 
 class Instruction(Op):
-    """Shape shared by all instructions; what differs is given to `instruction`."""
+    """Base of all instructions; the specifics are passed to `instruction`."""
 
     ptx: ClassVar[str] = ""
     floor: ClassVar[Needs] = SM_80
@@ -80,27 +85,27 @@ class Instruction(Op):
     reference: ClassVar[str] = ""
     temporaries: ClassVar[Mapping[str, Type]] = {}
     tied: ClassVar[tuple[str, str] | None] = None
-    settle: ClassVar[str] = ""
+    after_copies: ClassVar[str] = ""
     held: ClassVar[str] = ""
     extern: ClassVar[str] = ""
 
     @property
     def text(self) -> str:
-        """PTX with its holes, where that depends on attributes or operands."""
+        """PTX with its placeholders, if they depend on attributes or operands."""
         return self.ptx
 
     def needs(self) -> Needs:
-        """What this form asks for, where that depends on attributes or types."""
+        """The requirements of this form, if they depend on attributes or types."""
         return self.floor
 
     def kept(self) -> list[Value | int]:
-        """What the results hold where the guard is false; empty where that is left open."""
+        """The contents of the results if the guard is false; empty if unspecified."""
         return []
 
     @classmethod
     def forms(cls) -> Iterator[Form]:
-        """Forms of the instruction to assemble and to list. The default: each attribute through its legal values, all
-        others at the first; operands of the types that the constraints name.
+        """Forms of the instruction to assemble and to list. By default each attribute takes its legal values in turn,
+        with the others at their first; operands have the types that the constraints name.
         """
         from ir.forms import forms_of  # for tests and pages only
 
@@ -118,20 +123,20 @@ class Form:
 
 def instruction(
     name: str, ptx: str, needs: Needs = SM_80, *, source: str, seed: str = "", upstream: bool = False,
-    temporaries: Mapping[str, Type] | None = None, tied: tuple[str, str] | None = None, settle: str = "",
+    temporaries: Mapping[str, Type] | None = None, tied: tuple[str, str] | None = None, after_copies: str = "",
     held: str = "", extern: str = "",
 ) -> Callable[[type[InstructionT]], type[InstructionT]]:  # fmt: skip
     """Declare an instruction.
 
-    `seed`: its name in the seeds, where that is another. `tied`: results and operands that share registers, updated in
-    place; where registers must be copied before it, `settle` is printed between. `held`: operands that are read though
-    no hole names them, and whose registers the results are. `extern`: the declaration of a function that it calls.
-    `source`: where the PTX ISA, or who else, says so.
+    `seed`: its name in the seeds, if different. `tied`: results and operands that share registers because they are
+    updated in place; if registers must be copied before it, `after_copies` is printed in between. `held`: operands that
+    are read without a placeholder in the text, and whose registers the results share. `extern`: the declaration of a
+    function that it calls. `source`: the section of the PTX ISA, or another source.
     """
 
     def declare(cls: type[InstructionT]) -> type[InstructionT]:
         cls.ptx, cls.floor, cls.reference, cls.seed = ptx, needs, source, seed
-        cls.temporaries, cls.tied, cls.settle = temporaries or {}, tied, settle
+        cls.temporaries, cls.tied, cls.after_copies = temporaries or {}, tied, after_copies
         cls.held, cls.extern = held, extern
         return op(name, upstream=upstream)(cls)
 
@@ -139,14 +144,14 @@ def instruction(
 
 
 def verify_floors(func: Op, target: str) -> None:
-    """Does the target of a kernel have all its instructions? Raises VerifyError at the first that it lacks."""
+    """Whether the target of a kernel has all its instructions. Raises VerifyError at the first one that it lacks."""
     for each in func.walk():
         if isinstance(each, Instruction):
             needs = each.needs()
             each.expect(needs.met_by(target), "needs {}, the kernel is for {}", needs, target)
 
 
-# Types of operands. `examples` are what generated tests take.
+# Types of operands. `examples` are used by generated tests.
 
 PREDICATE = Constraint("a predicate (i1)", lambda t: t == I1, (I1,))
 WORD = Constraint("i32", lambda t: t == I32, (I32,))
@@ -156,8 +161,9 @@ GLOBAL = Constraint("a pointer to global memory", lambda t: t == LLVMPointerType
 POINTER = Constraint("a pointer", lambda t: isinstance(t, LLVMPointerType), (LLVMPointerType(1), SHARED_PTR))
 MAP = Constraint(
     "a tensor map",
-    lambda t: t == TENSOR_MAP or t == LLVMPointerType(0) or isinstance(t, TensorMapDescriptor), (TENSOR_MAP,),
-)  # fmt: skip
+    lambda t: t == TENSOR_MAP or t == LLVMPointerType(0) or isinstance(t, TensorMapDescriptor),
+    (TENSOR_MAP,),
+)
 BARRIER = Constraint(
     "an mbarrier or a pointer to shared memory", lambda t: t in (SHARED_PTR, BARRIER_TYPE), (SHARED_PTR,)
 )
@@ -173,7 +179,7 @@ REGISTER_32 = Constraint(
 
 
 def is_register(type: Type) -> bool:
-    """Does one register hold a value of this type?"""
+    """Whether one register holds a value of this type."""
     if isinstance(type, VectorType):
         return len(type.shape) == 1 and type.shape[0] * type.element.width in (16, 32, 64)
     if isinstance(type, FloatType):
@@ -192,7 +198,7 @@ def register_bits(type: Type) -> int:
 
 
 def memory_bits(type: Type) -> int:
-    """Bits that a register's value takes in memory: a byte has its own size there."""
+    """Bits of a register's value in memory: a byte has its own size there."""
     return max(type.width if isinstance(type, (IntType, FloatType)) else register_bits(type), 8)
 
 

@@ -1,4 +1,4 @@
-"""From whatever the user has (a path, bytecode, text) to a cuda_tile module; only its own reader is loaded."""
+"""From the user's source (a path, bytecode, text) to a cuda_tile module; only the reader needed is loaded."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ MAGIC = b"\x7fTileIR\x00"
 
 
 def load(source: bytes | str | Path, name: str = "<bytes>") -> Module:
-    """The one module of a source, as `load_modules` reads it. Raises TileError where there are more, too."""
+    """The single module of a source, as `load_modules` reads it. Also raises TileError if there are several."""
     found = load_modules(source, name)
     if len(found) != 1:
         raise TileError(f"the source has {len(found)} modules, expected one", found[-1].location, "read load_modules")
@@ -21,10 +21,10 @@ def load(source: bytes | str | Path, name: str = "<bytes>") -> Module:
 
 
 def load_modules(source: bytes | str | Path, name: str = "<bytes>") -> list[Module]:
-    """Read one or more modules, unverified: bytes are bytecode or text, a str is text where it holds a brace or a
-    line's end, any other a path.
+    """Read one or more modules, unverified: bytes are bytecode or text, a str is text if it contains a brace or a
+    newline, otherwise a path.
 
-    Messages call bytes `name`. Raises TileError where the file cannot be read or is malformed.
+    Messages call bytes `name`. Raises TileError if the file cannot be read or is malformed.
     """
     if isinstance(source, bytes):
         return _decode(source, name)
@@ -36,7 +36,7 @@ def load_modules(source: bytes | str | Path, name: str = "<bytes>") -> list[Modu
 
 
 def load_all(data: bytes, name: str) -> list[Module]:
-    """The modules of a file's content, unverified: one of bytecode, of text those of each program between `// -----`
+    """The modules of a file's content, unverified: one for bytecode; for text, those of each program between `// -----`
     lines.
     """
     if data.startswith(MAGIC[:1]):

@@ -1,6 +1,6 @@
-"""NaNs of narrow formats as Python floats: by their bits, since a conversion of value makes one that signals quiet.
+"""NaNs of narrow formats as Python floats: converted by their bits, since converting the value quiets a signalling NaN.
 
-A Python float is a double; sign and payload of a narrower NaN stand in its sign and the highest bits of its mantissa.
+A Python float is a double; sign and payload of a narrower NaN are in its sign and the highest bits of its mantissa.
 Source: IEEE 754-2019, 6.2.
 """
 
@@ -19,7 +19,7 @@ def widened(bits: int, width: int, mantissa: int) -> float:
 
 
 def narrowed(number: float, width: int, mantissa: int) -> int:
-    """The bits of such a NaN; of one whose payload does not fit, those of the quiet NaN of its sign."""
+    """The bits of such a NaN; if its payload does not fit, those of the quiet NaN with its sign."""
     word = struct.unpack("<Q", struct.pack("<d", number))[0]
     payload = (word & (1 << MANTISSA) - 1) >> (MANTISSA - mantissa) or 1 << (mantissa - 1)
     exponent = (1 << (width - 1 - mantissa)) - 1

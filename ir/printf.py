@@ -7,9 +7,9 @@ from fractions import Fraction
 from math import copysign, isfinite
 
 CONVERSION = re.compile(r"%(?:%|[-+ #0]*\d*(?:\.\d*)?(?:hh|h|ll|l|j|z|t|L)?([diuoxXeEfFgGaA])|(.?))")
-"""printf's conversions of numbers (C11, 7.21.6.1): the second group is what is not one of them."""
+"""printf's conversions of numbers (C11, 7.21.6.1): the second group matches anything else."""
 LENGTH = re.compile(r"hh|h|ll|l|j|z|t|L")
-"""Lengths of arguments, which say nothing of a tile: its type says how long its elements are."""
+"""Length modifiers of arguments, which have no effect for a tile: its type determines the size of its elements."""
 
 
 FLAGS = re.compile(r"%([-+ #0]*)(\d*)(?:\.(\d*))?")
@@ -19,7 +19,7 @@ FRACTION = 13
 
 
 def hexadecimal(conversion: str, number: float) -> str:
-    """A number as %a prints it, which Python's formats lack: the shortest fraction where no precision is given, else
+    """A number as %a prints it, which Python's formats lack: the shortest fraction if no precision is given, otherwise
     rounded to that many digits, ties to even (C11, 7.21.6.1; IEEE 754, 5.12.3).
     """
     found = FLAGS.match(conversion)
@@ -47,5 +47,5 @@ def hexadecimal(conversion: str, number: float) -> str:
 
 
 def conversions(text: str) -> int:
-    """How many numbers a format prints."""
+    """The number of numbers that a format prints."""
     return sum(match[1] is not None for match in CONVERSION.finditer(text))

@@ -34,10 +34,10 @@ def is_bare(name: str) -> bool:
 
 
 def key_text(name: str) -> str:
-    """A key of a dictionary as it is printed: quoted where it is not a plain identifier."""
+    """A key of a dictionary as printed: quoted unless it is a plain identifier."""
     return name if is_bare(name) else escape(name)
 
 
 def symbol_text(name: str) -> str:
-    """A symbol as it is printed: quoted where it is not a plain identifier."""
+    """A symbol as printed: quoted unless it is a plain identifier."""
     return f"@{name}" if is_bare(name) else f"@{escape(name)}"

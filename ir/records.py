@@ -1,10 +1,10 @@
-"""`dataclass` of the standard library, for classes that are loaded though most of them are not used.
+"""`dataclass` of the standard library, for classes that are loaded but mostly not used.
 
 The standard library compiles the text of five to eight methods of each class as its module is loaded: a sixth of the
-time of a process that compiles one kernel (docs/benchmarks.md). Here the fields are its own (`dataclasses.fields`,
-`replace` and `asdict` work), `__init__` is compiled as the first instance is made, and other methods read the fields.
-Not here: order, fields by keyword alone, `InitVar`. What freezes is this module, so `__dataclass_params__` says that
-nothing does.
+time of a process that compiles one kernel (docs/benchmarks.md). Here the fields are the standard library's
+(`dataclasses.fields`, `replace` and `asdict` work), `__init__` is compiled as the first instance is made, and other
+methods read the fields. Not here: order, fields by keyword alone, `InitVar`. This module implements `frozen`, so
+`__dataclass_params__` does not report it.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def _made(
     cls: type[Any], frozen: bool = False, eq: bool = True, repr: bool = True, slots: bool = False,
     unsafe_hash: bool = False,
 ) -> type[Any]:  # fmt: skip
-    """The class with its methods; those that it writes itself stay."""
+    """The class with its methods; methods that it defines itself are kept."""
     written = {name for name, value in vars(cls).items() if value is not None or name != "__hash__"}
     made: Any = dataclasses.dataclass(cls, init=False, repr=False, eq=False, slots=slots)  # pyright: ignore[reportCallIssue, reportUnknownVariableType, reportArgumentType]
     fields: Fields = dataclasses.fields(made)
@@ -57,7 +57,7 @@ def _made(
 
 
 def _at_first(cls: Any, fields: Fields, frozen: bool) -> Callable[..., None]:
-    """An `__init__` that puts the real one in its place; two threads that do so at once make the same one."""
+    """An `__init__` that replaces itself by the real one; two threads that do so at once create the same one."""
 
     def __init__(self: Any, *args: Any, **named: Any) -> None:
         made = _initialiser(cls, fields, frozen)
@@ -68,7 +68,7 @@ def _at_first(cls: Any, fields: Fields, frozen: bool) -> Callable[..., None]:
 
 
 def _initialiser(cls: Any, fields: Fields, frozen: bool) -> Callable[..., None]:
-    """`__init__` of text: a parameter a field, then `__post_init__`."""
+    """`__init__` compiled from text: one parameter per field, then `__post_init__`."""
     missing = dataclasses.MISSING
     known: dict[str, Any] = {"_set": _set, "_missing": missing}
     parameters, lines = ["self"], list[str]()
@@ -80,7 +80,7 @@ def _initialiser(cls: Any, fields: Fields, frozen: bool) -> Callable[..., None]:
         elif not field.init:
             continue
         if field.init:
-            known[f"_default_{name}"] = field.default  # missing, where a factory makes it
+            known[f"_default_{name}"] = field.default  # missing if a factory makes it
             optional = field.default is not missing or field.default_factory is not missing
             parameters.append(f"{name}=_default_{name}" if optional else name)
         lines.append(f" _set(self, {name!r}, {value})" if frozen else f" self.{name} = {value}")
@@ -132,7 +132,7 @@ def _refuse_deleting(self: Any, name: str) -> None:
 
 
 def _state(self: Any) -> list[Any]:
-    """What pickle keeps of an instance with slots."""
+    """The state of an instance with slots for pickle."""
     return [getattr(self, field.name) for field in dataclasses.fields(self)]
 
 

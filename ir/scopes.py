@@ -1,6 +1,6 @@
-"""Scopes of debug information: which function a place belongs to, and what a module's places must keep to.
+"""Scopes of debug information: the function to which a location belongs, and the rules for a module's locations.
 
-Source: the public cuda_tile dialect's verifier of debug information, and tileirdisasm 13.5, which refuses the same.
+Source: the public cuda_tile dialect's verifier of debug information, and tileirdisasm 13.5, which rejects the same.
 """
 
 from __future__ import annotations
@@ -15,23 +15,23 @@ WHAT_TO_DO = "leave the scopes out, or export the kernel again"
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """What a place says beside file, line and column; of a call, what its caller says."""
+    """What a location contains besides file, line and column; for a call, that of its caller."""
 
     subprogram: Hashable = None
-    """Equal for the same subprogram, None where the place names none."""
+    """Equal for the same subprogram, None if the location names none."""
     linkage: str = ""
     """The subprogram's linkage name."""
     block: bool = False
-    """Whether the place is in a lexical block of the subprogram."""
+    """Whether the location is in a lexical block of the subprogram."""
     call: bool = False
-    """Whether the place is a call site."""
+    """Whether the location is a call site."""
 
 
 NO_SCOPE = Scope()
 
 
 def check_function(name: str, scope: Scope, location: Location) -> None:
-    """The place of a function is in the subprogram of its name, or in none. Raises VerifyError."""
+    """The location of a function must be in the subprogram of its name, or in none. Raises VerifyError."""
     if scope.call:
         raise VerifyError(f"the place of @{name} is a call site; a function's is its definition", location, WHAT_TO_DO)
     if scope.block:
@@ -42,7 +42,7 @@ def check_function(name: str, scope: Scope, location: Location) -> None:
 
 
 def check_operations(name: str, function: Scope, found: Iterable[tuple[Scope, Location]]) -> None:
-    """The places of a function's operations are in its subprogram, or in none. Raises VerifyError."""
+    """The locations of a function's operations must be in its subprogram, or in none. Raises VerifyError."""
     for scope, location in found:
         if scope.subprogram is None or scope.subprogram == function.subprogram:
             continue
@@ -54,6 +54,6 @@ def check_operations(name: str, function: Scope, found: Iterable[tuple[Scope, Lo
 
 
 def check_global(name: str, scope: Scope, location: Location) -> None:
-    """Globals stand in no function. Raises VerifyError."""
+    """Globals must not be in a function. Raises VerifyError."""
     if scope.subprogram is not None:
         raise VerifyError(f"the place of the global @{name} has a debug scope", location, WHAT_TO_DO)

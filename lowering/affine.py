@@ -1,4 +1,6 @@
-"""Differences of integers that are sums of the same terms, whatever wraps: bounds of loops over a block of a tile."""
+"""Differences of integers that are sums of the same terms, even with wrap-around: bounds of loops over a block of a
+tile.
+"""
 
 from __future__ import annotations
 
@@ -11,14 +13,14 @@ from ir.dialects import llvm
 from lowering.source.rewriting import without_promises
 
 DEPTH = 6
-"""Operations, one in another, in which terms are looked for: bounds of tiles are products of sums of an index."""
+"""Nesting of operations that is searched for terms: bounds of tiles are products of sums of an index."""
 SUMS, DIFFERENCES, PRODUCTS = (ct.AddI, llvm.Add), (ct.SubI, llvm.Sub), (ct.MulI, llvm.Mul)
 Number = Callable[[Value], int | None]
-"""The number that a value is, where that is known."""
+"""The constant that a value equals, if known."""
 
 
 def difference(low: Value, high: Value, modulus: int, number: Number) -> int | None:
-    """high - low modulo `modulus`, from 0 on; None where that is no constant."""
+    """high - low modulo `modulus`, from 0 on; None if that is not a constant."""
     found: Counter[Value | None] = Counter()
     _add(found, high, 1, number, DEPTH)
     _add(found, low, -1, number, DEPTH)

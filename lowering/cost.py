@@ -1,7 +1,7 @@
-"""What a placed node costs on a target: cycles of one SM for one CTA, from the target's throughputs.
+"""The cost of a placed node on a target: cycles of one SM for one CTA, from the target's throughputs.
 
-A cost is a vector over the pipes of the SM; `scalar` is the one place where it becomes a number. Latencies that nothing
-hides (a load straight into registers inside a loop, a conversion through shared memory) are added as they are.
+A cost is a vector over the pipes of the SM; only `scalar` turns it into a number. Latencies that nothing hides (a load
+straight into registers inside a loop, a conversion through shared memory) are added unchanged.
 """
 
 from __future__ import annotations
@@ -19,28 +19,26 @@ from lowering.layouts.elements import REGISTER_BYTES
 from lowering.layouts.f2 import Echelon
 from lowering.targets.target import WARP, Target
 
-SECTOR = 32  # bytes that global memory moves at once; CUDA C++ Best Practices Guide, coalesced access
-UNKNOWN_TRIPS = 32  # a loop whose count is not known: long enough that its body outweighs what stands around it
-RAGGED = 7  # more instructions of a cp.async that may copy a prefix: count, address shift; sm_80 SASS of ptxas 13.5
-TENSOR_ROWS = 4  # lanes x 32 bits of a warp that tensor memory gives up in a cycle, one to each scheduler's warps: an
-# estimate, four times shared memory's 128 bytes
-TENSOR_LOAD = 32  # registers of a tcgen05.ld: those of one follow one another, so wider ones leave less choice
+SECTOR = 32  # bytes of a global memory transaction; CUDA C++ Best Practices Guide, coalesced access
+UNKNOWN_TRIPS = 32  # for a loop with an unknown trip count: long enough that its body outweighs the surrounding code
+RAGGED = 7  # extra instructions of a cp.async that may copy a prefix: count, address shift; sm_80 SASS of ptxas 13.5
+TENSOR_LOAD = 32  # registers of a tcgen05.ld: they are consecutive, so wider loads constrain allocation more
 TENSOR_PART = 16  # registers of a tcgen05.st of a left factor, which is computed piece by piece: with 32, attention of
 # 256 x 128 x 128 spills 12 bytes (ptxas 13.5), with 16 none
 ADDRESS = 3  # instructions around one global access (bounds, pointer); counted likewise
 IN_FLIGHT = 32
-"""Registers of a thread that loads in a loop fill at once, beside what the loop holds. Source: SASS of TileGym's bnsd,
-sm_120a: 80 loads of 2 and 4 bytes go out in three groups between products, and `tilesat mca` predicts 1,450 to 1,820
-cycles more than for 16 loads of 16 bytes, two global latencies (2026-11-24).
+"""Registers of a thread that loads in a loop fill at once, in addition to those live in the loop. Source: SASS of
+TileGym's bnsd, sm_120a: 80 loads of 2 and 4 bytes go out in three groups between products, and `tilesat mca` predicts
+1,450 to 1,820 cycles more than for 16 loads of 16 bytes, two global latencies (2026-11-24).
 """
 
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """SM cycles by pipe, for the whole CTA and one execution; `latency` is waiting that overlaps with nothing.
+    """SM cycles by pipe, for the whole CTA and one execution; `latency` is unoverlapped waiting time.
 
-    parts: what each unit (a pipe of `Throughput`, `issue`, `shared` or `global`) is busy for; of `memory` they may
-    overlap. Extraction reads the sums, schedules the parts.
+    parts: busy time of each unit (a pipe of `Throughput`, `issue`, `shared` or `global`); those of `memory` may
+    overlap. Extraction uses the sums, schedules the parts.
     """
 
     tensor: float = 0.0
@@ -59,7 +57,7 @@ class Cost:
         )
 
     def times(self, share: float) -> Cost:
-        """That of an execution in a share of cases."""
+        """The cost of an execution in a fraction of cases."""
         parts = tuple((unit, share * cycles) for unit, cycles in self.parts)
         return Cost(share * self.tensor, share * self.alu, share * self.memory, share * self.latency, parts)
 
@@ -71,16 +69,16 @@ class Cost:
         return found
 
     def scalar(self) -> float:
-        """One number to minimise: the pipes overlap only in part, so their sum orders programs as their time does."""
+        """One number to minimise: the pipes overlap only partly, so their sum orders programs as their time does."""
         return self.tensor + self.alu + self.memory + self.latency
 
 
 ASYNCHRONOUS = ("global", "shared", "tensor")
-"""Units whose time is not that of instructions, which are counted beside."""
+"""Units whose time is not instruction issue, which is counted separately."""
 
 
 def units_of(cost: Cost, target: Target) -> dict[str, float]:
-    """Cycles by unit; instructions take slots of the schedulers beside their pipe."""
+    """Cycles by unit; instructions take issue slots in addition to their pipe."""
     uses, rates = cost.uses(), target.throughput
     issue = uses.pop(ISSUE, 0.0)
     for unit, cycles in uses.items():
@@ -143,14 +141,14 @@ class Machine:
         return cost
 
     def slots(self, each: float) -> Cost:
-        """The cost of `each` instructions in every warp that take an issue slot only."""
+        """The cost of `each` instructions in every warp that only take an issue slot."""
         cycles = each * self.warps / self.target.throughput.issue
         return Cost(alu=cycles, parts=((ISSUE, cycles),))
 
     def global_access(self, thread: tuple[ThreadPart, ...], contiguous: int, accesses: int, element_bytes: int) -> Cost:
         """`accesses` loads or stores a thread: sectors that a warp touches, and the instructions around each.
 
-        Rows are taken to lie in different sectors. Lane bits that stay inside a sector add none.
+        Rows are assumed to lie in different sectors. Lane bits that stay inside a sector add none.
         """
         per_sector = SECTOR // element_bytes
         rows: list[int] = []
@@ -167,8 +165,8 @@ class Machine:
         return addresses + Cost(memory=max(busy, issue), parts=(("global", busy), ("load_store", issue)))
 
     def load(self, plan: GlobalPlan, contiguous: int, element_bytes: int, nbytes: int, looped: bool) -> Cost:
-        """Loads of `nbytes` into registers. In a loop a thread waits for as many as are in flight at once; what is
-        narrower than a register comes into one of its own and is moved into its place by an instruction.
+        """Loads of `nbytes` into registers. In a loop a thread waits for as many as are in flight at once; a value
+        narrower than a register is loaded into its own register and moved into place by an instruction.
         """
         accesses = len(plan.accesses)
         moved = accesses * max(0.0, 1 - nbytes / REGISTER_BYTES)
@@ -177,8 +175,8 @@ class Machine:
 
     def spill(self, registers: int) -> Cost:
         """`registers` a thread stored to local memory and read back: 4 bytes a lane, whole lines of the L1 cache, which
-        is the same memory as shared memory. Whoever reads one back waits for it; what other warps of the scheduler do
-        meanwhile hides their share of that.
+        is the same memory as shared memory. A thread waits for each reload; other warps of the scheduler hide their
+        share of that wait.
         """
         hidden = max(1.0, self.warps / self.target.throughput.issue)
         waits = Cost(latency=registers * float(self.target.latency.shared) / hidden)
@@ -187,7 +185,8 @@ class Machine:
     def shared_access(self, wavefronts: int, accesses: int) -> Cost:
         """Accesses of every warp that take `wavefronts` passes over the banks in all.
 
-        Fewer instructions for the same bytes leave issue slots to others: that is what ldmatrix has over ld.shared.
+        Fewer instructions for the same bytes leave issue slots to others: this is the advantage of ldmatrix over
+        ld.shared.
         """
         passes = wavefronts * self.warps * 128 / self.target.throughput.smem_bytes  # 32 banks of 4 bytes a pass
         slots = accesses * self.warps / self.target.throughput.issue
@@ -195,10 +194,10 @@ class Machine:
         return Cost(alu=slots, memory=max(passes, issue), parts=(("shared", passes), ("load_store", issue)))
 
     def tensor_load(self, registers: int, added: float) -> Cost:
-        """What products in tensor memory have made, in as many registers of each thread: waited for, loaded, and added
-        to others, which takes as much as so many multiply-adds.
+        """Reading the result of products in tensor memory into `registers` of each thread: wait, load, and add to
+        others, which costs the same as that many multiply-adds.
         """
-        passes = registers * self.warps / TENSOR_ROWS
+        passes = registers * REGISTER_BYTES * WARP * self.warps / self.target.throughput.tmem_bytes
         issue = self.instructions("load_store", -(-registers // TENSOR_LOAD))
         latency = self.target.latency
         parts = (("tensor memory", passes), ("load_store", issue))
@@ -206,7 +205,7 @@ class Machine:
         return moved + self.busy("fma_f32", added)
 
     def tensor_store(self, registers: int) -> Cost:
-        """As many registers of each thread into tensor memory, which is taken to be as wide."""
+        """Storing `registers` of each thread to tensor memory, which is assumed to be as wide."""
         return replace(self.tensor_load(registers, 0), latency=0.0)
 
 

@@ -1,13 +1,14 @@
-"""How many instructions an elementwise operation becomes on a target, by pipe: one row a form and what tiers share it.
+"""Instruction counts of elementwise operations on a target, by pipe: one row for each form and the tiers that share it.
 
 The rows (`lowering/targets/counts.json`) are written by `python -m benchmarks.calibrate`, which counts the SASS of
-micro-kernels; each says where it is from. A form needs no row where `DECLARED`, or
-the row of the form without its last modifiers, says the same.
+micro-kernels; each row names its source. A form needs no row if `DECLARED`, or the row of the form without its last
+modifiers, has the same counts.
 """
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
@@ -18,7 +19,7 @@ from ir.dialects.cuda_tile import Rounding, Signedness
 from ir.types import I32, SCALARS, TileType
 
 Counts = Mapping[str, float]
-"""Results by pipe of `Throughput` that an element takes; `issue`: instructions that take a slot and none of these."""
+"""Results by pipe of `Throughput` for an element; `issue`: instructions that take only an issue slot."""
 Row = Mapping[str, Any]
 FILE = "counts.json"
 ISSUE = "issue"
@@ -36,11 +37,12 @@ DECLARED: Mapping[str, tuple[str, float]] = {
     "offset": ("int_add", 2.0),  # of pointers; counted in sm_80 SASS of ptxas 13.5
     "get_index_space_shape": ("int_add", DIVISION),
 }
-"""Pipe and instructions of an element where no row says otherwise: those that the PTX printer makes. Two elements of
-16-bit floats share one."""
+"""Pipe and instructions of an element unless a row overrides them: those that the PTX printer emits. Two elements
+of 16-bit floats share one.
+"""
 DIRECTED, DIRECTIONS = "directed", (Rounding.ZERO, Rounding.NEGATIVE_INF, Rounding.POSITIVE_INF)
-"""What operations that round to nearest by themselves call the other directions: they cost the same."""
-CONSTANT = "constant"  # the modifier of a division whose divisor is known
+"""The modifier for directed rounding of operations that round to nearest by default: all directions cost the same."""
+CONSTANT = "constant"  # the modifier of a division by a constant
 PACKED = frozenset({"addf", "subf", "mulf", "fma", "maxf", "minf", "negf", "absf"})
 WORDS: Mapping[str, Mapping[int, str]] = {
     "signedness": {int(Signedness.UNSIGNED): "unsigned"},
@@ -48,11 +50,11 @@ WORDS: Mapping[str, Mapping[int, str]] = {
     "propagate_nan": {1: "nan"},
     "saturating": {1: "saturating"},
 }
-"""What an attribute's integer adds to a form; a rounding that is not the operation's own adds its name."""
+"""The modifier for an attribute's integer; a rounding other than the operation's default adds its name."""
 
 
 class Form(NamedTuple):
-    """An operation on elements of some types: of its first operand and of its result, once where they are the same."""
+    """An operation on elements of some types: of its first operand and of its result, once if they are the same."""
 
     mnemonic: str
     modifiers: tuple[str, ...]
@@ -60,21 +62,21 @@ class Form(NamedTuple):
 
     @property
     def key(self) -> str:
-        """As the data files name it: divf.full.ftz.f32, ftof.f32.f16."""
+        """Its name in the data files: divf.full.ftz.f32, ftof.f32.f16."""
         return ".".join((self.mnemonic, *self.modifiers, *self.types))
 
     def nearest(self) -> Iterator[Form]:
-        """This form, then it without its last modifier, and so on."""
+        """This form, then the form without its last modifier, and so on."""
         return (self._replace(modifiers=self.modifiers[:kept]) for kept in range(len(self.modifiers), -1, -1))
 
     @property
     def bits(self) -> int:
-        """Width of an element of the result; of what is no number, such as a pointer, 64."""
+        """Width of an element of the result; 64 for non-numbers such as pointers."""
         return SCALARS[self.types[-1]].width if self.types[-1] in SCALARS else 64
 
 
 def modifiers(operation: type[Op], values: Mapping[str, int]) -> tuple[str, ...]:
-    """What the attributes of an operation, integers by name, add to its form: rounding first, then in their order."""
+    """The modifiers for the attributes of an operation, integers by name: rounding first, then in their order."""
     found: list[str] = []
     for attribute in operation.info.attributes:
         value = values.get(attribute.name, -1)
@@ -87,7 +89,7 @@ def modifiers(operation: type[Op], values: Mapping[str, int]) -> tuple[str, ...]
 
 
 def _default(attribute: Attr[Any]) -> int:
-    """The integer that an attribute has where a program does not say it; -1 where it must."""
+    """The default integer of an attribute; -1 if it has none."""
     return int(attribute.default) if isinstance(attribute.default, int) else -1
 
 
@@ -98,12 +100,13 @@ def load() -> Mapping[str, Sequence[Row]]:
 
 @cache
 def rows(tier: str) -> Mapping[str, Counts]:
-    """The counts of a tier by the key of a form."""
+    """The counts of a tier by the key of a form; a family has those of the tier that it begins with."""
+    tier = re.sub("f$", "a", tier)
     return {key: by_pipe(row) for key, found in _loaded().items() for row in found if tier in row["tiers"].split()}
 
 
 def by_pipe(row: Row) -> Counts:
-    """What a row counts, without what it says of itself."""
+    """The counts of a row, without its metadata."""
     return {name: float(count) for name, count in row.items() if name in PIPES}
 
 
@@ -112,17 +115,17 @@ _loaded = cache(load)
 
 @cache
 def measured() -> frozenset[str]:
-    """The mnemonics that there are rows of."""
+    """The mnemonics that have rows."""
     return frozenset(key.partition(".")[0] for key in _loaded())
 
 
 def counts(tier: str, form: Form) -> Counts | None:
-    """What an element of a form takes on a tier; None for an operation that no table has."""
+    """The counts for an element of a form on a tier; None for an operation in no table."""
     return look_up(rows(tier), form)
 
 
 def look_up(table: Mapping[str, Counts], form: Form) -> Counts | None:
-    """The row of a form or of the nearest one, else what is declared, else the row of 32 bits."""
+    """The row of a form or of the nearest one, otherwise the declared counts, otherwise the row of 32 bits."""
     for each in form.nearest():
         if (row := table.get(each.key)) is not None:
             return row
@@ -131,7 +134,7 @@ def look_up(table: Mapping[str, Counts], form: Form) -> Counts | None:
 
 
 def declared(form: Form) -> Counts | None:
-    """What `DECLARED` says of a form; None where it says nothing."""
+    """The entry of a form in `DECLARED`; None if there is none."""
     pipe, each = DECLARED.get(form.mnemonic, ("", 0.0))
     if pipe == "fma_f32" and form.bits == 64:
         pipe = "fma_f64"
@@ -139,6 +142,6 @@ def declared(form: Form) -> Counts | None:
 
 
 def type_names(first: Type | None, result: Type | None) -> tuple[str, ...]:
-    """The element types of an operand and a result as forms name them, once where they are the same."""
+    """The element types of an operand and a result as forms name them, once if they are the same."""
     names = (str(kind.element) if isinstance(kind, TileType) else str(I32) for kind in (first, result))
     return tuple(dict.fromkeys(names))

@@ -1,13 +1,13 @@
-"""One way to say what becomes of an operation: a function, declared with the table of its pass as the decorator.
+"""One way to register a lowering: a function, declared with the table of its pass as the decorator.
 
     lowers: Lowerings[Conversion, [], None] = Lowerings("nvvm pattern")
 
     @lowers(nvgpu.Load)
     def load(c: Conversion, op: nvgpu.Load) -> None: ...
 
-A pass looks up `lowers.of(op)`: the entry of the class or, where it has none, of its nearest base. Pyright checks
-that a function takes the operation that it is declared for. Two entries of one class are an error where they are
-declared, a class without one an error where it is looked up.
+A pass looks up `lowers.of(op)`: the entry of the class or, if it has none, of its nearest base. Pyright checks that a
+function takes the operation that it is declared for. A second entry for a class is an error at its declaration; a class
+without one is an error at the lookup.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ KindT = TypeVar("KindT")
 MoreP = ParamSpec("MoreP")
 ResultT = TypeVar("ResultT")
 Entry = Callable[Concatenate[ContextT, KindT, MoreP], ResultT]
-"""A function of its pass's context, an operation or e-node, and what else the pass hands over."""
+"""A function of its pass's context, an operation or e-node, and further arguments from the pass."""
 
 
 class Lowerings(dict[type, Entry[ContextT, Any, MoreP, ResultT]], Generic[ContextT, MoreP, ResultT]):
-    """The entries of a pass. `self.declared` are those; the dictionary itself fills up with what was found."""
+    """The entries of a pass. `self.declared` holds them; the dictionary itself caches lookups."""
 
     def __init__(self, what: str):
         """`what` an entry is, for messages."""
@@ -50,7 +50,7 @@ class Lowerings(dict[type, Entry[ContextT, Any, MoreP, ResultT]], Generic[Contex
         return declare
 
     def find(self, kind: type) -> Entry[ContextT, Any, MoreP, ResultT] | None:
-        """The entry of a class, None where neither it nor a base has one."""
+        """The entry of a class, None if neither it nor a base has one."""
         keys = kind.known_as() if issubclass(kind, Term) else kind.__mro__
         return next((self.declared[key] for key in keys if key in self.declared), None)
 
@@ -62,7 +62,7 @@ class Lowerings(dict[type, Entry[ContextT, Any, MoreP, ResultT]], Generic[Contex
         return found
 
     def of(self, op: Op) -> Entry[ContextT, Any, MoreP, ResultT]:
-        """The entry of an operation. Raises UnsupportedError, located, where there is none."""
+        """The entry of an operation. Raises UnsupportedError, located, if there is none."""
         try:
             return self[type(op)]
         except LookupError:

@@ -9,7 +9,7 @@
       p.broadcast(p20; tile<64xf32>, layout=L3)
 
 Columns have the names of the op's declaration, or of the term's in egraph/leaves.py and egraph/placed.py. The layouts
-stand at the end. Where provenance was recorded, each e-node says where it comes from.
+come last. If provenance was recorded, each e-node shows its origin.
 """
 
 from __future__ import annotations
@@ -22,38 +22,26 @@ from egraph.encode import EncodedProgram
 from egraph.forms import Form
 from egraph.interner import Interner
 from egraph.saturate import Saturated
-from egraph.term import (
-    AttributeId,
-    ChoiceId,
-    Column,
-    Enumerated,
-    LayoutId,
-    Node,
-    Operand,
-    Term,
-    TypeId,
-    TypesId,
-    Value,
-)  # fmt: skip
+from egraph.term import AttributeId, ChoiceId, Column, Enumerated, LayoutId, Node, Operand, Term, TypeId, TypesId, Value
 from egraph.why import Provenance
 from ir.text.names import Names
 from lowering.placement import LayoutOracle
 
 OWN = ("ty", "type", "types")
-"""Columns with the type of the term itself, which is said without a name."""
+"""Columns with the type of the term itself, printed without a name."""
 MISSING = -1
-"""Stands for an attribute that is left out (`egraph.terms.integer_of`)."""
+"""Stands for an absent attribute (`egraph.terms.integer_of`)."""
 MOST_SHOWN = 120
 """Characters of one attribute: a literal of many elements is cut."""
 
 
 def egraph_text(saturated: Saturated, oracle: LayoutOracle) -> str:
-    """All classes with their nodes, values first, then what is placed, then the layouts."""
+    """All classes with their nodes, values first, then placed classes, then the layouts."""
     return "\n\n".join(_Text(saturated, oracle).paragraphs()) + "\n"
 
 
 def value_names(program: EncodedProgram) -> dict[int, str]:
-    """What the source calls its values, by number; those without a name are called as the disassembler would."""
+    """Source names of values, by number; unnamed ones get the names that the disassembler would use."""
     texts = Names(program.entry).texts
     return {
         number: f"%{value.name}" if value.name else texts[value]
@@ -82,7 +70,7 @@ class Columns:
             yield text if column.name in OWN else f"{column.name}={text}"
 
     def column(self, column: Column[Any], number: int) -> str:
-        """What a number in a column stands for."""
+        """The meaning of a number in a column."""
         interner = self.interner
         match column:
             case TypeId():
@@ -146,7 +134,7 @@ class _Text:
         return f"{'c' if self.frozen.sort[cls] == 'V' else 'p'}{cls}"
 
     def head(self, cls: int) -> str:
-        """What a class is: type and names of a value, value and layout of what is placed."""
+        """The heading of a class: type and names of a value, value and layout of a placed class."""
         place = self.places.get(cls)
         if place is not None:
             return f": {self.ref(place[0])} in L{place[1]}"

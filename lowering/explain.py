@@ -1,16 +1,15 @@
-"""Why a program looks as it does: what saturation did, what extraction chose for every tile, and what came second.
+"""Explains a program: statistics of saturation, the choice of extraction for every tile, and the runner-up.
 
 The runner-up of a choice is found by forbidding the choice and extracting again, so its cost is that of a whole program
-and takes along whatever else would have to change.
+and includes everything else that would have to change.
 """
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, cast
-
-import numpy as np
+from typing import Any, cast
 
 from egraph import placed
 from egraph.placed import Mechanism
@@ -29,6 +28,7 @@ from lowering.atoms.evictions import streamed_classes
 from lowering.atoms.forbidden import forbidden
 from lowering.atoms.pairs import pairs_atom
 from lowering.atoms.wgmma import IMM_SCALE
+from lowering.compiled import Compiled
 from lowering.layouts.layout import Layout
 from lowering.modulo.explain import masks, schedules
 from lowering.modulo.predict import predicted
@@ -39,9 +39,6 @@ from lowering.selection.resources import SPILLS
 from lowering.selection.units import least_time
 from lowering.targets import Feature, target
 
-if TYPE_CHECKING:
-    from lowering.pipeline import Compiled
-
 COPIES = {Mechanism.REGISTERS: "ld.global and st.shared", Mechanism.CP_ASYNC: "cp.async", Mechanism.TMA: "tma"}
 NEEDED = {
     "cp.async": frozenset({Feature.CP_ASYNC}),
@@ -49,13 +46,13 @@ NEEDED = {
     "ldmatrix": frozenset({Feature.LDMATRIX}),
 }
 TRIALS = 10_000.0
-"""Units of work (`extract.budget`) for all runners-up of a report, which is read by a person who waits for it."""
+"""Units of work (`extract.budget`) for all runners-up of a report, which a user waits for."""
 
 
 def explain(compiled: Compiled) -> str:
     """The report: saturation, sizes, cost and bound, tile values and stores in the source's order, agents, loops."""
     report = Explanation(compiled.selection)
-    cut = ["large tiles are cut into slices of rows or columns: what follows names their values once a slice"]
+    cut = ["large tiles are cut into slices of rows or columns: values below are listed once per slice"]
     sections = (
         report.saturation(), cut if compiled.slices else (), report.extraction(), report.tile_blocks(),
         clusters(compiled), report.consumers(), report.loops(), (*report.shape(), *ctas(compiled)), report.values(),
@@ -66,7 +63,7 @@ def explain(compiled: Compiled) -> str:
 
 
 def clusters(compiled: Compiled) -> Iterator[str]:
-    """What each number of CTAs would have cost, where it was a choice, and one, where a hint or an option says more."""
+    """The cost of each number of CTAs, if it was a choice, and of one CTA, if a hint or an option asks for more."""
     ways = compiled.ways()
     if ways:
         yield "clusters, by the cycles of a CTA times CTAs of a tile block, or rounds over the device"
@@ -75,7 +72,7 @@ def clusters(compiled: Compiled) -> Iterator[str]:
 
 
 def ctas(compiled: Compiled) -> Iterator[str]:
-    """How many CTAs an SM holds by the registers that are needed."""
+    """The occupancy in CTAs, by the registers needed."""
     func = cast(llvm.Func, compiled.modules["nvvm"])
     registers = min(func.registers, int(target(func.target).registers_per_thread))
     yield str(resident(func))
@@ -85,8 +82,8 @@ def ctas(compiled: Compiled) -> Iterator[str]:
 
 @dataclass(frozen=True)
 class RunnerUp:
-    """What comes in place of a choice that is forbidden, in words; `nodes` of the extraction graph that it then takes,
-    and how much more the whole program costs, where there is one.
+    """The replacement of a forbidden choice, in words; the `nodes` of the extraction graph that are then chosen, and
+    the extra cost of the whole program, if there is one.
     """
 
     text: str
@@ -95,7 +92,7 @@ class RunnerUp:
 
 
 class Explanation:
-    """What is asked of a chosen program; texts for people, by value class and by node of its extraction graph."""
+    """Queries on a chosen program; descriptions by value class and by node of its extraction graph."""
 
     def __init__(self, selection: Selection):
         self.selection = selection
@@ -118,7 +115,7 @@ class Explanation:
     # --- saturation and totals
 
     def tile_blocks(self) -> Iterator[str]:
-        """What each way to go through tile blocks would have cost, and each order of them, where that was a choice."""
+        """The cost of each schedule and each order of tile blocks, if that was a choice."""
         if self.selection.schedules:
             yield "tile blocks, by cycles of a launch, or of an SM for each of many"
             yield from (f"    {each}" for each in self.selection.schedules)
@@ -128,13 +125,13 @@ class Explanation:
             yield from (f"    {each}" + ", taken" * (each is first) for each in self.selection.orders)
 
     def loops(self) -> Iterator[str]:
-        """What was tried in place of the source's loops."""
+        """Alternatives to the source's loops that were tried."""
         if self.selection.loops:
-            yield "loops done another way (lowering/skeletons/table.py)"
+            yield "alternative loops (lowering/skeletons/table.py)"
             yield from (f"    {each}" for each in self.selection.loops)
 
     def consumers(self) -> Iterator[str]:
-        """How warpgroups share the tiles of a persistent loop, by the time of each way, where that was a choice."""
+        """How warpgroups share the tiles of a persistent loop, with the time of each way, if that was a choice."""
         if self.selection.consumers:
             yield "warpgroups on tiles of the persistent loop, by predicted cycles of a tile"
             yield from (f"    {each}" for each in self.selection.consumers)
@@ -156,7 +153,7 @@ class Explanation:
         sorts = Counter(self.frozen.sort)
         yield f"e-graph: {sorts['V']} value classes, {sorts['P']} placed classes, {len(self.frozen.nodes)} nodes"
         yield f"extraction graph for {self.selection.target.name}: {self.graph.n_classes} classes, " + (
-            f"{self.graph.n_nodes} nodes, {int(np.isinf(self.graph.cost).sum())} of them not legal"
+            f"{self.graph.n_nodes} nodes, {sum(map(math.isinf, self.graph.columns.cost))} of them not legal"
         )
         answer = self.answer
         yield f"extracted by {answer.method}: cost {answer.cost:g}, no program costs less than {answer.bound:g} " + (
@@ -178,21 +175,21 @@ class Explanation:
         if least.time.loops:
             limits = ", ".join(dict.fromkeys(least.time.busiest().values()))
             yield (
-                f"units: {least.time.cycles:.0f} cycles where those of a loop overlap ({limits} the busiest), no "
+                f"units: {least.time.cycles:.0f} cycles if operations of a loop overlap ({limits} the busiest), no "
                 + f"program takes fewer than {least.bound:.0f} (gap {100 * least.gap:.1f} %)"
                 + (f"; one of {least.best.cycles:.0f} costs more" if least.best.cycles < least.time.cycles else "")
             )
-        for name, limit in zip(self.graph.resource_names, self.graph.limit.tolist(), strict=True):
+        for name, limit in zip(self.graph.resource_names, self.graph.columns.limit, strict=True):
             spilled = self.selection.spilled.get(name)
             if spilled is None:
                 yield f"{name}: {answer.resources[name]:g} of {limit:g} bytes"
             else:
-                beyond = SPILLS[-1]  # what the row has for those that spill, which the others take
+                beyond = SPILLS[-1]  # capacity that the row has for spilled registers, which come from the others
                 used = answer.resources[name] - beyond + spilled
                 yield f"{name}: {used:g} of {limit - beyond:g} a thread" + (f", {spilled} spill" if spilled else "")
 
     def shape(self) -> Iterator[str]:
-        """Warps of the CTA and stages of the rings, each with what the program would cost without that choice."""
+        """Warps of the CTA and stages of the rings, each with the cost of the program without that choice."""
         yield f"{self.selection.warps} warps compute"
         for cls, node in self.answer.chosen.items():
             if cls in self.selection.shape:
@@ -202,15 +199,15 @@ class Explanation:
                 kind = self.selection.shape[cls].split(" ", 1)[1]
                 other = next((text for text in others if text is not None and text.split(" ", 1)[1] == kind), None)
                 if trial is None:
-                    yield "        else nothing: no program without it"
+                    yield "        else none: no program does without it"
                 else:
                     yield f"        else {other or 'a program that needs none'}; {self.difference(trial)}"
 
     # --- the choice for each value
 
     def values(self) -> Iterator[str]:
-        """One entry a class of tile values: where it is held, what computes it, and what came second."""
-        yield "tile values (cost: SM cycles of one CTA over all iterations; else: what is chosen without it)"
+        """One entry for each class of tile values: its layouts, the node that computes it, and the runner-up."""
+        yield "tile values (cost: SM cycles of one CTA over all iterations; else: the choice without it)"
         known: dict[int, list[Value]] = {}
         for number, value in enumerate(self.program.values):
             if value is not None and isinstance(value.type, TileType) and value.type.size > 1:
@@ -228,13 +225,13 @@ class Explanation:
             if place is not None and place[0] == cls and not isinstance(node, placed.Identity):
                 graph_node = self.chosen[made]
                 yield f"    {self.how(node)}, {self.cost(graph_node)}{self.permitted(node)}"
-                if not isinstance(node, placed.Convert) and self.graph.cost[graph_node] > 0:
+                if not isinstance(node, placed.Convert) and self.graph.columns.cost[graph_node] > 0:
                     yield f"        {self.runner_up(cls, graph_node).text}"
         reasons = {self.why_not(self.selection.enodes[n]) for n in self.candidates.get(cls, ()) if self.illegal(n)}
         yield from (f"    not legal: {reason}" for reason in sorted(reasons))
 
     def permitted(self, node: Node) -> str:
-        """What a permission lets stand for the value, where that is chosen."""
+        """The chosen replacement of the value by a permission, if any."""
         kept = node
         while isinstance(kept, placed.Instead):
             kept = self.selection.node[kept.source]
@@ -255,18 +252,15 @@ class Explanation:
                     yield f"        else {self.store(other, ops[other.item])}; {self.difference(trial)}"
 
     def same_way(self, node: int, choice: StoreChoice) -> list[int]:
-        """The nodes that make a store by the same instructions, whatever the layout; those of one layout if all do."""
+        """The nodes that store by the same instructions in any layout; those of one layout if all do."""
         known = self.selection.choices
-        ways = {
-            n: c
-            for n in np.flatnonzero(self.graph.node_class == self.class_of(node)).tolist()
-            if isinstance(c := known.get(n), StoreChoice)
-        }
+        owner, cls = self.graph.columns.node_class, self.class_of(node)
+        ways = {n: c for n, c in known.items() if owner[n] == cls and isinstance(c, StoreChoice)}
         same = [n for n, other in ways.items() if other.atom == choice.atom]
         return same if len(same) < len(ways) else [node]
 
     def store(self, choice: StoreChoice, op: Op) -> str:
-        """A way of a store in words."""
+        """A lowering of a store in words."""
         if choice.atom:
             buffer = self.layout(choice.shared)
             kind = "reduction" if choice.reduces else "store"
@@ -278,21 +272,21 @@ class Explanation:
         return f"from {self.layout(choice.layout)}, {name} of {choice.width} {unit}"
 
     def runner_up(self, cls: int, node: int) -> RunnerUp:
-        """What extraction picks for a value when a node is forbidden, and the cost of that program."""
+        """The choice for a value when a node is forbidden, and the cost of that program."""
         same = [n for n in self.candidates.get(cls, ()) if self.selection.enodes[n] == self.selection.enodes[node]]
         if all(self.illegal(n) for n in self.candidates.get(cls, ()) if n not in same):
-            return RunnerUp("else nothing: no other legal way")
+            return RunnerUp("else none: there is no other legal way")
         if not self.trials.left:
-            return RunnerUp(f"else not tried: the {TRIALS:g} units of work for runners-up are spent")
+            return RunnerUp(f"else not tried: the {TRIALS:g} work units for runners-up are used up")
         trial = self.without(same)
         if trial is None:
-            return RunnerUp("else nothing: no program without it")
+            return RunnerUp("else none: no program does without it")
         before = {self.selection.enodes[n] for n in self.answer.chosen.values() if n in self.selection.enodes}
         ways = set(self.candidates.get(cls, ()))
         chosen = [n for n in trial.chosen.values() if n in ways]
         now = [n for n in chosen if self.selection.enodes[n] not in before]
         if not now:
-            words = "less of the same" if chosen else "a program without this value"
+            words = "the same, used less" if chosen else "a program without this value"
         else:
             here = self.how(self.selection.enodes[node])
             texts = [self.how(self.selection.enodes[n]) for n in now]
@@ -313,7 +307,7 @@ class Explanation:
     # --- words
 
     def how(self, node: Node) -> str:
-        """A node in words, with the layout that it makes."""
+        """A node in words, with the layout of its result."""
         held = self.layout(self.selection.owner[node.cls][1])
         match node:
             case placed.Convert():
@@ -337,11 +331,11 @@ class Explanation:
                 return f"{held}: {title(node)}{self.paired(node)}"
 
     def evicted(self, node: placed.Load) -> str:
-        """The policy of the L2 cache for what a load brings."""
+        """The L2 cache policy of a load."""
         return f", {EVICTION}" if self.selection.owner[node.cls][0] in self.streamed else ""
 
     def folded(self, node: Node) -> str:
-        """By what a reduction folds the registers of a thread, and its lanes."""
+        """The instructions that reduce the registers of a thread, and its lanes."""
         if not isinstance(node, placed.PlacedReduce):
             return ""
         kind = self.frozen.analysis["type"][self.selection.owner[node.list][0]]
@@ -351,7 +345,7 @@ class Explanation:
         return f" by {', '.join(atoms)}" if atoms else ""
 
     def paired(self, node: Node) -> str:
-        """By what an elementwise operation takes several elements at once."""
+        """The instruction by which an elementwise operation processes several elements at once."""
         value, id = self.selection.owner[node.cls]
         type = self.frozen.analysis["type"].get(value)
         kind = None if type is None else self.program.interner.type(type)
@@ -363,7 +357,7 @@ class Explanation:
         return f" by {atom}" if atom else ""
 
     def atom(self, node: Node) -> str:
-        """The name by which an instruction can be forbidden."""
+        """The name under which an instruction can be forbidden."""
         match node:
             case placed.GatherCopy():
                 return COPIES[Mechanism.CP_ASYNC]
@@ -377,7 +371,7 @@ class Explanation:
                 return title(node)
 
     def why_not(self, node: Node) -> str:
-        """Why a candidate may not be chosen here."""
+        """Why a candidate is not legal here."""
         name, target = self.atom(node), self.selection.target
         if placed.negated(node) and forbidden(IMM_SCALE, self.selection.forbid):
             return f"{IMM_SCALE}: forbidden by the caller"
@@ -393,24 +387,24 @@ class Explanation:
             case placed.Product() if not all(map(self.illegal, self.candidates[self.value_of(node)])):
                 return f"{name}: tensor cores compute this product"
             case placed.Product():
-                return f"{name}: no target multiplies such narrow elements one at a time"
+                return f"{name}: no target multiplies elements this narrow one at a time"
             case placed.Convert():
                 source = self.layout(node.source_layout)
-                return f"{name}: from {source}, for another number of warps or with too much scratch"
+                return f"{name}: from {source}, for another number of warps, or with too much scratch memory"
             case placed.Copy():
                 return f"{name}: {self.why_no_copy(node)}"
             case _:
                 return f"{name}: does not fit {self.layout(self.selection.owner[node.cls][1])}"
 
     def why_no_copy(self, node: placed.Copy) -> str:
-        """Why an asynchronous copy that the target has is not legal."""
+        """Why an asynchronous copy that the target supports is not legal."""
         view = self.program.interner.types[node.view_type]
         if view.padding not in (None, "zero"):
-            return f"pads with {view.padding}, and asynchronous copies fill in zeros only"
+            return f"pads with {view.padding}, but asynchronous copies pad with zeros only"
         if node.mechanism != Mechanism.TMA:
             return f"no access of {node.bytes} bytes in {self.layout(node.shared)}"
         if not self.frozen.analysis.get("deps", {}).get(self.value_of(node), 0):
-            return "not in a loop, and no agent brings tiles of one"
+            return "not in a loop, and no producer loads tiles of one"
         return f"no boxes make {self.layout(node.shared)}"
 
     def value_of(self, node: Node) -> int:
@@ -418,7 +412,7 @@ class Explanation:
         return self.selection.owner[node.cls][0]
 
     def layout(self, id: int) -> str:
-        """A layout by its short name; the legend says what it is."""
+        """A layout by its short name, which the legend explains."""
         self.layouts.add(id)
         return f"L{id}"
 
@@ -428,20 +422,20 @@ class Explanation:
         yield from (f"L{id} = {self.oracle.layouts[id]}" for id in sorted(self.layouts))
 
     def cost(self, node: int) -> str:
-        cost = float(self.graph.cost[node])
+        cost = self.graph.columns.cost[node]
         return f"cost {cost:g}" if cost else "free"
 
     def illegal(self, node: int) -> bool:
         """Is its cost infinite on this target?"""
-        return bool(np.isinf(self.graph.cost[node]))
+        return math.isinf(self.graph.columns.cost[node])
 
     def class_of(self, node: int) -> int:
         """The extraction class of a graph node."""
-        return int(self.graph.node_class[node])
+        return self.graph.columns.node_class[node]
 
 
 class SourceNames:
-    """What the source calls its values; those without a name are called as the disassembler would."""
+    """Source names of values; unnamed ones get the names that the disassembler would use."""
 
     def __init__(self, entry: Entry):
         self.entry = entry
@@ -457,7 +451,7 @@ class SourceNames:
 
 
 def title(node: Node) -> str:
-    """What people call an operation."""
+    """The display name of an operation."""
     return node.title() if isinstance(node, Term) else node.op
 
 

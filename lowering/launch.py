@@ -1,4 +1,4 @@
-"""The launch manifest: all that a launcher needs beside the PTX, from what a kernel's levels carry."""
+"""The launch manifest: everything a launcher needs besides the PTX, collected from a kernel's levels."""
 
 from __future__ import annotations
 
@@ -15,19 +15,24 @@ from lowering.symbols import symbol
 
 GRID = ("grid x", "grid y", "grid z")
 COUNTER = "tile counter"
-"""What the launcher of a persistent kernel passes: the extents of the logical grid, and memory of four bytes that are
-zero when it begins. A record of the manifest says so in `launch`."""
+"""What the launcher of a persistent kernel passes: the extents of the logical grid, and four bytes of memory that
+are zero at launch. `launch` in a record of the manifest says so.
+"""
 TICKETS, SUMS = "tickets", "sums"
-"""What the launcher passes where CTAs of the grid divide the work of a tile block: `bytes` of memory for each tile
-block, those of tickets zero; `ctas` says how many CTAs are launched for one."""
+"""What the launcher passes if CTAs of the grid divide a tile block: `bytes` of memory for each tile block, zeroed
+for tickets; `ctas` is the number of CTAs launched for one.
+"""
 TICKET_BYTES = 4
 SHARES = "shares"
-"""What the launcher passes where CTAs that fit the device take equal shares of a product's steps: `bytes` of memory for
-the sums of each CTA that it launches."""
+"""What the launcher passes if the CTAs that fit the device take equal shares of a product's steps: `bytes` of
+memory for the sums of each launched CTA.
+"""
 
 
 def parameters(entry: ct.Entry) -> tuple[dict[str, Any], ...]:
-    """A record of each parameter, in order. Raises UnsupportedError, located, for one that is not scalar or pointer."""
+    """A record of each parameter, in order. Raises UnsupportedError, located, for one that is neither scalar nor
+    pointer.
+    """
     records: list[dict[str, Any]] = []
     for number, argument in enumerate(entry.parameters):
         kind = argument.type
@@ -61,7 +66,7 @@ def manifest_of(func: GpuFunc | Func) -> dict[str, Any]:
 
 
 def _plain(value: Any) -> Any:
-    """With lists for tuples, as JSON has them."""
+    """With lists instead of tuples, as in JSON."""
     if isinstance(value, Mapping):
         return {key: _plain(each) for key, each in cast("Mapping[str, Any]", value).items()}
     if isinstance(value, tuple | list):

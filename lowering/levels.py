@@ -1,4 +1,4 @@
-"""A kernel taken up at a level below the e-graph: what is left of the road for it, to PTX and a launch manifest."""
+"""A kernel that enters at a level below the e-graph: the rest of the pipeline for it, to PTX and a launch manifest."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ir.core import Op
 from ir.dialects.llvm import Func
 from ir.records import dataclass
 from lowering.launch import manifest_of
-from lowering.passes import code as code  # declares what a text of the levels may hold: operations, types, layouts
+from lowering.passes import code as code  # registers what text of the levels may contain: operations, types, layouts
 from lowering.passes.levels import level_of
 from lowering.passes.manager import Watcher, run
 from lowering.passes.registry import Step
@@ -22,8 +22,8 @@ OPERATIONS = ("nv_tileas", "nvgpu", "nvvm")
 
 @dataclass(frozen=True)
 class Lowered:
-    """What a kernel became: `modules` are its levels as operations, the one that it was given in first; seconds and
-    statistics of each pass.
+    """A lowered kernel: `modules` are its levels as operations, starting with the input level; seconds and statistics
+    of each pass.
     """
 
     ptx: str
@@ -45,7 +45,7 @@ def printers(modules: Mapping[str, Op], ptx: str) -> dict[str, Callable[[], str]
 
 
 def road_from(kernel: Op, annotate: bool = False, lineinfo: bool = False) -> tuple[Step, ...]:
-    """The passes that are left for a kernel of a level; what PTX says of its places, as in `lowering.pipeline.Options`.
+    """The remaining passes for a kernel of a level; source locations in PTX as in `lowering.pipeline.Options`.
     Raises VerifyError for an operation that is not a kernel.
     """
     return with_options(since(parse(ROAD), level_of(kernel)), "print-ptx", annotate=annotate, lineinfo=lineinfo)
@@ -55,9 +55,10 @@ def descend(
     kernel: Op, seconds: Mapping[str, float], verify_each: bool = False, watchers: Sequence[Watcher] = (),
     counting: bool = False, steps: Sequence[Step] = (),
 ) -> Lowered:  # fmt: skip
-    """From a verified kernel of some level to PTX by `steps`, by default its road; `seconds` are those already spent.
+    """From a verified kernel of some level to PTX by `steps`, by default its remaining passes; `seconds` are those
+    already spent.
 
-    Raises TileError, located, for an operation that is not a kernel, and for what a level has no way down for.
+    Raises TileError, located, for an operation that is not a kernel, and for operations without a lowering.
     """
     (outcome,) = run(steps or road_from(kernel), kernel, (), watchers, verify_each, counting, seconds)
     levels = outcome.context.levels
@@ -73,6 +74,6 @@ def _module(op: Op) -> str:
 
 
 def _text(op: Op) -> str:
-    from ir.text import print_generic  # printers are for those who ask
+    from ir.text import print_generic  # printers are imported on demand
 
     return print_generic(op)

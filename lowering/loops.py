@@ -1,6 +1,6 @@
-"""Which values need a loop: a counter, carried value or result that rewriting found equal to something computed without
-its loop must not stand for it, or the loop would be needed before it starts. And what a region promises must not make
-a value that does not need the region: outside of it the promise may not be kept.
+"""Which values depend on a loop: a counter, carried value or result that rewriting found equal to something computed
+without its loop must not be chosen for it, or the loop would be needed before it starts. Likewise an assumption in a
+region must not compute a value that does not depend on the region: outside it the assumption may not hold.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from lowering.steering import steering
 
 
 class Loops:
-    """The loops of a program, asked whether a placed term may stand for its value class; `owner`: the value class and
-    the layout of each placed class.
+    """The loops of a program; they decide whether a placed term may be chosen for its value class; `owner`: the value
+    class and the layout of each placed class.
     """
 
     def __init__(self, saturated: Saturated, owner: Mapping[int, tuple[int, int]]):
@@ -30,7 +30,9 @@ class Loops:
         self._without: dict[int, set[int]] = {}
 
     def stands(self, node: Node) -> bool:
-        """May a placed node stand for its value? Leaves of loops, and what is made of promises, are in question."""
+        """May a placed node be chosen for its value? Only leaves of loops, and terms that depend on assumptions,
+        are in question.
+        """
         value = self.owner.get(node.cls, (-1, -1))[0]
         if isinstance(node, Instead) and value in self.steering:
             return False
@@ -47,14 +49,14 @@ class Loops:
 
     @cached_property
     def promising(self) -> int:
-        """The regions with promises, and those around them, as a mask of `deps`."""
+        """The regions with assumptions, and those enclosing them, as a mask of `deps`."""
         found = 0
         for node in self.frozen.nodes:
             found |= node.scope if isinstance(node, Promised) else 0
         return found
 
     def leaks(self, node: Node, value: int) -> bool:
-        """Is it made in a region with promises that its value does not need?"""
+        """Is it computed in a region with assumptions that its value does not depend on?"""
         deps = self.frozen.analysis.get("deps", {})
         needed = node.scope if isinstance(node, Promised) else 0
         for child in node.children:
@@ -63,7 +65,7 @@ class Loops:
 
     @cached_property
     def before_last(self) -> set[int]:
-        """Value classes that can be computed before all outermost loops have ended: each without one of them."""
+        """Value classes that can be computed before all outermost loops have ended: each independent of one of them."""
         outermost = [path[0] for path in paths(self.saturated.program.skeleton).values() if len(path) == 1]
         return {value for loop in outermost for value in self.without(loop)}
 
@@ -82,13 +84,13 @@ class Loops:
         )
 
     def _of(self, loop: int, node: Node) -> bool:
-        """A leaf of a loop, or what is promised in it?"""
+        """A leaf of a loop, or an assumption in it?"""
         if isinstance(node, Promised):
             return bool(node.scope >> loop & 1)
         return isinstance(node, LoopLeaf) and node.loop == loop
 
     def _children(self, node: Node) -> tuple[int, ...]:
-        """What a term is made of; of a loop's leaf, what the loop is made of."""
+        """The children of a term; for a loop's leaf, the children of the loop."""
         if not isinstance(node, Induction | Around):
             return node.children
         item, class_of = self.loops[node.loop], self.frozen.class_of
@@ -99,7 +101,7 @@ class Loops:
 
 
 def derivable(terms: Iterable[tuple[int, Iterable[int]]]) -> set[int]:
-    """Classes that terms (the class of each, and the classes it is made of) can build: the least fixpoint, linear."""
+    """Classes that terms (the class of each, and its children) can build: the least fixpoint, linear."""
     users: dict[int, list[int]] = {}
     missing: list[int] = []
     classes: list[int] = []
@@ -126,7 +128,7 @@ def derivable(terms: Iterable[tuple[int, Iterable[int]]]) -> set[int]:
 
 
 def buildable(frozen: Frozen, legal: Callable[[Node], bool]) -> set[int]:
-    """Placed classes that some legal term makes: a layout may be wanted that nothing offers, as shared operands are."""
+    """Placed classes that some legal term computes: a demanded layout may have no term, as with shared operands."""
     return derivable(
         (node.cls, [c for c in node.children if frozen.sort[c] == "P"])
         for node in frozen.nodes
@@ -135,7 +137,7 @@ def buildable(frozen: Frozen, legal: Callable[[Node], bool]) -> set[int]:
 
 
 def paths(region: SkeletonRegion, around: tuple[int, ...] = ()) -> dict[int, tuple[int, ...]]:
-    """Every loop of a region with the loops around it, outermost first, itself last."""
+    """Every loop of a region with its enclosing loops, outermost first, itself last."""
     found: dict[int, tuple[int, ...]] = {}
     for item in region.items:
         if isinstance(item, SkeletonLoop):

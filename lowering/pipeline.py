@@ -1,10 +1,12 @@
-"""The road of a program, from a verified cuda_tile entry to PTX and a launch manifest: the pipeline of its passes."""
+"""The compilation of a program, from a verified cuda_tile entry to PTX and a launch manifest, as a pipeline of
+passes.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import field, replace
-from typing import Any, cast
+from dataclasses import replace
+from typing import cast
 
 from egraph.permissions import of_entry
 from egraph.saturate import Saturated
@@ -15,6 +17,7 @@ from ir.dialects import nv_tileas
 from ir.records import dataclass
 from lowering.atoms.names import BELOW, STREAM, check_forbidden
 from lowering.clusters.price import Way, clustered
+from lowering.compiled import Compiled
 from lowering.launch import manifest_of
 from lowering.levels import printers
 from lowering.passes.manager import Outcome, Shared, Watcher, run
@@ -33,28 +36,25 @@ from lowering.targets import Feature, Target
 from lowering.targets import target as target_named
 from lowering.targets.changed import changed
 
-CHOSEN = -1  # CTAs of a cluster: those whose tile block costs least
-AUTO = "auto"  # a schedule of tile blocks: that which costs least
+CHOSEN = -1  # CTAs of a cluster: the number with the cheapest tile block
+AUTO = "auto"  # a schedule of tile blocks: the cheapest one
 
 
 @dataclass(frozen=True)
 class Options:
-    """What the caller may vary: more rule files, rules and atoms left out (by prefix), the extraction method (a name,
-    or a function of the user's), and how much work extraction (units of `extract.budget`) and saturation (matches of
-    rules, rows, iterations of a phase) may do; None: the default. `fast`: permissions, NAME or ENTRY=NAME
-    (`egraph.permissions`); `scheduler`:
-    one of `egraph.schedulers`; `counting`: rows of the e-graph after every iteration;
-    `provenance`: what each rule matches is noted; `costs`: a function of the user's
-    that prices the nodes; `rates`: numbers of the target's tables that are others (`lowering.targets.changed`).
-    `verify_each`: every level is verified, not only the placed program. `annotate`, `lineinfo`: PTX says where it comes
-    from, in comments or in .loc directives. `persistent`: how CTAs that go through all tiles take them
-    (`lowering.persistence`), `AUTO`: in the way that costs least. `ocg_knobs`: pragmas for the scheduler of ptxas
-    (`lowering.ptx.knobs`).
-    `ctas`: CTAs of a cluster that do the work of a tile block, 0: as hints say, `CHOSEN`: those that cost least, for a
-    launch of `tile_blocks`, 0: of more than fill the device; `cut`: into which parts, such as 1x2, they must divide its
-    largest tile. `consumers`: whether warpgroups compute on one tile of a persistent loop or in turn on successive
-    ones, `AUTO`: as takes less time. `own_maps`: the kernel makes its tensor maps itself, so that its parameters are
-    those of the entry.
+    """Options of the caller: additional rule files, rules and atoms to leave out (by prefix), the extraction method (a
+    name, or a user's function), and the work limits of extraction (units of `extract.budget`) and saturation (matches
+    of rules, rows, iterations of a phase); None: the default. `fast`: permissions, NAME or ENTRY=NAME
+    (`egraph.permissions`); `scheduler`: one of `egraph.schedulers`; `counting`: rows of the e-graph after every
+    iteration; `provenance`: record what each rule matches; `costs`: a user's function that prices the nodes; `rates`:
+    changed numbers in the target's tables (`lowering.targets.changed`). `verify_each`: verify every level, not only the
+    placed program. `annotate`, `lineinfo`: source locations in PTX, as comments or as .loc directives. `persistent`:
+    how persistent CTAs take their tiles (`lowering.persistence`), `AUTO`: the cheapest way. `ocg_knobs`:
+    pragmas for the scheduler of ptxas (`lowering.ptx.knobs`). `ctas`: CTAs of a cluster that share a tile block, 0: as
+    hints ask, `CHOSEN`: the cheapest number, for a launch of `tile_blocks`, 0: more than fill the device; `cut`: the
+    parts, such as 1x2, into which they must divide its largest tile. `consumers`: whether warpgroups share one tile of
+    a persistent loop or alternate on successive ones, `AUTO`: whichever is faster. `own_maps`: the kernel builds its
+    tensor maps itself, so that its parameters are those of the entry.
     """
 
     rules: tuple[str, ...] = ()
@@ -83,63 +83,8 @@ class Options:
     own_maps: bool = False
 
 
-@dataclass
-class Compiled:
-    """A compiled entry. `stages` print a level when called, `modules` are the levels below the e-graph as ops,
-    `nv_tileaa` the one above it.
-    """
-
-    ptx: str
-    manifest: dict[str, Any]
-    stages: dict[str, Callable[[], str]]
-    selection: Selection
-    modules: dict[str, Op]
-    nv_tileaa: Op
-    timings: dict[str, float] = field(default_factory=dict[str, float])
-    slices: bool = False  # is the kernel cut into slices of rows or columns?
-    counts: dict[str, dict[str, float]] = field(default_factory=dict[str, dict[str, float]])  # statistics of passes
-    persistent: str = "off"  # as it was asked for
-    minctas: int = 0  # CTAs that must fit an SM; 0: none are asked for
-    lacking: int = 0  # registers that a thread of so many CTAs wants and has not
-    ways: Callable[[], Sequence[Clustered]] = tuple  # for CTAs to do the work of a tile block, where priced
-
-    @property
-    def cost(self) -> float:
-        """Cost of the extracted program."""
-        return self.selection.answer.cost
-
-    @property
-    def bound(self) -> float:
-        """No program of the e-graph costs less."""
-        return self.selection.answer.bound
-
-    @property
-    def saturated(self) -> Saturated:
-        """The e-graph and its report."""
-        return self.selection.saturated
-
-    @property
-    def limits(self) -> list[str]:
-        """What a limit on counted work ended early, in words."""
-        answer, found = self.selection.answer, list[str]()
-        if self.saturated.report.ended:
-            found.append(f"saturation ended early, {self.saturated.report.ended}; --saturate-budget allows more")
-        if answer.ended:
-            found.append(
-                f"{answer.ended} ended the search: cost {answer.cost:g}, no program costs less than {answer.bound:g}; "
-                "--extract-budget allows more"
-            )
-        return found
-
-    def explain(self) -> str:
-        """What saturation did and what extraction chose."""
-        from lowering.explain import explain
-
-        return explain(self)
-
-
 def road(options: Options) -> tuple[Step, ...]:
-    """The pipeline that compiles with these options."""
+    """The pass pipeline for these options."""
     steps = with_options(
         parse(ROAD), "saturate", rules=options.rules, without=tuple(sorted(options.without)),
         budget=options.saturate_budget or 0, fast=tuple(sorted(options.fast)), scheduler=options.scheduler,
@@ -153,8 +98,9 @@ def road(options: Options) -> tuple[Step, ...]:
     steps = with_options(steps, "tileas-dynamic-persistent", schedule=options.persistent, blocks=options.tile_blocks)
     choose = options.ctas == CHOSEN
     steps = with_options(steps, "tileas-plan-cta", ctas=1 if choose else options.ctas, cut=options.cut)
-    steps = with_options(steps, "best-of-candidates", clusters=choose, blocks=options.tile_blocks,
-                         consumers=options.consumers)  # fmt: skip
+    steps = with_options(
+        steps, "best-of-candidates", clusters=choose, blocks=options.tile_blocks, consumers=options.consumers
+    )
     for name, atom in BELOW.items():
         told = tuple(sorted(prefix for prefix in options.forbid if atom.startswith(prefix)))
         steps = with_options(steps, name, forbid=told)
@@ -168,7 +114,7 @@ def compile_entry(
     counting: bool = False, shared: Shared | None = None,
 ) -> list[Compiled]:  # fmt: skip
     """Compile one entry of a verified module for some targets: one e-graph, an extraction and a lowering for each.
-    `shared`: what earlier compilations of this entry for these targets made, and where this one puts what it makes.
+    `shared`: results of earlier compilations of this entry for these targets, to which this one adds its own.
 
     Raises TargetError for an unknown target, UnsupportedError or TileError, located, for what cannot be compiled.
     """
@@ -189,7 +135,7 @@ def compile_entry(
 
 
 def _tier(entry: ct.Entry, name: str, options: Options) -> Target:
-    """A target as the kernel and the options want it."""
+    """A target as requested by the kernel and the options."""
     found = changed(target_named(name), options.rates)
     return as_asked(entry, found.making_maps() if options.own_maps and found.has(Feature.TMA) else found)
 
@@ -198,13 +144,13 @@ def _cheapest(
     module: ct.Module, entry: ct.Entry, target: str, options: Options, watchers: Sequence[Watcher], counting: bool,
     shared: Shared | None,
 ) -> Compiled:  # fmt: skip
-    """The kernel as it is and made persistent, for one target: what costs least. Raises the error of the kernel as it
-    is where there is none in any way.
+    """The cheapest of the unchanged and the persistent kernel, for one target. Raises the error of the unchanged kernel
+    if none can be compiled.
     """
     made: dict[str, Compiled] = {}
     errors: dict[str, TileError] = {}
     for schedule in SCHEDULES[:1] if already(entry) else SCHEDULES:
-        given = replace(options, persistent=schedule, forbid=options.forbid | {STREAM})  # which goes round by itself
+        given = replace(options, persistent=schedule, forbid=options.forbid | {STREAM})  # it loops over tiles itself
         try:
             (made[schedule],) = compile_entry(module, entry, [target], given, watchers, counting, shared)
         except TileError as error:
@@ -216,8 +162,8 @@ def _cheapest(
 
 
 def _of_one_program(entry: ct.Entry, tiers: Sequence[Target], options: Options) -> list[list[int]]:
-    """Numbers of the targets that share a source program: where tiles are taken dynamically those with and without
-    clusterlaunchcontrol apart, and those that take them in other orders.
+    """Numbers of the targets that share a source program: with dynamic tiles, targets with and without
+    clusterlaunchcontrol are separate, and so are those with different orders.
     """
     parts: dict[tuple[bool, int], list[int]] = {}
     for number, tier in enumerate(tiers):
@@ -240,19 +186,23 @@ def _compiled(module: ct.Module, entry: ct.Entry, outcome: Outcome, options: Opt
     }
     if options.persistent != "off" and not already(entry):
         selection.orders = tuple(orders(entry, outcome.context.target, options.tile_blocks))
-    divided = (
-        bool(selection.clusters) and max(program.entry.cluster, program.entry.split) > 1
-    )  # from what had not been cut
+    divided = bool(selection.clusters) and max(program.entry.cluster, program.entry.split) > 1  # from the uncut kernel
     slices = (outcome.context.shared.sliced and not divided) or program.entry is not levels["cuda_tile"]
     return Compiled(
-        outcome.program, manifest_of(levels["nvvm"]), stages, selection, modules, levels["nv_tileaa"],
+        outcome.program, manifest_of(levels["nvvm"]), stages, selection, modules, levels["nv_tileaa"], _explained,
         outcome.context.seconds, slices, outcome.context.counts, options.persistent, levels["nvvm"].minctas,
         lacking(levels["nvvm"]), lambda: _ways(module, entry, outcome, options),
     )  # fmt: skip
 
 
+def _explained(compiled: Compiled) -> str:
+    from lowering.explain import explain  # only reports need it
+
+    return explain(compiled)
+
+
 def _ways(module: ct.Module, entry: ct.Entry, outcome: Outcome, options: Options) -> Sequence[Clustered]:
-    """What the ways cost that were tried for a cluster, and one CTA alone, which is compiled for that."""
+    """The costs of the ways tried for a cluster, and of a single CTA, which is compiled for comparison."""
     context = outcome.context
     selection: Selection = context.levels["chosen"]
     placed: nv_tileas.Func = context.levels["nv_tileas"]
@@ -270,7 +220,7 @@ def _ways(module: ct.Module, entry: ct.Entry, outcome: Outcome, options: Options
 
 
 def _as_text(module: ct.Module) -> str:
-    from ir.text import print_text  # printers, like what they print, are for those who ask
+    from ir.text import print_text  # printers, like their output, are imported on demand
 
     return print_text(module)
 

@@ -1,7 +1,7 @@
-"""Which values decide what control does: bounds of loops, whether a loop goes on, conditions of branches.
+"""Values that control flow depends on: loop bounds, loop conditions, branch conditions.
 
-Agents and layouts may compute one value each for itself, and a permission lets a value be computed in more ways than
-one that differ in the last bits. What control depends on is computed as the source wrote it, so that all agree.
+Agents and layouts may each compute a value separately, and a permission allows several ways that differ in the last
+bits. Values that control flow depends on are computed as written in the source, so that all copies agree.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from egraph.term import Node
 
 
 def steering(saturated: Saturated) -> set[int]:
-    """The value classes that control depends on, with all that they are made of."""
+    """The value classes that control flow depends on, with everything they are computed from."""
     frozen, items = saturated.frozen, list(saturated.program.skeleton.walk())
     loops = {item.loop: item for item in items if isinstance(item, SkeletonLoop)}
     branches = {item.item: item for item in items if isinstance(item, SkeletonBranch)}
@@ -40,7 +40,7 @@ def steering(saturated: Saturated) -> set[int]:
 
 
 def _decide(item: object) -> tuple[int, ...]:
-    """The numbers of the values that an item of the skeleton asks what to do."""
+    """The numbers of the values that decide the control flow of a skeleton item."""
     if isinstance(item, SkeletonLoop):
         return (item.again,) if item.again else (item.lower, item.upper, item.step)
     return (item.condition,) if isinstance(item, SkeletonBranch) else ()

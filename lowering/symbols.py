@@ -1,8 +1,8 @@
 """Names of the source as PTX identifiers.
 
-A name that PTX takes is kept. Any other becomes `tile$` and its UTF-8 bytes, of which letters, digits and underscores
-stand for themselves and all else for `$` and two hexadecimal digits: no two names become one, and nothing of a name is
-read as anything but a name. Source: PTX ISA, identifiers; ptxas 13.5 refuses `_` and WARP_SZ beside what is none.
+A name that is valid in PTX is kept. Any other becomes `tile$` and its UTF-8 bytes, with letters, digits and underscores
+unchanged and all others as `$` and two hexadecimal digits: the mapping is injective, and no part of a name can be read
+as anything else. Source: PTX ISA, identifiers; ptxas 13.5 also rejects `_` and WARP_SZ.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 
 MANGLED = "tile$"
-"""What mangled names start with; a name of the source that starts so is mangled too."""
+"""What mangled names start with; a source name with this prefix is mangled too."""
 _PLAIN = re.compile(r"[A-Za-z][A-Za-z0-9_$]*|_[A-Za-z0-9_$]+")
 _OURS = re.compile(
     r"(?:tile|literal|text|maps|slots)\$.*|.*_param_[0-9]+|dynamic_smem|_*assertfail.*|vprintf.*|__cuda_.*|free(_address)?"
@@ -30,7 +30,9 @@ def symbol(name: str) -> str:
 
 
 def name_of(what: str, data: bytes) -> str:
-    """A name for an array of our own that follows from its bytes: kernels of one PTX file may declare the same."""
+    """A name for a compiler-generated array, derived from its bytes: kernels of one PTX file may declare the same
+    array.
+    """
     from hashlib import sha256  # 3 ms, for kernels that have one
 
     return f"{what}${sha256(data).hexdigest()[:16]}"

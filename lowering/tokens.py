@@ -1,7 +1,7 @@
-"""What memory tokens say: which accesses every load and store comes after, as sets of ids.
+"""Memory order from tokens: the accesses that every load and store is ordered after, as sets of ids.
 
-A load's id is the class of the value it gives, a store's is `STORE` plus its number in the skeleton. Tokens that go
-round a loop make the relation cyclic, so it is solved as a least fixpoint over all token classes.
+A load's id is the class of its value, a store's is `STORE` plus its number in the skeleton. Tokens carried by a loop
+make the relation cyclic, so it is solved as a least fixpoint over all token classes.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ STORE = 1 << 40  # beyond every class id
 
 
 class Order:
-    """Accesses by id and what each comes after; `loads` maps an id to the placed classes that make it."""
+    """Accesses by id and what each is ordered after; `loads` maps an id to the placed classes that perform it."""
 
     def __init__(self, selection: Selection):
         self.frozen = selection.saturated.frozen
@@ -65,13 +65,13 @@ class Order:
         return self.of_load(node) - self.load_ids
 
     def after_store(self, node: Load) -> bool:
-        """Does some agent store what a placed load comes after? Each waits for the grids before by itself, unless that
-        stands in a branch or a loop, where those wait that come there.
+        """Does some agent perform a store that a placed load is ordered after? Each agent waits for preceding grids
+        itself, unless the wait is in a branch or a loop, where the threads that reach it wait.
         """
         return not self.stores_before(node) <= self._waits
 
     def alone(self, node: Load) -> bool:
-        """No store of the kernel comes before or after this load: it may be made by anyone and at any time."""
+        """Is no store of the kernel ordered with this load? Then any agent may perform it at any time."""
         return not self.stores_before(node) and self.load_id(node.cls) not in self._overwritten
 
     def of_store(self, item: SkeletonEffect) -> Accesses:
@@ -93,7 +93,7 @@ class Order:
         return -1 if getattr(item.op, "token", None) is None else self.frozen.class_of(item.operands[-1])
 
     def _solve(self, around: bool) -> dict[int, Accesses]:
-        """Everything that a token comes after, from what each token class itself says; `around` loops or not."""
+        """Everything that a token is ordered after, from the facts of each token class; `around` loops or not."""
         after: dict[int, Accesses] = {}
         needs: dict[int, set[int]] = {}
         waiting = [n.token for n in self.frozen.nodes if isinstance(n, Load)]

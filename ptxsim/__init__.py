@@ -1,9 +1,9 @@
 """A PTX simulator on NumPy.
 
-`launch` runs an entry of PTX text over a grid on a `GlobalMemory`; `check` only decodes; a `Module` is loaded once
-and launched often, and its variables keep their values. It shares no code with any
-compiler, so that PTX of any origin can be judged by it. Structure: parser -> program -> link (decode to closures) ->
-schedule; one module per instruction family under `families`.
+`launch` runs an entry of PTX text over a grid on a `GlobalMemory`; `check` only decodes; a `Module` is loaded once and
+launched many times, and its variables keep their values. It shares no code with any compiler, so it can check PTX from
+any source. Structure: parser -> program -> link (decode to closures) -> schedule; one module per instruction family
+under `families`.
 """
 
 from ptxsim.beside import Beside, launch_beside

@@ -15,7 +15,7 @@ from ptxsim.program import Instruction
 from ptxsim.ptx_types import Array
 from ptxsim.report import SECTOR, count_sectors, extra_wavefronts, phase_lanes
 
-# Patterns remembered per instruction; more than this many and the instruction has no pattern worth remembering.
+# Patterns remembered per instruction; an instruction with more than this many has no pattern worth remembering.
 _PATTERNS = 256
 
 
@@ -28,7 +28,7 @@ class Pattern:
 
 
 class Site:
-    """The place of a memory instruction in the program: where its faults and its counts go."""
+    """A memory instruction's location in the program, to which its faults and counts are attributed."""
 
     def __init__(self, machine: Machine, instruction: Instruction) -> None:
         self.machine = machine

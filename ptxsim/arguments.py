@@ -1,4 +1,4 @@
-"""From the arguments of a launch to the bytes of its parameters."""
+"""Converts the arguments of a launch to the bytes of its parameters."""
 
 import struct
 from collections.abc import Sequence

@@ -12,7 +12,7 @@ from ptxsim.control import Branch, BranchTable, Control, Exit
 
 @dataclass(frozen=True, slots=True)
 class Use:
-    """Registers that an instruction wants written, and those it has written afterwards on all lanes that run it."""
+    """Registers that an instruction needs to have been written, and those it writes on all lanes that run it."""
 
     wanted: frozenset[int]
     written: frozenset[int]
@@ -21,9 +21,9 @@ class Use:
 def doubtful(
     uses: Sequence[Use], controls: dict[int, Control], leaders: Sequence[int], starts: set[int]
 ) -> list[set[int]]:
-    """For each instruction the wanted registers that some path to it has not written.
+    """For each instruction the needed registers that are not written on some path to it.
 
-    leaders: first instructions of basic blocks, ascending; starts: where lanes begin with nothing written.
+    leaders: first instructions of basic blocks, ascending; starts: where lanes start with nothing written.
     """
     ends = dict(zip(leaders, [*leaders[1:], len(uses)], strict=True))
     following = {first: _successors(end - 1, controls, len(uses)) for first, end in ends.items()}
@@ -56,7 +56,7 @@ def _bits(uses: Sequence[Use]) -> int:
 
 
 def _successors(pc: int, controls: dict[int, Control], end: int) -> tuple[int, ...]:
-    """Where lanes may go after an instruction; what is not a branch or an exit goes on to the next one."""
+    """The possible successors of an instruction; unless it is a branch or an exit, the next one."""
     control = controls.get(pc)
     following = (pc + 1,) if pc + 1 < end else ()
     if isinstance(control, Branch):

@@ -1,7 +1,7 @@
-"""Order that mbarriers give, and shared memory that the async proxy is reading or writing just now.
+"""Ordering through mbarriers, and shared memory that the async proxy is currently reading or writing.
 
-An arrival hands on what its warp knows; a wait takes it over, together with the bytes that copies wrote for the phase.
-Bytes that a copy will write hold 0xFF until it arrives, and nobody may touch them; bytes that a copy reads may not be
+An arrival publishes what its warp knows; a wait acquires it, together with the bytes that copies wrote for the phase.
+Bytes that a copy will write hold 0xFF until it arrives, and must not be accessed; bytes that a copy reads must not be
 written. Source: PTX ISA, "Memory Consistency Model", "Async proxy", "mbarrier".
 """
 
@@ -30,12 +30,12 @@ if TYPE_CHECKING:
 
 
 class Scope(Enum):
-    """Who hears of an arrival by a thread of another CTA than the mbarrier's, and which wait hears of it.
+    """How an arrival by a thread of a CTA other than the mbarrier's is ordered, and which waits observe it.
 
-    Both must have the scope of the cluster (PTX ISA, "Morally strong operations"); all waits hear the async proxy. One
-    without a scope has that of the CTA ("mbarrier.arrive"). CUTLASS writes none on either side of its barriers between
-    CTAs (ClusterBarrier in cutlass/arch/barrier.h), so a wait without one hears arrivals without one; a program that
-    writes the scope of an arrival must write that of its wait too.
+    Both must have cluster scope (PTX ISA, "Morally strong operations"); all waits observe the async proxy. One without
+    a scope has CTA scope ("mbarrier.arrive"). CUTLASS writes no scope on either side of its barriers between CTAs
+    (ClusterBarrier in cutlass/arch/barrier.h), so a wait without a scope observes arrivals without one; a program that
+    writes the scope of an arrival must also write that of its wait.
     """
 
     CTA = "cta"
@@ -44,13 +44,13 @@ class Scope(Enum):
     ASYNC = "async"
 
 
-# Writers of bytes below this are the async proxy: this minus the column of the mbarrier it completed on.
+# Writers of bytes below this belong to the async proxy: this minus the column of the mbarrier it completed on.
 ASYNC = -16
 _OBJECT = 8  # bytes of an mbarrier
 
 
 class AsyncOrder:
-    """Shadow of what copies do to a machine's shared memory, and the knowledge that mbarriers carry."""
+    """Shadow state of the effects of copies on a machine's shared memory, and the knowledge that mbarriers carry."""
 
     def __init__(self, machine: Machine, clocks: Clocks, grain: int, regions: Regions, records: Records) -> None:
         self._machine = machine
@@ -63,10 +63,10 @@ class AsyncOrder:
         self._leaving = np.zeros(self._shared.size, np.int32)
         regions.shadows.append(self._leaving)
         self._transfers: list[tuple[Site, int]] = []  # by number: the instruction and who issued it
-        self._near = Statements()  # to every wait
-        self._far, self._loose = Statements(), Statements()  # to those of the cluster's scope; to those without one too
+        self._near = Statements()  # visible to every wait
+        self._far, self._loose = Statements(), Statements()  # to cluster-scope waits; also to those without scope
         self._column: dict[int, int] = {}
-        self._columns: dict[int, int] = {}  # how many mbarriers a team has
+        self._columns: dict[int, int] = {}  # number of mbarriers of a team
         self._initialiser: dict[int, int] = {}
         self._fenced_at: dict[int, int] = {}
         self._relaxed: dict[int, dict[tuple[int, int], tuple[int, int, int]]] = {}
@@ -89,7 +89,7 @@ class AsyncOrder:
     # ---- accesses of threads
 
     def check(self, site: Site, where: Array, lanes: Array, verb: str, is_write: bool, is_update: bool = False) -> None:
-        """Report where lanes [n, 1] touch grains [n, m] that copies or mbarriers own."""
+        """Report where lanes [n, 1] access grains [n, m] that copies or mbarriers own."""
         if not self._is_used:
             return
         updated = self._updaters[where] > 0
@@ -144,18 +144,20 @@ class AsyncOrder:
         self._clocks.grow(max(self._columns.values(), default=0))
 
     def fence_init(self, numbers: Array) -> None:
-        """fence.mbarrier_init: who meets these lanes in a barrier of the cluster may use what they initialised."""
+        """fence.mbarrier_init: threads that meet these lanes in a cluster barrier may use the mbarriers they
+        initialised.
+        """
         lanes = set(numbers.tolist())
         for cell, lane in self._initialiser.items():
             if lane in lanes and cell not in self._fenced_at:
                 self._fenced_at[cell] = int(self._clocks.meetings[self._team(cell)])
 
     def has_object(self, cell: int) -> bool:
-        """Whether mbarrier.init made an object of an 8-byte cell at any time."""
+        """Whether mbarrier.init has ever made an object of an 8-byte cell."""
         return cell in self._column
 
     def is_initialised(self, cell: int) -> bool:
-        """Whether the init of an mbarrier was fenced, and its cluster has met since."""
+        """Whether the init of an mbarrier was fenced, and its cluster has met at a barrier since."""
         return cell in self._fenced_at and int(self._clocks.meetings[self._team(cell)]) > self._fenced_at[cell]
 
     def _team(self, cell: int) -> int:
@@ -169,7 +171,9 @@ class AsyncOrder:
         self._object[self._grains(cells, _OBJECT)] = False
 
     def arrive(self, use: Use, releases: bool, scope: Scope, mbarriers: "Mbarriers") -> None:
-        """Lanes arrive: waiters of the phase will know what their warps know (or, without release, had fenced)."""
+        """Lanes arrive: waiters of the phase will know what the lanes' warps know (or, without release, knew at their
+        last fence).
+        """
         said = self._clocks.say_each(use.speakers, releases)
         phases = mbarriers.completed.take(use.told)
         if use.are_near or scope is Scope.ASYNC:
@@ -186,7 +190,9 @@ class AsyncOrder:
                 self._relaxed.setdefault(cell, {})[one, other] = arrival
 
     def _tell_each(self, use: Use, phases: Array, said: Array, scope: Scope) -> None:
-        """What speakers say goes to all who wait, or from another CTA than the mbarrier's to those of its scope."""
+        """The knowledge of each speaker goes to all waits, or from a CTA other than the mbarrier's to waits of matching
+        scope.
+        """
         for number, (cell, rows) in enumerate(zip(use.told, np.split(use.rows, use.starts[1:]), strict=True)):
             phase = phases[number : number + 1]
             near = use.speakers[rows] // self._clocks.warps == self._cta(cell)
@@ -197,7 +203,9 @@ class AsyncOrder:
                 far.add([cell], phase, said[rows[~near]].max(axis=0, keepdims=True))
 
     def unseen_arrival(self, cell: int, lane: int) -> int | None:
-        """The thread of an arrival without release that a lane does not know of, by a barrier or by its phase."""
+        """The thread of an arrival without release that is not ordered before a lane, neither by a barrier nor by the
+        arrival's phase.
+        """
         known = self._clocks.known[lane // self._machine.slots, lane % self._machine.slots // WARP]
         for other, epoch, phase in self._relaxed.get(cell, {}).values():
             is_seen = int(known[self.column_of(cell)]) > phase
@@ -211,11 +219,11 @@ class AsyncOrder:
         return lanes
 
     def say(self, numbers: Array) -> Array:
-        """What the warps of lanes know [cta, warp, column], to be handed on later."""
+        """What the warps of lanes know [cta, warp, column], to be published later."""
         return self._clocks.publish(self._clocks.present(self._mask(numbers)))
 
     def hand_on(self, cell: int, said: Array, mbarriers: "Mbarriers") -> None:
-        """Whoever sees the running phase of an mbarrier of its CTA complete will know this."""
+        """Any thread that sees the running phase of an mbarrier of its CTA complete will know this."""
         self._near.add([cell], mbarriers.completed[cell : cell + 1], said[None, :])
 
     def wait(self, use: Use, acquires: bool, scope: Scope, mbarriers: "Mbarriers") -> None:
@@ -228,7 +236,7 @@ class AsyncOrder:
             self._clocks.learn(self._clocks.present(self._mask(use.last[use.cells == cell])), words, acquires)
 
     def _seen(self, cells: Sequence[int], completed: Array, scope: Scope) -> Array:
-        """What who sees the first `completed` phases of mbarriers complete then knows: [mbarrier, column]."""
+        """The knowledge gained by seeing the first `completed` phases of mbarriers complete: [mbarrier, column]."""
         width = self._clocks.known.shape[2]
         said = self._near.of(cells, completed, width)
         for far, heard in ((self._far, scope is Scope.CLUSTER), (self._loose, scope is not Scope.CTA)):
@@ -240,11 +248,11 @@ class AsyncOrder:
     # ---- copies
 
     def check_update(self, site: Site, where: Array, lanes: Array) -> None:
-        """Report where a reduction cannot update bytes; other reductions do not stand in its way."""
+        """Report where a reduction cannot update bytes; other reductions are no obstacle."""
         self.check(site, where, lanes, "updates", is_write=True, is_update=True)
 
     def begin(self, transfer: "Transfer") -> None:
-        """A copy starts: its source must stay, its destination is poisoned."""
+        """A copy starts: its source must not change, its destination is poisoned."""
         self._is_used = True
         self._transfers.append((transfer.site, transfer.lane))
         number = len(self._transfers)
@@ -299,7 +307,7 @@ class AsyncOrder:
             self._readers[self._regions.of_cells(transfer.source, transfer.unit, transfer.used)] -= 1
 
     def write_done(self, transfer: "Transfer") -> tuple[Array, int, int] | None:
-        """A copy arrived: the regions it wrote, and who wrote them when, as writer and epoch."""
+        """A copy arrived: the regions it wrote, and by whom and when, as writer and epoch."""
         if transfer.target is None:
             return None
         where = self._regions.of_cells(transfer.target, transfer.unit)

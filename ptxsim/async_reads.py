@@ -1,7 +1,7 @@
-"""Shared memory that asynchronous matrix operations read: it must stay as it is until they are known to be complete.
+"""Shared memory that asynchronous matrix operations read: it must not change until they are known to be complete.
 
 An operation of a warpgroup is complete when any of its warps has waited for it; a write must be ordered after such a
-wait. Source: PTX ISA, "wgmma.wait_group" (accessing what an operation reads before it completes is undefined).
+wait. Source: PTX ISA, "wgmma.wait_group" (accessing the operands of an operation before it completes is undefined).
 """
 
 from collections.abc import Sequence
@@ -32,10 +32,12 @@ class Reading:
 
 
 class Completions(Protocol):
-    """Who knows that operations of single threads are complete."""
+    """Knowledge of the completion of single threads' operations."""
 
     def are_known(self, numbers: Array, warps: Array) -> Array:
-        """Whether the warp (number in the machine) in each place knows that the operation there is complete."""
+        """Whether the warp (number in the machine) at each position knows that the operation at that position is
+        complete.
+        """
         ...
 
 
@@ -55,7 +57,7 @@ class AsyncReads:
         self._count = 0
         self._flying: list[Reading] = []
         self._threads: Completions | None = None  # an entry has operations of threads or of warpgroups
-        self._number = np.zeros(64, np.int64)  # of the operations of threads: their numbers there
+        self._number = np.zeros(64, np.int64)  # of the threads' operations: their numbers in tensor_order
 
     def start(self) -> None:
         """A batch begins: nothing is in flight."""
@@ -80,7 +82,7 @@ class AsyncReads:
     def begin_for(
         self, site: Site, where: Array, lanes: Sequence[int], given: Sequence[int], threads: Completions
     ) -> None:
-        """Threads start operations, of these numbers elsewhere, that read grains [thread, n]."""
+        """Threads start operations, with these numbers in tensor_order, that read grains [thread, n]."""
         numbers = self._new(site, len(lanes))
         self._threads = threads
         self._number[numbers] = given
@@ -131,7 +133,7 @@ class AsyncReads:
             return
         operation = self._last.take(where, axis=0)  # [n, m, warpgroup]
         distinct = np.zeros(self._count + 1, np.bool_)
-        distinct[operation] = True  # the last entry stands for none
+        distinct[operation] = True  # the last entry means none
         if not distinct[:-1].any():
             return
         warps = np.unique(lanes // WARP)
@@ -160,7 +162,7 @@ class AsyncReads:
         return self._pairs_known(*every, clocks).reshape(numbers.size, warps.size)
 
     def _pairs_known(self, numbers: Array, warps: Array, clocks: Clocks) -> Array:
-        """Whether the warp in each place knows that the operation there is complete."""
+        """Whether the warp at each position knows that the operation at that position is complete."""
         if self._threads is not None:
             return self._threads.are_known(self._number[numbers], warps)
         waits, reader = self._waited[numbers], self._warp[numbers][:, None]

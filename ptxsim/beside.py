@@ -1,7 +1,7 @@
-"""Launches that run at the same time, on the same multiprocessors: the CTAs of several kernels side by side on one SM.
+"""Concurrent launches on the same multiprocessors: the CTAs of several kernels side by side on one SM.
 
-They share global memory and the columns of the SMs' tensor memory. Each runs for a few basic blocks, then another;
-which one and how long comes from the seed of a skewed schedule.
+They share global memory and the columns of the SMs' tensor memory. Each runs for a few basic blocks, then another one
+does; the seed of a skewed schedule determines which one and for how long.
 """
 
 from collections.abc import Sequence
@@ -20,15 +20,15 @@ from ptxsim.report import Report
 from ptxsim.schedule import Scheduler, State
 from ptxsim.skew import TOGETHER, scheduler
 
-# Basic blocks that a launch runs before the next one has its turn: in step one, else up to so many.
+# Basic blocks that a launch runs before the next one has its turn: in step one, otherwise up to this many.
 _LONGEST_TURN = 64
-# Bytes that the parameters of a launch take at most. Source: PTX ISA, "Kernel Function Parameters": 32,764, rounded up.
+# Maximum size in bytes of a launch's parameters. Source: PTX ISA, "Kernel Function Parameters": 32,764, rounded up.
 _PARAMETERS = 33 << 10
 
 
 @dataclass(frozen=True, slots=True)
 class Beside:
-    """One of the launches. on_one_sm: its CTAs on each SM; the others as the function `launch` has them."""
+    """One of the launches. on_one_sm: its CTAs on each SM; the others as in the function `launch`."""
 
     ptx: str
     grid: Extent
@@ -57,18 +57,18 @@ def launch_beside(
     max_blocks: int = MAX_BLOCKS,
     schedule: str = TOGETHER,
 ) -> list[Report]:
-    """Run several launches at a time: CTA i of each on SM i, or on i // on_one_sm where so many share one.
+    """Run several launches concurrently: CTA i of each on SM i, or on i // on_one_sm if that many share one.
 
-    All CTAs of all grids run at a time. hazards, max_blocks and schedule are those of the function `launch`; races
-    between launches are not found. The reports in the order of the launches. Raises SimulatorError: LaunchError where
-    the CTAs do not fit on an SM together, DeadlockError where those of no launch can go on.
+    All CTAs of all grids are resident at once. hazards, max_blocks and schedule are those of the function `launch`;
+    races between launches are not found. Returns the reports in the order of the launches. Raises SimulatorError:
+    LaunchError if the CTAs do not fit on an SM together, DeadlockError if no launch can make progress.
     """
     sms = Multiprocessors()
     with ExitStack() as stack:
         stack.enter_context(np.errstate(all="ignore"))
         running: list[_Running] = []
         modules = [Module(one.ptx, memory) for one in launches]
-        memory.reserve(_PARAMETERS * len(launches))  # what is decoded refers to the arena, which must not move
+        memory.reserve(_PARAMETERS * len(launches))  # decoded code refers to the arena, which must not move
         arena = memory.arena
         for one, module in zip(launches, modules, strict=True):
             stack.callback(module.unload)
@@ -96,12 +96,12 @@ def _begin(prepared: Prepared, ptx: str, hazards: bool | str, schedule: str, max
 
 
 def _turns(schedule: str) -> np.random.Generator | None:
-    """What the lengths of turns are drawn from, None in step."""
+    """The random generator for the lengths of turns, None in step."""
     return None if schedule == TOGETHER else np.random.default_rng(int(schedule.split(":")[1]))
 
 
 def _take_turns(running: list[_Running], sms: Multiprocessors, lengths: np.random.Generator | None) -> None:
-    """Run all to their ends. Raises DeadlockError where none can go on, nor after the others have tried."""
+    """Run all to completion. Raises DeadlockError if none can make progress, even after the others have tried."""
     left: list[_Running] = list(running)
     before = -1
     while left:
@@ -119,7 +119,7 @@ def _take_turns(running: list[_Running], sms: Multiprocessors, lengths: np.rando
 
 
 def _deadlock(left: list[_Running]) -> DeadlockError:
-    """The error of the first launch, with what the others wait for behind it."""
+    """The error of the first launch, followed by what the others wait for."""
     errors = [one.scheduler.deadlock() for one in left]
     names = [one.prepared.machine.residents.name for one in left]
     message = "; ".join(f"`{name}`: {error.message}" for name, error in zip(names, errors, strict=True))

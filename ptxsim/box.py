@@ -1,4 +1,4 @@
-"""The geometry of TMA: which bytes of global memory a box holds, and where they lie in shared memory.
+"""The geometry of TMA: which bytes of global memory a box holds, and their addresses in shared memory.
 
 A box is dense in shared memory, innermost dimension first; the swizzle then moves 16-byte chunks by their absolute
 shared address. Sources: PTX ISA, "Tensor Data Movement", "Swizzling Modes"; CUTLASS, Swizzle<B,4,3> and <2,5,2>.
@@ -14,8 +14,8 @@ from ptxsim.ptx_types import Array, unsigned
 from ptxsim.tensormap import Corners, TensorMap
 
 CHUNK = 16
-# Swizzle name to (address bits that are XORed in, their position, how far down they go). 128B_ATOM_64B follows from
-# the pattern of the other atoms: one bit per doubling of the atom.
+# Swizzle name to (address bits that are XORed in, their position, the distance they are shifted down). 128B_ATOM_64B
+# follows from the pattern of the other atoms: one bit per doubling of the atom.
 _XOR = {
     "none": (0, 0, 0),
     "32B": (1, 7, 3),
@@ -57,14 +57,14 @@ def swap_halves(data: Array, swapped: Array | None) -> Array:
 
 @dataclass(frozen=True, slots=True)
 class Units:
-    """The pieces of a box: byte offsets from the map's base, and which lie inside the tensor (None: all)."""
+    """The pieces of a box: byte offsets from the map's base, and which are inside the tensor (None: all)."""
 
     offset: Array
     valid: Array | None
 
 
 class Box:
-    """What a tensor map's transfers move.
+    """The unit of transfer of a tensor map.
 
     unit: bytes of a piece in global memory; size: bytes in shared memory of a tile or an im2col column.
     """
@@ -120,7 +120,7 @@ class Box:
         )
 
     def first_unit(self, coordinate: int) -> int:
-        """The innermost coordinate in pieces. Raises ValueError where it splits one."""
+        """The innermost coordinate in pieces. Raises ValueError if it splits one."""
         bits = coordinate * self.map.element.bits
         multiple = 16 * self.map.element.bits if self._packed else self._unit_bits
         if bits % multiple:
@@ -152,7 +152,7 @@ class Box:
         )
 
     def whole_chunks(self, coordinates: Sequence[int]) -> Array | None:
-        """Offsets of the box in 16-byte chunks, None unless it lies inside the tensor and on whole chunks."""
+        """Offsets of the box in 16-byte chunks, None unless it is inside the tensor and made of whole chunks."""
         if self._chunked is None:
             return None
         where = (self.first_unit(coordinates[0]), *coordinates[1:])
@@ -166,7 +166,7 @@ class Box:
         return (self._grid[:, None] + np.arange(self.unit)).reshape(-1)
 
     def bytes_inside(self, units: Units) -> Array:
-        """The positions, relative to the base, of the bytes of pieces that lie inside the tensor."""
+        """The positions, relative to the base, of the bytes of pieces that are inside the tensor."""
         if self.map.corners is None and units.valid is None and units.offset.size == self._grid.size:
             first = units.offset[0] - self._grid[0]
             if (units.offset - first == self._grid).all():
@@ -176,7 +176,7 @@ class Box:
 
     @property
     def chunks(self) -> Array | None:
-        """Offsets in 16-byte chunks from the start of a tile that lies inside the tensor and on whole chunks."""
+        """Offsets in 16-byte chunks from the start of a tile that is inside the tensor and made of whole chunks."""
         return self._chunked
 
     def chunk_starts(self, coordinates: Sequence[Array]) -> Array | None:

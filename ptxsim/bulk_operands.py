@@ -1,4 +1,4 @@
-"""Operands of bulk copies: stretches of shared and global memory, mbarriers to signal, CTAs to copy to."""
+"""Operands of bulk copies: ranges of shared and global memory, mbarriers to signal, destination CTAs."""
 
 from dataclasses import dataclass
 
@@ -15,7 +15,7 @@ COMPLETE = "mbarrier::complete_tx::bytes"
 
 
 def global_position(d: Decode, site: Site, lane: int, address: int, size: int) -> int:
-    """Where bytes at a global address lie in the arena. Raises OutOfBoundsError, MisalignedError."""
+    """The arena position of bytes at a global address. Raises OutOfBoundsError, MisalignedError."""
     if address % UNIT:
         raise site.error(
             MisalignedError, f"{d.machine.describe(lane)}: global address {address:#x} is not a multiple of {UNIT}"
@@ -27,7 +27,7 @@ def global_position(d: Decode, site: Site, lane: int, address: int, size: int) -
 
 
 class SharedRange:
-    """A stretch of shared memory that an operand names: its start, by lane."""
+    """A range of shared memory that an operand names: its start, by lane."""
 
     def __init__(self, d: Decode, site: Site, number: int, space: str, alignment: int = UNIT) -> None:
         self._d = d
@@ -37,7 +37,7 @@ class SharedRange:
         self._alignment = alignment
 
     def starts(self, lanes: Array) -> Array | None:
-        """The byte positions of the lanes of a mask, None where one is misaligned."""
+        """The byte positions of the lanes of a mask, None if one is misaligned."""
         shared = self._d.machine.shared
         found = self._find_all(lanes)
         return None if ((found % shared.stride + shared.base) % self._alignment).any() else found

@@ -1,7 +1,7 @@
 """Loads by threads of several CTAs, each of a box into its own shared memory and for its own mbarrier, as one transfer.
 
-Such a bundle is issued and arrives in a few operations of NumPy. Where its loads part, because only some of them are
-waited for or something is to be reported, each becomes a transfer of its own.
+Such a bundle is issued and arrives in a few NumPy operations. If its loads must be treated separately, because only
+some of them are waited for or something is to be reported, each becomes a transfer of its own.
 """
 
 from collections.abc import Callable
@@ -25,7 +25,7 @@ class Stretches:
     _grains: dict[int, Array] = field(default_factory=dict[int, Array])
 
     def grains(self, grain: int) -> Array:
-        """The grains of each stretch [load, n], always the same array."""
+        """The grains of each range [load, n], always the same array."""
         found = self._grains.get(grain)
         if found is None:
             cells = np.array(self.firsts)[:, None] + np.arange(self.count)
@@ -42,7 +42,7 @@ class Bundle:
     """Loads of one instruction by threads of different CTAs.
 
     lanes: who issued each; cells: the mbarrier that each completes on; size: bytes of each; targets: what they write;
-    source, order, starts: cells of global memory, of which each load takes those of `order` from its start on;
+    source, order, starts: cells of global memory, from which each load takes those of `order` relative to its start;
     phases: those of the mbarriers when they were issued; waits: mbarriers with their phases; clusters: of `lanes`.
     """
 
@@ -59,18 +59,18 @@ class Bundle:
     clusters: frozenset[int] = frozenset()
 
     def move(self, shared: Array) -> None:
-        """Bring the data to cells of shared memory."""
+        """Write the data to cells of shared memory."""
         data = self.source.take(self.order + self.starts[:, None])
         for row, first in zip(data, self.targets.firsts, strict=True):
             shared[first : first + self.order.size] = row
 
     def reader(self, number: int) -> Callable[[], Array]:
-        """What takes the bytes of one load."""
+        """The function that reads the bytes of one load."""
         index = self.order + self.starts[number]
         return lambda: self.source.take(index).view(np.uint8)
 
     def writer(self, number: int, shared: Array) -> Callable[[Array], None]:
-        """What stores the bytes of one load in cells of shared memory."""
+        """The function that stores the bytes of one load in cells of shared memory."""
         first = self.targets.firsts[number]
 
         def write(data: Array) -> None:

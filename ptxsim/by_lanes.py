@@ -1,4 +1,4 @@
-"""What follows from a set of lanes alone, remembered: the same few sets come again and again."""
+"""Caches of values that depend only on a set of lanes: the same few sets recur."""
 
 from collections.abc import Callable
 from typing import Generic, TypeVar
@@ -9,7 +9,7 @@ T = TypeVar("T")
 
 
 class ByLanes(Generic[T]):
-    """What `make` makes of a mask or a list of lanes; all is forgotten once `most` sets are remembered."""
+    """The result of `make` for a mask or a list of lanes; the cache is cleared once it holds `most` sets."""
 
     def __init__(self, make: Callable[[Array], T], most: int) -> None:
         self._make = make
@@ -17,7 +17,7 @@ class ByLanes(Generic[T]):
         self._known: dict[bytes, T] = {}
 
     def __call__(self, lanes: Array) -> T:
-        """Made now, or when this set came before; what `make` raises is not remembered."""
+        """Computed now, or cached from an earlier use of this set; exceptions of `make` are not cached."""
         key = lanes.tobytes()
         if key not in self._known:
             if len(self._known) >= self._most:

@@ -11,7 +11,7 @@ _ALIGNMENT = 16
 
 
 class StackOverflowFault(Exception):
-    """Internal: a lane's frames need more local memory than there is."""
+    """Internal: a lane's frames need more local memory than is available."""
 
     def __init__(self, lane: int, needed: int, available: int) -> None:
         self.lane = lane
@@ -23,8 +23,8 @@ class StackOverflowFault(Exception):
 class CallStack:
     """Calls of all lanes of a machine, each lane at a depth of its own.
 
-    frame, top: local-memory addresses of each lane's current frame and of the first byte behind it;
-    origin: the position in the machine's local bytes of each lane's address 0.
+    frame, top: local-memory addresses of each lane's current frame and of the first byte after it; origin: the position
+    in the machine's local bytes of each lane's address 0.
     """
 
     def __init__(self, machine: Machine, static_bytes: int) -> None:
@@ -48,7 +48,7 @@ class CallStack:
         self.depth.fill(0)
 
     def push(self, lanes: Array, pc: int, size: int) -> None:
-        """Lanes (numbers) call from an instruction a function whose frame has `size` bytes."""
+        """Lanes (numbers) at an instruction call a function whose frame has `size` bytes."""
         depth = self.depth[lanes]
         if int(depth.max()) >= len(self._returns):
             self._returns, self._frames, self._tops = (
@@ -61,7 +61,7 @@ class CallStack:
         self.frame[lanes] = self.reserve(lanes, size, _ALIGNMENT)
 
     def pop(self, lanes: Array) -> None:
-        """Lanes (numbers) go back to the frame of their caller."""
+        """Lanes (numbers) return to the frame of their caller."""
         self.depth[lanes] -= 1
         depth = self.depth[lanes]
         self.frame[lanes] = self._frames[depth, lanes]
@@ -72,7 +72,7 @@ class CallStack:
         return self._returns[self.depth[lanes] - 1, lanes]
 
     def reserve(self, lanes: Array, size: int | Array, alignment: int) -> Array:
-        """Take bytes from the top of these lanes' stacks; their addresses. Raises StackOverflowFault."""
+        """Allocate bytes at the top of these lanes' stacks; returns their addresses. Raises StackOverflowFault."""
         mask = np.int64(alignment - 1)
         first = (self.top[lanes].astype(np.int64) + mask) & ~mask
         behind = first + size
@@ -84,7 +84,7 @@ class CallStack:
         return first.astype(np.uint32)
 
     def save(self, lanes: Array, function: int, registers: Sequence[int]) -> None:
-        """Keep these registers of a function at the lanes' present depth."""
+        """Keep these registers of a function at the lanes' current depth."""
         for depth in np.unique(self.depth[lanes]).tolist():
             here = lanes[self.depth[lanes] == depth]
             rows = [self._machine.registers.rows[number] for number in registers]
@@ -93,7 +93,7 @@ class CallStack:
                 copy[here] = row[here]
 
     def restore(self, lanes: Array, function: int, registers: Sequence[int]) -> None:
-        """Bring back what `save` kept at the lanes' present depth."""
+        """Restore what `save` kept at the lanes' current depth."""
         for depth in np.unique(self.depth[lanes]).tolist():
             here = lanes[self.depth[lanes] == depth]
             kept = self._saved[function, depth]

@@ -1,9 +1,9 @@
-"""Who knows what of whom: vector clocks at warp granularity, inside a cluster.
+"""What warps know of each other: vector clocks at warp granularity, inside a cluster.
 
-Every warp counts epochs. A barrier, an mbarrier or a cluster barrier lets warps know each other's epochs, and an access
-is ordered before another when the later warp knows the earlier one's epoch. Copies of the async proxy have a column
-per mbarrier that they complete on, whose epochs are the phases of that mbarrier. What proxy fences covered travels in
-the same way: a fence counts for a thread that knows of it.
+Every warp counts epochs. A barrier, an mbarrier or a cluster barrier makes warps' epochs known to each other, and an
+access is ordered before another when the later warp knows the earlier one's epoch. Copies of the async proxy have a
+column per mbarrier that they complete on, whose epochs are the phases of that mbarrier. The coverage of proxy fences
+propagates in the same way: a fence counts for a thread that knows of it.
 """
 
 import numpy as np
@@ -16,9 +16,9 @@ from ptxsim.ptx_types import Array
 class Clocks:
     """What each warp of each CTA knows.
 
-    known: [cta, warp, column], columns being the warps of the cluster, the same again for what a proxy fence of shared
-    and of global memory covered, and then the mbarriers; epoch: [cta, warp];
-    meetings: phases that the barrier of each cluster has completed; has_fenced: whether any warp released by a fence.
+    known: [cta, warp, column], the columns are the warps of the cluster, the warps again for what proxy fences of
+    shared memory covered, again for global memory, and then the mbarriers; epoch: [cta, warp]; meetings: phases that
+    the barrier of each cluster has completed; has_fenced: whether any warp released with a fence.
     """
 
     def __init__(self, machine: Machine) -> None:
@@ -40,7 +40,7 @@ class Clocks:
         self._arrived: dict[int, list[tuple[Array, Array]]] = {}
 
     def start(self) -> None:
-        """A batch begins: nobody knows anything."""
+        """A batch begins: no warp knows anything."""
         for array in (self.known, self._fenced, self._heard, self.meetings):
             array.fill(0)
         self.epoch.fill(1)
@@ -66,7 +66,7 @@ class Clocks:
         return np.take_along_axis(self.known, np.repeat(self._own[:, None, :], self.warps, axis=1), axis=2)
 
     def grow(self, columns: int) -> None:
-        """Make room for columns of mbarriers."""
+        """Add columns for mbarriers."""
         missing = self.mbarrier_columns + columns - self.known.shape[2]
         if missing > 0:
             more = np.zeros((*self.known.shape[:2], max(missing, 16)), np.int32)
@@ -77,7 +77,7 @@ class Clocks:
                 entries[:] = [(ctas, self._wide(said)) for ctas, said in entries]
 
     def _wide(self, said: Array) -> Array:
-        """An older statement with zeros for the columns that came since."""
+        """An older statement, extended with zeros for the columns added since."""
         missing = self.known.shape[2] - said.shape[-1]
         return said if missing <= 0 else np.concatenate([said, np.zeros((*said.shape[:-1], missing), np.int32)], -1)
 
@@ -86,7 +86,7 @@ class Clocks:
         return warp_words(lanes).reshape(self._machine.ctas, self.warps) != 0
 
     def publish(self, warps: Array) -> Array:
-        """What these warps know, their own epochs included; their next accesses get a new epoch."""
+        """What these warps know, including their own epochs; their next accesses get a new epoch."""
         before = self.known[self._cta, self._warp, self._own]
         self.known[self._cta, self._warp, self._own] = np.where(warps, self.epoch, before)
         said = np.where(warps[:, :, None], self.known, 0)
@@ -94,24 +94,24 @@ class Clocks:
         return said
 
     def publish_each(self, warps: Array) -> Array:
-        """As `publish` for warps by number in the machine, each once: what each knows [warp, column]."""
+        """As `publish` for warps by machine number, each once: what each knows [warp, column]."""
         known, epoch = self.known.reshape(-1, self.known.shape[2]), self.epoch.reshape(-1)
         known[warps, self._columns[warps]] = epoch[warps]
         epoch[warps] += 1
         return known[warps]
 
     def say_each(self, warps: Array, releases: bool) -> Array:
-        """As `say` for warps by number in the machine, each once."""
+        """As `say` for warps by machine number, each once."""
         return self.publish_each(warps) if releases else self._fenced.reshape(-1, self._fenced.shape[2])[warps]
 
     def learn_each(self, warps: Array, said: Array, acquires: bool) -> None:
-        """As `learn` for warps by number in the machine, each once, and what each is told [warp, column]."""
+        """As `learn` for warps by machine number, each once, each with its own statement [warp, column]."""
         words = self.known if acquires else self._heard
         flat = words.reshape(-1, words.shape[2])
         flat[warps] = np.maximum(flat[warps], said)
 
     def say(self, warps: Array, releases: bool) -> Array:
-        """What these warps hand on: all they know, or without release only what they knew at their last fence."""
+        """What these warps publish: all they know, or without release only what they knew at their last fence."""
         if releases:
             return self.publish(warps)
         return np.where(warps[:, :, None], self._fenced, 0)
@@ -136,7 +136,7 @@ class Clocks:
             self._fenced = np.where(warps[:, :, None], self.publish(warps), self._fenced)
 
     def proxy_fence(self, lanes: Array, first: int) -> None:
-        """fence.proxy.async by lanes: covers what their warps have done and know of, in the columns from `first` on."""
+        """fence.proxy.async by lanes: covers what their warps have done and know, in the columns from `first` on."""
         warps = self.present(lanes)
         covered = self.known[:, :, : self.warp_columns].copy()
         covered[self._cta, self._warp, self._own] = self.epoch
@@ -146,7 +146,7 @@ class Clocks:
     # ---- barriers of a CTA
 
     def arrived(self, number: int, lanes: Array) -> None:
-        """bar.arrive: what the warps know goes to those that wait at the barrier."""
+        """bar.arrive: the warps' knowledge goes to those that wait at the barrier."""
         warps = self.present(lanes)
         ctas: Array = np.any(warps, axis=1)
         self._arrived.setdefault(number, []).append((ctas, self.publish(warps).max(axis=1)))
@@ -167,7 +167,7 @@ class Clocks:
 
 
 def joined(first: Array, second: Array) -> Array:
-    """The greater of two statements, which may lack columns that came later."""
+    """The maximum of two statements, either of which may lack columns that were added later."""
     size = max(first.size, second.size)
     if first.size == second.size:
         return np.maximum(first, second)

@@ -12,7 +12,7 @@ from ptxsim.ptx_types import Array
 
 
 class ClusterBarrier:
-    """Phases completed by every cluster of a machine, and what each lane has to do with the running one."""
+    """Phases completed by every cluster of a machine, and each lane's state in the running phase."""
 
     def __init__(self, machine: Machine, clocks: Clocks | None) -> None:
         self._machine = machine
@@ -27,7 +27,7 @@ class ClusterBarrier:
         self._said: dict[tuple[int, int], Array] = {}
 
     def start(self) -> None:
-        """A batch begins: nobody has arrived."""
+        """A batch begins: no lane has arrived."""
         for array in (self._phase, self._arrived, self._owes_wait, self._seen):
             array.fill(0)
         self._said.clear()
@@ -41,7 +41,7 @@ class ClusterBarrier:
         return lanes & ~self._owes_wait
 
     def arrive(self, lanes: Array, releases: bool) -> None:
-        """Lanes arrive, and hand on what their warps know (or, without release, had fenced)."""
+        """Lanes arrive, and publish what their warps know (or, without release, knew at their last fence)."""
         self._seen[lanes] = self._phase[self._cluster[lanes]]
         self._arrived = self._arrived | lanes
         self._owes_wait = self._owes_wait | lanes
@@ -71,7 +71,7 @@ class ClusterBarrier:
         return lanes & (self._phase[self._cluster] > self._seen)
 
     def waited(self, lanes: Array) -> None:
-        """Lanes go on after their wait, knowing what the others released."""
+        """Lanes continue after their wait, knowing what the others released."""
         self._owes_wait = self._owes_wait & ~lanes
         if self._clocks is None:
             return

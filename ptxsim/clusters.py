@@ -1,6 +1,6 @@
 """Clusters: which CTAs they hold, their special registers, and the queue of those that have not started.
 
-The CTAs of a cluster run together; those of a machine lie side by side in rank order. Source: PTX ISA, "Cluster of
+The CTAs of a cluster run together; those of a machine are adjacent, in rank order. Source: PTX ISA, "Cluster of
 Cooperative Thread Arrays", "Special Registers: %clusterid".
 """
 
@@ -21,7 +21,7 @@ _AXES = "xyz"
 
 
 def check_clusters(geometry: "Geometry") -> None:
-    """Raise LaunchError for clusters that no device runs."""
+    """Raise LaunchError for cluster sizes that no device runs."""
     if geometry.cluster_size > _MOST_CTAS:
         raise LaunchError(f"cluster {geometry.cluster} has {geometry.cluster_size} CTAs; {_MOST_CTAS} is the limit")
     for axis, name in enumerate(_AXES):
@@ -39,7 +39,7 @@ def _split(number: Array, extents: tuple[int, ...]) -> Array:
 
 
 class Clusters:
-    """The clusters of a grid, and which of them the CTAs of a machine belong to. mine: those of this process."""
+    """The clusters of a grid, and the clusters to which the CTAs of a machine belong. mine: those of this process."""
 
     def __init__(self, geometry: "Geometry", ctas: int) -> None:
         self._geometry = geometry
@@ -53,7 +53,7 @@ class Clusters:
         self.index = np.zeros((ctas, 3), np.int64)
 
     def start(self) -> None:
-        """A launch begins: none of the clusters that this process runs has started."""
+        """A launch begins: none of this process's clusters has started."""
         self.waiting = deque(self.mine)
 
     def first_cta(self, cluster: int) -> tuple[int, int, int]:
@@ -62,7 +62,7 @@ class Clusters:
         return x, y, z
 
     def load(self) -> tuple[Array, int]:
-        """Start as many waiting clusters as fit: the indices in the grid of their CTAs [cta, 3], and how many run."""
+        """Start as many waiting clusters as fit: the grid indices of their CTAs [cta, 3], and how many run."""
         started = [self.waiting.popleft() for _ in range(min(self.resident, len(self.waiting)))]
         count = len(started)
         numbers = np.array(started + started[-1:] * (self.resident - count))

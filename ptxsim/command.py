@@ -1,7 +1,7 @@
-"""The command line: PTX on NumPy arrays, without a program around it.
+"""The command line: runs PTX on NumPy arrays, without a host program.
 
-Without a grid every entry is decoded and listed, so that what is not simulated is found; with one an entry is run, with
-hazards looked for, and each array is summarised.
+Without a grid it decodes and lists every entry, which reveals what is not simulated; with a grid it runs an entry,
+checks it for hazards, and summarises each array.
 """
 
 from __future__ import annotations
@@ -46,10 +46,13 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--cluster", type=extent, default=(1, 1, 1), metavar="X[,Y[,Z]]", help="CTAs of a cluster")
     made.add_argument("--dynamic-smem", type=int, default=0, metavar="BYTES")
     made.add_argument(
-        "--arg", action="append", default=[], metavar="SPEC",
+        "--arg",
+        action="append",
+        default=[],
+        metavar="SPEC",
         help=f"one for each parameter: TYPE[SHAPE]=CONTENTS of {', '.join(CONTENTS)} (the last three with :SEED) or a "
         "file of NumPy's, or TYPE=NUMBER",
-    )  # fmt: skip
+    )
     made.add_argument("--hazards", choices=("stop", "report", "off"), default="report", help="default report")
     made.add_argument("--suppress", action="append", default=[], metavar="KIND[:LINE]")
     made.add_argument("--schedule", default="together", metavar="together|skewed:SEED")
@@ -69,7 +72,7 @@ def extent(text: str) -> tuple[int, int, int]:
 
 
 def argument(spec: str) -> int | float | Array:
-    """What a SPEC stands for: an array of any rank, or a scalar. Raises LaunchError."""
+    """The value of a SPEC: an array of any rank, or a scalar. Raises LaunchError."""
     match = SPEC.fullmatch(spec)
     if match is None or match["type"] not in TYPES:
         raise LaunchError(f"cannot parse argument {spec!r}: {EXPECTED}")
@@ -91,7 +94,9 @@ def argument(spec: str) -> int | float | Array:
 
 
 def listing(module: Module) -> str:
-    """The entries of a module, with what a launch has to give. Raises SimulatorError for what is not simulated."""
+    """The entries of a module, with the arguments that a launch must supply. Raises SimulatorError for what is not
+    simulated.
+    """
     module.check()
     lines = [f"PTX {'.'.join(map(str, module.version))} for {module.target}: all of it is simulated"]
     for name in module.entries:
@@ -105,7 +110,7 @@ def listing(module: Module) -> str:
 
 
 def launched(module: Module, options: argparse.Namespace) -> tuple[Report, list[int | float | Array]]:
-    """Run an entry; the report, and the arguments as they are afterwards. Raises SimulatorError."""
+    """Run an entry; returns the report, and the arguments as they are afterwards. Raises SimulatorError."""
     kernel = module.kernel(options.entry)
     block = options.block or kernel.required
     if block is None:
@@ -125,7 +130,7 @@ def launched(module: Module, options: argparse.Namespace) -> tuple[Report, list[
 
 
 def summary(report: Report, values: list[int | float | Array]) -> str:
-    """What kernels printed, instructions, a line for each array, and the hazards."""
+    """The output of the kernels' printf, instructions, a line for each array, and the hazards."""
     lines = [*(text.rstrip("\n") for text in report.printed), f"{report.instructions.total()} instructions of warps"]
     for position, value in enumerate(values):
         if isinstance(value, np.ndarray) and value.size:
@@ -137,7 +142,7 @@ def summary(report: Report, values: list[int | float | Array]) -> str:
 
 
 def main(words: list[str] | None = None) -> None:
-    """Run the command; exits with 1 where something is wrong or a hazard was found."""
+    """Run the command; exits with 1 if there is an error or a hazard was found."""
     options = parser().parse_args(words)
     try:
         module = Module(Path(options.file).read_text(), GlobalMemory())

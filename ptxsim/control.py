@@ -1,4 +1,4 @@
-"""Control flow: branches, exits and CTA barriers, as objects that the scheduler asks where lanes go next."""
+"""Control flow: branches, exits and CTA barriers, as objects that determine for the scheduler where lanes continue."""
 
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -25,7 +25,7 @@ _BARRIERS = 16
 
 
 class Lanes(Protocol):
-    """What control needs of the scheduler."""
+    """The interface to the scheduler that control flow needs."""
 
     machine: Machine
     barriers: "Barriers"
@@ -39,11 +39,11 @@ class Lanes(Protocol):
         ...
 
     def meet(self, pc: int, mask: Array, members: Array) -> Array:
-        """The lanes whose whole warp group has come to a `.sync` instruction; the others wait there."""
+        """The lanes whose whole warp group has reached a `.sync` instruction; the others wait there."""
         ...
 
     def park(self, wait: "Wait", mask: Array) -> None:
-        """Let lanes wait until `wait` says that they may go on."""
+        """Let lanes wait until `wait` allows them to continue."""
         ...
 
 
@@ -51,7 +51,7 @@ class Control(Protocol):
     """The end of a basic block."""
 
     def converged(self, lanes: Lanes) -> int | None:
-        """Where all live lanes go together, or None once they were handed to `add`, a barrier or exit."""
+        """Where all live lanes continue together, or None once they were handed to `add`, a barrier or exit."""
         ...
 
     def diverged(self, lanes: Lanes, mask: Array) -> None:
@@ -66,11 +66,11 @@ class Fallthrough:
     next: int
 
     def converged(self, lanes: Lanes) -> int | None:
-        """Go on to the next block."""
+        """Continue with the next block."""
         return self.next
 
     def diverged(self, lanes: Lanes, mask: Array) -> None:
-        """Go on to the next block."""
+        """Continue with the next block."""
         lanes.add(self.next, mask)
 
 
@@ -120,7 +120,7 @@ class Branch:
 
 @dataclass(frozen=True, slots=True)
 class BranchTable:
-    """brx.idx: each lane goes to the label that its index selects."""
+    """brx.idx: each lane branches to the label that its index selects."""
 
     index: Array
     targets: tuple[int, ...]
@@ -150,7 +150,7 @@ class BranchTable:
 
 @dataclass(frozen=True, slots=True)
 class GuardedMeeting:
-    """A `.sync` instruction under a guard: lanes on which the guard is false pass by."""
+    """A `.sync` instruction under a guard: lanes whose guard is false skip it."""
 
     pc: int
     next: int
@@ -164,7 +164,7 @@ class GuardedMeeting:
         return None
 
     def diverged(self, lanes: Lanes, mask: Array) -> None:
-        """Meet, execute where complete, go on."""
+        """Rendezvous, execute where complete, continue."""
         here = self.condition.holds(mask)
         lanes.add(self.next, mask & ~here)
         going = lanes.meet(self.pc, here, self.members)
@@ -211,8 +211,8 @@ class Arrival:
 class Barrier:
     """bar.sync, bar.arrive and bar.red, and their barrier.cta spellings.
 
-    number, expected: lanes of the barrier number and of the thread count (None: the whole CTA); uniform: the number
-    where it is a constant; predicate and finish: what bar.red reduces, and what stores its result.
+    number, expected: lanes of the barrier number and of the thread count (None: the whole CTA); uniform: the number if
+    it is a constant; predicate and finish: what bar.red reduces, and what stores its result.
     """
 
     pc: int
@@ -226,7 +226,7 @@ class Barrier:
     finish: Finish | None
 
     def converged(self, lanes: Lanes) -> int | None:
-        """Pass at once where every live thread of each CTA is here and none was before."""
+        """Pass at once if every live thread of each CTA is here and none was here before."""
         simple = self.condition is None and self.expected is None and self.waits and self.predicate is None
         if simple and self.uniform is not None and not lanes.barriers.is_used(self.uniform):
             lanes.barriers.passed(self.uniform, None)
@@ -235,7 +235,7 @@ class Barrier:
         return None
 
     def diverged(self, lanes: Lanes, mask: Array) -> None:
-        """Arrive; go on where the barrier does not wait or the guard is false."""
+        """Arrive; continue if the barrier does not wait or the guard is false."""
         here = mask
         if self.condition is not None:
             here = self.condition.holds(mask)
@@ -253,7 +253,7 @@ class Barrier:
 
 
 class Observer(Protocol):
-    """Who wants to know which lanes barriers bring together."""
+    """Observer of the lanes that barriers synchronise."""
 
     def met(self, number: int, lanes: Array | None) -> None:
         """Lanes (None: all live ones) completed a barrier."""
@@ -283,7 +283,7 @@ class Barriers:
         return bool(self._arrivals.get(number)) or bool(number in self._credit and self._credit[number].any())
 
     def passed(self, number: int, lanes: Array | None) -> None:
-        """Tell the observer that lanes (None: all live ones) met at a barrier."""
+        """Notify the observer that lanes (None: all live ones) met at a barrier."""
         if self.observer is not None:
             self.observer.met(number, lanes)
 
@@ -330,7 +330,7 @@ class Barriers:
             raise OperandError(f"barrier {number}: a CTA has barriers 0 to 15", instruction.line, instruction.text)
 
     def release(self, add: Callable[[int, Array], None], numbers: Sequence[int] | None = None) -> None:
-        """Let the lanes of every complete barrier go on; numbers: those where something happened, None for all."""
+        """Release the lanes of every complete barrier; numbers: the barriers that changed, None for all."""
         for number in list(self._arrivals) if numbers is None else numbers:
             arrivals = self._arrivals.get(number)
             if not arrivals:
@@ -406,7 +406,7 @@ def decode_branch(d: Decode) -> None:
 
 
 def decode_branch_table(d: Decode) -> None:
-    """brx.idx{.uni} index, table: a branch table, one label a lane."""
+    """brx.idx{.uni} index, table: a branch table, one label per lane."""
     labels, tables = d.binding.entry.labels, d.binding.entry.branch_targets
     d.need("idx")
     d.take("uni")
@@ -459,7 +459,7 @@ def decode_barrier(d: Decode) -> None:
 
 
 def _reduction(d: Decode, operation: str) -> tuple[Array, Finish]:
-    """The predicate lanes that bar.red reduces, and what stores the result into released lanes."""
+    """The predicate lanes that bar.red reduces, and the function that stores the result for released lanes."""
     source = d.operands[-1]
     inverted = isinstance(source, Negated)
     lanes = d.value(source.register if isinstance(source, Negated) else source, TYPES["pred"])

@@ -129,7 +129,7 @@ def parse_formals(text: str, line: int) -> list[tuple[Formal, PtxType | None]]:
 
 
 def parse_parameters(text: str, line: int) -> list[Parameter]:
-    """The parameters of an entry, laid out one after the other at their alignment."""
+    """The parameters of an entry, laid out consecutively at their alignment."""
     result: list[Parameter] = []
     offset = 0
     for part in text.split(","):

@@ -1,7 +1,7 @@
-"""What an instruction family needs to turn an instruction into a closure, done once per launch.
+"""Services for instruction families to turn an instruction into a closure, done once per launch.
 
 A decoder takes a Decode and returns a Step. It must ask for every modifier it honours and then call `finish`, which
-refuses the rest: no modifier is ever skipped. Steps get a mask: None for all live lanes (a step that only writes
+rejects the rest: no modifier is ever ignored. Steps receive a mask: None for all live lanes (a step that only writes
 registers may then write dead lanes as well), otherwise the lanes to work on.
 """
 
@@ -44,9 +44,9 @@ Sources = TypeVarTuple("Sources")
 
 
 class Shareable(Protocol):
-    """Work on registers whose result a later instruction of the same basic block may use again.
+    """Work on registers whose result a later instruction of the same basic block may reuse.
 
-    key: equal for equal work, None where it cannot be shared; registers: indices whose change makes it stale.
+    key: equal for equal work, None if it cannot be shared; registers: indices whose change makes it stale.
     """
 
     key: object
@@ -59,7 +59,9 @@ class Shareable(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Placed:
-    """Where a variable or parameter lies: its state space and its address in that space; unit: bytes of an element."""
+    """The location of a variable or parameter: its state space and its address in that space; unit: bytes of an
+    element.
+    """
 
     space: str
     address: int
@@ -69,11 +71,11 @@ class Placed:
 
 @dataclass(slots=True)
 class Binding:
-    """What decoders of one launch share: the machine, the symbols, the parameter bytes, constant arrays.
+    """What the decoders of one launch share: the machine, the symbols, the parameter bytes, constant arrays.
 
     parameter_base: the generic address of the first parameter; entry: with the functions that it can call; code: the
     address of every function of the module; target, version: of the module; call_sites: the decoded calls by
-    instruction; printed, printed_at: what printf made, and the PTX lines of the calls.
+    instruction; printed, printed_at: the output of printf, and the PTX lines of the calls.
     """
 
     machine: Machine
@@ -111,17 +113,17 @@ class Binding:
         return found
 
     def parameter_offset(self, placed: Placed) -> int:
-        """Where a parameter starts in parameter_bytes."""
+        """The offset of a parameter in parameter_bytes."""
         return placed.address - PARAMETER_BASE
 
     @property
     def parameter_shift(self) -> int:
-        """What turns an address in the parameter state space into a generic one."""
+        """The offset that turns an address in the parameter state space into a generic one."""
         return self.parameter_base - PARAMETER_BASE
 
 
 class Decode:
-    """One instruction while it is decoded: typed access to its modifiers and operands."""
+    """One instruction during decoding: typed access to its modifiers and operands."""
 
     def __init__(self, binding: Binding, instruction: Instruction, pc: int = 0) -> None:
         self.binding = binding
@@ -166,11 +168,11 @@ class Decode:
         return None
 
     def flag(self, name: str) -> bool:
-        """Consume a modifier; whether it was there."""
+        """Consume a modifier; whether it was present."""
         return self.take(name) is not None
 
     def need(self, *names: str) -> str:
-        """Consume one of these modifiers, which must be there."""
+        """Consume one of these modifiers, which must be present."""
         found = self.take(*names)
         if found is None:
             raise self.unsupported(f"`{self.instruction.base}` without one of " + ", ".join(f".{n}" for n in names))
@@ -191,7 +193,7 @@ class Decode:
         return self._types
 
     def finish(self, least: int, most: int | None = None) -> None:
-        """Refuse modifiers that nothing consumed and a wrong number of operands."""
+        """Reject unconsumed modifiers and a wrong number of operands."""
         if self._types and not self._types_used:
             raise self.unsupported(f"type .{self._types[0].name} of `{self.instruction.opcode}`")
         if self._left:
@@ -202,7 +204,7 @@ class Decode:
             raise self.error(OperandError, f"`{self.instruction.base}` takes {wanted} operands here, not {count}")
 
     def type(self, count: int = 1) -> PtxType:
-        """The only type modifier; with a count, the last of exactly so many."""
+        """The only type modifier; with a count, the last of exactly that many."""
         if len(self.types) != count:
             raise self.unsupported(f"`{self.instruction.opcode}` with {len(self.types)} types")
         if self.types[-1].kind == "element":
@@ -256,7 +258,7 @@ class Decode:
         return self.target(self.operands[number], type_)
 
     def target(self, operand: Operand, type_: PtxType) -> Array:
-        """The lanes of a destination operand in a type of its own width; `_` gives lanes that nobody reads."""
+        """The lanes of a destination operand in a type of its own width; `_` gives lanes that are never read."""
         if isinstance(operand, Sink):
             return np.empty(self.machine.lanes, type_.dtype)
         if not isinstance(operand, Register):
@@ -331,7 +333,7 @@ class Decode:
         return self.placed(operand).address + operand.offset
 
     def element(self, operand: Element) -> tuple[Symbol, Callable[[], Array] | None]:
-        """An array element as bytes from its variable, plus those that a register counts, in int64 lanes."""
+        """An array element as a byte offset from its variable, plus the offset from a register, in int64 lanes."""
         unit = self.placed(operand).unit
         if not isinstance(operand.index, Register):
             return Symbol(operand.name, operand.index * unit), None
@@ -340,7 +342,7 @@ class Decode:
         return Symbol(operand.name), lambda: index.astype(np.int64) * unit
 
     def placed(self, operand: Symbol | Element) -> Placed:
-        """Where a variable lies. Raises OperandError for unknown names."""
+        """The location of a variable. Raises OperandError for unknown names."""
         found = self.binding.symbols.get(operand.name)
         if found is None:
             raise self.error(OperandError, f"`{operand.name}` is neither a register nor a variable")
@@ -363,7 +365,7 @@ class Decode:
         return items
 
     def address(self, number: int) -> Address:
-        """An operand that must be in brackets, or an element of an array."""
+        """An operand that must be in brackets, or an array element."""
         operand = self.operands[number]
         if isinstance(operand, Element):
             symbol, shift = self.element(operand)
@@ -387,7 +389,7 @@ def assign(destination: Array, compute: Callable[[*Sources], Array], *sources: *
     """A step that stores what compute(*sources) returns, cast to the destination's type.
 
     With sources, compute works lane by lane on one-dimensional arrays and uses nothing else that has lanes; without
-    any it returns a value for each lane of the machine.
+    sources it returns a value for each lane of the machine.
     """
     if sources:
         return Pointwise(destination, compute, cast("tuple[Array, ...]", sources), writes=False)

@@ -78,13 +78,17 @@ def tcgen05_descriptor(bits: int) -> Descriptor:
     if swizzle is None:
         raise DescriptorError(f"matrix descriptor {bits:#018x} has swizzle mode {bits >> 61}, which does not exist")
     return Descriptor(
-        (bits & 0x3FFF) << 4, (bits >> 16 & 0x3FFF) << 4, (bits >> 32 & 0x3FFF) << 4, bits >> 49 & 0x7, swizzle,
+        (bits & 0x3FFF) << 4,
+        (bits >> 16 & 0x3FFF) << 4,
+        (bits >> 32 & 0x3FFF) << 4,
+        bits >> 49 & 0x7,
+        swizzle,
         bool(bits >> 52 & 1),
-    )  # fmt: skip
+    )
 
 
 def _linear(d: Descriptor, rows: int, k_size: int, element_bytes: int, k_major: bool) -> Array:
-    """Byte offsets from the start, before the swizzle, of the 16-byte units of a tile."""
+    """Byte offsets from the start, before swizzling, of the 16-byte units of a tile."""
     # PTX ISA: with an absolute leading address the stride is the distance from the matrix start
     leading = d.leading - d.start if d.absolute_leading else d.leading
     width = d.swizzle.width
@@ -104,7 +108,7 @@ def _linear(d: Descriptor, rows: int, k_size: int, element_bytes: int, k_major: 
 
 @lru_cache(maxsize=4096)
 def tile_cells(d: Descriptor, rows: int, k_size: int, element_bytes: int, k_major: bool) -> Array:
-    """Shared-memory addresses divided by 16 of the units of a tile of `rows` times `k_size` bytes of K. Read-only.
+    """Shared-memory addresses, divided by 16, of the units of a tile of `rows` times `k_size` bytes of K. Read-only.
 
     Shape [rows, k_size / 16], or for MN-major [k, rows * element_bytes / 16].
     """

@@ -1,4 +1,4 @@
-"""Element types of matrix operands: from bytes to values, exactly."""
+"""Element types of matrix operands: exact conversion from bytes to values."""
 
 from collections.abc import Callable
 from functools import cache
@@ -9,10 +9,10 @@ import numpy as np
 from ptxsim.floats import bf16_to_f32, f16_to_f32, float8_table, tf32_values
 from ptxsim.ptx_types import Array
 
-# Bits that one element of a matrix operand takes in shared memory or a register. A name that starts with "byte." is a
-# narrow float in a byte of its own, as kind::f8f6f4 of mma.sync wants it; "pad." is one of 16 packed together at the
-# front of 16 bytes, as tcgen05.mma reads it from shared memory.
-# Source: PTX ISA, "mma", "wgmma.mma_async" and "tcgen05.mma", the matrix data types.
+# Bits of one element of a matrix operand in shared memory or a register. A name that starts with "byte." is a narrow
+# float in a byte of its own, as kind::f8f6f4 of mma.sync requires; "pad." is one of 16 packed together at the front of
+# 16 bytes, as tcgen05.mma reads it from shared memory. Source: PTX ISA, "mma", "wgmma.mma_async" and "tcgen05.mma", the
+# matrix data types.
 BITS = {
     "f16": 16, "bf16": 16, "tf32": 32, "e4m3": 8, "e5m2": 8, "s8": 8, "u8": 8, "b1": 1, "s4": 4, "u4": 4, "e2m1": 4,
     "byte.e2m1": 8, "byte.e3m2": 8, "byte.e2m3": 8, "pad.e2m1": 8, "pad.e3m2": 8, "pad.e2m3": 8,
@@ -48,7 +48,8 @@ def scale_table(name: str) -> Any:
 
 @cache
 def decoder(element: str) -> Decoder:
-    """What turns little-endian bytes [..., n] into float32 values [..., 8n / bits]; the last axis is contiguous.
+    """The function that turns little-endian bytes [..., n] into float32 values [..., 8n / bits]; the last axis is
+    contiguous.
 
     All listed types have at most 24 significant bits, so the values are exact.
     """
@@ -74,7 +75,7 @@ def decoder(element: str) -> Decoder:
 
 
 def used_bytes(element: str) -> int:
-    """Bytes at the front of every 16 that hold elements; nothing needs to write the padding behind them."""
+    """Bytes at the front of every 16 that hold elements; the padding after them need not be written."""
     return 2 * (4 if element.endswith("e2m1") else 6) if element.startswith("pad.") else 16
 
 
@@ -93,7 +94,7 @@ def _padded(element: str) -> Decoder:
 
 
 def _in_byte(element: str) -> Decoder:
-    """6-bit floats in the low bits of a byte; 4-bit floats two bits higher, where those have their top bits."""
+    """6-bit floats in the low bits of a byte; 4-bit floats two bits higher, aligned with the top bits of 6-bit ones."""
     table, shift = narrow_table(element), 2 if element == "e2m1" else 0
     by_byte = table[np.arange(256) >> shift & (table.size - 1)]
     return lambda raw: by_byte.take(raw)

@@ -1,4 +1,4 @@
-"""Every way a simulation can fail, each with the PTX line it happened on."""
+"""Every way a simulation can fail, each with its PTX line."""
 
 from typing import TYPE_CHECKING
 
@@ -9,10 +9,10 @@ if TYPE_CHECKING:
 class SimulatorError(Exception):
     """A PTX program that cannot be parsed, decoded or run.
 
-    message: what is wrong and what to do; line: PTX line number from 1, None before any line is known;
-    text: the statement as written; hazards: what hazards="report" had collected when this ended the run; source: file
-    and line of the program that the PTX was made of, empty where no `.loc` says it; printed, printed_at: what had been
-    printed by then, and at which PTX lines.
+    message: what is wrong and what to do; line: PTX line number from 1, None before any line is known; text: the
+    statement as written; hazards: what hazards="report" had collected when this error ended the run; source: file and
+    line of the program that the PTX was generated from, empty without a `.loc`; printed, printed_at: the output printed
+    by then, and its PTX lines.
     """
 
     def __init__(self, message: str, line: int | None = None, text: str | None = None) -> None:
@@ -34,7 +34,7 @@ class SimulatorError(Exception):
 
 
 class ParseError(SimulatorError):
-    """Text that is not PTX, or PTX syntax the parser does not know."""
+    """Text that is not PTX, or PTX syntax that the parser does not support."""
 
 
 class UnknownOpcodeError(SimulatorError):
@@ -54,11 +54,11 @@ class OperandError(SimulatorError):
 
 
 class LaunchError(SimulatorError):
-    """Arguments, grid, block or shared memory that do not fit the entry."""
+    """Arguments, grid, block or shared memory that are invalid for the entry."""
 
 
 class OutOfBoundsError(SimulatorError):
-    """An access to memory that no allocation covers; names the thread and the address."""
+    """An access to unallocated memory; names the thread and the address."""
 
 
 class MisalignedError(SimulatorError):
@@ -66,7 +66,7 @@ class MisalignedError(SimulatorError):
 
 
 class DeadlockError(SimulatorError):
-    """No thread can go on; lists where the threads wait."""
+    """No thread can make progress; lists where the threads wait."""
 
 
 class StepLimitError(SimulatorError):

@@ -1,4 +1,4 @@
-"""Correctly rounded f32 and f64 arithmetic where NumPy's own is not enough: fused multiply-add and rounding modes."""
+"""Correctly rounded f32 and f64 arithmetic for which NumPy's is not enough: fused multiply-add and rounding modes."""
 
 import math
 from collections.abc import Callable
@@ -9,7 +9,7 @@ import numpy as np
 from ptxsim.floats import FORMATS, fma_odd, round_bits, to_odd, two_sum
 from ptxsim.ptx_types import Array
 
-# Where a float64 product has a tie of float32 in its low 29 bits: the only place where rounding twice can go wrong.
+# The low 29 bits of a float64 product that is a tie of float32: the only case in which rounding twice can go wrong.
 _LOW = np.uint64((1 << 29) - 1)
 _TIE = np.uint64(1 << 28)
 _SMALL_F32 = float(np.finfo(np.float32).smallest_normal)
@@ -23,7 +23,7 @@ def fma_f32(a: Array, b: Array, c: Array) -> Array:
     total = np.multiply(a, b, dtype=np.float64)
     total += c
     low = total.view(np.uint64) & _LOW
-    # a tie of float32 may come from the first rounding, and results that will be subnormal have their ties elsewhere
+    # a tie of float32 may result from the first rounding, and subnormal results have their ties elsewhere
     if (low == _TIE).any() or (np.abs(total) < 2 * _SMALL_F32).any():
         exact = fma_odd(a.astype(np.float64), b.astype(np.float64), c.astype(np.float64))
         return exact.astype(np.float32)
@@ -113,7 +113,7 @@ def directed_f64(name: str, mode: str, *operands: Array) -> Array:
 
 
 def _all_same_sign_zero(name: str, values: tuple[float, ...]) -> bool:
-    """Whether a zero sum adds two zeros of positive sign, which stays +0 in every mode."""
+    """Whether a zero sum adds two zeros of positive sign, which is +0 in every mode."""
     terms = values if name == "add" else (values[0] * values[1], values[2])
     return all(term == 0 and math.copysign(1, term) > 0 for term in terms)
 

@@ -1,4 +1,4 @@
-"""What hazard tracking finds: its kinds, each declared once, and what happens to them, by PTX line."""
+"""What hazard tracking finds: its kinds, each declared once, and how findings are handled, by PTX line."""
 
 import re
 from collections.abc import Generator, Iterable, Sequence
@@ -14,7 +14,7 @@ _RULE = re.compile(r"(?P<kind>[a-z][a-z-]*)(?::(?P<line>[0-9]+))?|(?P<alone>[0-9
 
 
 class Kind(Enum):
-    """A kind of hazard: its name, by which it is suppressed, and what it means."""
+    """A kind of hazard: its name, used to suppress it, and its meaning."""
 
     RACE = "race", "threads access the same shared memory, one writes, and there is no barrier in between"
     COPY_RACE = (
@@ -77,7 +77,7 @@ class Hazard:
     """A hazard of one kind at one PTX line (None: no line): how often it was seen, and its first case.
 
     count: checks of the instruction that found it, each for all threads that run it together; thread: the first one;
-    source: file and line of the program that the PTX was made of, empty where no `.loc` says it.
+    source: file and line of the program that the PTX was generated from, empty without a `.loc`.
     """
 
     kind: Kind
@@ -90,11 +90,11 @@ class Hazard:
 
 
 class Findings:
-    """The hazards of a launch. mode: "stop" raises the first, "report" collects all and goes on.
+    """The hazards of a launch. mode: "stop" raises the first, "report" collects all and continues.
 
-    suppress: "KIND", "KIND:LINE" or "LINE" of PTX, which are counted apart and never stop the run. After some hazards
-    the run cannot go on (an mbarrier that does not exist, a deadlock): those are raised in either mode. Raises
-    LaunchError for a mode or a kind that does not exist.
+    suppress: "KIND", "KIND:LINE" or "LINE" of PTX, which are counted separately and never stop the run. After some
+    hazards the run cannot continue (an mbarrier that does not exist, a deadlock): they are raised in either mode.
+    Raises LaunchError for a mode or a kind that does not exist.
     """
 
     def __init__(self, mode: str = STOP, suppress: Iterable[str] = ()) -> None:
@@ -105,18 +105,20 @@ class Findings:
         self._found: dict[tuple[Kind, int | None, bool], Hazard] = {}
 
     def found(self, kind: Kind, message: str, instruction: Instruction | None, thread: str = "") -> None:
-        """Note a hazard after which the run may go on. Raises HazardError in mode "stop"."""
+        """Record a hazard after which the run can continue. Raises HazardError in mode "stop"."""
         if not self._note(kind, message, instruction, thread) and self._stops:
             raise self._error(kind, message, instruction)
 
     def fatal(self, kind: Kind, message: str, instruction: Instruction | None, thread: str = "") -> HazardError:
-        """Note a hazard after which the run cannot go on; the error to raise."""
+        """Record a hazard after which the run cannot continue; returns the error to raise."""
         self._note(kind, message, instruction, thread)
         return self._error(kind, message, instruction)
 
     @contextmanager
     def attached(self, ptx: str) -> Generator[None]:
-        """An error that ends the run of a PTX text gets what was found before it, and itself where it is a deadlock."""
+        """Attaches the earlier findings to an error that ends the run of a PTX text, and the error itself if it is a
+        deadlock.
+        """
         try:
             yield
         except SimulatorError as error:
@@ -138,7 +140,7 @@ class Findings:
             earlier.count += 1
 
     def join(self, later: "Findings") -> None:
-        """Take over what was found in a later part of the grid."""
+        """Take over the findings of a later part of the grid."""
         for key, hazard in later._found.items():
             earlier = self._found.setdefault(key, hazard)
             if earlier is not hazard:
@@ -150,7 +152,7 @@ class Findings:
         return HazardError(message, instruction.line, instruction.text, kind.title)
 
     def hazards(self, ptx: str, suppressed: bool = False) -> list[Hazard]:
-        """What was found (or suppressed) in a PTX text, by line, with source lines."""
+        """The findings (or suppressed ones) in a PTX text, by line, with source lines."""
         chosen = [hazard for (_, _, apart), hazard in self._found.items() if apart == suppressed]
         sources = source_lines(ptx) if chosen else {}
         for hazard in chosen:
@@ -169,10 +171,10 @@ def _rule(text: str) -> tuple[Kind | None, int | None]:
 
 
 def source_lines(ptx: str, plain: bool = False) -> dict[int, str]:
-    """For each PTX line that stands under a `.loc`: "file:line" of the program that the PTX was made of.
+    """For each PTX line covered by a `.loc`: "file:line" of the program that the PTX was generated from.
 
-    plain: lines are numbered as if the text had no `.loc`.
-    Source: PTX ISA, "Debugging Directives": a `.loc` holds for the instructions that follow; `.file` may come later.
+    plain: lines are numbered as if the text had no `.loc`. Source: PTX ISA, "Debugging Directives": a `.loc` applies to
+    the instructions that follow; `.file` may come later.
     """
     files: dict[str, str] = {}
     places: dict[int, tuple[str, str]] = {}

@@ -1,8 +1,8 @@
-"""Order through flags: a release that writes memory, and an acquire that reads it later.
+"""Ordering through flags: a release that writes memory, and an acquire that reads it later.
 
-Strong accesses (volatile, relaxed, acquire, release, atomics) hand on what their warp knows, or without .release what
-it knew at its last fence; a reader takes it over, or without .acquire at its next fence. Values are not compared: a
-read after a write counts as one that saw it. Source: PTX ISA, "Memory Consistency Model: Release and Acquire Patterns".
+Strong accesses (volatile, relaxed, acquire, release, atomics) publish what their warp knows, or without .release what
+it knew at its last fence; a reader acquires it, or without .acquire at its next fence. Values are not compared: a read
+after a write counts as having seen it. Source: PTX ISA, "Memory Consistency Model: Release and Acquire Patterns".
 """
 
 import numpy as np
@@ -14,7 +14,7 @@ from ptxsim.ptx_types import Array
 
 
 class FlagOrder:
-    """What readers of each cell will know, by memory (shared or not), first byte of the cell and cluster."""
+    """What readers of each cell will know, by memory (shared or not), first byte of the cell, and cluster."""
 
     def __init__(self, machine: Machine, clocks: Clocks) -> None:
         self._machine = machine
@@ -22,7 +22,7 @@ class FlagOrder:
         self._said: dict[tuple[bool, int, int], Array] = {}
 
     def start(self) -> None:
-        """A batch begins: nobody wrote a flag."""
+        """A batch begins: no flag has been written."""
         self._said.clear()
 
     def _warps(self, numbers: Array) -> Array:

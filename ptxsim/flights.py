@@ -1,9 +1,9 @@
 """Registers that asynchronous operations own: results not yet delivered, and sources that must not change.
 
-wgmma owns its accumulators and a register A from its issue to the wgmma.wait_group that covers it; tcgen05.ld its
-destinations until tcgen05.wait::ld. Until then results lie in a shadow and the registers hold 0xFF bytes. A register
-that a thread touched since its last wgmma.fence cannot go into a wgmma. Sources: PTX ISA, "wgmma.fence",
-"wgmma.wait_group", "tcgen05.wait".
+wgmma owns its accumulators, and A if it is in registers, from its issue to the wgmma.wait_group that covers it;
+tcgen05.ld its destinations until tcgen05.wait::ld. Until then results are kept in a shadow and the registers hold 0xFF
+bytes. A register that a thread accessed since its last wgmma.fence must not be used by a wgmma. Sources: PTX ISA,
+"wgmma.fence", "wgmma.wait_group", "tcgen05.wait".
 """
 
 from collections.abc import Callable
@@ -48,7 +48,7 @@ def _owned(instruction: Instruction) -> list[Register]:
 
 
 class Guard:
-    """Checks the accesses of an instruction to rows of owned registers, of which it writes some."""
+    """Checks an instruction's accesses to rows of owned registers, some of which it writes."""
 
     def __init__(self, flights: "Flights", instruction: Instruction, rows: list[int], written: set[int]) -> None:
         self._flights, self._instruction = flights, instruction
@@ -82,9 +82,10 @@ class Guard:
 
 @dataclass(slots=True, eq=False)
 class Sum:
-    """What wgmmas have added up in one accumulator since its results were last needed: the matrices [group, 64, n].
+    """The accumulated products of wgmmas in one accumulator since its results were last needed: the matrices [group,
+    64, n].
 
-    chosen, rows, lanes: of the accumulator; form: what tells shapes apart; group, line: of the last operation, group by
+    chosen, rows, lanes: of the accumulator; form: identifies the shape; group, line: of the last operation, group by
     lane.
     """
 
@@ -104,10 +105,11 @@ class Sum:
 
 
 class Flights:
-    """State per owned register and lane: who owns it, since which group and line, and what it will hold.
+    """State per owned register and lane: its owner, the group and line since which it is owned, and the value it will
+    hold.
 
-    is_flying: whether any register is owned. Results that operations add to one after the other are kept as a Sum, and
-    are in flight with a group that no wait reaches.
+    is_flying: whether any register is owned. Results to which successive operations add are kept as a Sum, and are in
+    flight with a group that no wait reaches.
     """
 
     def __init__(self, machine: Machine, entry: Entry) -> None:
@@ -139,14 +141,14 @@ class Flights:
     # ---- accesses by other instructions
 
     def guard(self, instruction: Instruction, reads: set[int], writes: set[int]) -> "Guard | None":
-        """What checks the accesses of an instruction to owned registers; None where it has none."""
+        """The function that checks the accesses of an instruction to owned registers; None if it has none."""
         rows = sorted(self._row[index] for index in reads | writes if index in self._row)
         if not rows or _owned(instruction):
             return None
         return Guard(self, instruction, rows, {self._row[index] for index in writes if index in self._row})
 
     def check_access(self, instruction: Instruction, rows: Array, is_written: Array, mask: Array | None) -> None:
-        """An instruction accesses rows of registers, of which it writes some [row, 1]. Reports those in flight."""
+        """An instruction accesses rows of registers, some of which it writes [row, 1]. Reports those in flight."""
         lanes = self._machine.active(mask)
         if self.is_flying:
             state = self._state[rows]
@@ -160,7 +162,7 @@ class Flights:
         self._touched[rows] |= True if lanes is None else lanes
 
     def lanes_of(self, row: int, group: Group | None) -> tuple[Array, Array]:
-        """Views of the state of a register and of whether it was touched: of all lanes, or of the box of a group."""
+        """Views of the state of a register and of its "accessed" flag: for all lanes, or for the box of a group."""
         both = self._state[row], self._touched[row]
         return both if group is None else (group.view(both[0]), group.view(both[1]))
 
@@ -236,7 +238,7 @@ class Flights:
     # ---- sums
 
     def sum_of(self, block: RegisterBlock, chosen: Selection, form: int) -> Sum | None:
-        """The sum of exactly these registers and warpgroups under way; any other that has some of both ends."""
+        """The pending sum of exactly these registers and warpgroups; ends any other sum that shares some of both."""
         found = None
         for one in self._sums.copy():
             if block.members.isdisjoint(one.block.key) or chosen.groups.isdisjoint(one.chosen.groups):
@@ -250,7 +252,7 @@ class Flights:
     def begin_sum(
         self, site: Site, block: RegisterBlock, chosen: Selection, rows: Array, lanes: Array, form: int, total: Array
     ) -> None:
-        """Results [group, 64, n] of an operation wait for delivery, and for more of the same; the caller poisons the
+        """Results [group, 64, n] of an operation wait for delivery, and for further additions; the caller poisons the
         registers.
         """
         self.is_flying = True
@@ -261,11 +263,11 @@ class Flights:
         put(self._group, where, lanes, _NEVER)
 
     def add_to(self, site: Site, one: Sum, total: Array) -> None:
-        """Another operation makes this of a sum."""
+        """Another operation computes this from a sum."""
         one.total, one.group, one.line = total, self.committed[one.lanes], site.instruction.line
 
     def own_sources(self, site: Site, sources: Array, lanes: Array) -> None:
-        """An operation whose results are a sum reads registers until its wait."""
+        """An operation whose results form a sum reads registers until its wait."""
         if sources.size:
             self._own(site, sources, lanes, SOURCE)
 
@@ -309,7 +311,7 @@ class Flights:
         self._deliver(rows, done)
 
     def _deliver(self, rows: Array, done: Array) -> None:
-        """What is in flight in rows arrives where `done` [row, lane]."""
+        """Results in flight in rows arrive where `done` [row, lane]."""
         state = self._state[rows]
         for number in np.flatnonzero(done.any(axis=1)):
             row = int(rows[number])

@@ -1,7 +1,7 @@
 """Floating-point formats and rounding: from exact values to bits, in every format and rounding mode of PTX.
 
 An exact value reaches the rounding as a float64 that is either exact or "rounded to odd": truncated, with the last bit
-set where anything was lost. Rounding such a value to a format of at most 51 significant bits gives the same result as
+set if anything was lost. Rounding such a value to a format of at most 51 significant bits gives the same result as
 rounding the exact value (Boldo and Melquiond, "Emulation of FMA and correctly rounded sums", 2008).
 """
 
@@ -21,7 +21,7 @@ class Format:
     """A binary float format.
 
     bits: width of storage; mantissa: explicit fraction bits; bias: of the exponent; largest, nan: bits of the largest
-    finite value and of the canonical NaN; infinity: bits, or None where the format has none; pad: zero bits below.
+    finite value and of the canonical NaN; infinity: bits, or None if the format has none; pad: zero bits below.
     Sources: IEEE 754-2019; PTX ISA, "Alternate floating point data formats"; OCP 8-bit Floating Point Specification;
     OCP Microscaling Formats (MX) Specification.
     """
@@ -55,7 +55,9 @@ _F64_HIDDEN = np.uint64(1 << 52)
 
 @dataclass(frozen=True, slots=True)
 class RandomBits:
-    """What stochastic rounding adds to the bits left out: values of `count` bits, at the top of those bits."""
+    """The addend of stochastic rounding to the discarded bits: values of `count` bits, aligned to the top of those
+    bits.
+    """
 
     values: Array
     count: int
@@ -89,7 +91,7 @@ def round_bits(
 
 
 def _carries(rest: Array, shift: Array, random: RandomBits) -> Array:
-    """Whether the bits left out, `shift` of them, carry when the random bits are added (PTX ISA, "cvt", .rs)."""
+    """Whether the discarded bits, `shift` of them, carry when the random bits are added (PTX ISA, "cvt", .rs)."""
     count = np.uint64(random.count)
     wide = np.maximum(shift, count)
     top = np.where(shift >= count, rest >> (wide - count), rest << (wide - shift))
@@ -113,7 +115,7 @@ def _infinite(format_: Format, saturate: bool) -> int:
 
 
 def _overflow(format_: Format, mode: str, negative: Array, saturate: bool) -> Array | int:
-    """What a finite value too large for the format becomes (IEEE 754-2019, 7.4)."""
+    """The result for a finite value too large for the format (IEEE 754-2019, 7.4)."""
     infinite = _infinite(format_, saturate)
     if mode == "rz":
         return format_.largest
@@ -131,7 +133,7 @@ def two_sum(a: Array, b: Array) -> tuple[Array, Array]:
 
 
 def to_odd(total: Array, error: Array) -> Array:
-    """A float64 sum rounded to odd, from its nearest rounding and the error left out."""
+    """A float64 sum rounded to odd, computed from its nearest rounding and the residual error."""
     bits = total.view(np.int64)
     inexact = (error != 0) & np.isfinite(total)
     # where the nearest rounding went past the exact value, the truncated value is one step closer to zero
@@ -156,8 +158,8 @@ def bf16_to_f32(bits: Array) -> Array:
 
 
 _F16_SCALE = np.float32(2.0**112)  # from the exponent bias of f32 to that of f16
-_F16_END = 65536.0  # what the exponent of infinity and NaN would be worth
-_F16_KEPT = np.int32(-0x70002000)  # sign, and exponent and fraction where f32 has them: 0x8FFFE000
+_F16_END = 65536.0  # the value that the exponent of infinity and NaN would have
+_F16_KEPT = np.int32(-0x70002000)  # sign, exponent and fraction at f32's positions: 0x8FFFE000
 
 
 def f16_to_f32(bits: Array) -> Array:
@@ -166,7 +168,7 @@ def f16_to_f32(bits: Array) -> Array:
     wide <<= 13
     wide &= _F16_KEPT
     values = wide.view(np.float32)
-    values *= _F16_SCALE  # exact, of subnormals as well
+    values *= _F16_SCALE  # exact, also for subnormals
     if values.size and not (values.max() < _F16_END and values.min() > -_F16_END):
         wide[np.abs(values) >= _F16_END] |= np.int32(0x7F800000)
     return values

@@ -1,8 +1,8 @@
-"""From which .target and .version on an instruction exists, as ptxas has it.
+"""The first .target and .version on which an instruction exists, according to ptxas.
 
-Each family declares its floors beside its opcodes; every one that matches an instruction must hold. What no floor
-matches exists on every target. Source of all floors: ptxas 13.5.37, every form on every target and version
-(tests/runtime/test_floors.py compares them again); the PTX ISA states most under "Target ISA Notes".
+Each family declares its floors next to its opcodes; an instruction must satisfy every floor that matches it. An
+instruction that no floor matches exists on every target. Source of all floors: ptxas 13.5.37, every form on every
+target and version (tests/runtime/test_floors.py compares them again); the PTX ISA states most under "Target ISA Notes".
 """
 
 import re
@@ -15,7 +15,7 @@ from ptxsim.errors import TargetError
 from ptxsim.program import Immediate, Instruction, Operand, Sink, Special, Vector
 
 Version: TypeAlias = tuple[int, int]
-# The .version that a .target came with; a suffix of its own where it came later.
+# The .version that introduced a .target; a suffix has its own if it came later.
 TARGETS: dict[str, Version] = {
     "sm_75": (6, 3), "sm_80": (7, 0), "sm_86": (7, 1), "sm_87": (7, 4), "sm_88": (9, 0), "sm_89": (7, 8),
     "sm_90": (7, 8), "sm_90a": (8, 0), "sm_100": (8, 6), "sm_100a": (8, 6), "sm_100f": (8, 8), "sm_103": (8, 8),
@@ -29,11 +29,11 @@ _TARGET = re.compile(r"(?:sm_)?(\d+)([af]?)(?:@([\d.]+))?$")
 class Floor:
     """Instructions that exist from a target and a version on.
 
-    form: words that all must fit: first the opcode or its front ("cp.async", "*" for any), then modifiers, `a.b` for
-    neighbours, `a|b` for alternatives, `!a` for none of them, `a*` for a beginning, `#3` for the number of operands,
+    form: words that must all match: first the opcode or a prefix of it ("cp.async", "*" for any), then modifiers, `a.b`
+    for neighbours, `a|b` for alternatives, `!a` for none of them, `a*` for a prefix, `#3` for the number of operands,
     `%a` for a special register, `_` for a sink and `imm` for a constant among the operands. targets: any of "90" (that
-    and later ones), "90a" (that alone), "100f" (a and f targets of its family from it on), with "@8.1" where a target
-    came with a .version of its own; version: the first .version.
+    and later ones), "90a" (that alone), "100f" (a and f targets of its family from it on), with "@8.1" if a target has
+    its own first .version; version: the first .version.
     """
 
     form: str
@@ -63,7 +63,7 @@ def _operands(operands: Sequence[Operand]) -> Iterable[str]:
 
 
 def describe(instruction: Instruction) -> tuple[str, ...]:
-    """What the words of a floor can ask of the operands of an instruction."""
+    """The properties of an instruction's operands that the words of a floor can test."""
     return (f"#{len(instruction.operands)}", *sorted(set(_operands(instruction.operands))))
 
 
@@ -83,7 +83,7 @@ def _fits(word: str, modifiers: tuple[str, ...], operands: tuple[str, ...]) -> b
 
 
 def matches(floor: Floor, opcode: str, operands: tuple[str, ...]) -> bool:
-    """Whether a floor speaks of an instruction, given by its opcode and `describe`."""
+    """Whether a floor applies to an instruction, given by its opcode and `describe`."""
     front, *words = floor.form.split()
     names, wanted = tuple(opcode.split(".")), front.split(".")
     is_front = front == "*" or list(names[: len(wanted)]) == wanted
@@ -91,7 +91,7 @@ def matches(floor: Floor, opcode: str, operands: tuple[str, ...]) -> bool:
 
 
 def needed_version(floor: Floor, target: str) -> Version | None:
-    """The first .version of a floor for a target, None where the target is not among those of the floor."""
+    """The first .version of a floor for a target, None if the floor does not include the target."""
     own = _TARGET.match(target)
     least = parse_version(floor.version or "0.0")
     if own is None or not floor.targets:
@@ -118,7 +118,7 @@ def parse_version(text: str) -> Version:
 def problem(
     floors: Iterable[Floor], opcode: str, operands: tuple[str, ...], target: str, version: Version
 ) -> str | None:
-    """What an instruction needs that a module does not have, None where it exists."""
+    """What an instruction needs that a module lacks, None if it exists."""
     needed: Version = (0, 0)
     for floor in (*COMMON, *floors):
         if not matches(floor, opcode, operands):
@@ -139,18 +139,19 @@ def _words(targets: str) -> str:
 
 
 def check_target(target: str, version: Version, line: int) -> None:
-    """Raise TargetError where a .version does not have a .target yet."""
+    """Raise TargetError if a .version does not have a .target yet."""
     first = TARGETS.get(target)
     if first is not None and version < first:
         raise TargetError(
             f".version {version[0]}.{version[1]} does not have .target {target}, which came with {first[0]}.{first[1]}",
-            line, f".target {target}",
-        )  # fmt: skip
+            line,
+            f".target {target}",
+        )
 
 
 @lru_cache(maxsize=1 << 14)
 def cached_problem(
     floors: tuple[Floor, ...], opcode: str, operands: tuple[str, ...], target: str, version: Version
 ) -> str | None:
-    """`problem`, remembered for the instructions of a program."""
+    """`problem`, cached for the instructions of a program."""
     return problem(floors, opcode, operands, target, version)

@@ -1,7 +1,7 @@
 """An entry together with the device functions that it can call, as one list of instructions.
 
-Functions stand before the entry, callees before their callers, because the scheduler runs the lanes with the smallest
-instruction number first: lanes that call return before the others of their warp run away. A function's variables lie
+Functions come before the entry, callees before their callers, because the scheduler runs the lanes with the smallest
+instruction number first: lanes that call return before the others of their warp run ahead. A function's variables are
 in a frame in local memory; its registers are rows of the register file, which recursive calls save.
 """
 
@@ -28,17 +28,22 @@ from ptxsim.program import (
     Vector,
 )
 
-# Functions that the simulator itself performs: bytes of their arguments and of their result, 0 for none. Source: CUDA
-# C++ Programming Guide, "Formatted Output", "Assertion", "Dynamic Global Memory Allocation and Operations": the system
+# Functions that the simulator implements itself: bytes of their arguments and of their result, 0 for none. Source: CUDA
+# C++ Programming Guide, "Formatted Output", "Assertion", "Dynamic Global Memory Allocation and Operations"; the system
 # call is what __nv_aligned_device_malloc becomes.
 BUILTINS: dict[str, tuple[tuple[int, ...], int]] = {
-    "vprintf": ((8, 8), 4), "__assertfail": ((8, 8, 4, 8, 8), 0), "malloc": ((8,), 8), "free": ((8,), 0),
+    "vprintf": ((8, 8), 4),
+    "__assertfail": ((8, 8, 4, 8, 8), 0),
+    "malloc": ((8,), 8),
+    "free": ((8,), 0),
     "__cuda_syscall_aligned_malloc": ((8, 8), 8),
-    "memcpy": ((8, 8, 8), 8), "memmove": ((8, 8, 8), 8), "memset": ((8, 4, 8), 8),
-}  # fmt: skip
+    "memcpy": ((8, 8, 8), 8),
+    "memmove": ((8, 8, 8), 8),
+    "memset": ((8, 4, 8), 8),
+}
 _FRAME_ALIGNMENT = 16
-# Bytes of local memory for frames where recursion or alloca leave the depth open. The default of a device is 1024
-# (CUDA Driver API, CU_LIMIT_STACK_SIZE), which programs raise at will.
+# Bytes of local memory for frames if recursion or alloca make the depth unknown. A device's default is 1024 (CUDA
+# Driver API, CU_LIMIT_STACK_SIZE), which programs raise as needed.
 _OPEN_STACK = 16384
 # The address of a function is this plus a step for each function before it: no memory lies there.
 _FIRST_CODE = 256
@@ -51,7 +56,7 @@ def code_addresses(module: ParsedModule) -> dict[str, int]:
 
 
 def with_functions(module: ParsedModule, entry: Entry) -> Entry:
-    """The entry with the functions it can call in front; the entry itself where it calls none."""
+    """The entry with the functions it can call in front; the entry itself if it calls none."""
     found = module.linked.get(entry.name)
     if found is None:
         found = module.linked[entry.name] = _with_functions(module, entry)
@@ -79,7 +84,7 @@ def calls(entry: Entry, name: str) -> bool:
 
 
 def callee(instruction: Instruction) -> Operand | None:
-    """The function operand of a call, None where there is none."""
+    """The function operand of a call, None if there is none."""
     operands = [operand for operand in instruction.operands if not isinstance(operand, Vector)]
     return operands[0] if operands else None
 
@@ -89,7 +94,7 @@ def _is_indirect(instruction: Instruction) -> bool:
 
 
 class _Graph:
-    """Which functions an entry reaches, callees first, and which of them call themselves again."""
+    """The functions that an entry reaches, callees first, and those of them that call themselves again."""
 
     def __init__(self, module: ParsedModule) -> None:
         self._module = module
@@ -112,9 +117,10 @@ class _Graph:
                 if found is not None:
                     pending.append(found)
         indirect = {
-            name for name in self._callees
+            name
+            for name in self._callees
             if any(_is_indirect(instruction) for instruction in self._body_of(name, entry).instructions)
-        }  # fmt: skip
+        }
         for name in indirect:
             self._callees[name] |= addressed
         self._sort(entry.name)
@@ -166,19 +172,19 @@ class _Graph:
         return False
 
     def depth(self, name: str, frame: Callable[[str], int]) -> int:
-        """Bytes of the frames below a function at most, where nothing recurs."""
+        """The maximum size in bytes of the frames below a function, without recursion."""
         return max((frame(one) + self.depth(one, frame) for one in self._callees.get(name, set())), default=0)
 
 
 @dataclass(slots=True)
 class _Frame:
-    """Slots of a function while they are laid out."""
+    """The slots of a function during layout."""
 
     size: int
     slots: dict[str, Slot]
 
     def add(self, name: str, size: int, align: int, unit: int) -> None:
-        """Give a variable its place."""
+        """Assign a location to a variable."""
         start = -(-self.size // align) * align
         self.slots[name] = Slot(start, size, unit)
         self.size = start + size
@@ -241,21 +247,26 @@ class _Linker:
         result.slots |= frame.slots
         size = -(-frame.size // _FRAME_ALIGNMENT) * _FRAME_ALIGNMENT
         result.functions[function.name] = Linked(
-            function.name, first, len(result.instructions) - first, size,
-            tuple(rename.formals(function.results)), tuple(rename.formals(function.arguments)),
-            range(start, len(result.registers)), self._graph.reaches_itself(function.name),
-        )  # fmt: skip
+            function.name,
+            first,
+            len(result.instructions) - first,
+            size,
+            tuple(rename.formals(function.results)),
+            tuple(rename.formals(function.arguments)),
+            range(start, len(result.registers)),
+            self._graph.reaches_itself(function.name),
+        )
 
 
 @dataclass(frozen=True, slots=True)
 class _Renaming:
-    """What happens to the names and register numbers of one body."""
+    """The renaming of the names and register numbers of one body."""
 
     base: int
     names: dict[str, str]
 
     def name(self, name: str) -> str:
-        """A name of the body as the merged entry knows it."""
+        """The name of a body's name in the merged entry."""
         return self.names.get(name, name)
 
     def register(self, register: Register) -> Register:
@@ -263,7 +274,7 @@ class _Renaming:
         return Register(register.name, register.type, register.index + self.base)
 
     def formals(self, formals: list[Formal]) -> Iterator[Formal]:
-        """Arguments or results as the merged entry knows them."""
+        """Arguments or results under their names in the merged entry."""
         for formal in formals:
             register = None if formal.register is None else self.register(formal.register)
             yield Formal(self.name(formal.name), formal.size, formal.align, register)

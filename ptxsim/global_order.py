@@ -1,9 +1,9 @@
 """Global memory between the generic proxy and the async proxy.
 
 A generic write that a bulk copy reads needs a fence.proxy.async after it, and the thread that starts the copy must know
-of the write by a barrier; bytes that a bulk copy writes must not be touched until its group is complete. Threads of
-other clusters order themselves in ways that are not tracked: their fences and waits count for all writes before.
-Source: PTX ISA, "Proxies", "cp.async.bulk".
+of the write through a barrier; bytes that a bulk copy writes must not be accessed until its group is complete. Threads
+of other clusters synchronise in ways that are not tracked: their fences and waits count for all earlier writes. Source:
+PTX ISA, "Proxies", "cp.async.bulk".
 """
 
 from typing import TYPE_CHECKING
@@ -20,7 +20,7 @@ from ptxsim.ptx_types import Array
 if TYPE_CHECKING:
     from ptxsim.transfers import Transfer
 
-# Instructions with an address that write no global memory themselves, or only as copies.
+# Instructions with an address that do not write global memory themselves, or only as copies.
 _NO_WRITES = {
     "ld", "ldu", "cp", "mbarrier", "ldmatrix", "stmatrix", "tcgen05", "wgmma", "fence", "prefetch", "prefetchu",
     "clusterlaunchcontrol", "createpolicy", "griddepcontrol", "applypriority",
@@ -61,11 +61,11 @@ class GlobalOrder:
         return self._is_used and (self._has_writes or bool(self._transfers))
 
     def start(self) -> None:
-        """A batch begins; what earlier CTAs wrote is theirs no more."""
+        """A batch begins; writes of earlier CTAs are no longer attributed to them."""
         if self._is_written:
             self._unfenced.fill(False)
             self._epoch.fill(0)
-        for transfer in self._transfers:  # those that came to an end left nothing behind
+        for transfer in self._transfers:  # batches that ended normally left nothing behind
             if transfer.origin is not None and transfer.data is None:
                 self._readers[transfer.origin()] = 0
             if transfer.landing is not None and not transfer.is_done:
@@ -129,7 +129,7 @@ class GlobalOrder:
             )
 
     def fence(self, numbers: Array) -> None:
-        """fence.proxy.async by lanes: covers their writes, those they know of, and those of other CTAs."""
+        """fence.proxy.async by lanes: covers their writes, writes known to them, and those of other CTAs."""
         if not self._is_used:
             return
         lanes = np.zeros(self._machine.lanes, np.bool_)
@@ -182,7 +182,7 @@ class GlobalOrder:
             self._landing[transfer.landing()] = len(self._transfers)
 
     def _check_known(self, transfer: "Transfer", where: Array) -> None:
-        """Report where the thread of a copy does not know of a write of its cluster to the source."""
+        """Report a write of its cluster to the source that the thread of a copy does not know of."""
         slots, lane, writer = self._machine.slots, transfer.lane, self._writer[where]
         known = self._clocks.known[lane // slots, lane % slots // WARP, self._clocks.column(writer)]
         same_cluster = writer // slots // self._clocks.cluster == lane // slots // self._clocks.cluster
@@ -201,7 +201,7 @@ class GlobalOrder:
             )
 
     def _check_fence_known(self, transfer: "Transfer", where: Array, same_cluster: Array) -> None:
-        """Report where the thread of a copy knows of a write, but of no proxy fence after it."""
+        """Report a write that the thread of a copy knows of without a proxy fence after it."""
         slots, lane, writer = self._machine.slots, transfer.lane, self._writer[where]
         column = self._clocks.global_fences + self._clocks.column(writer)
         bad = same_cluster & (self._epoch[where] > self._clocks.known[lane // slots, lane % slots // WARP, column])

@@ -1,7 +1,7 @@
-"""The units in which hazard tracking follows memory: as many bytes or lanes as are always written at once.
+"""The units in which hazard tracking follows memory: the number of bytes or lanes that are always written together.
 
-Writes are aligned to their size, so where each of an entry has at least N bytes, the N bytes of a grain always have the
-same state, and one entry in the shadow stands for them all. A read of fewer bytes touches one grain, and whatever
+Writes are aligned to their size, so if each write of an entry has at least N bytes, the N bytes of a grain always have
+the same state, and one entry in the shadow represents them all. A read of fewer bytes is within one grain, and whatever
 writes to that grain writes the bytes that were read.
 """
 
@@ -11,7 +11,7 @@ from ptxsim.program import Address, Entry, Immediate, Instruction
 from ptxsim.ptx_types import TYPES, Array
 
 _MOST = 8  # bytes of an mbarrier object
-# Instructions with an address that write no shared memory, or only whole mbarriers and units of a bulk copy.
+# Instructions with an address that do not write shared memory, or write only whole mbarriers and units of a bulk copy.
 _COARSE = {
     "ld", "ldu", "ldmatrix", "mbarrier", "wgmma", "clusterlaunchcontrol", "prefetch", "prefetchu", "applypriority",
     "discard", "fence", "createpolicy", "griddepcontrol",
@@ -27,7 +27,7 @@ def grain_of(entry: Entry) -> int:
 
 
 def _least(instruction: Instruction) -> int:
-    """The fewest bytes of shared memory that an instruction writes at once; _MOST where it does not."""
+    """The minimum number of bytes of shared memory that an instruction writes at once; _MOST if it writes none."""
     base, modifiers = instruction.base, instruction.modifiers
     if base in _COARSE or (base in ("cp", "st") and "bulk" in modifiers) or (base == "cp" and "mbarrier" in modifiers):
         return _MOST
@@ -39,7 +39,7 @@ def _least(instruction: Instruction) -> int:
         return _MOST
     if base in _WRITES:
         return _MOST if _OTHER_SPACES.intersection(modifiers) else _written(base, modifiers)
-    if base == "stmatrix":  # a word of each row from a lane, half of one where they are transposed
+    if base == "stmatrix":  # one word of each row per lane, or half a word when transposed
         return 2 if "trans" in modifiers else _WORD
     if base == "cp" and len(instruction.operands) > 2:
         size = instruction.operands[2]
@@ -54,13 +54,13 @@ def _written(base: str, modifiers: tuple[str, ...]) -> int:
 
 
 def tensor_grain_of(entry: Entry) -> int:
-    """Lanes of tensor memory that an entry's instructions use together: 16, or 1 where some name single lanes."""
+    """Lanes of tensor memory that an entry's instructions use together: 16, or 1 if some address single lanes."""
     single = {"shift", "sp", "4x256b"}
     return 1 if any(one.base == "tcgen05" and single.intersection(one.modifiers) for one in entry.instructions) else 16
 
 
 def grains(cells: Array, size: int, grain: int, used: int | None = None) -> Array:
-    """The grains [cell, part] of cells of `size` bytes: whole ones, or the one that a smaller cell lies in.
+    """The grains [cell, part] of cells of `size` bytes: whole ones, or the one that contains a smaller cell.
 
     used: bytes at the front of each cell that count (None: all).
     """

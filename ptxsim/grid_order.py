@@ -1,7 +1,8 @@
-"""Global memory that the launch before may still write: with programmatic dependent launch, until griddepcontrol.wait.
+"""Global memory that the previous launch may still write: with programmatic dependent launch, until
+griddepcontrol.wait.
 
 Source: PTX ISA, "griddepcontrol": .wait waits until all prerequisite grids have completed and their memory operations
-are visible to the waiting grid; without it nothing of them is.
+are visible to the waiting grid; without it none of them is.
 """
 
 import numpy as np
@@ -13,7 +14,7 @@ from ptxsim.ptx_types import Array
 
 
 class GridOrder:
-    """The bytes that the launch before changed, and the lanes that have waited for it."""
+    """The bytes that the previous launch changed, and the lanes that have waited for it."""
 
     def __init__(self, machine: Machine) -> None:
         self._machine = machine
@@ -21,7 +22,7 @@ class GridOrder:
         self.changed: Array | None = None
 
     def start(self) -> None:
-        """A batch begins: nobody has waited."""
+        """A batch begins: no lane has waited."""
         self._waited.fill(False)
 
     def wait(self, mask: Array | None) -> None:
@@ -30,7 +31,7 @@ class GridOrder:
         self._waited |= True if lanes is None else lanes
 
     def check(self, site: Site, numbers: Array, where: Array, verb: str) -> None:
-        """Report lanes [n] that touch bytes [n, m] which the launch before changed, and have not waited for it."""
+        """Report lanes [n] that access bytes [n, m] which the previous launch changed, and have not waited for it."""
         if self.changed is None:
             return
         early = ~self._waited[numbers]

@@ -1,7 +1,7 @@
-"""Groups of lanes that run together, as the box of the machine's lanes that holds them.
+"""Groups of lanes that run together, described by the box of the machine's lanes that contains them.
 
-The box is some CTAs, evenly spaced, times some of their lanes, evenly spaced: what a role of warps has in every CTA. A
-register's lanes in it are a view of slices, so that work on a group costs what its lanes cost, not what all do.
+The box is some CTAs, evenly spaced, times some of their lanes, evenly spaced: the lanes of a warp role in every CTA. A
+register's lanes in it are a view of slices, so the cost of work on a group depends on its lanes only, not on all lanes.
 """
 
 from dataclasses import dataclass, field
@@ -14,7 +14,7 @@ from ptxsim.ptx_types import Array
 
 WARP = 32
 FULL_WARP = np.uint32(0xFFFFFFFF)
-_KEPT = 512  # groups remembered
+_KEPT = 512  # groups cached
 
 
 def warp_words(mask: Array) -> Array:
@@ -52,7 +52,7 @@ class Group:
         return array.reshape(-1, self.slots, *entries)[self.box]
 
     def source(self, array: Array) -> Array:
-        """As `view`, to be read only: of a constant, which is the same in every lane, lanes that follow each other."""
+        """As `view`, for reading only: for a constant, which is the same in every lane, consecutive lanes."""
         if array.flags.writeable or array.shape != self.mask.shape:
             return self.view(array)
         return array[: self.size].reshape(self.shape)
@@ -63,7 +63,7 @@ class Group:
         return self.shape[0] * self.shape[1]
 
     def buffer(self, number: int, shape: tuple[int, ...], dtype: Any) -> Array:
-        """Room that everything done with the group shares, as different arrays for different numbers."""
+        """Buffers shared by everything done with the group, a separate array for each number."""
         key = number, np.dtype(dtype), shape
         found = self._buffers.get(key)
         if found is None:
@@ -72,7 +72,7 @@ class Group:
 
 
 def _evenly(numbers: Array, step: int) -> slice:
-    """From the first to the last of some numbers by a step that divides their distances."""
+    """The range from the first to the last of some numbers, with a step that divides their distances."""
     return slice(int(numbers[0]), int(numbers[-1]) + 1, step)
 
 

@@ -1,10 +1,11 @@
-"""What hazards=True adds: copies that arrive late, races in shared memory, reads of what nobody wrote.
+"""The additions of hazards=True: copies that arrive late, races in shared memory, reads of unwritten memory.
 
-Order between accesses follows vector clocks at warp granularity: every warp counts epochs, a barrier lets its warps
-know each other's epochs, and an access is ordered before another when the later warp knows the earlier epoch. One
-thread's own accesses are always ordered; two threads of a warp only by bar.warp.sync or a CTA barrier (what one lane
-tells others for its warp: lane_order.py), as the PTX memory model has it (PTX ISA, "Memory Consistency Model"). Strong
-accesses (atomics, volatile, relaxed, acquire, release) do not race with each other. Global memory is not tracked.
+Order between accesses follows vector clocks at warp granularity: every warp counts epochs, a barrier makes its warps'
+epochs known to each other, and an access is ordered before another when the later warp knows the earlier epoch. One
+thread's own accesses are always ordered; two threads of a warp only by bar.warp.sync or a CTA barrier (see
+lane_order.py for what one lane publishes for its warp), as the PTX memory model has it (PTX ISA, "Memory Consistency
+Model"). Strong accesses (atomics, volatile, relaxed, acquire, release) do not race with each other. Global memory is
+not tracked.
 """
 
 from collections.abc import Callable, Sequence
@@ -39,7 +40,7 @@ if TYPE_CHECKING:
 
 _OBJECT = 8  # bytes of an mbarrier
 _STARTS = "starts an operation that reads"
-_KEPT = 512  # uses of mbarriers remembered
+_KEPT = 512  # uses of mbarriers cached
 
 
 @dataclass(slots=True)
@@ -121,7 +122,9 @@ class Tracker(SharedShadow):
         self.globals.fence(self._numbers(self._machine.active(mask)))
 
     def proxy_fence(self, mask: Array | None) -> None:
-        """fence.proxy.async for shared memory: covers writes of these threads and those ordered before by a barrier."""
+        """fence.proxy.async for shared memory: covers writes of these threads and those ordered before it by a
+        barrier.
+        """
         lanes = self._machine.active(mask)
         self.clocks.proxy_fence(self._machine.live_mask() if lanes is None else lanes, self.clocks.shared_fences)
         if self.proxies.is_clean:
@@ -168,9 +171,9 @@ class Tracker(SharedShadow):
     def async_read(
         self, site: Site, where: Array, lanes: Sequence[int], rows: Array | None = None, regions: Array | None = None
     ) -> None:
-        """Operations of the async proxy that these lanes start read grains [tile, n]. Reports hazards.
+        """Operations of the async proxy, started by these lanes, read grains [tile, n]. Reports hazards.
 
-        rows: the tile that each lane reads (None: its own, or the only one); regions: those of the tiles.
+        rows: the tile that each lane reads (None: its own, or the only one); regions: of the tiles.
         """
         reader = np.array(lanes)[:, None]
         rows = np.minimum(np.arange(reader.size), where.shape[0] - 1) if rows is None else rows
@@ -189,10 +192,10 @@ class Tracker(SharedShadow):
         self._check_fenced(site, cells, reader, _STARTS)
 
     def _is_settled(self, where: Array, lanes: Array, rows: Array) -> bool:
-        """Whether nothing is under way to tiles [tile, n] that were written, and lanes [reader, 1] know of the writes
-        to the tile of each, and where threads wrote of proxy fences after that; rows: of each reader.
+        """Whether tiles [tile, n] were written and nothing is in flight to them, lanes [reader, 1] know of the writes
+        to their tile and, for writes by threads, of proxy fences after those; rows: the tile of each reader.
 
-        That is how tiles are when all is well; it takes a fraction of the checks that name a hazard.
+        This holds in correct programs; it takes a fraction of the time of the checks that name a hazard.
         """
         look = self.records.look(where)
         if not look.is_idle(OBJECT) or not look.is_written:
@@ -212,7 +215,9 @@ class Tracker(SharedShadow):
         return not np.count_nonzero(late & (column < self.clocks.warp_columns))
 
     def _check_fenced(self, site: Site, where: Array, lanes: Array, verb: str) -> None:
-        """The async proxy is about to access grains [n, m] for lanes [n, 1]: do they know of fences after writes?"""
+        """The async proxy is about to access grains [n, m] for lanes [n, 1]: checks that they know of fences after
+        writes.
+        """
         if self.proxies.is_unused or self.proxies.check(site, where, lanes, verb):
             return
         bad = self._lacks_fence(where, lanes)
@@ -226,15 +231,16 @@ class Tracker(SharedShadow):
             self._found(Kind.PROXY_FENCE, site, lane, message)
 
     def _lacks_fence(self, where: Array, lanes: Array) -> Array:
-        """Which grains threads wrote without a fence after that which the lanes beside know of."""
+        """The grains that threads wrote without a later fence known to the corresponding lanes."""
         column = self.clocks.shared_fences + np.minimum(self._write_column[where], self.clocks.warp_columns - 1)
         return self.proxies.generic[where] & (self._write_epoch[where] > self.clocks.heard(lanes, column))
 
     def check_response(self, site: Site, cells: Array, lane: int) -> None:
-        """A lane asks for a response at bytes, whose last readers it must know to have put a proxy fence after it.
+        """A lane requests a response at bytes; it must know that their last readers have executed a proxy fence after
+        reading.
 
-        Copies are not held to that: nobody fences what an mbarrier or barrier tells to be read. For requests it is part
-        of the protocol (CUDA C++ Programming Guide, "Cluster Launch Control").
+        Copies are exempt: programs do not fence bytes that an mbarrier or barrier shows to have been read. For requests
+        it is part of the protocol (CUDA C++ Programming Guide, "Cluster Launch Control").
         """
         where = self._grains(cells, 1)[:, 0]
         first, columns = self.clocks.shared_fences, self.clocks.warp_columns
@@ -250,7 +256,7 @@ class Tracker(SharedShadow):
             self._found(Kind.PROXY_FENCE, site, lane, message)
 
     def async_read_begins(self, site: Site, where: Array, first_warps: Array, starting: Array) -> None:
-        """Operations of warpgroups read grains [warpgroup, n] until a wait; starting: which of their warps start them.
+        """Operations of warpgroups read grains [warpgroup, n] until a wait; starting: the warps that start them.
 
         first_warps: the machine's numbers of the first warps of the warpgroups.
         """
@@ -303,8 +309,8 @@ class Tracker(SharedShadow):
         self._land(done)
 
     def copies_until_now(self, numbers: Array) -> Callable[[Sequence[tuple[Array, int]]], None]:
-        """cp.async.mbarrier.arrive: what lets earlier copies of some of these lanes arrive, and tells who waits for the
-        mbarriers at the cells beside them.
+        """cp.async.mbarrier.arrive: lets earlier copies of some of these lanes arrive, and informs those that wait for
+        the mbarriers at the corresponding cells.
         """
         newest = self._copies
         epoch = np.zeros(self._machine.lanes, np.int32)
@@ -323,7 +329,7 @@ class Tracker(SharedShadow):
         return land
 
     def _land(self, chosen: Callable[[Copy], Array], newest: int | None = None, epoch: Array | None = None) -> None:
-        """Let copies arrive, up to number `newest`: of each the lanes that `chosen` marks; epoch: by lane, when they
+        """Let copies arrive, up to number `newest`, each for the lanes that `chosen` marks; epoch: by lane, when they
         count as written.
         """
         rest: list[Copy] = []
@@ -366,13 +372,13 @@ class Tracker(SharedShadow):
         self.order.init_object(numbers, cells)
 
     def use_mbarrier(self, site: Site, numbers: Array, cells: Array) -> None:
-        """Lanes use mbarriers, whose init must come before. Reports hazards."""
+        """Lanes use mbarriers, which must have been initialised. Reports hazards."""
         use = self._use(numbers, cells)
         objects, lanes = use.objects, use.first
         for cell in use.distinct:
             if not self.order.has_object(cell):
                 raise self._uninitialised(site, int(numbers[cells == cell][0]))
-        # lanes of a warp know the same, so one of them shows whether there is anything to look for
+        # lanes of a warp have the same knowledge, so one of them shows whether there is anything to check
         where = objects * (_OBJECT // self.grain)
         if not self._is_ordered(self.records.look(where), lanes[:, 0]):
             known = np.array([[self.order.is_initialised(cell)] for cell in cells.tolist()])
@@ -382,7 +388,7 @@ class Tracker(SharedShadow):
         check_remote(self._machine, self.clocks, site, objects[:, None] * _OBJECT, lanes, "uses an mbarrier in the")
 
     def _use(self, numbers: Array, cells: Array) -> Use:
-        """What follows from lanes and the mbarriers that they use, which is remembered."""
+        """Cached data derived from lanes and the mbarriers that they use."""
         key = numbers.tobytes(), cells.tobytes()
         found = self._uses.get(key)
         if found is None:
@@ -415,20 +421,20 @@ class Tracker(SharedShadow):
         self.order.drop_object(cells)
 
     def look(self, site: Site, numbers: Array, cells: Array) -> None:
-        """Lanes come to a wait for mbarriers."""
+        """Lanes reach a wait for mbarriers."""
         self.use_mbarrier(site, numbers, cells)
         self._note_use(self._use(numbers, cells))
 
     def _note_use(self, use: Use) -> None:
-        """Lanes use mbarriers; of those of a warp that do so together the last counts.
+        """Lanes use mbarriers; among the lanes of a warp that do so together, the last counts.
 
-        It is noted in the shadow when somebody wants to know; until then of each use the last time counts.
+        The use is recorded in the shadow on demand; until then only the last time of each use counts.
         """
         self._used.pop(use, None)
         self._used[use] = self.clocks.epoch.take(use.warps)
 
     def arrive(self, site: Site, numbers: Array, cells: Array, releases: bool, scope: Scope) -> None:
-        """Lanes arrive at mbarriers; without release only who sees the phase complete knows of it."""
+        """Lanes arrive at mbarriers; without release, only those that see the phase complete know of it."""
         self.use_mbarrier(site, numbers, cells)
         use = self._use(numbers, cells)
         if releases:
@@ -443,9 +449,9 @@ class Tracker(SharedShadow):
         self.order.wait(use, acquires, scope, self.mbarriers)
 
     def are_ready(self, transfers: Sequence["Transfer"]) -> bool:
-        """Whether copies by threads of different CTAs to their own shared memory find all as it must be.
+        """Whether copies by threads of different CTAs to their own shared memory pass all checks.
 
-        Where this is False, `issue` finds out what is wrong, which may be nothing.
+        If this is False, `issue` determines what is wrong, if anything.
         """
         stride, lanes = self._machine.shared.stride, np.array([one.lane for one in transfers])
         cta, warp = self._place(lanes)
@@ -488,7 +494,7 @@ class Tracker(SharedShadow):
         return self._are_free(regions.reshape(-1), np.repeat(lanes, regions.shape[1]))
 
     def begin_bundle(self, bundle: Bundle) -> None:
-        """Loads start against which `is_ready` had nothing."""
+        """Loads that passed `is_ready` start."""
         self.order.begin_bundle(bundle)
 
     def bundle_done(self, bundle: Bundle) -> None:
@@ -500,7 +506,7 @@ class Tracker(SharedShadow):
         self.proxies.async_wrote(where)
 
     def issue(self, transfer: "Transfer") -> None:
-        """A copy of the async proxy starts. Reports where what it touches is not ready."""
+        """A copy of the async proxy starts. Reports accesses to anything that is not ready."""
         lane = np.array([[transfer.lane]])
         if transfer.cell is not None:
             self.use_mbarrier(transfer.site, lane[0], np.array([transfer.cell]))
@@ -515,7 +521,7 @@ class Tracker(SharedShadow):
         self.order.begin(transfer)
 
     def _check_target(self, transfer: "Transfer", lane: Array) -> None:
-        """Report where what a copy is about to write is not ready."""
+        """Report destinations that are not ready for a copy to write."""
         if transfer.target is not None:
             first = transfer.target[:1, None] * transfer.unit
             regions = self.regions.of_cells(transfer.target, transfer.unit)
@@ -531,7 +537,7 @@ class Tracker(SharedShadow):
             self._check_fenced(transfer.site, where[None, :], lane, "copies to")
 
     def _are_free(self, where: Array, lanes: Array) -> bool:
-        """Whether a thread for each grain knows that nobody uses it any more, and of proxy fences after writes."""
+        """Whether a thread for each grain knows that nothing uses it any more, and of proxy fences after writes."""
         look = self.records.look(where)
         if not look.is_idle(OBJECT | READERS) or not self._is_ordered(look, lanes):
             return False
@@ -551,7 +557,7 @@ class Tracker(SharedShadow):
         return not np.count_nonzero(late)
 
     def begin_all(self, transfers: Sequence["Transfer"]) -> None:
-        """Copies start against which `are_ready` had nothing."""
+        """Copies that passed `are_ready` start."""
         for transfer in transfers:
             if transfer.origin is not None and self.grids.changed is not None:
                 lane = np.array([transfer.lane])
@@ -560,7 +566,7 @@ class Tracker(SharedShadow):
         self.order.begin_all(transfers)
 
     def read_done(self, transfer: "Transfer") -> None:
-        """A copy no longer reads its source; its thread knows, others must hear of it."""
+        """A copy no longer reads its source; its thread knows this, others must synchronise with it."""
         self.order.read_done(transfer)
         self.globals.read_done(transfer)
         if transfer.source is not None and transfer.cell is None:

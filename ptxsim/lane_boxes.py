@@ -1,6 +1,6 @@
-"""Rows and lanes of an array [row, lane] as slices where they are regular, which NumPy moves faster than index arrays.
+"""Rows and lanes of an array [row, lane] as slices if they are regular, which NumPy copies faster than index arrays.
 
-Lanes are regular where they are the same contiguous lanes of several CTAs, as those of consumer warpgroups are.
+Lanes are regular if they are the same contiguous lanes of several CTAs, as those of consumer warpgroups are.
 """
 
 from functools import lru_cache
@@ -12,7 +12,7 @@ from ptxsim.by_lanes import ByLanes
 from ptxsim.ptx_types import Array
 
 Index: TypeAlias = tuple[Array | slice, ...]
-_KEPT = 256  # sets of lanes remembered
+_KEPT = 256  # sets of lanes cached
 
 
 def _slice(numbers: Array) -> slice | None:
@@ -43,7 +43,7 @@ class LaneBoxes:
         return ctas if found is None else found, within
 
     def index(self, rows: Array | slice, lanes: Array) -> Index | None:
-        """What selects rows and lanes, which nobody changes later; None where the lanes are not regular."""
+        """The selection of rows and lanes, not changed afterwards; None if the lanes are not regular."""
         if lanes is not self._last[0]:
             self._last = lanes, self._box(lanes)
         box = self._last[1]
@@ -63,7 +63,7 @@ class LaneBoxes:
         return part.reshape(part.shape[0], -1)
 
     def put(self, array: Array, rows: Array | slice, lanes: Array, values: Array | int) -> None:
-        """Store values [row, lane] (or [1, lane], or one for all) at rows and lanes."""
+        """Store values [row, lane] (or [1, lane], or a single value for all) at rows and lanes."""
         index = self.index(rows, lanes)
         if index is None:
             array[(rows, lanes) if isinstance(rows, slice) else (rows[:, None], lanes)] = values
@@ -77,7 +77,7 @@ class LaneBoxes:
 
 
 def row_index(rows: Array) -> Array | slice:
-    """Rows as a slice where they follow each other."""
+    """Rows as a slice if they are consecutive."""
     found = _row_slice(rows.tobytes()) if rows.size else None
     return rows if found is None else found
 

@@ -1,9 +1,9 @@
-"""Order by lanes: what one lane hands on for its warp covers the accesses of its own, and those of others only from
-before they last met.
+"""Ordering by lanes: what one lane publishes for its warp covers its own accesses, and those of other lanes only up to
+their last rendezvous.
 
-Order between warps follows the epochs of warps (see clocks.py). Where some lanes of a warp arrive or release while
-others have accessed shared memory since bar.warp.sync or a barrier, those accesses count as done in the epoch after
-that. Instructions of whole warps (ldmatrix, stmatrix) need no meeting. Source: PTX ISA, "Memory Consistency Model",
+Order between warps follows the epochs of warps (see clocks.py). If some lanes of a warp arrive or release while others
+have accessed shared memory since bar.warp.sync or a barrier, those accesses count as made in the next epoch.
+Instructions of whole warps (ldmatrix, stmatrix) need no rendezvous. Source: PTX ISA, "Memory Consistency Model",
 "bar.warp.sync".
 """
 
@@ -15,13 +15,16 @@ from ptxsim.program import Entry, Instruction
 from ptxsim.ptx_types import Array
 from ptxsim.records import MANY, Records
 
-# Accesses remembered before those of no interest any more are forgotten, and at most; older ones count as handed on.
+# Accesses remembered before those no longer of interest are dropped, and the maximum number; older ones count as
+# published.
 _KEPT, _MOST = 32, 512
 _STRONG = {"release", "relaxed", "acq_rel", "volatile"}
 
 
 class LaneOrder:
-    """Which lanes have accessed shared memory since their accesses were last handed on, where, and from which epoch."""
+    """The lanes that have accessed shared memory since their accesses were last published, where, and since which
+    epoch.
+    """
 
     def __init__(
         self, machine: Machine, entry: Entry, clocks: Clocks, records: Records, reader: Array, read_epoch: Array
@@ -36,14 +39,14 @@ class LaneOrder:
         self._most = _KEPT
 
     def start(self) -> None:
-        """A batch begins: nobody has accessed anything."""
+        """A batch begins: no lane has accessed anything."""
         self._open.fill(False)
         self._since.fill(0)
         self._accesses.clear()
         self._most = _KEPT
 
     def touched(self, where: Array, lanes: Array) -> None:
-        """Lanes [n, 1] accessed grains [n, m], each for itself."""
+        """Lanes [n, 1] accessed grains [n, m], each on its own behalf."""
         if not self._is_used:
             return
         self._open[lanes] = True
@@ -53,12 +56,12 @@ class LaneOrder:
         self._accesses.append((where, lanes))
 
     def met(self, lanes: Array) -> None:
-        """Lanes of a mask have met, or each has handed on what it did itself."""
+        """Lanes of a mask have met, or each has published its own accesses."""
         self._open &= ~lanes
         np.copyto(self._since.reshape(-1, WARP), self._clocks.epoch.reshape(-1, 1), where=lanes.reshape(-1, WARP))
 
     def tell(self, numbers: Array, releases: bool) -> None:
-        """Lanes are about to hand on what their warps know; without release their warps' epochs stay as they are."""
+        """Lanes are about to publish what their warps know; without release their warps' epochs do not change."""
         if not self._accesses:
             return
         later = self._clocks.epoch.reshape(-1) + releases
@@ -73,7 +76,7 @@ class LaneOrder:
         self._since[numbers] = later[numbers // WARP]
 
     def _delay(self, left: Array, epoch: Array) -> None:
-        """What lanes of a mask did counts as done in an epoch [warp]; what is not remembered counts as handed on."""
+        """Accesses by lanes of a mask count as made in an epoch [warp]; those not remembered count as published."""
         chosen = [(where, lanes, left.take(lanes[:, 0])) for where, lanes in self._accesses]
         chosen = [(where, lanes, rows) for where, lanes, rows in chosen if np.count_nonzero(rows)]
         if not chosen:
@@ -90,7 +93,7 @@ class LaneOrder:
 
 
 def _tells(instruction: Instruction) -> bool:
-    """Whether some lanes of a warp may hand on what they know by an instruction."""
+    """Whether an instruction may let only some lanes of a warp publish what they know."""
     return (
         instruction.base in ("mbarrier", "tcgen05", "atom", "red")
         or "mbarrier" in instruction.modifiers

@@ -33,7 +33,7 @@ from ptxsim.workers import Share, check_apart, joined, run_apart, stretches
 
 Extent: TypeAlias = Sequence[int]
 
-# Lanes that run as one vector: as many CTAs as have so many threads run side by side, which bounds the memory. Measured
+# Lanes that run as one vector: as many CTAs as have this many threads run together, which bounds memory use. Measured
 # on one core: FlashAttention-4 5.1 s at 2048 lanes, 2.9 s at 4096, 3.2 s at 8192; attention of sm_90a 2.8, 1.5, 1.5 s.
 # With hazards attention takes 4.1 s at 2048 lanes, 3.7 s at 4096.
 _BATCH_LANES = 4096
@@ -44,13 +44,13 @@ _SHARED_LIMIT = {
     "sm_90": 227 << 10, "sm_100": 227 << 10, "sm_103": 227 << 10, "sm_110": 227 << 10, "sm_120": 99 << 10,
     "sm_121": 99 << 10,
 }  # fmt: skip
-# Where CTAs take over the work of others, one in so many runs at first, so that there is work to take.
+# If CTAs take over the work of others, one in this many runs at first, so that there is work left to take.
 _STEALING_SHARE = 4
 # Words of a grid's workspace: its size and the barrier. Source: cooperative groups as nvcc 13.0 compiles grid.sync().
 _GRID_WORDS = 2
-# What the heap takes of the arena at most, in its size: small blocks take 256 bytes each.
+# Maximum size of the heap in the arena, relative to its size: small blocks take 256 bytes each.
 _HEAP_ROOM = 4
-# Basic blocks before a launch is taken to loop forever.
+# Basic blocks after which a launch is assumed to loop endlessly.
 MAX_BLOCKS = 10_000_000
 
 
@@ -66,11 +66,11 @@ class Symbol:
 
 @dataclass(frozen=True, slots=True)
 class Kernel:
-    """What a module says of an entry.
+    """The attributes of an entry.
 
     parameters: with offset and size in bytes inside the buffer of parameter_bytes; max_threads: of a CTA; required:
-    extents of the block that .reqntid names; static_shared, local: bytes of each CTA and thread; const: bytes of the
-    module's constants; max_registers: of .maxnreg. How many registers it takes only ptxas knows.
+    block extents given by .reqntid; static_shared, local: bytes of each CTA and thread; const: bytes of the module's
+    constants; max_registers: of .maxnreg. Only ptxas knows its register count.
     """
 
     name: str
@@ -89,9 +89,9 @@ class Module:
     """PTX loaded into a memory: its variables keep their values from launch to launch until it is unloaded."""
 
     def __init__(self, ptx: str, memory: GlobalMemory | None = None) -> None:
-        """Place the module's variables in a memory, by default one of its own.
+        """Place the module's variables in a memory, by default a new one.
 
-        Raises SimulatorError where the text cannot be parsed or a variable has no place.
+        Raises SimulatorError if the text cannot be parsed or a variable cannot be placed.
         """
         self.memory = GlobalMemory() if memory is None else memory
         self._text = ptx
@@ -129,7 +129,7 @@ class Module:
         return Symbol(name, placed.space, Address(placed.address), placed.size)
 
     def read(self, name: str, dtype: npt.DTypeLike = np.uint8) -> Array:
-        """A copy of a variable as elements of a dtype. Raises LaunchError where it does not divide into them."""
+        """A copy of a variable as elements of a dtype. Raises LaunchError if its size is not a multiple of theirs."""
         symbol = self.symbol(name)
         size = np.dtype(dtype).itemsize
         if symbol.size % size:
@@ -137,7 +137,7 @@ class Module:
         return self.memory.get(symbol.address, symbol.size // size, dtype)
 
     def write(self, name: str, values: npt.ArrayLike, offset: int = 0) -> None:
-        """Copy an array or bytes into a variable from byte `offset` on. Raises LaunchError where they do not fit."""
+        """Copy an array or bytes into a variable from byte `offset` on. Raises LaunchError if they do not fit."""
         symbol = self.symbol(name)
         data = np.frombuffer(values, np.uint8) if isinstance(values, bytes) else np.ascontiguousarray(values)
         if offset < 0 or offset + data.nbytes > symbol.size:
@@ -145,7 +145,7 @@ class Module:
         self.memory.set(symbol.address + offset, data)
 
     def kernel(self, entry: str | None = None) -> Kernel:
-        """The attributes of an entry; named where there are several. Raises SimulatorError."""
+        """The attributes of an entry; `name` is required if there are several. Raises SimulatorError."""
         kernel = with_functions(self._parsed, _select(self._parsed, entry))
         placement = place(self._parsed, self._statics, kernel, 0)
         directives = kernel.directives
@@ -153,12 +153,17 @@ class Module:
         cluster, registers = directives.get("reqnctapercluster"), directives.get("maxnreg")
         constants = [placed.size for placed in self._statics.placed.values() if placed.space == "const"]
         return Kernel(
-            kernel.name, tuple(kernel.parameters), parameter_bytes(kernel),
+            kernel.name,
+            tuple(kernel.parameters),
+            parameter_bytes(kernel),
             int(np.prod(required or most or (MAX_THREADS,))),
             None if required is None else _triple(".reqntid", required),
             None if cluster is None else _triple(".reqnctapercluster", cluster),
-            placement.shared, placement.local, sum(constants), None if registers is None else registers[0],
-        )  # fmt: skip
+            placement.shared,
+            placement.local,
+            sum(constants),
+            None if registers is None else registers[0],
+        )
 
     def launch(
         self,
@@ -213,9 +218,14 @@ class Module:
 
     @contextmanager
     def prepared(
-        self, grid: Extent, block: Extent, args: Sequence[Argument], cluster: Extent, entry: str | None,
+        self,
+        grid: Extent,
+        block: Extent,
+        args: Sequence[Argument],
+        cluster: Extent,
+        entry: str | None,
         options: "Options",
-    ) -> "Generator[Prepared]":  # fmt: skip
+    ) -> "Generator[Prepared]":
         """An entry decoded for a launch. Raises SimulatorError."""
         self._check_loaded()
         kernel = with_functions(self._parsed, _select(self._parsed, entry))
@@ -243,7 +253,7 @@ class Module:
                 pass
 
     def unload(self) -> None:
-        """Give the memory of the variables back."""
+        """Free the memory of the variables."""
         self._check_loaded()
         self._is_loaded = False
         self._statics.free(self.memory)
@@ -256,7 +266,7 @@ class Module:
     def _prepared(
         self, kernel: Entry, geometry: Geometry, parameters: bytes, options: "Options"
     ) -> "Generator[Prepared]":
-        """A decoded entry, whose parameters lie in memory as long as it is in use."""
+        """A decoded entry, whose parameters stay in memory as long as it is in use."""
         if calls(kernel, "malloc") or calls(kernel, "__cuda_syscall_aligned_malloc"):
             self.memory.reserve(_HEAP_ROOM * HEAP)
         address = self.memory.put(np.frombuffer(parameters, np.uint8))
@@ -366,7 +376,7 @@ def _select(module: ParsedModule, name: str | None) -> Entry:
 
 
 def _cluster(kernel: Entry, given: tuple[int, int, int]) -> tuple[int, int, int]:
-    """The cluster extents of a launch: those of .reqnctapercluster where the caller names none."""
+    """The cluster extents of a launch: those of .reqnctapercluster unless the caller gives them."""
     required = kernel.directives.get("reqnctapercluster")
     if required is not None and given == (1, 1, 1):
         return _triple(".reqnctapercluster", required)
@@ -394,9 +404,9 @@ def _check_directives(kernel: Entry, geometry: Geometry) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """What a launch runs: an entry with the functions it calls, where everything lies, its parameters.
+    """What a launch runs: an entry with the functions it calls, the locations of its data, its parameters.
 
-    grid_words: the address of what a cooperative grid synchronises by, None for other launches.
+    grid_words: the address of the words by which a cooperative grid synchronises, None for other launches.
     """
 
     target: str
@@ -411,7 +421,7 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """How an entry is launched, beside its extents and arguments. sms: None for multiprocessors of its own."""
+    """Options of a launch besides its extents and arguments. sms: None for separate multiprocessors."""
 
     dynamic_smem: int = 0
     hazards: bool = False
@@ -447,7 +457,7 @@ def _prepare(source: Source, geometry: Geometry, memory: GlobalMemory, options: 
     elif any(instruction.base == "clusterlaunchcontrol" for instruction in kernel.instructions):
         share = -(-geometry.ctas // size // _STEALING_SHARE)
         ctas = min(ctas, (share if options.resident is None else max(1, options.resident // size)) * size)
-    elif not options.hazards:  # what is found in a batch depends on its CTAs
+    elif not options.hazards:  # findings in a batch depend on its CTAs
         ctas = min(ctas, -(-geometry.ctas // size // options.workers) * size)
     machine = Machine(kernel, geometry, ctas, memory, shared_size, placement.local)
     machine.special["dynamic_smem_size"] = np.full(machine.lanes, options.dynamic_smem, np.uint32)
@@ -526,7 +536,7 @@ def started(prepared: Prepared, running: Scheduler) -> Iterator[int]:
 
 
 def reported(prepared: Prepared, running: Scheduler, live: int) -> Report:
-    """The report of what has run; live: CTAs of the last batch."""
+    """The report of the executed part; live: CTAs of the last batch."""
     machine, binding = prepared.machine, prepared.binding
     shared = machine.shared.bytes.reshape(machine.ctas, -1)[:live, : prepared.shared_size].copy()
     report = _report(running, prepared.sites, shared, prepared.shared_size)

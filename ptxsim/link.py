@@ -80,7 +80,7 @@ _FAMILIES = (
     wmma,
 )
 _Decoder: TypeAlias = Callable[[Decode], Step | None]
-# What is refused with more to say than that.
+# Rejected opcodes with a specific message.
 _REFUSED = {
     "textures and surfaces are not modelled; read the data from global memory": (
         "tex", "tld4", "txq", "suld", "sust", "sured", "suq", "istypep",
@@ -93,7 +93,7 @@ _REFUSED = {
 
 
 def _table() -> dict[str, _Decoder]:
-    """Decoders by opcode, or by opcode and first modifiers where these have a decoder of their own."""
+    """Decoders by opcode, or by opcode and first modifiers if these have their own decoder."""
     table: dict[str, _Decoder] = {}
     for family in _FAMILIES:
         for opcode, decoder in family.OPCODES.items():
@@ -119,7 +119,7 @@ _FRONTS = max(opcode.count(".") for opcode in TABLE)
 
 
 def decoder_of(instruction: Instruction) -> _Decoder | None:
-    """The row of an instruction: the longest front of its opcode that has one."""
+    """The row of an instruction: the longest prefix of its opcode that has one."""
     for count in range(min(_FRONTS, len(instruction.modifiers)), -1, -1):
         found = TABLE.get(".".join((instruction.base, *instruction.modifiers[:count])))
         if found is not None:
@@ -163,7 +163,7 @@ def _doubtful(code: Code, decoded: list[tuple[Decode, Step | None]], entry: Entr
 
 
 def _place(code: Code, pc: int, d: Decode, step: Step | None) -> None:
-    """Put a decoded instruction into the code, guarded and, with hazards, watched."""
+    """Append a decoded instruction to the code, guarded and, with hazards, watched."""
     instruction, tracker, guard = d.instruction, d.binding.hazards, d.instruction.guard
     if d.control is not None:
         if tracker is not None:
@@ -219,7 +219,7 @@ def _decode(d: Decode) -> Step | None:
 
 
 def _watched(tracker: Tracker, d: Decode, step: Step) -> Step:
-    """A step that checks the registers it reads; selp reads only the operand that it selects."""
+    """A step that checks the registers it reads; selp reads only the selected operand."""
     instruction = d.instruction
     is_certain = (
         not d.reads & tracker.registers.followed and tracker.flights.guard(instruction, d.reads, d.writes) is None
@@ -251,7 +251,7 @@ def _nothing(mask: Array | None) -> None:
 
 
 def _watched_control(tracker: Tracker, d: Decode, guard: Guard | None) -> Step | None:
-    """A step that checks the registers which the end of a block reads."""
+    """A step that checks the registers that the end of a block reads."""
     guards = set[int]() if guard is None else {guard.register.index}
     if guard is None or (d.reads <= guards and not d.writes):
         return tracker.registers.watch(d.instruction, d.pc, None, d.reads | guards, d.writes)

@@ -186,13 +186,15 @@ class Machine:
         return np.ones(self.lanes, np.bool_) if self.live is None else self.live
 
     def active(self, mask: Array | None) -> Array | None:
-        """The lanes that a mask of the scheduler means: None stands for all live lanes, the result's None for all."""
+        """The lanes denoted by a mask of the scheduler: None means all live lanes; the result's None means all
+        lanes.
+        """
         if mask is None:
             return self.live
         return mask if self.live is None else mask & self.live
 
     def lane_numbers(self, mask: Array | None) -> Array:
-        """The numbers of the lanes that a mask of the scheduler means."""
+        """The numbers of the lanes denoted by a mask of the scheduler."""
         lanes = self.active(mask)
         return np.arange(self.lanes) if lanes is None else np.flatnonzero(lanes)
 

@@ -1,7 +1,7 @@
-"""Tensor maps in global memory that a kernel changed: who may use the new contents.
+"""Tensor maps in global memory that a kernel changed, and who may use the new contents.
 
-A changed map goes out with tensormap.cp_fenceproxy or fence.proxy.tensormap::generic.release, and a CTA that uses it
-must have taken it over with fence.proxy.tensormap::generic.acquire. Source: PTX ISA, "Proxies", "tensormap.replace".
+A changed map is published by tensormap.cp_fenceproxy or fence.proxy.tensormap::generic.release, and a CTA that uses it
+must have acquired it with fence.proxy.tensormap::generic.acquire. Source: PTX ISA, "Proxies", "tensormap.replace".
 """
 
 from dataclasses import dataclass, field
@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 @dataclass(slots=True)
 class Version:
-    """A changed map: number of its last change, whether that was released, and what each CTA took over."""
+    """A changed map: number of its last change, whether that was released, and the change that each CTA acquired."""
 
     number: int = 0
     is_released: bool = False
@@ -23,7 +23,7 @@ class MapVersions:
         self._versions: dict[int, Version] = {}
 
     def start(self) -> None:
-        """A batch begins: what earlier CTAs did to maps is not theirs."""
+        """A batch begins: it has not seen earlier CTAs' changes to maps."""
         self._versions.clear()
 
     @property
@@ -49,7 +49,7 @@ class MapVersions:
             version.acquired[cta] = version.number
 
     def problem(self, address: int, cta: int) -> str | None:
-        """What is missing before a CTA may use a map; None where nothing is."""
+        """What is missing before a CTA may use a map; None if nothing is."""
         version = self._versions.get(address)
         if version is None or version.acquired.get(cta) == version.number:
             return None

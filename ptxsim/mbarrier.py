@@ -1,9 +1,9 @@
 """mbarrier objects: eight bytes of shared memory each, updated for many lanes at once.
 
-The object is opaque in PTX. Here it holds the expected and the pending arrivals, the bytes that transactions still owe
-and the phase bit; a fixed bit tells it from other contents. A phase completes when no arrival is pending and no byte is
-owed; then the phase bit flips and the pending count starts again. Source: PTX ISA, "Parallel Synchronization and
-Communication Instructions: mbarrier", and its ranges: counts below 2^20, transactions within +-(2^20 - 1).
+The object is opaque in PTX. Here it holds the expected and the pending arrivals, the outstanding transaction bytes and
+the phase bit; a fixed bit distinguishes it from other contents. A phase completes when no arrival is pending and no
+byte is outstanding; then the phase bit flips and the pending count is reset. Source: PTX ISA, "Parallel Synchronization
+and Communication Instructions: mbarrier", and its ranges: counts below 2^20, transactions within +-(2^20 - 1).
 """
 
 import numpy as np
@@ -35,7 +35,7 @@ def expected_of(state: Array) -> Array:
 
 
 def owed_of(state: Array) -> Array:
-    """The bytes that transactions of the phase still owe; negative when more arrived than were expected."""
+    """The outstanding bytes of the phase's transactions; negative when more arrived than were expected."""
     return ((state.view(np.int64) >> _TX) & _TX_MASK) - _TX_ZERO
 
 
@@ -50,7 +50,7 @@ def _are_objects(states: Array) -> bool:
 
 
 def _runs(cells: Array) -> Array | None:
-    """Where the runs of equal cells start, None where a cell comes back after others."""
+    """The starts of runs of equal cells, None if a cell recurs after others."""
     starts = np.flatnonzero(np.concatenate((_TRUE, cells[1:] != cells[:-1])))
     distinct = cells[starts]
     return starts if bool((distinct[1:] > distinct[:-1]).all()) else None
@@ -82,7 +82,7 @@ class Mbarriers:
         self.changed = False
 
     def note_change(self) -> None:
-        """Something that lanes may wait for has changed."""
+        """Something that lanes may be waiting for has changed."""
         self.changed = True
         self.progress += 1
 
@@ -106,7 +106,7 @@ class Mbarriers:
         self.progress += 1
 
     def states(self, cells: Array) -> Array:
-        """The states of cells. Raises Fault where one is no mbarrier object."""
+        """The states of cells. Raises Fault if one is not an mbarrier object."""
         states = self._cells.take(cells)
         if not _are_objects(states):
             bad = (states.view(np.int64) >> 62) != 1
@@ -117,9 +117,10 @@ class Mbarriers:
         return states
 
     def arrive(self, cells: Array, counts: Array, owed: Array | None = None, drops: bool = False) -> Array:
-        """Count arrivals (after adding bytes owed), in lane order where lanes share a cell; the states before each.
+        """Count arrivals (after adding outstanding bytes), in lane order if lanes share a cell; returns the states
+        before each.
 
-        drops: the arrivals also leave the expected count of later phases. Raises Fault.
+        drops: the arrivals also reduce the expected count of later phases. Raises Fault.
         """
         if cells.size == 1:
             return self._arrive_once(cells, counts, owed, drops)
@@ -135,7 +136,7 @@ class Mbarriers:
         return self._tokens(before, inverse, counts)
 
     def count(self, cells: Array, counts: Array, owed: Array | None = None, drops: bool = False) -> None:
-        """As `arrive`, for lanes that want no states."""
+        """As `arrive`, for lanes that do not need the states."""
         starts = _runs(cells)
         if starts is None or starts.size == cells.size:
             self.arrive(cells, counts, owed, drops)
@@ -154,7 +155,7 @@ class Mbarriers:
         state = int(self._cells[cell])
         expected, pending = state & MOST, state >> _PENDING & MOST
         left = (state >> _TX & int(_TX_MASK)) - _TX_ZERO - owed
-        # a phase that completes with the bytes leaves the arrivals to the next one
+        # if the bytes complete a phase, the arrivals count for the next one
         plain = (
             state >> 62 == 1
             and abs(left) <= MOST
@@ -182,7 +183,7 @@ class Mbarriers:
         return int(self._cells[cell]) >> 62 == 1
 
     def completes(self, cells: Array, counts: Array) -> bool:
-        """Whether these arrivals go on after the phase that some of them complete."""
+        """Whether these arrivals continue past the phase that some of them complete."""
         unique, inverse = np.unique(cells, return_inverse=True)
         totals = np.bincount(inverse, weights=counts, minlength=unique.size)
         return bool((totals > pending_of(self._cells[unique])).any())
@@ -227,7 +228,7 @@ class Mbarriers:
         return before
 
     def add(self, cells: Array, owed: Array, pending: int = 0) -> None:
-        """Change the bytes owed (expect_tx: more, complete_tx: fewer) or the pending arrivals. Raises Fault."""
+        """Change the outstanding bytes (expect_tx: more, complete_tx: fewer) or the pending arrivals. Raises Fault."""
         unique, inverse = np.unique(cells, return_inverse=True)
         before = self.states(cells)[np.unique(inverse, return_index=True)[1]]
         change = np.bincount(inverse, weights=owed, minlength=unique.size).astype(np.int64)

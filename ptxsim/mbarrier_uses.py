@@ -1,4 +1,6 @@
-"""What follows from the lanes that use mbarriers together and from which ones: loops use a few again and again."""
+"""Data derived from the lanes that use mbarriers together and from those mbarriers, cached because loops reuse a few
+sets.
+"""
 
 from dataclasses import dataclass
 
@@ -10,13 +12,13 @@ from ptxsim.ptx_types import Array
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Use:
-    """Lanes that use mbarriers at 8-byte cells, of each warp and cell the first and the last one.
+    """Lanes that use mbarriers at 8-byte cells: for each warp and cell the first and the last lane.
 
     objects, first: cells and their first lanes [n, 1]; cells, last: the same with the last lanes; distinct: each cell
     once; warps: the warps of `last`, numbers in the machine; speakers: each of them once; told: the cells in ascending
-    order; rows: which speakers arrive at each, one cell after the other, those of a cell from its place in `starts` on;
-    by_cta: which of `distinct` each of `last` uses where the lanes of a CTA all use one, None otherwise; are_near:
-    whether all use mbarriers of their own CTA.
+    order; rows: the speakers that arrive at each, cell by cell, those of a cell starting at its position in `starts`;
+    by_cta: the index in `distinct` that each of `last` uses if all lanes of a CTA use one cell, None otherwise;
+    are_near: whether all use mbarriers of their own CTA.
     """
 
     objects: Array

@@ -1,4 +1,6 @@
-"""Member masks with hazards=True: who takes part in an exchange of a warp must say so, and agree with the others."""
+"""Member masks with hazards=True: participants of a warp exchange must be in their own mask, and the masks must
+agree.
+"""
 
 from collections.abc import Callable
 
@@ -14,13 +16,14 @@ from ptxsim.ptx_types import Array
 def watch_members(
     machine: Machine, instruction: Instruction, step: Callable[[Array | None], None], members: Array
 ) -> Callable[[Array | None], None]:
-    """A step that first checks that each lane is in its own member mask, and that those it names have the same.
+    """A step that first checks that each lane is in its own member mask, and that the lanes it names have the same
+    mask.
 
     Source: PTX ISA, "shfl.sync", "vote.sync", "match.sync", "redux.sync", "elect.sync", "bar.warp.sync": the behaviour
     is undefined for a thread that is not in its membermask.
     """
     if not members.flags.writeable and bool((members == FULL_WARP).all()):
-        return step  # constants: every lane names all
+        return step  # constants: every lane names all lanes
     bit = machine.special["lanemask_eq"]
 
     def found(bad: Array, what: str) -> None:

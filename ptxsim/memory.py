@@ -1,8 +1,8 @@
-"""Memory: the global allocations that a caller makes, and the state spaces that instructions index.
+"""Memory: the global allocations of a caller, and the state spaces that instructions access.
 
-Every global allocation lives in the middle of its own window of the virtual address space, so an address that is wrong
-by anything less than half a window falls on no allocation at all. Shared and local memory have a window each, which
-gives every generic address one meaning. Physically each space is one array of bytes.
+Every global allocation is in the middle of its own window of the virtual address space, so an address that is off by
+less than half a window is not in any allocation. Shared and local memory have a window each, which makes every generic
+address unambiguous. Physically each space is one array of bytes.
 """
 
 import mmap
@@ -15,25 +15,25 @@ import numpy.typing as npt
 from ptxsim.errors import LaunchError
 from ptxsim.ptx_types import Array
 
-# The 64-bit virtual address space is cut in windows of 1 TiB: more than any 32-bit index times any element size.
+# The 64-bit virtual address space is divided into windows of 1 TiB: more than any 32-bit index times any element size.
 WINDOW_BITS = 40
 SHARED_WINDOW = 1
 LOCAL_WINDOW = 2
 FIRST_GLOBAL_WINDOW = 3
 # Allocations start in the middle of their window, so that negative offsets are caught as well.
 _MIDDLE = 1 << (WINDOW_BITS - 1)
-# Above this bit of a shared address stands the rank of the CTA in its cluster. CUTLASS clears bit 24 to name the even
-# CTA of a pair (Sm100MmaPeerBitMask), so the hardware has it there too.
+# The bits of a shared address from this one up hold the rank of the CTA in its cluster. CUTLASS clears bit 24 to name
+# the even CTA of a pair (Sm100MmaPeerBitMask), so the hardware has it there too.
 RANK_SHIFT = 24
 # cudaMalloc aligns to at least 256 bytes (CUDA C++ Programming Guide, "Device Memory Accesses").
 ALLOCATION_ALIGNMENT = 256
-# Fresh memory holds 0xFF bytes: NaN in every float format, so that a forgotten write is seen.
+# Fresh memory holds 0xFF bytes: NaN in every float format, so that a missing write shows.
 FRESH = 0xFF
 # The size of an allocation that has been freed: no access fits in it.
 _FREED = -1
 # The size of a multicast object: only multimem instructions access one.
 _MULTICAST = -2
-# One element of each access width; complex128 only because NumPy moves 16 bytes at once in it.
+# One element of each access width; complex128 only because NumPy moves 16 bytes at once with it.
 CELL: dict[int, Any] = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64, 16: np.complex128}
 
 
@@ -47,9 +47,9 @@ class Address(int):
 class GlobalMemory:
     """Global memory of a device, filled and read by the caller around launches.
 
-    heap: bytes by address of what kernels got from malloc and have not freed; multicasts: by number of the allocation
-    bytes and addresses of the replicas of a multicast object; changed: the bytes that the last launch changed, None
-    where it ran without hazards.
+    heap: sizes by address of kernels' live malloc allocations; multicasts: by number of the allocation, bytes and
+    addresses of the replicas of a multicast object; changed: the bytes that the last launch changed, None if it ran
+    without hazards.
     """
 
     def __init__(self) -> None:
@@ -64,7 +64,9 @@ class GlobalMemory:
         self.multicasts: dict[int, tuple[int, tuple[int, ...]]] = {}
 
     def note_changes(self, before: Array | None) -> None:
-        """A launch ended; before: what the memory held when it began. `changed` says which bytes it changed."""
+        """A launch ended; before: the memory's contents when it began. `changed` then holds the bytes that it
+        changed.
+        """
         self.changed = None
         if before is not None:
             self.changed = np.zeros(self.arena.size, np.bool_)
@@ -85,9 +87,9 @@ class GlobalMemory:
         return self.address(len(self.sizes) - 1)
 
     def multicast(self, size: int, replicas: Sequence[int]) -> Address:
-        """The address of a multicast object over replicas, addresses of `size` bytes inside allocations.
+        """The address of a multicast object over replicas, which are addresses of `size` bytes inside allocations.
 
-        Source: CUDA Driver API, "Multicast Object Management". Raises LaunchError where a replica does not fit.
+        Source: CUDA Driver API, "Multicast Object Management". Raises LaunchError if a replica does not fit.
         """
         if not replicas:
             raise LaunchError("a multicast object needs a replica")
@@ -99,11 +101,11 @@ class GlobalMemory:
         return self.address(len(self.sizes) - 1)
 
     def address(self, number: int) -> Address:
-        """Where allocation `number` starts."""
+        """The start of allocation `number`."""
         return Address(((number + FIRST_GLOBAL_WINDOW) << WINDOW_BITS) + _MIDDLE)
 
     def _hole(self, extent: int) -> int | None:
-        """The position of freed bytes that an extent fits in, taken from them; None where there are none."""
+        """The position of freed bytes that an extent fits in, which are taken; None if there are none."""
         for place, (start, size) in enumerate(self._holes):
             if size >= extent:
                 left = [(start + extent, size - extent)] if size > extent else []
@@ -112,19 +114,19 @@ class GlobalMemory:
         return None
 
     def fits(self, size: int) -> bool:
-        """Whether an allocation would leave everything where it is, so that it may be made during a launch."""
+        """Whether an allocation would move nothing, so that it can be made during a launch."""
         extent = _extent(size)
         return self._used + extent <= self.arena.size or any(hole >= extent for _, hole in self._holes)
 
     def reserve(self, size: int) -> None:
-        """Let the next allocations, of so many bytes in total, leave everything where it is."""
+        """Ensure that the next allocations, of this many bytes in total, move nothing."""
         if self._used + size > self.arena.size:
             grown = np.full(max(self._used + size, 2 * self.arena.size), FRESH, np.uint8)
             grown[: self._used] = self.arena[: self._used]
             self.arena = grown
 
     def share(self) -> None:
-        """Let processes that are forked from now on see what the others write, until the memory grows."""
+        """Make writes visible to processes forked from now on, in both directions, until the memory grows."""
         if self._shared is not self.arena:
             self._shared = np.frombuffer(mmap.mmap(-1, max(self.arena.size, 1)), np.uint8, self.arena.size)
             self._shared[:] = self.arena
@@ -149,7 +151,7 @@ class GlobalMemory:
         self._holes = holes
 
     def drop(self, address: int) -> None:
-        """End an allocation that nobody else knows of: later ones may have its addresses."""
+        """End an allocation that is not visible elsewhere: later ones may reuse its addresses."""
         self.free(address)
         if self.address(len(self.sizes) - 1) == address:
             self.sizes.pop()
@@ -170,7 +172,7 @@ class GlobalMemory:
         return address
 
     def set(self, address: int, array: npt.ArrayLike) -> None:
-        """Copy an array (row-major) to an address inside an allocation. Raises LaunchError where it does not fit."""
+        """Copy an array (row-major) to an address inside an allocation. Raises LaunchError if it does not fit."""
         data = np.frombuffer(np.ascontiguousarray(array).tobytes(), np.uint8)
         start = self.offset(address, data.size)
         self.arena[start : start + data.size] = data
@@ -184,7 +186,7 @@ class GlobalMemory:
         return np.frombuffer(data, wanted).reshape(shape).copy()
 
     def offset(self, address: int, size: int) -> int:
-        """The position in the arena of bytes at an address. Raises LaunchError where no allocation holds them all."""
+        """The position in the arena of bytes at an address. Raises LaunchError if no allocation holds them all."""
         window = (int(address) >> WINDOW_BITS) - FIRST_GLOBAL_WINDOW
         inside = int(address) & ((1 << WINDOW_BITS) - 1)
         if not 0 <= window < len(self.sizes) or not 0 <= inside - _MIDDLE <= self.sizes[window] - size:
@@ -208,7 +210,7 @@ class Fault(Exception):
 
 
 class GlobalSpace:
-    """Address arithmetic on a GlobalMemory whose allocations stay put during a launch."""
+    """Address arithmetic on a GlobalMemory whose allocations do not move during a launch."""
 
     def __init__(self, memory: GlobalMemory) -> None:
         self._memory = memory
@@ -217,7 +219,7 @@ class GlobalSpace:
         self.cells = {size: memory.arena[:count].view(dtype) for size, dtype in CELL.items()}
 
     def refresh(self) -> None:
-        """Take note of allocations made or freed."""
+        """Update after allocations were made or freed."""
         self._starts = np.array([*self._memory.physical, 0], np.int64)
         self._sizes = np.array([*self._memory.sizes, 0], np.int64)
 
@@ -236,7 +238,7 @@ class GlobalSpace:
         return self._index_scattered(address, size) >> shift
 
     def _index_scattered(self, address: Array, size: int) -> Array:
-        """Byte positions for accesses that fall in several allocations, or that are wrong."""
+        """Byte positions for accesses that are in several allocations, or invalid."""
         number = (address >> np.uint64(WINDOW_BITS)).astype(np.int64) - FIRST_GLOBAL_WINDOW
         count = len(self._memory.sizes)
         known = (number >= 0) & (number < count)
@@ -254,7 +256,7 @@ class GlobalSpace:
         return inside + self._starts[number]
 
     def replicas(self, address: Array, lanes: Array, size: int) -> tuple[Array, list[Array]]:
-        """The first lanes of a mask that mean one multicast object, and their addresses in each of its replicas.
+        """The first lanes of a mask that address one multicast object, and their addresses in each of its replicas.
 
         Raises Fault, whose position counts the lanes of the mask.
         """
@@ -288,10 +290,10 @@ class GlobalSpace:
 
 
 class WindowSpace:
-    """Shared or local memory: one stretch of `size` bytes per owner (CTA or thread), at the same addresses for each.
+    """Shared or local memory: one range of `size` bytes per owner (CTA or thread), at the same addresses for each.
 
-    base: the first address; stretches lie one after the other in `cells`; `owner` gives each thread its stretch, and
-    `shift` is what each thread's addresses have on top (None: nothing).
+    base: the first address; ranges are consecutive in `cells`; `owner` gives each thread its range, and `shift` is an
+    offset of each thread's addresses (None: no offset).
     """
 
     def __init__(self, name: str, base: int, size: int, owners: int, owner: Array, shift: Array | None = None) -> None:
@@ -324,7 +326,7 @@ class WindowSpace:
         return where + (self._start if lanes is None else self._start[lanes])
 
     def one(self, address: int, size: int, lane: int) -> int | None:
-        """The byte position of an access of one lane; None where `position` raises."""
+        """The byte position of an access of one lane; None if `position` raises."""
         where = address if self.shift is None else address - int(self.shift[lane])
         if not self.base <= where <= self.base + self.size - size or where & (size - 1):
             return None
@@ -372,7 +374,7 @@ class ClusterSpace:
         return (first + rank) * shared.stride + inside
 
     def one(self, address: int, size: int, lane: int) -> int | None:
-        """The byte position of an access of one lane; None where `position` raises."""
+        """The byte position of an access of one lane; None if `position` raises."""
         shared, rank = self._shared, address >> RANK_SHIFT
         inside = (address & ((1 << RANK_SHIFT) - 1)) - shared.base
         if rank >= self._size or not 0 <= inside <= shared.size - size or address & (size - 1):

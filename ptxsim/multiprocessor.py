@@ -1,10 +1,10 @@
-"""Multiprocessors: which CTAs share one, who owns which columns of its tensor memory, and who may allocate.
+"""Multiprocessors: which CTAs share one, which columns of its tensor memory each owns, and which may allocate.
 
 The CTAs on an SM share its 512 columns. One that allocates takes the SM's permit, waits until enough columns in a row
-are free, and keeps the permit until it gives it up or ends; until then the other CTAs on the SM wait. Of a pair both
-CTAs allocate together, the same columns of their two SMs. Which columns are taken is not specified; here the first
-that are free. Source: PTX ISA, "tcgen05.alloc", "tcgen05.relinquish_alloc_permit"; CUTLASS, TMEM::Allocator1Sm, whose
-release_allocation_lock lets the next CTA on the SM go on.
+are free, and keeps the permit until it gives it up or ends; until then the other CTAs on the SM wait. Both CTAs of a
+pair allocate together, the same columns of their two SMs. The choice of columns is not specified; here the first free
+ones are used. Source: PTX ISA, "tcgen05.alloc", "tcgen05.relinquish_alloc_permit"; CUTLASS, TMEM::Allocator1Sm, whose
+release_allocation_lock lets the next CTA on the SM continue.
 """
 
 from collections.abc import Callable
@@ -23,7 +23,7 @@ LEAST = 32  # columns of an allocation, a power of two; PTX ISA, "tcgen05.alloc"
 # CUDA C++ Programming Guide, "Technical Specifications per Compute Capability", the same for all with tensor memory.
 _THREADS, _CTAS = 2048, 32
 _SHARED = 228 << 10
-_RESERVED = 1 << 10  # bytes of shared memory beside what each CTA asks for
+_RESERVED = 1 << 10  # bytes of shared memory in addition to those that each CTA requests
 
 
 class AllocationError(Exception):
@@ -39,7 +39,7 @@ class Owner:
 
     @property
     def sm(self) -> int:
-        """Where it runs."""
+        """The SM it runs on."""
         return self.residents.sm(self.cta)
 
     def __str__(self) -> str:
@@ -62,7 +62,7 @@ class Block:
 
 @dataclass(slots=True, eq=False)
 class Request:
-    """An allocation that a warp waits for; pair: whether both CTAs of a pair make it; first: what it has got."""
+    """An allocation that a warp waits for; pair: whether both CTAs of a pair make it; first: the allocated column."""
 
     owner: Owner
     warp: int
@@ -73,7 +73,9 @@ class Request:
 
 @dataclass(slots=True)
 class Sm:
-    """One SM: the blocks of its columns, who holds the permit, and who gave it up for the rest of its life."""
+    """One SM: the blocks of its columns, the holder of the permit, and the CTAs that gave it up for the rest of their
+    lifetime.
+    """
 
     blocks: list[Block] = field(default_factory=list[Block])
     permit: Owner | None = None
@@ -87,7 +89,7 @@ class Sm:
         return free
 
     def lacks(self, owner: Owner) -> str:
-        """What an owner that cannot allocate here lacks, and who has it."""
+        """What an owner that cannot allocate here lacks, and which CTA has it."""
         if self.permit not in (None, owner):
             return f"the permit to allocate, which {self.permit} has not given up"
         held = [
@@ -100,8 +102,8 @@ class Sm:
 
 
 class Multiprocessors:
-    """The SMs that launches run on together. changes: counts what others may wait for; kept: CTAs that ended with the
-    permit, and who waited for it.
+    """The SMs shared by launches. changes: counts changes that others may wait for; kept: CTAs that ended with the
+    permit, and the CTAs that waited for it.
     """
 
     def __init__(self) -> None:
@@ -115,7 +117,7 @@ class Multiprocessors:
         return self._sms.setdefault(number, Sm())
 
     def forget(self, residents: "Residents") -> None:
-        """The CTAs of a machine have gone, and others are coming."""
+        """The CTAs of a machine have ended, and others follow."""
         for sm in self._sms.values():
             sm.blocks = [each for each in sm.blocks if each.owner.residents is not residents]
             sm.relinquished = {each for each in sm.relinquished if each.residents is not residents}
@@ -125,7 +127,7 @@ class Multiprocessors:
         self.kept = [each for each in self.kept if each[0].residents is not residents]
 
     def request(self, owner: Owner, warp: int, columns: int, pair: bool) -> Request:
-        """What a warp waits for, as it asked before or asks now. Raises AllocationError."""
+        """The request of a warp, made earlier or now. Raises AllocationError."""
         for each in self._requests:
             if each.owner == owner and each.warp == warp:
                 return each
@@ -140,11 +142,11 @@ class Multiprocessors:
         return made
 
     def taken(self, request: Request) -> None:
-        """A warp has what it waited for."""
+        """A warp has received what it waited for."""
         self._requests.remove(request)
 
     def serve(self) -> None:
-        """Give columns to those that wait and may have them, in the order in which they asked."""
+        """Allocate columns to waiting warps that may have them, in the order of their requests."""
         for request in self._requests:
             if request.first is None:
                 together = self._together(request)
@@ -152,7 +154,7 @@ class Multiprocessors:
                     self._grant(together)
 
     def _together(self, request: Request) -> list[Request]:
-        """A request, and that of the other CTA of a pair; none while that one has not asked."""
+        """A request, and that of the other CTA of a pair; None until that one has asked."""
         if not request.pair:
             return [request]
         other = Owner(request.owner.residents, request.owner.cta ^ 1)
@@ -165,7 +167,7 @@ class Multiprocessors:
         return [request, found[0]] if found else []
 
     def _permits(self, request: Request) -> bool:
-        """May a CTA have the permit of its SM? One that has ended keeps it no longer."""
+        """Whether a CTA may have the permit of its SM; a CTA that has ended no longer holds it."""
         sm = self.sm(request.owner.sm)
         holder = sm.permit
         if holder is None or holder == request.owner:
@@ -191,7 +193,7 @@ class Multiprocessors:
                 return
 
     def free(self, owner: Owner, first: int, columns: int) -> None:
-        """Give columns back. Raises AllocationError where they were not allocated together."""
+        """Free columns. Raises AllocationError if they were not allocated together."""
         block = Block(owner, first, columns)
         sm = self.sm(owner.sm)
         if block not in sm.blocks:
@@ -200,7 +202,7 @@ class Multiprocessors:
         self.changes += 1
 
     def relinquish(self, owner: Owner) -> None:
-        """A CTA allocates no more."""
+        """A CTA gives up its permit to allocate."""
         sm = self.sm(owner.sm)
         sm.relinquished.add(owner)
         if sm.permit == owner:
@@ -208,7 +210,7 @@ class Multiprocessors:
         self.changes += 1
 
     def describe(self, request: Request) -> str:
-        """What a warp waits for, and who has it."""
+        """What a warp waits for, and which CTA has it."""
         if request.pair and not self._together(request):
             other = Owner(request.owner.residents, request.owner.cta ^ 1)
             return f"{request.columns} columns of tensor memory, which {other} of its pair has to allocate as well"
@@ -219,7 +221,7 @@ class Multiprocessors:
 class Residents:
     """The CTAs of one machine on multiprocessors.
 
-    on_one_sm: how many of its CTAs share an SM; of clusters those of the same rank, so that the CTAs of a pair are on
+    on_one_sm: how many of its CTAs share an SM; in clusters, those of the same rank, so that the CTAs of a pair are on
     two SMs.
     """
 
@@ -250,13 +252,13 @@ class Residents:
         return Owner(self, cta)
 
     def kept(self) -> list[tuple[Owner, Owner]]:
-        """Its CTAs that ended with the permit to allocate, and who waited for it."""
+        """Its CTAs that ended with the permit to allocate, and those that waited for it."""
         return [each for each in self.sms.kept if each[0].residents is self]
 
 
 @dataclass(frozen=True, slots=True)
 class Demand:
-    """What the CTAs of one kernel on an SM take: how many, threads and bytes of shared memory of each."""
+    """The resources of one kernel's CTAs on an SM: their number, and the threads and bytes of shared memory of each."""
 
     ctas: int
     threads: int
@@ -264,7 +266,7 @@ class Demand:
 
 
 def check_demands(demands: list[Demand]) -> None:
-    """Raise LaunchError where CTAs do not fit on one SM together."""
+    """Raise LaunchError if CTAs do not fit on one SM together."""
     rows: list[tuple[str, int, int, Callable[[Demand], int]]] = [
         ("CTAs", 0, _CTAS, lambda each: 1),
         ("threads", 0, _THREADS, lambda each: each.threads),

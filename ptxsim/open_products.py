@@ -1,7 +1,7 @@
 """Sums of wgmma products kept as matrices until a wgmma.wait_group of their lanes, without hazard tracking.
 
-Until then nothing may look at the accumulator registers (PTX ISA, "wgmma.mma_async"), so that operations which add to
-one accumulator need not bring each product into the order of the registers.
+Until then nothing may access the accumulator registers (PTX ISA, "wgmma.mma_async"), so operations that add to one
+accumulator need not permute each product into register order.
 """
 
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ from ptxsim.warpgroups import Selection, fragment_index, matrix_index
 
 @dataclass(slots=True)
 class Open:
-    """A sum [group, 64, n] that the registers of a block are to hold in a selection's lanes."""
+    """A sum [group, 64, n] to be stored in the registers of a block in a selection's lanes."""
 
     block: RegisterBlock
     chosen: Selection
@@ -23,22 +23,22 @@ class Open:
 
 
 class OpenProducts:
-    """The sums under way, by the registers of their accumulators."""
+    """The pending sums, by the registers of their accumulators."""
 
     def __init__(self) -> None:
         self._open: dict[tuple[int, ...], Open] = {}
 
     def start(self) -> None:
-        """A batch begins: nothing is under way."""
+        """A batch begins: nothing is pending."""
         self._open.clear()
 
     def end(self) -> None:
         """A batch ends."""
 
     def add(self, block: RegisterBlock, chosen: Selection, product: Array, adding: Array | None) -> bool:
-        """Add products [group, 64, n] of f32 to an accumulator; whether that was possible.
+        """Add products [group, 64, n] of f32 to an accumulator; returns whether that was possible.
 
-        adding: the lanes whose accumulators count, None for all; it is not possible for some of them alone.
+        adding: the lanes that add to their accumulators, None for all; not possible for only some of them.
         """
         key = block.key
         found = self._open.get(key)
@@ -60,7 +60,7 @@ class OpenProducts:
         return True
 
     def close(self, lanes: Array | None) -> None:
-        """Bring the sums of lanes of a mask (None: all) into their registers."""
+        """Store the sums of lanes of a mask (None: all) in their registers."""
         for key, one in list(self._open.items()):
             if lanes is None or one.chosen.lanes is None or lanes[one.chosen.first].any():
                 self._close(key)

@@ -1,4 +1,4 @@
-"""From operand text to operand values, with the registers of the enclosing scopes."""
+"""Parses operand text to operand values, with the registers of the enclosing scopes."""
 
 import re
 import struct
@@ -19,7 +19,7 @@ from ptxsim.program import (
 )
 from ptxsim.ptx_types import PtxType
 
-# PTX ISA, "Special Registers"; the ones that the simulator gives a value are listed in machine.py
+# PTX ISA, "Special Registers"; those that the simulator supports are listed in machine.py
 _SPECIAL = re.compile(
     r"%(tid|ntid|ctaid|nctaid|clusterid|nclusterid|cluster_ctaid|cluster_nctaid)\.[xyz]$"
     r"|%(laneid|warpid|nwarpid|smid|nsmid|gridid|clock|clock64|clock_hi|globaltimer|globaltimer_lo|globaltimer_hi"
@@ -38,7 +38,7 @@ _RANGE = re.compile(r"(.*?)(\d+)$")
 
 
 def split_commas(text: str) -> list[str] | None:
-    """The comma-separated parts of a text, brackets respected; None where brackets do not match."""
+    """The comma-separated parts of a text, brackets respected; None if brackets do not match."""
     if _BRACKET_OR_COMMA.search(text) is None:
         whole = text.strip()
         return [whole] if whole else []
@@ -75,7 +75,7 @@ def parse_integer(text: str) -> int | None:
 
 
 def parse_constant(text: str) -> Immediate | None:
-    """A numeric constant, or None where the text is none."""
+    """A numeric constant, or None if the text is not one."""
     integer = parse_integer(text)
     if integer is not None:
         return Immediate(integer)
@@ -141,13 +141,13 @@ class OperandParser:
             inner.operands.clear()
 
     def rename_variable(self, name: str, unique: str) -> None:
-        """Make a variable declared in this scope known by a name that no other scope uses."""
+        """Give a variable declared in this scope a name that no other scope uses."""
         self.scopes[-1].variables[name] = unique
         for inner in self.scopes:
             inner.operands.clear()
 
     def register(self, name: str) -> Register | None:
-        """The register that a name means here, or None where nothing declares it."""
+        """The register that a name refers to here, or None if it is not declared."""
         for scope in reversed(self.scopes):
             found = scope.found.get(name)
             if found is not None:

@@ -1,7 +1,7 @@
 """PTX text to a ParsedModule: directives, declarations, labels, scopes and instructions.
 
-Statements that only describe (`.loc`, `.file`, `.section`, `.pragma`) are read over; a directive that is not known is
-refused, so that nothing with a meaning is lost.
+Statements that only describe (`.loc`, `.file`, `.section`, `.pragma`) are skipped; an unknown directive is rejected, so
+that nothing with a meaning is lost.
 """
 
 import re

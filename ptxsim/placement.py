@@ -1,4 +1,4 @@
-"""Where the variables, parameters and functions of a module and of a launch lie."""
+"""The addresses of the variables, parameters and functions of a module and of a launch."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -18,7 +18,7 @@ _FRAME_ALIGNMENT = 16
 
 @dataclass(slots=True)
 class Statics:
-    """What lives as long as a module: its variables in global memory and the addresses of its functions.
+    """The data that lives as long as a module: its variables in global memory and the addresses of its functions.
 
     placed: by name, those of a body as `body::name`; code: the address of every function.
     """
@@ -27,7 +27,7 @@ class Statics:
     code: dict[str, int] = field(default_factory=dict[str, int])
 
     def free(self, memory: GlobalMemory) -> None:
-        """Give the memory of the variables back; later allocations may have their addresses."""
+        """Free the memory of the variables; later allocations may reuse their addresses."""
         for placed in reversed(self.placed.values()):
             memory.drop(placed.address)
         self.placed.clear()
@@ -67,8 +67,9 @@ def _write_addresses(statics: Statics, name: str, variable: Variable, memory: Gl
         if address is None:
             raise LaunchError(
                 f"the initial value of `{variable.name}` names `{relocation.name}`, which is not in global memory",
-                variable.line, variable.name,
-            )  # fmt: skip
+                variable.line,
+                variable.name,
+            )
         value = (address + relocation.addend) % (1 << 64)
         start = statics.placed[name].address + relocation.position
         memory.set(start, np.frombuffer(value.to_bytes(8, "little"), np.uint8)[: relocation.size])
@@ -88,7 +89,7 @@ class Placement:
 
 
 def place(module: ParsedModule, statics: Statics, kernel: Entry, dynamic: int) -> Placement:
-    """Give everything that an entry names an address. Raises LaunchError."""
+    """Assign an address to everything that an entry names. Raises LaunchError."""
     result = Placement(dict(statics.placed))
     for name, address in statics.code.items():
         result.symbols[name] = Placed("code", address, 0, 1)
@@ -124,9 +125,10 @@ def _used(variables: list[Variable], kernel: Entry) -> list[Variable]:
         return variables
     names = {name for instruction in kernel.instructions for name in _names(instruction.operands)}
     return [
-        variable for variable in variables
+        variable
+        for variable in variables
         if variable.space in ("global", "const") or variable.is_extern or variable.name in names
-    ]  # fmt: skip
+    ]
 
 
 def _names(operands: list[Operand] | tuple[Operand, ...]) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""Steps that compute each lane's registers from the same lane's registers: run on all lanes, or on a group's box.
+"""Steps that compute each lane's registers from the same lane's registers, for all lanes or for a group's box.
 
 For a group such a step is bound once to views of its registers and then called without arguments.
 """
@@ -16,10 +16,10 @@ Bound: TypeAlias = Callable[[], object]
 
 
 class Pointwise:
-    """destination = compute(*sources), lane by lane; entries a lane may be several, in every array as many.
+    """destination = compute(*sources), lane by lane; a lane may have several entries, the same number in every array.
 
-    writes: compute(*sources, destination) stores its result itself, after it read its sources, and works on arrays of
-    any shape; otherwise it gets one-dimensional arrays and returns the result, which is cast. It may look at nothing
+    writes: compute(*sources, destination) stores its result itself, after reading its sources, and works on arrays of
+    any shape; otherwise it gets one-dimensional arrays and returns the result, which is cast. It must not use anything
     else that has lanes.
     """
 
@@ -53,7 +53,7 @@ class Pointwise:
         return partial(self, None)
 
     def bind(self, group: Group, where: Callable[[], Array | None] | None = None) -> Bound:
-        """The step bound to a group's box; where: which lanes of it count, asked each time (None: the group's own)."""
+        """The step bound to a group's box; where: its lanes that count, queried each time (None: the group's own)."""
         target = group.view(self._destination)
         run, store = self._direct(group, target) if self._writes else self._gathered(group, target)
         if where is None and group.where is None:
@@ -111,7 +111,7 @@ def _same(lanes: Array | None) -> Array | None:
 
 
 class Several:
-    """Pointwise steps one after the other, none of which changes what a later one reads."""
+    """A sequence of pointwise steps, none of which changes the sources of a later one."""
 
     def __init__(self, steps: Sequence[Pointwise]) -> None:
         self._steps = tuple(steps)
@@ -151,7 +151,7 @@ class Guarded:
         self._step, self._values, self._negated = step, values, negated
 
     def __call__(self, mask: Array | None) -> None:
-        """Execute for all lanes, or those of a mask, as far as the guard holds."""
+        """Execute for all lanes, or those of a mask, where the guard holds."""
         values = ~self._values if self._negated else self._values
         self._step(values if mask is None else values & mask)
 
@@ -173,7 +173,7 @@ class Guarded:
 
 
 class LaneCheck(Protocol):
-    """What is looked at, and noted, of lanes before a step of theirs."""
+    """A check of lanes, with its records, before their step."""
 
     def __call__(self, mask: Array | None) -> None:
         """Check all lanes, or those of a mask."""
@@ -185,7 +185,7 @@ class LaneCheck(Protocol):
 
 
 class Checked:
-    """A step after a check of its lanes."""
+    """A step preceded by a check of its lanes."""
 
     def __init__(self, check: LaneCheck, step: Callable[[Array | None], None]) -> None:
         self._check, self._step = check, step

@@ -1,4 +1,4 @@
-"""printf as device code calls it: a format string and a buffer that holds the arguments like a C struct.
+"""printf as called by device code: a format string and a buffer that holds the arguments like a C struct.
 
 The host formats the text on a real device, so everything is as in C. Sources: CUDA C++ Programming Guide, "Formatted
 Output"; ISO C, "The fprintf function".
@@ -16,7 +16,7 @@ _FRACTION_BITS = 52  # of a double
 
 
 class FormatError(Exception):
-    """A conversion that the simulator does not know."""
+    """A conversion that the simulator does not support."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,7 @@ class _Conversion:
 
 
 class _Arguments:
-    """Values read one after the other from the buffer, each aligned to its size."""
+    """Values read in sequence from the buffer, each aligned to its size."""
 
     def __init__(self, data: Callable[[int, int], bytes]) -> None:
         self._data = data
@@ -75,10 +75,10 @@ class _Arguments:
 def render(
     text: bytes, data: Callable[[int, int], bytes], string_at: Callable[[int, int | None], bytes]
 ) -> tuple[str, int]:
-    """The text that printf makes, and the number of arguments it used.
+    """The output of printf, and the number of arguments it used.
 
     text: the format; data: bytes of the argument buffer by offset and size; string_at: the string at an address, at
-    most so many bytes of it. Raises FormatError.
+    most this many bytes of it. Raises FormatError.
     """
     arguments = _Arguments(data)
 

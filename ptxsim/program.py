@@ -8,7 +8,7 @@ from ptxsim.ptx_types import PtxType
 
 @dataclass(frozen=True, slots=True)
 class Register:
-    """A declared register; index counts the registers that an entry really uses."""
+    """A declared register; index counts the registers that an entry actually uses."""
 
     name: str
     type: PtxType
@@ -144,7 +144,7 @@ class Parameter:
 
 @dataclass(frozen=True, slots=True)
 class Formal:
-    """An argument or result of a function: a parameter variable, or a register where the function declares one."""
+    """An argument or result of a function: a parameter variable, or a register if the function declares one."""
 
     name: str
     size: int
@@ -154,7 +154,7 @@ class Formal:
 
 @dataclass(slots=True)
 class Function:
-    """A device function; body is None where the module only declares it."""
+    """A device function; body is None if the module only declares it."""
 
     name: str
     line: int
@@ -165,11 +165,11 @@ class Function:
 
 @dataclass(frozen=True, slots=True)
 class Linked:
-    """A function inside an entry that calls it.
+    """A function contained in an entry that calls it.
 
-    first, length: its first instruction and how many it has; frame: bytes of its variables in local memory, aligned to
-    16; results and arguments: as declared, named as the entry's slots or registers name them; registers: indices of its
-    registers; is_recursive: whether it can be called again before it returns.
+    first, length: its first instruction and its number of instructions; frame: bytes of its variables in local memory,
+    aligned to 16; results and arguments: as declared, under the names of the entry's slots or registers; registers:
+    indices of its registers; is_recursive: whether it can be called again before it returns.
     """
 
     name: str
@@ -195,8 +195,8 @@ class Slot:
 class Entry:
     """A kernel; labels map to instruction indices.
 
-    first: where it starts; before that stand the functions it calls, by name in functions. slots: their variables;
-    stack: bytes of local memory for their frames.
+    first: its first instruction; the functions it calls precede it, and are in `functions` by name. slots: their
+    variables; stack: bytes of local memory for their frames.
     """
 
     name: str
@@ -216,7 +216,7 @@ class Entry:
 
 @dataclass(slots=True)
 class ParsedModule:
-    """A PTX file; linked: entries with the functions that they call, as far as they were asked for."""
+    """A PTX file; linked: the requested entries with the functions that they call."""
 
     version: tuple[int, int] = (0, 0)
     target: str = ""

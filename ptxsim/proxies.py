@@ -1,4 +1,5 @@
-"""Which bytes of shared memory the generic proxy wrote and no proxy fence has yet shown to the async proxy.
+"""The bytes of shared memory that the generic proxy wrote and that no proxy fence has made visible to the async proxy
+yet.
 
 Writes by st, atomics, stmatrix and cp.async go through the generic proxy; wgmma, tcgen05 and bulk copies read through
 the async proxy, and must come after a fence.proxy.async (PTX ISA, "Proxies"). A fence covers the writes of the fencing
@@ -36,7 +37,7 @@ class Proxies:
         self._is_clean = self.is_unused = True
 
     def generic_wrote(self, where: Array) -> None:
-        """The generic proxy wrote grains, which is in their records."""
+        """The generic proxy wrote grains, as recorded in their records."""
         self.unfenced[where.reshape(-1)] = True
         self._is_clean = self.is_unused = False
 
@@ -60,7 +61,7 @@ class Proxies:
         return not self._is_clean and bool(np.count_nonzero(self.unfenced.take(where)))
 
     def check(self, site: Site, where: Array, lanes: Array, verb: str) -> bool:
-        """Lanes [n, 1] let the async proxy access grains [n, m]; whether there was a generic write without a fence."""
+        """Lanes [n, 1] let the async proxy access grains [n, m]; returns whether a generic write lacked a fence."""
         if not self.are_open(where):
             return False
         bad = self.unfenced[where]

@@ -1,16 +1,18 @@
-"""What hazard tracking knows of a grain of shared memory, in one record, so that one look shows whether all is well."""
+"""Hazard tracking's knowledge of a grain of shared memory in one record, so that one lookup shows whether all
+is well.
+"""
 
 import numpy as np
 
 from ptxsim.ptx_types import Array
 
-NOBODY = -1  # the writer of what nothing has written
-MANY = -2  # several lanes as the reader
-# landing: the copy (number) that is writing the grain, in_flight: 1 + the lane whose cp.async does, 0 for none;
-# readers, updaters: copies that still read it, reductions under way to it; is_object: whether it is part of an
+NOBODY = -1  # the writer of unwritten grains
+MANY = -2  # several lanes as readers
+# landing: the copy (number) that is writing the grain, in_flight: 1 + the lane whose cp.async is writing it, 0 for
+# none; readers, updaters: copies that still read it, reductions in flight to it; is_object: whether it is part of an
 # mbarrier; is_read: whether threads have read it since it was written; generic: whether the generic proxy wrote it;
-# epoch, column, writer: when, by the clock column of which warp or mbarrier, and by which lane it was written;
-# strong: whether by a strong access.
+# epoch, column, writer: when, by the clock column of which warp or mbarrier, and by which lane it was written; strong:
+# whether by a strong access.
 RECORD = np.dtype(
     [
         ("landing", np.int32), ("in_flight", np.int32),
@@ -26,7 +28,7 @@ READERS, OBJECT, IS_READ, GENERIC = 0xFFFF, 0xFF << 32, 0xFF << 40, 0xFF << 48
 
 
 class Records:
-    """The records of a machine's grains; whole: the same without fields, which NumPy copies many times as fast."""
+    """The records of a machine's grains; whole: the same without fields, which NumPy copies many times faster."""
 
     def __init__(self, count: int) -> None:
         self.all = np.zeros(count, RECORD)

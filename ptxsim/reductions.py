@@ -17,7 +17,7 @@ _FLOAT: dict[str, Any] = {"add": np.add, "min": np.fmin, "max": np.fmax}
 
 
 def combiner(operation: str, type_name: str) -> Combine | None:
-    """The operation on a type, or None where PTX has no such reduction."""
+    """The operation on a type, or None if PTX has no such reduction."""
     type_ = TYPES[type_name]
     storage = unsigned(type_.bits)
     if operation in _BITWISE:

@@ -1,8 +1,8 @@
-"""Shared memory in regions, whose grains the async proxy has always used together so far.
+"""Regions of shared memory: sets of grains that the async proxy has always used together so far.
 
-All grains of a region have the same state, which stands in the shadow under the region's first grain: what the async
-proxy does to a box or a tile of a matrix costs what its few regions cost. A use of part of a region splits it, with the
-state copied; an access by threads leaves regions of one grain. Regions are joined again only where a batch begins.
+All grains of a region have the same state, which is stored in the shadow at the region's first grain, so the cost of
+tracking a box or a matrix tile depends on its few regions. A use of part of a region splits it, with the state copied;
+an access by threads splits regions into single grains. Regions are joined again only when a batch begins.
 """
 
 import sys
@@ -15,7 +15,7 @@ from ptxsim.ptx_types import Array
 
 # Bytes that become regions of one grain together; tiles of matrices begin at multiples of it.
 _BLOCK = 1024
-_KEPT = 1024  # sets of grains whose regions are remembered
+_KEPT = 1024  # sets of grains whose regions are cached
 _FOREVER = sys.maxsize
 
 
@@ -39,15 +39,15 @@ class Regions:
             self._joined.fill(False)
             self._joined_left = 0
         self._changes = 0
-        self._changed = np.zeros(count, np.int64)  # of the first grain of a region: when it last lost grains
+        self._changed = np.zeros(count, np.int64)  # per first grain of a region: when it last lost grains
         self._known: dict[tuple[int, int | None], tuple[Array, int, Array]] = {}
         self._before: Array | None = None  # `first` of a batch when threads first used parts of split regions
         self._has_split = self._is_late = False
         self.shadows: list[Array] = []
 
     def start(self) -> None:
-        """A batch begins, and does what the one before did: the async proxy uses the same boxes and tiles, and what
-        threads did at its end, storing results where operands were, is forgotten.
+        """A batch begins, and is expected to behave like the previous one: the async proxy uses the same boxes and
+        tiles, and what threads did at its end, storing results in place of operands, is forgotten.
         """
         self._has_split = self._is_late = False
         if self._before is None:
@@ -59,7 +59,7 @@ class Regions:
         self._known.clear()
 
     def of_cells(self, cells: Array, unit: int, used: int | None = None) -> Array:
-        """The regions of an array of cells of `unit` bytes, which is remembered; used: as `grains` has it."""
+        """The regions of an array of cells of `unit` bytes (cached); used: as for `grains`."""
         found = self._known.get((id(cells), used))
         if found is None or not self._is_current(found):
             where = grains(cells, unit, self._grain, used).reshape(-1)
@@ -67,7 +67,7 @@ class Regions:
         return found[2]
 
     def of_tiles(self, where: Array) -> Array:
-        """The regions [tile, n] of an array of grains [tile, m], which is remembered; the last may be there again."""
+        """The regions [tile, n] of an array of grains [tile, m] (cached); the last one may be repeated."""
         found = self._known.get((id(where), None))
         if found is None or not self._is_current(found):
             found = self._single(where, where, None)
@@ -96,7 +96,7 @@ class Regions:
         return None if np.count_nonzero(wrong) else regions
 
     def _is_current(self, known: tuple[Array, int, Array]) -> bool:
-        """Whether regions that are remembered are still those of their grains."""
+        """Whether cached regions are still those of their grains."""
         return known[1] >= self._changes or int(self._changed.take(known[2]).max()) <= known[1]
 
     def _remember(
@@ -108,13 +108,13 @@ class Regions:
         return found
 
     def _single(self, key: Array, where: Array, used: int | None) -> tuple[Array, int, Array] | None:
-        """Grains of which each is a region of its own, and stays one; None where some are not."""
+        """Grains that each are, and remain, a separate region; None if some are not."""
         if self._joined_left and np.count_nonzero(self._joined.take(where)):
             return None
         return self._remember(key, where, used, _FOREVER)
 
     def _of(self, where: Array) -> Array:
-        """The regions of grains of one CTA, after splitting those of which others are part too."""
+        """The regions of grains of one CTA, after splitting those that also contain other grains."""
         lowest, used = _counted(where)
         if int(used.max()) > 1:
             where = lowest + used.nonzero()[0]
@@ -129,7 +129,7 @@ class Regions:
         return lowest + counts.nonzero()[0]
 
     def _split(self, region: int, inside: Array) -> None:
-        """Part a region into some of its grains and the rest."""
+        """Split a region into some of its grains and the rest."""
         start = region // self._per_cta * self._per_cta
         moved = inside
         if inside[0] == region:  # the first grain of a region stays where it is
@@ -151,7 +151,7 @@ class Regions:
         self._changed[region] = self._changes
 
     def shatter(self, where: Array) -> None:
-        """Make each of these grains a region of its own, and those around them: threads use memory in stretches."""
+        """Make each of these grains a separate region, and those around them: threads access contiguous memory."""
         if not self._joined_left:
             return
         joined = self._joined.take(where)
@@ -182,7 +182,7 @@ class Regions:
         return every[self._joined[every]]
 
     def _gather(self, region: int) -> None:
-        """What is left of a region that lost grains, its first one perhaps."""
+        """The rest of a region that lost grains, perhaps its first one."""
         start = region // self._per_cta * self._per_cta
         part = slice(start, start + self._per_cta)
         rest = start + np.flatnonzero((self.first[part] == region) & self._joined[part])
@@ -199,6 +199,6 @@ class Regions:
 
 
 def _counted(numbers: Array) -> tuple[int, Array]:
-    """The lowest of some numbers, and how often it and each that follows it are among them."""
+    """The minimum of some numbers, and the number of occurrences of it and of each successive number."""
     lowest = int(numbers.min())
     return lowest, np.bincount(numbers - lowest)

@@ -11,7 +11,7 @@ from ptxsim.ptx_types import Array
 class RegisterBlock:
     """Registers of 32 bits, which an instruction lists as a vector.
 
-    Rows that lie one after the other in the register file are a view; others are gathered and scattered.
+    Rows that are adjacent in the register file are a view; others are gathered and scattered.
     """
 
     def __init__(self, machine: Machine, registers: list[Register]) -> None:

@@ -21,7 +21,7 @@ class RegisterPool:
         self.free = np.zeros(ctas, np.int64)
 
     def start(self) -> None:
-        """A batch begins: every warp has what the launch granted."""
+        """A batch begins: every warp has the registers that the launch granted."""
         self.held.fill(self.limit)
         self.free.fill(0)
 
@@ -36,7 +36,7 @@ class RegisterPool:
         self.held[warps] = count
 
     def grantable(self, warps: Array, count: int) -> Array:
-        """The warps that can go up to a count now, the first ones of each CTA first."""
+        """The warps that can increase to a count now, in each CTA the first warps first."""
         needed = np.maximum(count - self.held, 0) * warps * _WARP
         result: Array = warps & (np.cumsum(needed, axis=1) <= self.free[:, None])
         return result

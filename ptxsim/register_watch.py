@@ -1,6 +1,6 @@
-"""Registers that threads read before they wrote them, and shuffles from lanes that do not take part.
+"""Reads of registers before they are written, and shuffles from lanes that do not participate.
 
-Only what definite assignment leaves in doubt is checked while the kernel runs.
+Only reads that definite assignment cannot prove safe are checked while the kernel runs.
 """
 
 from collections.abc import Callable
@@ -37,7 +37,7 @@ class RegisterWatch:
         self.followed = set().union(*doubtful)
 
     def check_written(self, site: Site, pc: int, registers: list[int], lanes: Array) -> None:
-        """Report where lanes (numbers) have not written one of these registers, which instruction `pc` wants."""
+        """Report lanes (numbers) that have not written one of these registers, which instruction `pc` reads."""
         for number in sorted(self._doubtful[pc].intersection(registers)):
             known = self._initialised[number][lanes]
             if not known.all():
@@ -47,7 +47,7 @@ class RegisterWatch:
                 self._report(site.instruction, lane, message)
 
     def check_shuffle(self, instruction: Instruction, lanes: Array, source: Array) -> None:
-        """Lanes read a register of the source lanes, which must take part too."""
+        """Lanes read a register of the source lanes, which must also participate."""
         absent = lanes & ~lanes[source]
         if absent.any():
             lane = int(np.flatnonzero(absent)[0])
@@ -63,7 +63,7 @@ class RegisterWatch:
         reads: set[int],
         writes: set[int],
     ) -> Callable[[Array | None], None] | None:
-        """A step that first checks that the registers it reads were written, and notes what it writes."""
+        """A step that first checks that the registers it reads were written, and records those it writes."""
         machine = self._machine
         sources = [(number, self._initialised[number]) for number in sorted(reads & self._doubtful[pc])]
         targets = [self._initialised[number] for number in sorted(writes & self.followed)]

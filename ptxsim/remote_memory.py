@@ -13,7 +13,7 @@ from ptxsim.ptx_types import Array
 
 
 def check_remote(machine: Machine, clocks: Clocks, site: Site, where: Array, lanes: Array, verb: str) -> None:
-    """Report lanes [n, 1] that touch bytes [n, m] of a CTA that may not have started, or whose threads have exited."""
+    """Report lanes [n, 1] that access bytes [n, m] of a CTA that may not have started, or whose threads have exited."""
     if clocks.cluster == 1:
         return
     target, own = where[:, 0] // machine.shared.stride, lanes[:, 0] // machine.slots

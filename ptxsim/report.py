@@ -1,4 +1,4 @@
-"""What a launch did: instructions, shared-memory wavefronts, global sectors, final shared memory."""
+"""The results of a launch: instructions, shared-memory wavefronts, global sectors, final shared memory."""
 
 from collections import Counter
 from dataclasses import dataclass, field
@@ -33,11 +33,11 @@ class Report:
     """Counts over the whole grid.
 
     instructions: full opcode to instructions issued by warps (predicated-off ones too); bank_conflicts: PTX line to
-    wavefronts beyond one per phase; sectors: PTX line to global traffic; shared: the bytes of shared memory
-    [CTAs of the last batch, shared_bytes] as the kernel left them; shared_bytes: bytes a CTA, static and dynamic;
-    printed: what each printf of each thread made; printed_at: the PTX lines of these calls; barrier_waits: PTX line of
-    an mbarrier wait, cluster barrier or CTA barrier to warps that had to wait there for others; hazards, suppressed:
-    with hazards="report", by line.
+    wavefronts beyond one per phase; sectors: PTX line to global traffic; shared: the bytes of shared memory [CTAs of
+    the last batch, shared_bytes] as the kernel left them; shared_bytes: bytes a CTA, static and dynamic; printed: the
+    output of each printf of each thread; printed_at: the PTX lines of these calls; barrier_waits: PTX line of an
+    mbarrier wait, cluster barrier or CTA barrier to the number of warps that had to wait there for others; hazards,
+    suppressed: with hazards="report", by line.
     """
 
     instructions: Counter[str] = field(default_factory=Counter[str])
@@ -56,11 +56,12 @@ def extra_wavefronts(address: Array, lanes: Array | None, size: int, phase_lanes
     """Wavefronts beyond one per phase for shared accesses of `size` bytes.
 
     address: byte addresses of the active lanes; lanes: mask over all lanes, None for all active; phase_lanes: lanes
-    that access together. A bank delivers one 4-byte word per wavefront; lanes that want the same word share it.
+    whose accesses are served together. A bank delivers one 4-byte word per wavefront; lanes that want the same word
+    share it.
     """
     words = max(1, size // 4)
     if size >= 4 and (lanes is None or _whole_phases(lanes, phase_lanes)):
-        # the banks hold as many stretches of `size` bytes as a phase has lanes: no conflict where each has its own
+        # the banks hold as many chunks of `size` bytes as a phase has lanes: no conflict if each lane has its own
         address = address.reshape(-1, phase_lanes)
         places = np.uint32(1) << (address // np.uint32(size) % np.uint32(phase_lanes)).astype(np.uint32)
         clean = np.bitwise_or.reduce(places, axis=1) == (1 << phase_lanes) - 1
@@ -93,7 +94,7 @@ def _spread(values: Array, lanes: Array | None) -> Array:
 
 
 def _distinct(ordered: Array) -> Array:
-    """Where a row of sorted values holds a value for the first time; negative values do not count."""
+    """The first occurrence of each value in a row of sorted values; negative values do not count."""
     result = ordered >= 0
     result[:, 1:] &= ordered[:, 1:] != ordered[:, :-1]
     return result

@@ -1,8 +1,8 @@
 """Which lanes run next: basic blocks, divergence, warp rendezvous and barriers.
 
-Lanes at one instruction run as one vector. Where control flow splits them, the group with the smallest instruction
-number goes first, which brings the groups together again after an if or a loop. A group that spins while others wait
-gives way after a while, so that a lock held by a group further on is released in the end.
+Lanes at one instruction run as one vector. If control flow splits them, the group with the smallest instruction number
+runs first, which brings the groups together again after an if or a loop. A group that spins while others wait gives way
+after a while, so that a lock held by a group further on is eventually released.
 """
 
 from collections import Counter
@@ -25,18 +25,20 @@ from ptxsim.ptx_types import Array
 from ptxsim.transfers import Transfers
 from ptxsim.waiting import Wait, Waiters
 
-# Of every TURN group choices the last GIVE_WAY go round all groups instead of to the smallest instruction number.
+# Of every TURN group choices, the last GIVE_WAY rotate through all groups instead of choosing the smallest instruction
+# number.
 TURN = 4096
 GIVE_WAY = 512
-# Times that lanes may give up waiting in turn with nothing else happening before that counts as a deadlock.
+# The number of times that lanes may give up waiting in turn with nothing else happening before this counts as a
+# deadlock.
 _FRUITLESS = 8
-# Steps bound to groups of lanes that are kept, which bounds the memory: about a kilobyte each.
+# Maximum number of cached steps bound to groups of lanes, which bounds memory: about a kilobyte each.
 _BOUND_STEPS = 50_000
 
 
 @dataclass(slots=True)
 class Block:
-    """Instructions first to last, of which only the last may redirect control."""
+    """Instructions from first to last, only the last of which may redirect control."""
 
     first: int
     last: int
@@ -53,7 +55,7 @@ class Block:
 
     @property
     def length(self) -> int:
-        """How many instructions."""
+        """The number of instructions."""
         return self.last + 1 - self.first
 
 
@@ -61,7 +63,7 @@ class Block:
 class Code:
     """A decoded entry: for each instruction its step (None for control), and for `.sync` ones the member mask.
 
-    targets: where branches and calls lead; first: where the entry starts.
+    targets: destinations of branches and calls; first: the entry's first instruction.
     """
 
     instructions: Sequence[Instruction]
@@ -75,7 +77,7 @@ class Code:
     meets: list[bool] = field(default_factory=list[bool])
 
     def meets_nobody(self, pc: int) -> bool:
-        """Whether no lane waits for others of its warp from an instruction to the end of its basic block."""
+        """Whether no lane waits for others of its warp between an instruction and the end of its basic block."""
         return not self.meets[pc]
 
     def leaders(self) -> list[int]:
@@ -102,7 +104,7 @@ class Code:
 
 
 class State(Enum):
-    """How far a batch is: it can run on, all of its lanes have exited, or none can go on by itself."""
+    """The progress of a batch: it can run on, all of its lanes have exited, or none can continue on its own."""
 
     RUNNING = auto()
     ENDED = auto()
@@ -146,14 +148,14 @@ class Scheduler:
         """A batch begins."""
         self.ready = {self.code.first: None}
         self.waiters.clear()
-        self._turn = self._stalled = self._fruitless = 0  # a batch runs the same whatever ran before
+        self._turn = self._stalled = self._fruitless = 0  # a batch runs the same regardless of what ran before
 
     def advance(self, most: float = inf) -> "State":
-        """Run on for about so many basic blocks. Raises what the instructions raise."""
+        """Continue for about this many basic blocks. Raises what the instructions raise."""
         self._until = self._blocks_run + most
         self._fruitless = 0
         if self.waiters:
-            self._wake()  # what other launches on the same multiprocessors have done
+            self._wake()  # effects of other launches on the same multiprocessors
         if not self._can_run():
             return State.STUCK
         while self.ready:
@@ -174,7 +176,7 @@ class Scheduler:
         return State.RUNNING if self.ready else State.ENDED
 
     def _can_run(self) -> bool:
-        """Can any lane go on, where need be once data has arrived? Also where all have exited."""
+        """Whether any lane can continue, if necessary after data has arrived, or all have exited."""
         if not self.ready and self.machine.live_count:
             self._retry_parked()
             while not self.ready and self._unblock():
@@ -189,12 +191,12 @@ class Scheduler:
         self.ready[pc] = mask if waiting is None else waiting | mask
 
     def park(self, wait: Wait, mask: Array) -> None:
-        """Let lanes wait until `wait` says that they may go on."""
+        """Let lanes wait until `wait` allows them to continue."""
         self.waits[self.code.instructions[wait.pc].line] += self.live_warps(mask)
         self.waiters.park(wait, mask)
 
     def _serve_waiters(self) -> None:
-        """Wake lanes after a change; where others spin for long, let what the lanes wait for arrive."""
+        """Wake lanes after a change; if others spin for long, let what the lanes wait for arrive."""
         self._stalled += 1
         if self.transfers.mbarriers.changed:
             self._wake()
@@ -209,7 +211,7 @@ class Scheduler:
             self._stalled = 0
 
     def _unblock(self) -> bool:
-        """No lane can go on: let data arrive, or lanes give up waiting; whether anything happened."""
+        """No lane can continue: let data arrive, or let lanes give up waiting; returns whether anything happened."""
         if not self.waiters:
             return False
         if self.transfers.deliver(self.waiters.wanted_cells()):
@@ -308,7 +310,7 @@ class Scheduler:
         return found
 
     def _step_by_step(self, pc: int, block: Block, mask: Array) -> None:
-        """Run a block where lanes may have to wait for others of their warp."""
+        """Run a block in which lanes may have to wait for others of their warp."""
         steps, members = self.code.steps, self.code.members
         warps = self.live_warps(mask)
         for number in range(pc, block.last + 1):
@@ -325,15 +327,15 @@ class Scheduler:
         block.control.diverged(self, mask)
 
     def meet(self, pc: int, mask: Array, members: Array) -> Array:
-        """Park the lanes of warps whose member masks name live lanes that have not come; the others go on."""
+        """Park the lanes of warps whose member masks name live lanes that have not arrived; the others continue."""
         earlier = self.parked.pop(pc, None)
         here = mask if earlier is None else mask | earlier
         words = warp_words(here)
         if bool(((words == 0) | (words == FULL_WARP)).all()):
-            return here  # only whole warps: whoever they name is here
+            return here  # only whole warps: every lane named is here
         lanes = here.reshape(-1, WARP)
         bits = (np.uint32(1) << np.arange(WARP, dtype=np.uint32))[None, :]
-        # every lane of a rendezvous names the same members; lanes that are not here say nothing
+        # every lane of a rendezvous names the same members; absent lanes do not count
         named = np.bitwise_or.reduce(np.where(lanes, members.reshape(-1, WARP), np.uint32(0)), axis=1)
         wanted = (named[:, None] & bits) != 0
         if self.machine.live is not None:
@@ -346,7 +348,7 @@ class Scheduler:
         return going
 
     def _retry_parked(self) -> None:
-        """Lanes that parked may go on when those they waited for have exited."""
+        """Parked lanes may continue when those they waited for have exited."""
         for pc, mask in list(self.parked.items()):
             del self.parked[pc]
             wanted = self.code.members[pc]
@@ -354,7 +356,7 @@ class Scheduler:
                 self.add(pc, self.meet(pc, mask, wanted))
 
     def deadlock(self) -> DeadlockError:
-        """The error that says where all lanes wait, and for what."""
+        """The error that states where all lanes wait, and for what."""
         places: list[str] = []
         first: Instruction | None = None
         waiting = [(pc, mask, "its warp") for pc, mask in self.parked.items()]

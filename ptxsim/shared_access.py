@@ -16,7 +16,7 @@ from ptxsim.ptx_types import Array
 Positions: TypeAlias = Callable[[Array | None], Array]
 OWN = ("shared", "shared::cta")
 CLUSTER = "shared::cluster"
-_PATTERNS = 256  # patterns of addresses that an operand remembers
+_PATTERNS = 256  # patterns of addresses that an operand caches
 
 
 def pick(values: Array, lanes: Array | None) -> Array:

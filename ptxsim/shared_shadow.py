@@ -1,6 +1,6 @@
-"""The shadow of shared memory with hazards=True: who wrote and read it when, and what accesses of threads may not do.
+"""The shadow of shared memory with hazards=True: who wrote and read it when, and the checks of threads' accesses.
 
-State is kept by grain (see grains.py), and where only the async proxy uses memory by region (see regions.py).
+State is kept by grain (see grains.py), or by region for memory that only the async proxy uses (see regions.py).
 """
 
 import numpy as np
@@ -61,7 +61,7 @@ class SharedShadow:
         self.lanes.start()
 
     def _grains(self, cells: Array, size: int) -> Array:
-        """The grains of cells that threads access, each a region of its own from now on."""
+        """The grains of cells that threads access, each a separate region from now on."""
         where = grains(cells, size, self.grain)
         self.regions.shatter(where)
         return where
@@ -95,13 +95,13 @@ class SharedShadow:
         return where, reader
 
     def _is_ordered(self, look: Look, lanes: Array) -> bool:
-        """Whether the warps of lanes know of the writes that they look at."""
+        """Whether the warps of lanes know of the writes that they read."""
         return not np.count_nonzero(look.epoch > self.clocks.heard(lanes, look.column))
 
     def _check_written(self, site: Site, where: Array, reader: Array) -> None:
         unwritten = self._writer[where] == NOBODY
         if unwritten.any():
-            unwritten &= (self._in_flight[where] == 0) & ~self.order.is_landing(where)  # that was reported
+            unwritten &= (self._in_flight[where] == 0) & ~self.order.is_landing(where)  # already reported
         if unwritten.any():
             lane, byte = self._first(unwritten, reader, where)
             message = f"reads byte {byte} of shared memory, which nothing has written"
@@ -120,7 +120,7 @@ class SharedShadow:
         before = readers.take(cell)
         fresh = (epochs.take(cell) < epoch) | (before == NOBODY)
         readers[cell] = np.where(fresh | (before == reader), reader, MANY)
-        # several lanes of one instruction may read one byte: the last assignment wins, so look again
+        # several lanes of one instruction may read one byte: the last assignment wins, so check again
         lost = readers.take(cell) != reader
         if np.count_nonzero(lost):
             readers[cell] = np.where(lost, MANY, reader)
@@ -147,12 +147,12 @@ class SharedShadow:
         return where, writer
 
     def _is_idle(self, where: Array, lanes: Array) -> bool:
-        """Whether nothing uses grains but perhaps operations of the tensor core, and lanes may write them."""
+        """Whether nothing uses grains except perhaps operations of the tensor core, and lanes may write them."""
         look = self.records.look(where)
         return look.is_idle(OBJECT | READERS | IS_READ) and self._is_ordered(look, lanes)
 
     def _check_idle_write(self, site: Site, where: Array, lanes: Array, verb: str) -> None:
-        """What is left to check of a write where `_is_idle`."""
+        """The remaining checks of a write if `_is_idle`."""
         check_remote(self._machine, self.clocks, site, where[:, :1] * self.grain, lanes, verb)
         self.async_reads.check_write(site, where, lanes, self.clocks)
 
@@ -214,9 +214,15 @@ class SharedShadow:
             self._race(Kind.RACE, site, lane, "writes", byte, f"{other} at the same time writes otherwise")
 
     def _check_writer(
-        self, site: Site, where: Array, lanes: Array, strong: bool, verb: str, harmless: Array | None = None,
+        self,
+        site: Site,
+        where: Array,
+        lanes: Array,
+        strong: bool,
+        verb: str,
+        harmless: Array | None = None,
         kind: Kind = Kind.RACE,
-    ) -> None:  # fmt: skip
+    ) -> None:
         """Accesses that are not ordered after the last write of another thread."""
         racing = self._write_epoch[where] > self.clocks.heard(lanes, self._write_column[where])
         if not racing.any():
@@ -237,7 +243,7 @@ class SharedShadow:
                 self._race(kind, site, lane, verb, byte, f"{self._who(who)} wrote")
 
     def _note_used(self) -> None:
-        """Note the uses of mbarriers that are not noted yet."""
+        """Record the uses of mbarriers that are not recorded yet."""
         for use, epoch in self._used.items():
             self._note_read(self._grains(use.cells, _OBJECT), use.last[:, None], strong=False, epoch=epoch[:, None])
         self._used.clear()

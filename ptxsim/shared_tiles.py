@@ -25,7 +25,7 @@ class Tile:
 
 
 class TileReader:
-    """Reads tiles of `rows` times `k` elements that descriptors name; remembers the cells of each set of them."""
+    """Reads tiles of `rows` times `k` elements that descriptors name; caches the cells of each set of them."""
 
     def __init__(
         self,
@@ -37,7 +37,7 @@ class TileReader:
         k_major: bool,
         used: int | None = None,
     ) -> None:
-        """used: bytes at the front of every 16 that are not padding, where the element does not say it."""
+        """used: bytes at the front of every 16 that are not padding, if the element does not determine it."""
         self._machine = machine
         self._parse = parse
         self._rows = rows
@@ -94,12 +94,12 @@ class TileReader:
         return tile_cells(descriptor, self._rows, self._k_size, self._element_bytes, self._k_major)
 
     def grains(self, tile: Tile, asker: int, grain: int) -> Array:
-        """The grains of the machine's shared memory that an asker's tile takes, without padding."""
+        """The grains of the machine's shared memory that an asker's tile occupies, without padding."""
         cells = tile.cells[asker if tile.which is None else int(tile.which[asker])]
         return grains(cells, UNIT, grain, self._used).reshape(-1)
 
     def all_grains(self, tile: Tile, grain: int) -> Array:
-        """The grains [asker, n] of the machine's shared memory that every asker's tile takes, without padding."""
+        """The grains [asker, n] of the machine's shared memory that every asker's tile occupies, without padding."""
         if tile.grains is None:
             cells = tile.cells if tile.which is None else tile.cells[tile.which]
             tile.grains = grains(cells, UNIT, grain, self._used).reshape(cells.shape[0], -1)

@@ -1,6 +1,6 @@
-"""Schedules: the warps in step, or far apart, so that a missing barrier shows in the results.
+"""Schedules: the warps in step, or far apart so that a missing barrier affects the results.
 
-In step, all lanes at one instruction run as one vector, which orders the accesses of different warps by accident.
+In step, all lanes at one instruction run as one vector, which accidentally orders the accesses of different warps.
 """
 
 import numpy as np
@@ -16,7 +16,7 @@ _SKEWED = "skewed:"
 
 
 class Skewed(Scheduler):
-    """Runs each warp alone until it must wait: of the warps that can run, the first in an order drawn from a seed.
+    """Runs each warp alone until it must wait: of the runnable warps, the first in an order drawn from a seed.
 
     A warp that spins gives way after a while, as groups of lanes do in step.
     """
@@ -51,7 +51,7 @@ class Skewed(Scheduler):
 def scheduler(
     schedule: str, machine: Machine, code: Code, transfers: Transfers, limit: int, max_instructions: int | None
 ) -> Scheduler:
-    """What runs the code as a schedule says: "together" or "skewed:SEED". Raises LaunchError for others."""
+    """The scheduler for a schedule: "together" or "skewed:SEED". Raises LaunchError for others."""
     if schedule == TOGETHER:
         return Scheduler(machine, code, transfers, limit, max_instructions)
     seed = schedule.removeprefix(_SKEWED)

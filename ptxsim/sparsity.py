@@ -1,8 +1,8 @@
-"""Structured sparsity of matrix A: the metadata in registers, and the dense rows it stands for.
+"""Structured sparsity of matrix A: the metadata in registers, and the dense rows that it encodes.
 
 Source: PTX ISA, "Sparse matrix storage" and the metadata figures of mma.sp and wgmma.mma_async.sp. A metadata register
 holds 2-bit positions, the lowest bits for the lowest columns. With g = lane/4, 16-bit elements: the lanes that the
-selector names hold row g in the low and row g+8 in the high half, 16 columns a lane; narrower elements: a lane holds
+selector names hold row g in the low and row g+8 in the high half, 16 columns per lane; narrower elements: a lane holds
 32 columns (64 of 4-bit elements, whose positions count pairs), of row g in even and of row g+8 in odd lanes.
 """
 
@@ -16,7 +16,9 @@ _SELECTORS = {("half", 16): 4, ("half", 32): 2, ("byte", 32): 2, ("byte", 64): 1
 
 
 def selectors(bits: int, k: int) -> int:
-    """How many selector values an operand of `bits` bits an element and K columns has; 0 where there is no form."""
+    """The number of selector values for an operand of `bits` bits per element and K columns; 0 if there is no such
+    form.
+    """
     kind, columns = _class(bits, k)
     return _SELECTORS.get((kind, columns), 0)
 
@@ -59,7 +61,7 @@ def positions(metadata: Array, selector: int, bits: int, k: int) -> tuple[Array,
 
 
 def expand(stored: Array, where: Array, unit: int, k: int) -> Array:
-    """Dense rows [..., k] from stored elements [..., k / 2] whose units lie at columns `where`."""
+    """Dense rows [..., k] from stored elements [..., k / 2] whose units are at columns `where`."""
     dense = np.zeros((*stored.shape[:-1], k // unit, unit), stored.dtype)
     units = stored.reshape(*where.shape, unit)
     np.put_along_axis(dense, where[..., None], units, axis=-2)

@@ -1,4 +1,4 @@
-"""What arrivals at mbarriers say to those who see their phases complete."""
+"""What arrivals at mbarriers publish to those who see their phases complete."""
 
 from collections.abc import Sequence
 
@@ -8,10 +8,10 @@ from ptxsim.ptx_types import Array
 
 
 class Statements:
-    """Statements (vector clocks) by mbarrier, named by its 8-byte cell: of all phases before that of the last arrival,
-    and of that one.
+    """Statements (vector clocks) by mbarrier, identified by its 8-byte cell: one of all phases before that of the last
+    arrival, and one of that phase.
 
-    An arrival is at the running phase, so that whoever asks later asks for all phases before it.
+    An arrival is at the running phase, so a later query is for all phases before it.
     """
 
     def __init__(self) -> None:
@@ -21,24 +21,24 @@ class Statements:
         self._phase = np.zeros(0, np.int64)
 
     def start(self) -> None:
-        """A batch begins: nobody has said anything."""
+        """A batch begins: there are no statements."""
         self._row.clear()
         for array in (self._said, self._open, self._phase):
             array.fill(0)
 
     def has_any(self, cells: Sequence[int]) -> bool:
-        """Whether anything was said or asked at one of these mbarriers."""
+        """Whether one of these mbarriers has statements or was queried."""
         return not self._row.keys().isdisjoint(cells)
 
     def add(self, cells: Sequence[int], phases: Array, words: Array) -> None:
-        """Arrivals at the running phases of different mbarriers say this [mbarrier, column]."""
+        """Arrivals at the running phases of different mbarriers publish this [mbarrier, column]."""
         rows = self._rows(cells, words.shape[1])
         self._close(rows, phases)
         self._phase[rows] = phases
         self._open[rows, : words.shape[1]] = np.maximum(self._open[rows, : words.shape[1]], words)
 
     def of(self, cells: Sequence[int], completed: Array, width: int) -> Array:
-        """What was said for the phases that different mbarriers have completed, so many of each: [mbarrier, width]."""
+        """The statements of the completed phases of different mbarriers, given their numbers: [mbarrier, width]."""
         rows = self._rows(cells, width)
         self._close(rows, completed)
         return self._said[rows, :width]
@@ -51,7 +51,7 @@ class Statements:
             self._open[past] = 0
 
     def _rows(self, cells: Sequence[int], width: int) -> Array:
-        """The rows of mbarriers, with room for so many columns."""
+        """The rows of mbarriers, with room for this many columns."""
         rows = np.array([self._row.setdefault(cell, len(self._row)) for cell in cells])
         more = max(len(self._row) - self._phase.size, 0), max(width - self._said.shape[1], 0)
         if any(more):

@@ -9,11 +9,16 @@ from functools import lru_cache
 from ptxsim.descriptors import DescriptorError
 
 _F8F6F4 = {0: "e4m3", 1: "e5m2", 3: "e2m3", 4: "e3m2", 5: "e2m1"}
-# Element types by kind. Formats narrower than a byte lie padded in shared memory except in the packed kinds.
+# Element types by kind. Formats narrower than a byte are padded in shared memory except in the packed kinds.
 _ELEMENTS = {
-    "f16": {0: "f16", 1: "bf16"}, "tf32": {2: "tf32"}, "i8": {0: "u8", 1: "s8"}, "f8f6f4": _F8F6F4,
-    "mxf8f6f4": _F8F6F4, "mxf4": {1: "e2m1"}, "mxf4nvf4": {1: "e2m1"},
-}  # fmt: skip
+    "f16": {0: "f16", 1: "bf16"},
+    "tf32": {2: "tf32"},
+    "i8": {0: "u8", 1: "s8"},
+    "f8f6f4": _F8F6F4,
+    "mxf8f6f4": _F8F6F4,
+    "mxf4": {1: "e2m1"},
+    "mxf4nvf4": {1: "e2m1"},
+}
 _RESULTS = {"f16": {0: "f16", 1: "f32"}, "tf32": {1: "f32"}, "i8": {2: "s32"}, "f8f6f4": {0: "f16", 1: "f32"}}
 # K of a dense operation: 32 bytes of A
 _K = {"f16": 16, "tf32": 8, "i8": 32, "f8f6f4": 32, "mxf8f6f4": 32, "mxf4": 64, "mxf4nvf4": 64}
@@ -22,7 +27,9 @@ SCALED = ("mxf8f6f4", "mxf4", "mxf4nvf4")
 
 @dataclass(frozen=True, slots=True)
 class Mode:
-    """What the opcode says: kind, CTAs in the group, weight-stationary, sparse, scale factors of a row (0: none)."""
+    """The attributes in the opcode: kind, CTAs in the group, weight-stationary, sparse, scale factors of a row (0:
+    none).
+    """
 
     kind: str
     group: int
@@ -54,7 +61,7 @@ class Form:
 
 @lru_cache(maxsize=1024)
 def parse(bits: int, mode: Mode) -> Form:
-    """The fields of an instruction descriptor. Raises DescriptorError where they have no meaning."""
+    """The fields of an instruction descriptor. Raises DescriptorError if they have no meaning."""
     kind = mode.kind
     is_scaled = kind in SCALED
     elements = _ELEMENTS[kind]
@@ -105,10 +112,14 @@ def _check_scales(bits: int, mode: Mode, scale_type: str, scale_a: int, scale_b:
 def _data_path(bits: int, mode: Mode, m: int, n: int) -> tuple[str, int]:
     """The layout of D in tensor memory and its rows in each CTA. Source: PTX ISA, "tcgen05: Data Path Layout"."""
     paths = {
-        (1, False, 128): ("full", 128), (1, False, 64): ("quarter", 64), (2, False, 256): ("full", 128),
+        (1, False, 128): ("full", 128),
+        (1, False, 64): ("quarter", 64),
+        (2, False, 256): ("full", 128),
         (2, False, 128): ("quarter" if mode.is_sparse else "half", 64),
-        (1, True, 128): ("full", 128), (1, True, 64): ("half", 64), (1, True, 32): ("slab", 32),
-    }  # fmt: skip
+        (1, True, 128): ("full", 128),
+        (1, True, 64): ("half", 64),
+        (1, True, 32): ("slab", 32),
+    }
     found = paths.get((mode.group, mode.is_stationary, m))
     if found is None:
         raise DescriptorError(f"instruction descriptor {bits:#010x}: M = {m} does not exist for this instruction")

@@ -1,4 +1,4 @@
-"""What the tcgen05 instructions of a launch share: tensor memory, its hazards, and commits on their way."""
+"""State shared by the tcgen05 instructions of a launch: tensor memory, its hazards, and commits in flight."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -29,7 +29,7 @@ class TensorCore:
         self._room = np.empty(0, np.float32)
 
     def product(self, shape: tuple[int, ...]) -> Array:
-        """Room for products of f32, the same for all instructions."""
+        """A buffer for products of f32, the same for all instructions."""
         size = math.prod(shape)
         if size > self._room.size:
             self._room = np.empty(size, np.float32)
@@ -43,7 +43,7 @@ class TensorCore:
             self.order.start()
 
     def end(self) -> None:
-        """A batch ends. Reports where columns or the permit to allocate were not given back."""
+        """A batch ends. Reports columns or permits to allocate that were not given back."""
         if self.order is not None:
             for problem in self.memory.kept():
                 self.machine.findings.found(Kind.TENSOR_ALLOCATION, problem, None, problem.split(" of ")[0])
@@ -58,23 +58,24 @@ class TensorCore:
             )
 
     def group(self, cta: int, size: int) -> list[int]:
-        """The CTAs of a group, the even one first; of two CTAs the pair in the cluster."""
+        """The CTAs of a group, the even one first; for two CTAs the pair in the cluster."""
         return [cta] if size == 1 else [cta & ~1, cta | 1]
 
     def commit(self, site: Site, lanes: Sequence[int], cells: Sequence[Sequence[int]]) -> None:
-        """Arrive at mbarriers when all operations are complete that threads have issued, each at the cells beside it.
+        """Arrive at mbarriers, each at its thread's cell, when all operations that the threads have issued are
+        complete.
 
-        An arrival hands on what its thread knows, as mbarrier.arrive does.
+        An arrival publishes what its thread knows, as mbarrier.arrive does.
         """
         slots = self.machine.slots
         is_regular = all(len(one) == 1 for one in cells) and len({lane // slots for lane in lanes}) == len(lanes)
-        if self.tracker is not None and is_regular:  # threads of different CTAs, who say nothing new to each other
+        if self.tracker is not None and is_regular:  # threads of different CTAs publish nothing new to each other
             self.tracker.arrive(site, np.array(lanes), np.array([cell for (cell,) in cells]), True, Scope.ASYNC)
         for lane, chosen in zip(lanes, cells, strict=True):
             self._commit(site, lane, chosen, is_regular)
 
     def _commit(self, site: Site, lane: int, cells: Sequence[int], has_arrived: bool) -> None:
-        if self.order is None or self.tracker is None:  # all is complete
+        if self.order is None or self.tracker is None:  # everything is complete
             for cell in cells:
                 self._transfers.issue(Transfer(site, lane, _nothing, _ignore, cell=cell, arrivals=1))
             return
@@ -95,7 +96,7 @@ class TensorCore:
         return arrive
 
     def finish(self, transfer: Transfer, count: int, earlier: list[Transfer]) -> None:
-        """A commit's operations are complete, and with them those of earlier commits of its thread."""
+        """The operations of a commit are complete, and with them those of its thread's earlier commits."""
         if self.order is None or self.tracker is None or transfer.cell is None:
             return
         for one in earlier:

@@ -1,8 +1,8 @@
-"""Tensor memory: 128 lanes of 512 columns of 32 bits, of which every CTA may touch those that it has allocated.
+"""Tensor memory: 128 lanes of 512 columns of 32 bits; every CTA may access those that it has allocated.
 
-An address holds the lane in its high and the column in its low half. Fresh contents are 0xFF bytes. Since a CTA reaches
-only columns of its own, each has cells of its own here; which columns these are, `multiprocessor` says. Source: PTX
-ISA, "Tensor Memory", "tcgen05.alloc".
+An address holds the lane in its high and the column in its low half. Fresh contents are 0xFF bytes. Since a CTA
+accesses only its own columns, each has separate cells here; `multiprocessor` determines which columns these are.
+Source: PTX ISA, "Tensor Memory", "tcgen05.alloc".
 """
 
 from functools import lru_cache
@@ -25,8 +25,8 @@ class TensorMemoryError(Exception):
 class TensorMemory:
     """The tensor memory of a machine's CTAs.
 
-    cells: [cta, column, lane], so that the columns of a matrix follow each other; words: the same as [cta, lane,
-    column]; owned: which columns of a CTA are allocated.
+    cells: [cta, column, lane], so that the columns of a matrix are adjacent; words: the same as [cta, lane, column];
+    owned: which columns of a CTA are allocated.
     """
 
     def __init__(self, machine: Machine) -> None:
@@ -52,14 +52,14 @@ class TensorMemory:
             raise TensorMemoryError(str(problem)) from None
 
     def serve(self) -> None:
-        """Give columns to the warps of all CTAs that wait and may have them. Raises TensorMemoryError."""
+        """Allocate columns to the waiting warps of all CTAs that may have them. Raises TensorMemoryError."""
         try:
             self._residents.sms.serve()
         except AllocationError as problem:
             raise TensorMemoryError(str(problem)) from None
 
     def take(self, request: Request) -> int:
-        """The address of the columns that a warp has got; their contents are fresh."""
+        """The address of the columns that a warp was allocated; their contents are fresh."""
         assert request.first is not None
         where = request.owner.cta, slice(request.first, request.first + request.columns)
         self.owned[where] = True
@@ -68,11 +68,11 @@ class TensorMemory:
         return request.first
 
     def describe(self, request: Request) -> str:
-        """What a warp waits for, and who has it."""
+        """What a warp waits for, and which CTA has it."""
         return self._residents.sms.describe(request)
 
     def free(self, cta: int, address: int, columns: int) -> None:
-        """Give columns back. Raises TensorMemoryError where they were not allocated together."""
+        """Free columns. Raises TensorMemoryError if they were not allocated together."""
         try:
             self._residents.sms.free(self._residents.owner(cta), address, columns)
         except AllocationError as problem:
@@ -80,7 +80,7 @@ class TensorMemory:
         self.owned[cta, address : address + columns] = False
 
     def relinquish(self, cta: int) -> None:
-        """The CTA allocates no more."""
+        """The CTA gives up its permit to allocate."""
         self._residents.sms.relinquish(self._residents.owner(cta))
 
     def left(self) -> list[int]:
@@ -88,7 +88,7 @@ class TensorMemory:
         return np.flatnonzero(self.owned.any(axis=1)).tolist()
 
     def kept(self) -> list[str]:
-        """Of the CTAs that ended with the permit to allocate, for which others waited, one sentence each."""
+        """One sentence for each CTA that ended with the permit to allocate while others waited for it."""
         return [
             f"{holder} kept the permit to allocate tensor memory, for which {other} waited; "
             "every tcgen05.alloc needs a tcgen05.relinquish_alloc_permit behind it"
@@ -96,7 +96,9 @@ class TensorMemory:
         ]
 
     def add(self, ctas: list[int], column: int, values: Array, keeps: bool) -> None:
-        """Store f32 values [cta, column, lane] of all lanes from a column on, or (keeps) add them to what is there."""
+        """Store f32 values [cta, column, lane] of all lanes starting at a column, or (keeps) add them to the
+        contents.
+        """
         first, where = ctas[0], slice(column, column + int(values.shape[1]))
         if ctas == list(range(first, first + len(ctas))):
             cells = self.cells[first : first + len(ctas), where].view(np.float32)
@@ -109,29 +111,29 @@ class TensorMemory:
         self.cells[ctas, where] = (values + before if keeps else values).view(np.uint32)
 
     def check(self, cta: int, column: int, columns: int) -> None:
-        """Raise TensorMemoryError where columns are not all allocated in a CTA."""
+        """Raise TensorMemoryError if columns are not all allocated in a CTA."""
         self.check_all(cta, column + np.arange(columns))
 
     def check_each(self, ctas: list[int], column: int, columns: int) -> None:
-        """As `check`, of several CTAs."""
+        """As `check`, for several CTAs."""
         if column + columns > COLUMNS or not self.owned[ctas, column : column + columns].all():
             for cta in ctas:
                 self.check(cta, column, columns)
 
     def check_all(self, cta: int, columns: Array) -> None:
-        """Raise TensorMemoryError where not all of some columns, in rising order, are allocated in a CTA."""
+        """Raise TensorMemoryError if some columns, in ascending order, are not all allocated in a CTA."""
         last = int(columns[-1])
         if last >= COLUMNS or not self.owned[cta, columns].all():
             raise TensorMemoryError(f"uses columns {int(columns[0])} to {last}, which are not all allocated")
 
 
 def folds(layout: str) -> int:
-    """Into how many parts a layout folds the columns of a matrix."""
+    """The number of parts into which a layout folds the columns of a matrix."""
     return {"full": 1, "quarter": 1, "half": 2, "slab": 4}[layout]
 
 
 def region(cells: Array, layout: str, lane: int, column: int, columns: int) -> Array:
-    """A view of the cells [lane, column] of one CTA that a matrix of `columns` columns takes.
+    """A view of the cells [lane, column] of one CTA that hold a matrix of `columns` columns.
 
     Layouts (data paths of the PTX ISA, tcgen05.mma): "full" (A, D): row r in lane r, 128 rows; "quarter" (C, F): 64
     rows, 16 in each 32 lanes; "half" (B, E): 64 rows, the upper half of the columns 64 lanes up; "slab" (G): 32 rows,
@@ -167,7 +169,7 @@ def from_matrix(matrix: Array, layout: str) -> Array:
     return matrix.reshape(matrix.shape[0], parts, -1).transpose(1, 0, 2)
 
 
-# Registers of a .x1 move, and bits of it in a lane. Source: PTX ISA, "tcgen05: Data Movement Shape".
+# Registers of a .x1 move, and their bits in a lane. Source: PTX ISA, "tcgen05: Data Movement Shape".
 MOVES = {"32x32b": 1, "16x64b": 1, "16x128b": 2, "16x256b": 4, "16x32bx2": 1}
 
 

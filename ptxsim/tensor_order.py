@@ -1,8 +1,8 @@
-"""Hazards of tensor memory: results in flight, moves not waited for, accesses that nothing orders.
+"""Hazards of tensor memory: results in flight, moves without a wait, unordered accesses.
 
-tcgen05.mma, cp and shift complete when an mbarrier that a later tcgen05.commit of their thread arrives at completes a
-phase, and a warp knows that when it waited for that phase or heard of it. tcgen05.ld and st complete at tcgen05.wait of
-their warp. Source: PTX ISA, "tcgen05 Memory Consistency Model".
+tcgen05.mma, cp and shift complete when an mbarrier at which a later tcgen05.commit of their thread arrives completes a
+phase; a warp knows of this once it has waited for that phase or synchronised with a warp that has. tcgen05.ld and st
+complete at tcgen05.wait of their warp. Source: PTX ISA, "tcgen05 Memory Consistency Model".
 """
 
 from bisect import insort
@@ -19,14 +19,14 @@ from ptxsim.machine import WARP, Machine
 from ptxsim.ptx_types import Array
 from ptxsim.tensor_memory import COLUMNS, LANES
 
-# Lanes and columns of cells: numbers, or a slice where they follow each other.
+# Lanes and columns of cells: numbers, or a slice if they are consecutive.
 Rows: TypeAlias = Array | slice
 Cells: TypeAlias = tuple[int | Array, Rows, Rows]
 
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """An asynchronous operation: the thread that issued it, the instruction, and what tells shapes apart."""
+    """An asynchronous operation: the thread that issued it, the instruction, and a key of its shape."""
 
     site: Site
     lane: int
@@ -44,8 +44,8 @@ class Commit:
 
 
 class TensorOrder:
-    """Per column of each grain of lanes of tensor memory: the last operation to write it, the moves under way, the last
-    accesses by warps.
+    """Per column of each grain of lanes of tensor memory: the last operation that wrote it, the moves in flight, the
+    last accesses by warps.
     """
 
     def __init__(self, machine: Machine, clocks: Clocks, grain: int) -> None:
@@ -61,9 +61,9 @@ class TensorOrder:
         self._stored = np.zeros(shape, np.bool_)
         self._written = np.zeros(shape, np.bool_)
         self._commits: dict[int, list[Commit]] = {}
-        self._lane = np.zeros(64, np.int64)  # by number of an operation
+        self._lane = np.zeros(64, np.int64)  # by operation number
         self.operations: list[Operation] = []
-        self._sums: dict[tuple[object, ...], Sequence[int]] = {}  # accumulators that nothing else has used since
+        self._sums: dict[tuple[object, ...], Sequence[int]] = {}  # accumulators not used by anything else since
 
     def start(self) -> None:
         """A batch begins."""
@@ -84,7 +84,9 @@ class TensorOrder:
         return number <= self._known_of(self.operations[number - 1].lane, lane // WARP)
 
     def _known_of(self, lane: int, warp: int) -> int:
-        """The last operation such that a warp knows it, and those of its thread before, to be complete; 0 for none."""
+        """The last operation such that a warp knows it and all earlier ones of its thread to be complete; 0 for
+        none.
+        """
         known = self._clocks.known[warp // self._clocks.warps, warp % self._clocks.warps]
         for commit in reversed(self._commits.get(lane, ())):
             if commit.column < known.size and int(known[commit.column]) > commit.phase:
@@ -92,7 +94,9 @@ class TensorOrder:
         return 0
 
     def are_known(self, numbers: Array, warps: Array) -> Array:
-        """Whether the warp (number in the machine) in each place knows that the operation there is complete."""
+        """Whether the warp (number in the machine) at each position knows that the operation at that position is
+        complete.
+        """
         lanes, team = self._lane[numbers], self._clocks.warps * self._clocks.cluster
         found = lanes // WARP // team != warps // team  # no operation uses memory of another cluster
         here = (~found).nonzero()[0]
@@ -102,7 +106,7 @@ class TensorOrder:
         return found
 
     def check_operations(self, site: Site, lane: int, numbers: Array, verb: str) -> None:
-        """Report where operations (numbers from 1) are not complete as far as a lane knows."""
+        """Report operations (numbers from 1) that are not known by a lane to be complete."""
         for number in self._distinct(numbers):
             operation = self.operations[int(number) - 1]
             if not self.knows(lane, int(number)):
@@ -116,7 +120,7 @@ class TensorOrder:
                 )
 
     def _distinct(self, numbers: Array) -> list[int]:
-        """The operations among numbers, of which 0 is none, in ascending order."""
+        """The operations among numbers, where 0 is none, in ascending order."""
         seen = np.zeros(len(self.operations) + 1, np.bool_)
         seen[numbers] = True
         seen[0] = False
@@ -159,8 +163,9 @@ class TensorOrder:
             self.operation[where] = 0
 
     def moves(self, warps: Array, cells: tuple[slice, slice, slice], is_store: bool) -> bool:
-        """Warps (first lanes [cta, warp]) load or store 32 lanes each of cells (CTAs, lanes, columns) that nothing is
-        under way to and all know of; whether it was so. Otherwise `move` says what is wrong, or that nothing is.
+        """Warps (first lanes [cta, warp]) load or store 32 lanes each of cells (CTAs, lanes, columns) that are idle and
+        whose state all of them know; returns whether this was so. Otherwise `move` determines what is wrong, if
+        anything.
         """
         self._sums.clear()
         where = cells[0], self._rows(cells[1]), cells[2]
@@ -191,7 +196,7 @@ class TensorOrder:
         return True
 
     def _are_complete(self, numbers: Array, warps: Array) -> bool:
-        """Whether the warps [cta, warp] of each CTA know that the operations [cta, lane, column] there are complete."""
+        """Whether the warps [cta, warp] of each CTA know that the operations [cta, lane, column] are complete."""
         if not numbers.any():
             return True
         for given, lanes in zip(numbers, warps.tolist(), strict=True):
@@ -208,7 +213,7 @@ class TensorOrder:
             cells[cells == (-1 - warp if is_store else 1 + warp)] = 0
 
     def _check_warps(self, site: Site, lane: int, where: Cells, verb: str, all_accesses: bool) -> None:
-        """Stores (with all_accesses loads too) of other warps must be ordered before."""
+        """Stores (with all_accesses also loads) of other warps must be ordered before this."""
         epoch = self._epoch[where]
         if not epoch.any():
             return
@@ -239,7 +244,9 @@ class TensorOrder:
         return list(range(first, end))
 
     def read(self, number: int, cta: int, lanes: Rows, columns: Rows, after: tuple[str, ...]) -> None:
-        """An operation reads cells; after: kinds of earlier operations of its thread that come first by themselves."""
+        """An operation reads cells; after: kinds of earlier operations of its thread that are implicitly ordered before
+        it.
+        """
         operation = self.operations[number - 1]
         where = cta, self._rows(lanes), columns
         if not self._written[where].all():
@@ -267,8 +274,9 @@ class TensorOrder:
         self._written[where] = True
 
     def accumulate(self, numbers: Sequence[int], ctas: Array, rows: slice, columns: slice, keeps: bool) -> bool:
-        """Operations write the same cells of CTAs, and with `keeps` read them, if nothing but operations that come
-        before them by themselves has used those; whether it was so. Otherwise `read` and `write` say what is wrong.
+        """Operations write the same cells of CTAs, and with `keeps` read them, if these have been used only by
+        operations that are implicitly ordered before; returns whether this was so. Otherwise `read` and `write`
+        determine what is wrong.
         """
         where = ctas, self._rows(rows), columns
         key = ctas.tobytes(), rows.start, rows.stop, columns.start, columns.stop
@@ -297,7 +305,7 @@ class TensorOrder:
         return True
 
     def _follow(self, numbers: Sequence[int], before: Sequence[int]) -> bool:
-        """Whether operations come after those before them, 0 for none, by themselves."""
+        """Whether operations are implicitly ordered after earlier ones, 0 for none."""
         for number, earlier in zip(numbers, before, strict=True):
             one, other = self.operations[number - 1], self.operations[earlier - 1]
             if earlier and (one.lane, one.kind, one.shape) != (other.lane, other.kind, other.shape):
@@ -312,7 +320,7 @@ class TensorOrder:
             self.user[where] = np.array(numbers)[:, None, None]
 
     def _check_pipeline(self, operation: Operation, numbers: Array, after: tuple[str, ...]) -> None:
-        """Operations of one thread run in order where they are of the same shape or kinds that follow each other."""
+        """Operations of one thread run in order if they have the same shape or their kinds are implicitly ordered."""
         for number in self._distinct(numbers):
             earlier = self.operations[int(number) - 1]
             same_thread = earlier.lane == operation.lane

@@ -1,9 +1,9 @@
-"""Tensor maps: what a TMA instruction knows of a tensor in global memory, and the 128 bytes that carry it.
+"""Tensor maps: the description of a tensor in global memory for TMA instructions, and the 128 bytes that hold it.
 
-The real 128 bytes are opaque. Here they hold every field at a fixed place, so that a map which a kernel builds in
-shared memory, copies and edits with tensormap.replace needs no registry. Codes of fields are those of
-tensormap.replace, not those of the driver. Sources: cuda.h of CUDA 13.0 at cuTensorMapEncodeTiled and
-cuTensorMapEncodeIm2col; PTX ISA, "tensormap.replace".
+The real 128 bytes are opaque. Here they hold every field at a fixed offset, so a map that a kernel builds in shared
+memory, copies and edits with tensormap.replace needs no registry. Codes of fields are those of tensormap.replace, not
+those of the driver. Sources: cuda.h of CUDA 13.0 at cuTensorMapEncodeTiled and cuTensorMapEncodeIm2col; PTX ISA,
+"tensormap.replace".
 """
 
 import struct
@@ -53,7 +53,7 @@ _ELEMENTS = [
 ]
 ELEMENT_BY_CODE = {element.code: element for element in _ELEMENTS}
 _ELEMENT_BY_NAME = {element.name: element for element in _ELEMENTS}
-# Names of other tools for the same elements: NumPy, the driver's enumeration, and formats that TMA moves as bytes.
+# Other tools' names of the same elements: NumPy, the driver's enumeration, and formats that TMA moves as bytes.
 _ALIASES = {
     "uint8": "u8", "int8": "u8", "s8": "u8", "i8": "u8", "b8": "u8", "e4m3": "u8", "e5m2": "u8", "f8e4m3fn": "u8",
     "f8e5m2": "u8", "float8_e4m3fn": "u8", "float8_e5m2": "u8", "ue8m0": "u8", "f8e8m0fnu": "u8",
@@ -82,7 +82,7 @@ MODES = ("tile", "im2col")
 # base, dimensions, strides, box, element strides, (rank-1, element, interleave, swizzle, fill, atomicity, mode),
 # lower corner, upper corner, channels, pixels
 _LAYOUT = struct.Struct("<Q5Q4Q5H5B7B3h3hHH")
-# Where tensormap.replace writes each field: byte offset, bytes, number of ordinals.
+# The field that tensormap.replace writes: byte offset, bytes, number of ordinals.
 FIELDS = {
     "global_address": (0, 8, 0),
     "global_dim": (8, 8, 5),
@@ -108,7 +108,7 @@ def _element_name(dtype: Any) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Corners:
-    """What an im2col map has instead of a box; corners innermost first (W, H, D), in pixels."""
+    """The parameters of an im2col map that replace the box; corners innermost first (W, H, D), in pixels."""
 
     lower: tuple[int, ...]
     upper: tuple[int, ...]
@@ -122,8 +122,8 @@ class TensorMap:
     base: address from GlobalMemory.put; dtype: a NumPy dtype or a name such as "bf16" (8-bit floats move as u8);
     global_dim: elements, innermost first; global_strides: bytes, of all dimensions but the innermost; box: elements;
     element_strides: steps inside the box; swizzle: none, 32B, 64B, 128B, 128B_ATOM_32B, 128B_ATOM_32B_FLIP_8B,
-    128B_ATOM_64B; interleave: none, 16B, 32B; oob_fill: zero or nan.
-    Raises LaunchError where cuTensorMapEncodeTiled would fail. Source of the rules: cuda.h of CUDA 13.0.
+    128B_ATOM_64B; interleave: none, 16B, 32B; oob_fill: zero or nan. Raises LaunchError if cuTensorMapEncodeTiled would
+    fail. Source of the rules: cuda.h of CUDA 13.0.
     """
 
     def __init__(
@@ -164,8 +164,8 @@ class TensorMap:
     ) -> "TensorMap":
         """A map for im2col loads and stores of a tensor {C, W, [H, [D,]] N}.
 
-        lower_corner, upper_corner: offsets of the bounding box of base pixels, innermost first (W, H, D);
-        channels, pixels: what one load moves. Raises LaunchError where cuTensorMapEncodeIm2col would fail.
+        lower_corner, upper_corner: offsets of the bounding box of base pixels, innermost first (W, H, D); channels,
+        pixels: of one load. Raises LaunchError if cuTensorMapEncodeIm2col would fail.
         """
         result = cls.__new__(cls)
         result._fill(base, dtype, global_dim, global_strides, element_strides, swizzle, interleave, oob_fill)
@@ -211,7 +211,7 @@ class TensorMap:
 
     @property
     def loaded_box(self) -> tuple[int, ...]:
-        """Elements that a tile of this map has in shared memory: the box divided by the element strides, rounded up."""
+        """Elements of a tile of this map in shared memory: the box divided by the element strides, rounded up."""
         inner = self.box[:1]
         return (*inner, *(-(-b // s) for b, s in zip(self.box[1:], self.element_strides[1:], strict=True)))
 
@@ -220,7 +220,7 @@ class TensorMap:
             raise LaunchError(f"tensor map: {problem}")
 
     def problems(self) -> list[str]:
-        """Every rule of the encoding function that the fields break."""
+        """Every rule of the encoding function that the fields violate."""
         rank = self.rank
         if not 1 <= rank <= MOST_DIMENSIONS:
             return [f"{rank} dimensions; a tensor map has 1 to {MOST_DIMENSIONS}"]
@@ -322,34 +322,47 @@ class TensorMap:
         mode, atom, _ = SWIZZLES[self.swizzle]
         corners = self.corners or Corners((), (), 0, 0)
         codes = (
-            self.rank - 1, self.element.code, INTERLEAVES.index(self.interleave), mode, FILLS.index(self.oob_fill),
-            atom, int(self.corners is not None),
-        )  # fmt: skip
+            self.rank - 1,
+            self.element.code,
+            INTERLEAVES.index(self.interleave),
+            mode,
+            FILLS.index(self.oob_fill),
+            atom,
+            int(self.corners is not None),
+        )
         return _LAYOUT.pack(
-            self.base, *padded(self.global_dim, 5), *padded(self.global_strides, 4), *padded(self.box, 5),
-            *padded(self.element_strides, 5), *codes, *padded(corners.lower, 3), *padded(corners.upper, 3),
-            corners.channels, corners.pixels,
-        ).ljust(MAP_BYTES, b"\0")  # fmt: skip
+            self.base,
+            *padded(self.global_dim, 5),
+            *padded(self.global_strides, 4),
+            *padded(self.box, 5),
+            *padded(self.element_strides, 5),
+            *codes,
+            *padded(corners.lower, 3),
+            *padded(corners.upper, 3),
+            corners.channels,
+            corners.pixels,
+        ).ljust(MAP_BYTES, b"\0")
 
 
 @lru_cache(maxsize=1024)
 def decode_map(data: bytes) -> TensorMap:
-    """The map in 128 bytes. Raises LaunchError where they hold no valid map."""
+    """The map in 128 bytes. Raises LaunchError if they are not a valid map."""
     values = _LAYOUT.unpack(data[: _LAYOUT.size])
     rank, element, interleave, swizzle, fill, atom, mode = values[20:27]
     known = (
-        rank < MOST_DIMENSIONS and element in ELEMENT_BY_CODE and interleave < len(INTERLEAVES) and fill < len(FILLS)
+        rank < MOST_DIMENSIONS
+        and element in ELEMENT_BY_CODE
+        and interleave < len(INTERLEAVES)
+        and fill < len(FILLS)
         and mode < len(MODES)
-    )  # fmt: skip
+    )
     atom = atom if swizzle == SWIZZLES["128B"][0] else 0
     if not known or (swizzle, atom) not in _SWIZZLE_BY_CODE:
         raise LaunchError(
             "the 128 bytes are not a tensor map; pass a TensorMap, or set every field with tensormap.replace"
         )
     count = rank + 1
-    common = (
-        values[0], ELEMENT_BY_CODE[element].name, values[1 : 1 + count], values[6 : 6 + rank],
-    )  # fmt: skip
+    common = (values[0], ELEMENT_BY_CODE[element].name, values[1 : 1 + count], values[6 : 6 + rank])
     strides = values[15 : 15 + count]
     layout = (_SWIZZLE_BY_CODE[swizzle, atom], INTERLEAVES[int(interleave)], FILLS[int(fill)])
     if mode == 0:

@@ -1,6 +1,6 @@
-"""Copies of the async proxy on their way: bulk copies, TMA, and whatever else completes on an mbarrier.
+"""Copies of the async proxy in flight: bulk copies, TMA, and everything else that completes on an mbarrier.
 
-Without hazard tracking a transfer happens where it is issued. With it, data arrives as late as is legal: when a lane
+Without hazard tracking a transfer happens when it is issued. With it, data arrives as late as is legal: when a lane
 that waits for its mbarrier cannot go on without it, newest first, or when its thread waits for its bulk group. Until
 then the destination holds 0xFF bytes. Source: PTX ISA, "Asynchronous Operations", "Async proxy".
 """
@@ -25,7 +25,7 @@ from ptxsim.mbarrier import Mbarriers, owed_of, pending_of
 from ptxsim.memory import Fault
 from ptxsim.ptx_types import Array
 
-# What lets copies of lanes arrive that complete on the mbarriers at the cells beside them.
+# Lets copies of lanes arrive that complete on the mbarriers at the corresponding cells.
 Landing: TypeAlias = Callable[[Sequence[tuple[Array, int]]], None]
 
 
@@ -33,13 +33,13 @@ Landing: TypeAlias = Callable[[Sequence[tuple[Array, int]]], None]
 class Transfer:
     """One movement of data by the async proxy.
 
-    lane: who issued it; read: takes the source's bytes; write: stores them; source, target: cells of `unit` bytes in
+    lane: who issued it; read: reads the source's bytes; write: stores them; source, target: cells of `unit` bytes in
     the machine's shared memory that it reads and writes (None: global memory); used: bytes at the front of each cell of
     the source that are not padding (None: all); cell: the mbarrier it completes on (None: a bulk group); size: bytes it
     completes; arrivals: arrivals it makes there as well; updates: whether it reads what it writes, so that several may
-    be under way to the same bytes; origin, landing: what gives the positions of global bytes that it reads and writes;
-    parts: the same as several transfers of one arrival each; arriving: what `write` does, which can be done together
-    for those with the same Landing, and the lanes whose arrivals these are.
+    be in flight to the same bytes; origin, landing: the functions that give the positions of global bytes that it reads
+    and writes; parts: the same as several transfers of one arrival each; arriving: what `write` does, which can be done
+    together for those with the same Landing, and the lanes whose arrivals these are.
     """
 
     site: Site
@@ -64,11 +64,11 @@ class Transfer:
 
     @property
     def moves_nothing(self) -> bool:
-        """Whether it is arrivals alone."""
+        """Whether it consists of arrivals only."""
         return self.source is None and self.target is None and self.origin is None and self.landing is None
 
     def source_grains(self, grain: int) -> Array:
-        """The grains of the machine's shared memory that it takes."""
+        """The grains of the machine's shared memory that it accesses."""
         cells = np.zeros(0, np.int64) if self.source is None else self.source
         return grains(cells, self.unit, grain, self.used).reshape(-1)
 
@@ -117,11 +117,11 @@ class Transfers:
 
     @property
     def is_flying(self) -> bool:
-        """Whether a transfer that completes on an mbarrier is under way."""
+        """Whether a transfer that completes on an mbarrier is in flight."""
         return bool(self._flying)
 
     def start(self) -> None:
-        """A batch begins: nothing is under way."""
+        """A batch begins: nothing is in flight."""
         self.mbarriers.start()
         self.cluster_barrier.start()
         self.maps.start()
@@ -133,7 +133,7 @@ class Transfers:
             part.start()
 
     def note_expected(self, site: Site, lanes: Array, cells: Array) -> None:
-        """Remember who last expected bytes of each mbarrier."""
+        """Record the last thread that expected bytes of each mbarrier."""
         for lane, cell in zip(lanes.tolist(), cells.tolist(), strict=True):
             self._expected_by[cell] = site, lane
 
@@ -149,7 +149,7 @@ class Transfers:
         self._flying += transfers
 
     def issue_bundle(self, bundle: Bundle) -> bool:
-        """Start loads of several CTAs, late; False where hazard tracking wants to look at each of them."""
+        """Start loads of several CTAs, to arrive late; False if hazard tracking must check each of them."""
         if self.tracker is None or not self.tracker.is_ready(bundle):
             return False
         bundle.phases = self.mbarriers.completed.take(bundle.cells).tolist()
@@ -160,29 +160,36 @@ class Transfers:
         return True
 
     def _parted(self, bundle: Bundle) -> list[Transfer]:
-        """The loads of a bundle, which take its place."""
+        """The individual loads of a bundle, which replace it."""
         shared = self.machine.shared.cells[bundles.UNIT]
         parts = [
             Transfer(
-                bundle.site, lane, bundle.reader(number), bundle.writer(number, shared), None,
-                bundle.targets.cells(number), bundle.cells[number], bundle.size, phase=bundle.phases[number],
+                bundle.site,
+                lane,
+                bundle.reader(number),
+                bundle.writer(number, shared),
+                None,
+                bundle.targets.cells(number),
+                bundle.cells[number],
+                bundle.size,
+                phase=bundle.phases[number],
             )
             for number, lane in enumerate(bundle.lanes)
-        ]  # fmt: skip
+        ]
         position = self._flying.index(bundle)
         self._flying[position : position + 1] = parts
         return parts
 
     def _part_all(self) -> list[Transfer]:
-        """All transfers under way that complete on mbarriers, one by one."""
+        """All transfers in flight that complete on mbarriers, one by one."""
         for one in [one for one in self._flying if isinstance(one, Bundle)]:
             self._parted(one)
         return [one for one in self._flying if isinstance(one, Transfer)]
 
     def issue(self, transfer: Transfer, is_ready: bool = False) -> None:
-        """Start a transfer; is_ready: hazard tracking has nothing against it.
+        """Start a transfer; is_ready: it has passed hazard tracking's checks.
 
-        Raises HazardError where it completes on what is not an mbarrier.
+        Raises HazardError if it completes on something that is not an mbarrier.
         """
         self._note_phase(transfer)
         if self.tracker is None:
@@ -203,7 +210,7 @@ class Transfers:
             transfer.phase = int(self.mbarriers.completed[transfer.cell])
 
     def check_idle(self, site: Site, lanes: Array, cells: Array, verb: str) -> None:
-        """Report where a copy under way completes on one of these mbarriers."""
+        """Report copies in flight that complete on one of these mbarriers."""
         for lane, cell in zip(lanes.tolist(), cells.tolist(), strict=True):
             for transfer in self._part_all() if self._flying else ():
                 if transfer.cell == cell:
@@ -273,9 +280,10 @@ class Transfers:
         self._signal(transfer)
 
     def deliver(self, wanted: Array) -> bool:
-        """Let the newest transfer of each cluster arrive that completes on one of these mbarrier cells; was there one?
+        """Let the newest transfer of each cluster that completes on one of these mbarrier cells arrive; returns whether
+        there was one.
 
-        Clusters do not wait for each other's copies, so that theirs arrive together keeps them in step.
+        Clusters do not wait for each other's copies, so letting these arrive together keeps them in step.
         """
         cells = set(wanted.tolist())
         served: set[int] = set()
@@ -337,7 +345,7 @@ class Transfers:
             self._check_phases(done)
 
     def _arrive(self, transfers: list[Transfer]) -> None:
-        """Let the arrivals of lanes of different clusters happen whose copies are complete."""
+        """Perform the arrivals of lanes of different clusters whose copies are complete."""
         together: dict[Landing, list[tuple[Array, int]]] = {}
         for transfer in transfers:
             if transfer.arriving is not None and transfer.cell is not None:
@@ -353,8 +361,8 @@ class Transfers:
         self._check_left(transfers)
 
     def _newest(self, cells: set[int], served: set[int]) -> Transfer | Bundle | None:
-        """The newest transfer that completes on one of these cells, of a cluster that was not served; a bundle if that
-        is so of all its loads.
+        """The newest transfer that completes on one of these cells, of a cluster not yet served; a bundle if this holds
+        for all its loads.
         """
         for transfer in reversed(self._flying):
             if isinstance(transfer, Bundle):
@@ -381,13 +389,13 @@ class Transfers:
         return int(pending_of(state)[0]) >= transfer.arrivals
 
     def complete(self, transfer: Transfer) -> None:
-        """Let a transfer arrive now, since one that comes after it has."""
+        """Let a transfer arrive now, since a later one has."""
         if transfer in self._flying:
             self._flying.remove(transfer)
             self._finish(transfer)
 
     def _check_left(self, arrived: Sequence[Transfer]) -> None:
-        """A phase that completes while a copy of it is under way expected too few bytes."""
+        """A phase that completes while a copy for it is in flight expected too few bytes."""
         completed = self.mbarriers.completed
         done = {
             (one.cell, one.phase) for one in arrived if one.cell is not None and int(completed[one.cell]) != one.phase
@@ -430,7 +438,7 @@ class Transfers:
                 del groups.closed[: len(done)]
 
     def end(self) -> None:
-        """A batch ends. Reports what was never waited for and bytes never delivered."""
+        """A batch ends. Reports operations never waited for and bytes never delivered."""
         for part in self.parts:
             part.end()
         if self.tracker is None:

@@ -1,4 +1,4 @@
-"""Waits that block: lanes stay at an instruction until something that other lanes or copies do lets them go on."""
+"""Blocking waits: lanes stay at an instruction until an action of other lanes or copies lets them continue."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -13,10 +13,10 @@ from ptxsim.ptx_types import Array
 class Wait:
     """The end of a basic block at which lanes may block.
 
-    arrive: called once for lanes that come here, before anything else; ready: which lanes of a mask may go on;
-    resume: called for lanes that go on, with False when they gave up; gives_up: whether the instruction may return
-    without what it waits for; describe: what a lane waits for; cells: the mbarrier cells that lanes wait for;
-    refuses: which lanes of a mask go on without it at once, whether or not they would have to wait.
+    arrive: called once for lanes that arrive here, before anything else; ready: the lanes of a mask that may continue;
+    resume: called for lanes that continue, with False if they gave up; gives_up: whether the instruction may return
+    before its condition holds; describe: what a lane waits for; cells: the mbarrier cells that lanes wait for; refuses:
+    the lanes of a mask that continue at once with a false answer, whether or not they would have to wait.
     """
 
     pc: int
@@ -31,7 +31,7 @@ class Wait:
     refuses: Callable[[Array], Array] | None = None
 
     def converged(self, lanes: Lanes) -> int | None:
-        """Go on together where nobody needs to wait."""
+        """Continue together if no lane needs to wait."""
         mask = lanes.machine.live_mask()
         if self.condition is None and self.refuses is None:
             if self.arrive is not None:
@@ -46,7 +46,7 @@ class Wait:
         return None
 
     def diverged(self, lanes: Lanes, mask: Array) -> None:
-        """Let those go on who need not wait, and those whose guard is false."""
+        """Continue with the lanes that need not wait, and those whose guard is false."""
         here = mask
         if self.condition is not None:
             here = self.condition.holds(mask)
@@ -75,10 +75,10 @@ class Wait:
 
 
 class FirstAnswers:
-    """Whom a wait that may give up tells first that it did, so that one without a retry loop is seen.
+    """Makes the first answer of a wait that may give up false, so that a wait without a retry loop is detected.
 
-    The first answer of each wait is false; the lane that asks again for the same waits. A lane that asks for something
-    else is refused as well, unless nothing happened in between: it may look at several objects in turn.
+    The first answer of each wait is false; a lane that asks again for the same object and phase waits. A lane that asks
+    for another is refused as well, unless nothing happened in between: it may poll several objects in turn.
     """
 
     def __init__(self, lanes: int) -> None:
@@ -88,16 +88,17 @@ class FirstAnswers:
         self._progress = np.zeros(lanes, np.int64)
 
     def start(self) -> None:
-        """A batch begins: nobody has asked."""
+        """A batch begins: no lane has asked."""
         self._asked.fill(False)
 
     def end(self) -> None:
         """A batch ends."""
 
     def refuse(self, lanes: Array, cells: Array, phases: Array, progress: int) -> Array:
-        """The lanes of a mask that hear false now.
+        """The lanes of a mask that now get the answer false.
 
-        cells, phases: what each of these lanes asks for; progress: counts what happens to all objects.
+        cells, phases: the object and phase that each of these lanes asks for; progress: counts the changes of all
+        objects.
         """
         again = self._asked[lanes]
         again &= ((self._cell[lanes] == cells) & (self._phase[lanes] == phases)) | (self._progress[lanes] == progress)
@@ -108,7 +109,7 @@ class FirstAnswers:
         return refused
 
     def answered(self, lanes: Array) -> None:
-        """Lanes saw what they waited for; their next question is a new one."""
+        """Lanes saw what they waited for; their next query is a new one."""
         self._asked[lanes] = False
 
 
@@ -127,7 +128,7 @@ class Waiters:
         self._parked[wait.pc] = (wait, mask if earlier is None else earlier[1] | mask)
 
     def wake(self, add: Callable[[int, Array], None]) -> bool:
-        """Let lanes go on that may; whether any did."""
+        """Let lanes continue that may; returns whether any did."""
         any_went = False
         for pc, (wait, mask) in list(self._parked.items()):
             going = mask & wait.ready(mask)
@@ -139,7 +140,7 @@ class Waiters:
         return any_went
 
     def give_up(self, add: Callable[[int, Array], None]) -> bool:
-        """Let lanes go on without what they wait for, where the instruction allows that; whether any did."""
+        """Let lanes continue before their condition holds, if the instruction allows it; returns whether any did."""
         any_went = False
         for pc, (wait, mask) in list(self._parked.items()):
             if wait.gives_up:
@@ -165,5 +166,5 @@ class Waiters:
         return np.unique(np.concatenate(found)) if found else np.zeros(0, np.int64)
 
     def clear(self) -> None:
-        """A batch begins: nobody waits."""
+        """A batch begins: no lane waits."""
         self._parked.clear()

@@ -9,7 +9,7 @@ from ptxsim.by_lanes import ByLanes
 from ptxsim.machine import Machine
 from ptxsim.ptx_types import Array
 
-_KEPT = 64  # selections remembered
+_KEPT = 64  # selections cached
 SIZE = 128  # threads of a warpgroup (PTX ISA, "wgmma": four contiguous warps, the first a multiple of 4)
 
 
@@ -37,7 +37,7 @@ class Selection:
 
     @property
     def key(self) -> bytes | None:
-        """What tells this selection from others of the machine."""
+        """A key that distinguishes this selection from others of the machine."""
         return None if self.lanes is None else self.first.tobytes()
 
 
@@ -86,8 +86,8 @@ class Warpgroups:
 def fragment_index(groups: int, n: int) -> Array:
     """Positions in products [group, 64, n] of accumulator element i of every lane: [n / 2, lane]. Read-only.
 
-    Element i lies in row 16 warp + lane/4 + 8 ((i/2) mod 2), column 8 (i/4) + 2 (lane mod 4) + i mod 2
-    (PTX ISA, "wgmma.mma_async: accumulator fragments").
+    Element i is in row 16 warp + lane/4 + 8 ((i/2) mod 2), column 8 (i/4) + 2 (lane mod 4) + i mod 2 (PTX ISA,
+    "wgmma.mma_async: accumulator fragments").
     """
     element = np.arange(n // 2)[:, None]
     lane = np.arange(groups * SIZE)[None, :]

@@ -1,8 +1,8 @@
-"""CTAs of a grid by several processes: each takes a stretch of the clusters, on global memory that they share.
+"""Runs the CTAs of a grid in several processes: each takes a range of the clusters, on global memory that they share.
 
-A process runs whole batches of the machine, the same ones as a launch in one process, so that what is found in a batch
-is the same; reports and hazards are joined in the order of the grid. Processes are forked after decoding. Atomics are
-not atomic between processes, so entries by which CTAs may talk to each other are refused.
+A process runs whole batches of the machine, the same ones as a launch in one process, so that the findings in a batch
+are the same; reports and hazards are joined in the order of the grid. Processes are forked after decoding. Atomics are
+not atomic between processes, so entries whose CTAs may communicate are rejected.
 """
 
 import os
@@ -30,7 +30,7 @@ _ATOMIC = ("atom", "red", "multimem", "clusterlaunchcontrol")
 
 @dataclass(slots=True)
 class Share:
-    """What a process did: its report, what it found, the error that ended it (None: none)."""
+    """The result of a process: its report, its findings, the error that ended it (None: none)."""
 
     report: Report
     findings: Findings
@@ -38,7 +38,7 @@ class Share:
 
 
 def check_apart(entry: Entry, is_cooperative: bool) -> None:
-    """Raise LaunchError where the CTAs of an entry may talk to each other, or processes cannot be forked."""
+    """Raise LaunchError if the CTAs of an entry may communicate, or processes cannot be forked."""
     if not hasattr(os, "fork"):
         raise LaunchError("workers: this system cannot fork processes; leave workers at 1")
     if is_cooperative:
@@ -56,7 +56,7 @@ def check_apart(entry: Entry, is_cooperative: bool) -> None:
 
 
 def _talks(instruction: Instruction) -> bool:
-    """Whether other CTAs may see an instruction happen."""
+    """Whether other CTAs may observe an instruction."""
     modifiers = set(instruction.modifiers)
     if modifiers & _OWN and "global" not in modifiers:
         return False
@@ -66,7 +66,7 @@ def _talks(instruction: Instruction) -> bool:
 
 
 def stretches(clusters: int, resident: int, workers: int) -> list[range]:
-    """The clusters of each process, at most `workers`: whole batches of `resident` clusters, as even as can be."""
+    """The clusters of each process, at most `workers`: whole batches of `resident` clusters, as even as possible."""
     batches = -(-clusters // resident)
     count = min(workers, batches)
     ends = [min(batches * number // count * resident, clusters) for number in range(count + 1)]
@@ -75,13 +75,13 @@ def stretches(clusters: int, resident: int, workers: int) -> list[range]:
 
 @dataclass(frozen=True, slots=True)
 class Child:
-    """A forked process, and the pipe that brings its answer."""
+    """A forked process, and the pipe that returns its result."""
 
     pid: int
     answers: BinaryIO
 
     def answer(self) -> Share:
-        """What it did. Raises what it raised by mistake."""
+        """Its result. Raises the exceptions it raised by mistake."""
         data = self.answers.read()
         if not data:
             raise RuntimeError(f"process {self.pid}, which ran a part of the grid, died without an answer")
@@ -97,7 +97,7 @@ class Child:
 
 
 def run_apart(work: Callable[[range], Share], clusters: list[range]) -> list[Share]:
-    """Do the work for stretches of clusters side by side, the first in this process; up to the first with an error."""
+    """Do the work for ranges of clusters in parallel, the first in this process; up to the first with an error."""
     children: list[Child] = []
     shares: list[Share] = []
     try:
@@ -108,7 +108,7 @@ def run_apart(work: Callable[[range], Share], clusters: list[range]) -> list[Sha
                 shares.append(child.answer())
     finally:
         for child in children[len(shares) - 1 :] if shares else children:
-            os.kill(child.pid, signal.SIGKILL)  # nobody asks for its answer any more
+            os.kill(child.pid, signal.SIGKILL)  # its result is no longer needed
         for child in children:
             child.end()
     return shares
@@ -131,7 +131,7 @@ def _fork(work: Callable[[range], Share], clusters: range) -> Child:
         with os.fdopen(writing, "wb") as stream:
             pickle.dump(answer, stream)
     finally:
-        os._exit(0)  # what the parent has open is not to be ended here
+        os._exit(0)  # the child must not close what the parent has open
 
 
 def joined(reports: list[Report]) -> Report:

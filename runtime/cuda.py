@@ -4,7 +4,7 @@
         run(Path("gemm.cubin").read_bytes(), json.loads(Path("gemm.json").read_text()), (8, 8, 1), arguments, device)
 
 The driver is reached through the package cuda-bindings (`pip install cuda-bindings`). This module and
-`runtime.manifest` import nothing of the compiler, so that compiled kernels can be carried to a machine with a card.
+`runtime.manifest` import no part of the compiler, so that compiled kernels can be moved to a machine with a GPU.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ import ctypes
 import math
 import re
 import struct
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from importlib import import_module
 from threading import get_ident
@@ -29,6 +29,7 @@ from runtime.manifest import (
     GRID,
     GRID_LIMITS,
     PADDING_BYTES,
+    POINTEES,
     SIZES,
     ZEROED,
     Manifest,
@@ -45,25 +46,28 @@ Array: TypeAlias = "np.ndarray[Any, Any]"
 MOST_MAPS = 4096
 """Tensor maps of 128 bytes that a device keeps; then all are dropped."""
 _LOG_BYTES = 8192
-"""Room for what the driver's assembler says about PTX that it refuses."""
+"""Buffer for the log of the driver's assembler about rejected PTX."""
 
 
 class CudaError(RuntimeError):
-    """The driver refused something, or what was given does not fit the kernel; the message says which."""
+    """The driver reported an error, or an argument does not fit the kernel; the message says which."""
 
 
 class NoDeviceError(CudaError):
-    """No GPU can be reached: the message says whether the package, the driver or the card is missing."""
+    """No GPU is available: the message says whether the package, the driver or the GPU is missing."""
 
 
 @dataclass(frozen=True, slots=True)
 class DeviceArray:
-    """An array in the device's memory: its address, shape and NumPy type. `owned`: freed by its device."""
+    """An array in a device's memory: its address, shape and NumPy type. `owned`: freed by its device, whose number is
+    `ordinal`.
+    """
 
     address: int
     shape: tuple[int, ...]
     dtype: np.dtype[Any]
     owned: bool = True
+    ordinal: int = 0
 
     @property
     def nbytes(self) -> int:
@@ -77,12 +81,13 @@ Argument: TypeAlias = "DeviceArray | np.generic[Any] | int | float"
 class Device:
     """One GPU and its primary context, which PyTorch and Triton use too.
 
-    Raises NoDeviceError where there is none. `driver` is the module cuda.bindings.driver, or an object like it.
+    Raises NoDeviceError if there is none. `driver` is the module cuda.bindings.driver, or a compatible object.
     """
 
     def __init__(self, ordinal: int = 0, driver: Any = None) -> None:
         self._driver = load_driver() if driver is None else driver
         _start(self._driver)
+        self.several = False
         count = self._call("cuDeviceGetCount")
         if not 0 <= ordinal < count:
             raise NoDeviceError(f"no CUDA device {ordinal}: this machine has {count}")
@@ -94,8 +99,11 @@ class Device:
         self.multiprocessors = self._attribute("MULTIPROCESSOR_COUNT")
         self._context = self._call("cuDevicePrimaryCtxRetain", self._device)
         self.threads: set[int] = set()
-        """Threads that have made the context their current one."""
-        self.enter()
+        """Threads in which the context is current."""
+        self.several = count > 1
+        """Each call then switches to its context and back; a single device's context stays current."""
+        if not self.several:
+            self.enter()
         self._allocations: set[int] = set()
         self._modules: list[Any] = []
         self._maps: dict[tuple[Any, ...], bytes] = {}
@@ -104,6 +112,22 @@ class Device:
         """Make the context current in this thread."""
         self._call("cuCtxSetCurrent", self._context)
         self.threads.add(get_ident())
+
+    @contextmanager
+    def current(self) -> Generator[None]:
+        """Its context is the thread's current one meanwhile, and then what was before. What is done here does so by
+        itself on a machine of several devices; where there is one, its context stays current.
+        """
+        _call(self._driver, "cuCtxPushCurrent", self._context)
+        try:
+            yield
+        finally:
+            _call(self._driver, "cuCtxPopCurrent")
+
+    def ordinal_of(self, address: int) -> int:
+        """The number of the device that memory is on. Raises CudaError for an address that the driver does not know."""
+        attribute = self._driver.CUpointer_attribute.CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL
+        return int(self._call("cuPointerGetAttribute", attribute, address)) if self.several else self.ordinal
 
     def __enter__(self) -> Device:
         return self
@@ -114,14 +138,14 @@ class Device:
         self.close(quiet=error is not None)
 
     def close(self, quiet: bool = False) -> None:
-        """Free all that was allocated and loaded here, and let go of the context.
+        """Free everything allocated and loaded here, and release the context.
 
-        quiet: say nothing of failures, which follow from the one that is being told of (a faulted context).
+        quiet: suppress errors that follow from one already being reported (a faulted context).
         """
         steps = [("cuMemFree", address) for address in self._allocations]
         steps += [("cuModuleUnload", module) for module in self._modules]
         self._allocations, self._modules = set(), []
-        _SHARED.pop(id(self._driver), None)
+        _SHARED.pop((id(self._driver), self.ordinal), None)
         for name, what in [*steps, ("cuDevicePrimaryCtxRelease", self._device)]:
             try:
                 self._call(name, what)
@@ -137,10 +161,10 @@ class Device:
     def empty(self, shape: tuple[int, ...], dtype: Any) -> DeviceArray:
         """Memory for an array, not set to anything."""
         kind = np.dtype(dtype)
-        size = max(1, int(np.prod(shape, dtype=np.int64)) * kind.itemsize)  # the driver refuses to allocate nothing
+        size = max(1, int(np.prod(shape, dtype=np.int64)) * kind.itemsize)  # the driver rejects empty allocations
         address = int(self._call("cuMemAlloc", size))
         self._allocations.add(address)
-        return DeviceArray(address, shape, kind)
+        return DeviceArray(address, shape, kind, ordinal=self.ordinal)
 
     def put(self, array: Array) -> DeviceArray:
         """A copy of a contiguous array in the device's memory. Raises CudaError for one with gaps."""
@@ -152,7 +176,7 @@ class Device:
         return held
 
     def get(self, held: DeviceArray, into: Array | None = None) -> Array:
-        """What an array of the device holds now, in a new array or in `into`; waits for launches before it."""
+        """The current contents of a device array, in a new array or in `into`; waits for earlier launches."""
         array = np.empty(held.shape, held.dtype) if into is None else into
         if array.nbytes != held.nbytes or not array.flags.c_contiguous:
             raise CudaError(f"{held.nbytes} bytes of the device do not match {array.dtype}{list(array.shape)}")
@@ -161,7 +185,7 @@ class Device:
         return array
 
     def free(self, held: DeviceArray) -> None:
-        """Give the memory of an array of this device back."""
+        """Free the memory of an array of this device."""
         if held.owned and held.address in self._allocations:
             self._allocations.remove(held.address)
             self._call("cuMemFree", held.address)
@@ -173,7 +197,7 @@ class Device:
     def load(self, image: bytes | str, manifest: Mapping[str, Any] | Manifest) -> Kernel:
         """Load a cubin (bytes) or PTX (text) as its manifest says.
 
-        Raises ManifestError, or CudaError where the device is of another architecture or the driver refuses the image.
+        Raises ManifestError, or CudaError if the device has a different architecture or the driver rejects the image.
         """
         checked = manifest if isinstance(manifest, Manifest) else parse(manifest)
         self._check_target(checked.target, isinstance(image, bytes) and image.startswith(b"\x7fELF"))
@@ -226,23 +250,28 @@ class Device:
             self._maps[key] = self._encoded(record, base, dims, strides, place)
         return self._maps[key]
 
-    def _encoded(
-        self, record: TensorMapRecord, base: int, dims: list[int], strides: list[int], place: str
-    ) -> bytes:  # fmt: skip
+    def _encoded(self, record: TensorMapRecord, base: int, dims: list[int], strides: list[int], place: str) -> bytes:
         driver = self._driver
         kinds = (
-            driver.CUtensorMapDataType, driver.CUtensorMapInterleave, driver.CUtensorMapSwizzle,
-            driver.CUtensorMapL2promotion, driver.CUtensorMapFloatOOBfill,
-        )  # fmt: skip
+            driver.CUtensorMapDataType,
+            driver.CUtensorMapInterleave,
+            driver.CUtensorMapSwizzle,
+            driver.CUtensorMapL2promotion,
+            driver.CUtensorMapFloatOOBfill,
+        )
         element, *modes = (getattr(kind, name) for kind, name in zip(kinds, record.members, strict=True))
         try:
             made = self._call(
-                "cuTensorMapEncodeTiled", element,
-                len(dims), base,
-                [driver.cuuint64_t(n) for n in dims], [driver.cuuint64_t(n) for n in strides],
-                [driver.cuuint32_t(n) for n in record.box], [driver.cuuint32_t(n) for n in record.element_strides],
+                "cuTensorMapEncodeTiled",
+                element,
+                len(dims),
+                base,
+                [driver.cuuint64_t(n) for n in dims],
+                [driver.cuuint64_t(n) for n in strides],
+                [driver.cuuint32_t(n) for n in record.box],
+                [driver.cuuint32_t(n) for n in record.element_strides],
                 *modes,
-            )  # fmt: skip
+            )
         except (CudaError, OverflowError) as error:  # OverflowError: a negative extent fits no unsigned integer
             raise CudaError(f"{place}: {_why_no_map(record, base, dims, strides) or error}") from None
         return struct.pack("<16Q", *(int(word) for word in made.opaque))
@@ -288,7 +317,8 @@ class Device:
             raise CudaError(f"{error}{': ' if said else ''}{said}") from None
 
     def _call(self, name: str, *arguments: Any) -> Any:
-        return _call(self._driver, name, *arguments)
+        with self.current() if self.several else nullcontext():
+            return _call(self._driver, name, *arguments)
 
 
 @dataclass(frozen=True)
@@ -300,18 +330,22 @@ class Kernel:
     function: Any = field(repr=False)
 
     def prepare(
-        self, grid: Grid, arguments: Sequence[Argument], dependent: bool = False, stream: int = 0,
+        self,
+        grid: Grid,
+        arguments: Sequence[Argument],
+        dependent: bool = False,
+        stream: int = 0,
         cooperative: bool = False,
     ) -> Callable[[], None]:  # fmt: skip
-        """A function that launches over `grid` tile blocks on a stream (0: the default one) and does not wait. It
+        """A function that launches over `grid` tile blocks on a stream (0: the default one) without waiting. It
         allocates nothing, and calls the driver once.
 
         Arguments are those of the source's entry: arrays of the device and numbers; tensor maps are encoded here.
-        dependent: the grid may begin before the one before it has ended (programmatic stream serialization), for
-        kernels that wait for it by themselves (gdc_wait_tko). cooperative: the driver launches all CTAs at once or
-        refuses, for kernels whose CTAs wait for one another. Of a persistent kernel as many CTAs are launched as fit
-        the device at once, and counters are zeroed before each launch, on the same stream: a call each.
-        Raises CudaError where an argument does not fit.
+        dependent: the grid may start before the previous one has ended (programmatic stream serialization), for kernels
+        that wait for it themselves (gdc_wait_tko). cooperative: the driver launches all CTAs at once or fails, for
+        kernels whose CTAs wait for one another. For a persistent kernel as many CTAs are launched as fit the device at
+        once, and counters are zeroed before each launch on the same stream, with one call each. Raises CudaError if an
+        argument does not fit.
         """
         launched = self.manifest.launched
         if not self.manifest.persistent:
@@ -320,7 +354,7 @@ class Kernel:
             raise CudaError(
                 f"kernel '{self.manifest.entry}' does not wait for the grid before it: launch it without dependent"
             )
-        given = [_checked_argument(argument, number) for number, argument in enumerate(arguments)]
+        given = [self._checked(argument, number) for number, argument in enumerate(arguments)]
         if len(given) < self.manifest.arguments:
             raise CudaError(
                 f"kernel '{self.manifest.entry}' expects {self.manifest.arguments} arguments, got {len(given)}"
@@ -348,7 +382,11 @@ class Kernel:
                 _call(driver, "cuMemsetD8Async", counter.address, 0, counter.nbytes, stream)
             _call(driver, "cuLaunchKernelEx", config, function, ctypes.addressof(kept[1]), 0)
 
-        return launch
+        def launch_there() -> None:
+            with self.device.current():
+                launch()
+
+        return launch_there if self.device.several else launch
 
     def _pack(
         self, parameter: Pointer | Scalar | TensorMapRecord, given: list[Argument], values: list[int], place: str
@@ -361,11 +399,20 @@ class Kernel:
             return pack_scalar(parameter.dtype, argument, where)
         if not isinstance(argument, DeviceArray):
             raise CudaError(f"{where} is a pointer to {parameter.dtype}: pass an array, not {argument!r}")
-        if not parameter.launch and argument.dtype.itemsize != SIZES.get(
+        if not parameter.launch and argument.dtype.itemsize != POINTEES.get(
             parameter.dtype, 8
         ):  # pointers to pointers have 8 bytes
             raise CudaError(f"{where} is a pointer to {parameter.dtype}: the array holds {argument.dtype}")
         return struct.pack("<Q", argument.address)
+
+    def _checked(self, argument: Any, number: int) -> Argument:
+        if not isinstance(argument, DeviceArray | np.generic | int | float):
+            got = type(argument).__name__
+            raise CudaError(f"argument {number} is {got}: pass an array of the device (put) or a number")
+        if isinstance(argument, DeviceArray) and argument.ordinal != self.device.ordinal:
+            where = f"kernel '{self.manifest.entry}' is loaded on device {self.device.ordinal}"
+            raise CudaError(f"argument {number} is on device {argument.ordinal}, {where}: load it there too")
+        return cast("Argument", argument)
 
     def _resident(self) -> int:
         """Tile blocks that fit the device at once: CTAs, or clusters of them."""
@@ -415,19 +462,20 @@ class Kernel:
         return config, attributes
 
 
-_SHARED: dict[int, Device] = {}
+_SHARED: dict[tuple[int, int], Device] = {}
 
 
-def shared() -> Device:
-    """The device of this process, opened once for all launches and let go of when the process ends.
+def shared(ordinal: int = 0) -> Device:
+    """A device of this process, opened once for all launches and released when the process ends.
 
-    Raises NoDeviceError where there is none.
+    Raises NoDeviceError where there is none of this number.
     """
     driver = load_driver()
-    if id(driver) not in _SHARED:
-        _SHARED[id(driver)] = device = Device(driver=driver)  # which keeps the driver, so that its id stays its own
+    key = id(driver), ordinal
+    if key not in _SHARED:
+        _SHARED[key] = device = Device(ordinal, driver)  # which keeps the driver, so that its id stays its own
         atexit.register(device.close, quiet=True)
-    return _SHARED[id(driver)]
+    return _SHARED[key]
 
 
 def run(
@@ -453,7 +501,7 @@ def run(
             if array.flags.writeable:
                 device.get(there, array)
     finally:
-        with suppress(CudaError):  # after a fault every call fails, and the first failure is the one to tell
+        with suppress(CudaError):  # after a fault every call fails; report the first failure
             for _, there in held.values():
                 device.free(there)
 
@@ -492,12 +540,6 @@ def pack_scalar(dtype: str, value: Any, where: str = "the argument") -> bytes:
 _FLOAT_FORMATS = {"f16": "<e", "f32": "<f", "tf32": "<f", "f64": "<d"}
 
 
-def _checked_argument(argument: Any, number: int) -> Argument:
-    if isinstance(argument, DeviceArray | np.generic | int | float):
-        return cast("Argument", argument)
-    raise CudaError(f"argument {number} is {type(argument).__name__}: pass an array of the device (put) or a number")
-
-
 def _start(driver: Any) -> None:
     try:
         _call(driver, "cuInit", 0)
@@ -522,7 +564,7 @@ def _text(value: Any) -> str:
 
 
 def _why_no_map(record: TensorMapRecord, base: int, dims: list[int], strides: list[int]) -> str | None:
-    """Which rule the fields break: the driver says only that a value is invalid."""
+    """The rule that the fields violate: the driver only reports an invalid value."""
     from ptxsim.errors import LaunchError
     from ptxsim.tensormap import TensorMap
 

@@ -1,6 +1,8 @@
-"""A C header that launches a kernel over the CUDA driver API: its manifests as constants, and a function a kernel.
+"""A C header that launches a kernel through the CUDA driver API: its manifests as constants, and a function for each
+kernel.
 
-The launch plan is that of `runtime.manifest`, as for `runtime.cuda`; what all kernels share is launch.h. C99 and C++11.
+The launch plan is that of `runtime.manifest`, as for `runtime.cuda`; launch.h has the code common to all kernels. C99
+and C++11.
 """
 
 from __future__ import annotations
@@ -33,7 +35,7 @@ C_TYPES = {
     "bf16": "uint16_t", "f8E4M3FN": "uint8_t", "f8E5M2": "uint8_t", "f8E8M0FNU": "uint8_t", "f32": "float",
     "tf32": "float", "f64": "double",
 }  # fmt: skip
-"""What C calls a number of each element type; of floats of 16 and 8 bits these are the bits."""
+"""The C type of each element type; for 16-bit and 8-bit floats, of their bits."""
 _WORDS = """
 alignas alignof and asm auto bitand bitor bool break case catch char class compl const constexpr continue decltype
 default delete do double else enum explicit export extern false float for friend goto if inline int long mutable
@@ -53,17 +55,20 @@ _BARE = ("CUdeviceptr", "uint16_t", "uint8_t")
 EXTENTS: dict[str, str] = {name: name.replace(" ", "_") for name in GRID}
 _COMMON = Path(__file__).parent / "launch.h"
 _CONSTANTS: dict[str, object] = {
-    "PADDING_BYTES": PADDING_BYTES, "FILL_ZERO": FILLS["zero"], "FILL_NAN": FILLS["nan"],
-    "MOST_ELEMENTS": MOST_ELEMENTS, "MOST_TILES": MOST_TILES,
+    "PADDING_BYTES": PADDING_BYTES,
+    "FILL_ZERO": FILLS["zero"],
+    "FILL_NAN": FILLS["nan"],
+    "MOST_ELEMENTS": MOST_ELEMENTS,
+    "MOST_TILES": MOST_TILES,
     **{f"GRID_{axis}": f"{limit}u" for axis, limit in zip("XYZ", GRID_LIMITS, strict=True)},
-}  # fmt: skip
+}
 
 
 def header(manifests: Sequence[Manifest], name: str, arguments: Sequence[str]) -> str:
     """The header for a kernel that is compiled for one or more targets.
 
-    name: what its functions begin with; arguments: names of the arguments, as far as there are any.
-    Raises ManifestError where two targets have one architecture, or where the targets' arguments differ.
+    name: prefix of its functions; arguments: names of the arguments, as far as given. Raises ManifestError if two
+    targets have the same architecture, or the targets' arguments differ.
     """
     first, name = manifests[0], identifier(name, frozenset())
     for other in manifests[1:]:
@@ -100,7 +105,7 @@ def signature(manifest: Manifest) -> list[tuple[str, str]]:
 
 
 def identifier(name: str, taken: frozenset[str]) -> str:
-    """A name of C that looks like this one and is not one of those taken."""
+    """A C identifier similar to this name and not already taken."""
     made = re.sub(r"\W", "_", name, flags=re.ASCII)
     made = f"_{made}" if not made or made[0].isdigit() else made
     while made in taken or made in KEYWORDS:
@@ -118,7 +123,7 @@ def unique(names: Sequence[str], count: int) -> list[str]:
 
 
 def _head(manifests: Sequence[Manifest], name: str) -> Iterator[str]:
-    """What comes before the functions: what all kernels share, once, and the plans."""
+    """The part before the functions: the common code, once, and the plans."""
     targets = ", ".join(each.target for each in manifests)
     yield f"/* {manifests[0].entry} for {targets}, compiled by TileSat; link with -lcuda.\n"
     yield "     struct tilesat_kernel kernel;"
@@ -200,7 +205,7 @@ def _launch(manifest: Manifest, names: Sequence[str]) -> Iterator[str]:
 
 
 def _launched(parameter: Pointer | Scalar) -> str:
-    """What the launcher passes by itself."""
+    """Values that the launcher passes itself."""
     names = {COUNTER: "counter", SHARES: "sums", **EXTENTS}
     return names.get(parameter.launch, parameter.launch)
 

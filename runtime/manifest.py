@@ -1,10 +1,11 @@
-"""The launch manifest: what a launcher needs beside the PTX or the cubin, checked, with its expressions evaluated.
+"""The launch manifest: everything a launcher needs besides the PTX or the cubin, checked, with its expressions
+evaluated.
 
 A manifest is JSON: entry (the kernel's name in PTX), name (in the source), target, block, cluster, dynamic_smem,
-global_scratch, and params in the order of the PTX parameters. `arg` counts the arguments of the source's entry. What a
-tensor map says of its array are expressions in these arguments: {"arg": i}, {"const": c}, {"mul": [..]}, {"add": [..]},
-{"ceildiv": [a, b]}. "dependent": true says that the kernel itself waits for the grids before it (griddepcontrol.wait),
-so that it may be launched before they have ended.
+global_scratch, and params in the order of the PTX parameters. `arg` counts the arguments of the source's entry. The
+fields of a tensor map are expressions in these arguments: {"arg": i}, {"const": c}, {"mul": [..]}, {"add": [..]},
+{"ceildiv": [a, b]}. "dependent": true means that the kernel itself waits for preceding grids (griddepcontrol.wait), so
+that it may be launched before they have ended.
 """
 
 from __future__ import annotations
@@ -28,17 +29,20 @@ FILLS = {"zero": 0, "nan": 0xFF}
 
 GRID = ("grid x", "grid y", "grid z")
 COUNTER = "tile counter"
-"""What a persistent kernel takes from the launcher, behind its own arguments: the extents of the logical grid, and four
-bytes of memory that are zero when it begins."""
+"""What a persistent kernel takes from the launcher, after its own arguments: the extents of the logical grid, and
+four bytes of memory that are zero at launch.
+"""
 TICKETS, SUMS = "tickets", "sums"
-"""What a kernel takes whose tile blocks are the work of several CTAs without a cluster: memory for each tile block of
-the grid, that of tickets zero when it begins."""
+"""For kernels whose tile blocks are divided among several CTAs without a cluster: memory for each tile block of the
+grid, zeroed for tickets.
+"""
 SHARES = "shares"
-"""What a persistent kernel takes whose CTAs share the steps of tile blocks: memory for each CTA, of which as many
-are launched as fit the device, though there be fewer tile blocks."""
+"""For persistent kernels whose CTAs share the steps of tile blocks: memory for each CTA, of which as many are
+launched as fit the device, even if there are fewer tile blocks.
+"""
 COUNTER_BYTES = 4
 ZEROED = (COUNTER, TICKETS)
-"""Memory that is zero when a kernel begins."""
+"""Memory that is zero at launch."""
 GRID_LIMITS = (2**31 - 1, 65535, 65535)
 """CTAs of a grid. Source: CUDA C++ Programming Guide, technical specifications per compute capability."""
 MOST_ELEMENTS = (1 << 31) - 1
@@ -51,6 +55,9 @@ SIZES = {
     "f16": 2, "bf16": 2, "f32": 4, "tf32": 4, "f64": 8,
 }  # fmt: skip
 """Bytes of each element type in memory and as a parameter (Tile IR specification, element types)."""
+
+POINTEES = {**SIZES, "f4E2M1FN": 1}
+"""Bytes of an element of the array that a pointer takes; those of f4 are two in a byte."""
 
 MAP_TYPES = {
     "i1": "UINT8", "i8": "UINT8", "f8E4M3FN": "UINT8", "f8E5M2": "UINT8", "f8E8M0FNU": "UINT8", "i16": "UINT16",
@@ -69,7 +76,7 @@ MAP_NAMES = {
 
 
 class ManifestError(ValueError):
-    """A manifest that no launcher can follow; the message names the field."""
+    """An invalid manifest; the message names the field."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,8 +134,8 @@ Parameter: TypeAlias = "Pointer | Scalar | TensorMapRecord"
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """A checked manifest. block: threads; cluster: CTAs; dynamic_smem: bytes a CTA; dependent: it waits for the grids
-    before it, which may still be running when it begins.
+    """A checked manifest. block: threads; cluster: CTAs; dynamic_smem: bytes a CTA; dependent: it waits for preceding
+    grids, which may still be running when it starts.
     """
 
     entry: str
@@ -141,12 +148,12 @@ class Manifest:
 
     @property
     def ctas(self) -> int:
-        """CTAs of a cluster, which does the work of one tile block."""
+        """CTAs of a cluster, which shares one tile block."""
         return math.prod(self.cluster)
 
     @property
     def split(self) -> int:
-        """CTAs without a cluster that do the work of one tile block."""
+        """CTAs without a cluster that share one tile block."""
         return max((each.ctas for each in self.params if isinstance(each, Pointer)), default=1)
 
     @property
@@ -157,7 +164,7 @@ class Manifest:
 
     @property
     def persistent(self) -> bool:
-        """Do as many tile blocks as fit the device go through all of them?"""
+        """Do as many tile blocks as fit the device process all of them?"""
         return GRID[0] in self.launched
 
     def in_ctas(self, grid: tuple[int, int, int]) -> tuple[int, int, int]:
@@ -175,7 +182,7 @@ class Manifest:
         return (max(1, resident), 1, 1) if SHARES in self.launched else found
 
     def memory(self, grid: tuple[int, int, int], resident: int = 1) -> dict[str, int]:
-        """Bytes of memory that the launcher gives for a grid of tile blocks, by what it is for; `resident`: CTAs."""
+        """Bytes of memory that the launcher provides for a grid of tile blocks, by purpose; `resident`: CTAs."""
         given = [each for each in self.params if isinstance(each, Pointer) and each.launch]
         times = {COUNTER: 1, SHARES: max(1, resident)}
         return {each.launch: (each.bytes or COUNTER_BYTES) * times.get(each.launch, math.prod(grid)) for each in given}
@@ -193,7 +200,7 @@ class Manifest:
 
     @property
     def launched(self) -> list[str]:
-        """What the launcher passes behind the arguments, in order; nothing where the kernel takes no more."""
+        """What the launcher passes after the arguments, in order; nothing if the kernel takes no more."""
         given = [p for p in self.params if not isinstance(p, TensorMapRecord) and p.launch]
         return [each.launch for each in sorted(given, key=lambda each: each.arg)]
 
@@ -218,13 +225,16 @@ def parse(raw: Mapping[str, Any]) -> Manifest:
 
 
 def extents_of_map(
-    dims: Sequence[Expression], strides: Sequence[Expression], base: Expression, arguments: Sequence[Any],
+    dims: Sequence[Expression],
+    strides: Sequence[Expression],
+    base: Expression,
+    arguments: Sequence[Any],
     padding: Callable[[], int],
-) -> tuple[int, list[int], list[int]]:  # fmt: skip
+) -> tuple[int, list[int], list[int]]:
     """Address, extents and strides in bytes of a tensor map for these arguments.
 
     An extent may not be 0 (cuTensorMapEncodeTiled), so the map of a view without elements is that of one element at
-    `padding()`: `PADDING_BYTES` that hold what is read outside of a view. What is stored there nobody else reads.
+    `padding()`: `PADDING_BYTES` that hold what is read outside of a view. Data stored there is never read otherwise.
     Raises ManifestError for an extent beyond the coordinates of tensor copies, which are i32.
     """
     extents = [evaluate(each, arguments) for each in dims]
@@ -250,7 +260,7 @@ def persistent_grid(grid: tuple[int, int, int], resident: int) -> tuple[int, int
 
 
 def evaluate(expression: Expression, arguments: Sequence[Any]) -> int:
-    """The number that an expression stands for; `arguments` holds the addresses of arrays and the numbers given."""
+    """The value of an expression; `arguments` holds the addresses of arrays and the given numbers."""
     ((kind, value),) = expression.items()
     if kind == "arg":
         return int(arguments[value])  # of Python: products of 32-bit numbers do not wrap

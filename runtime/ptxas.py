@@ -1,4 +1,4 @@
-"""Assembling PTX with NVIDIA's ptxas, and reading what it says: resources, advisories, located errors.
+"""Assembling PTX with NVIDIA's ptxas, and parsing its output: resources, advisories, located errors.
 
 ptxas comes with the package `nvidia-cuda-nvcc` (pip install --no-deps nvidia-cuda-nvcc) and needs no GPU; nvdisasm with
 `nvidia-cuda-nvdisasm`. A spill or an advisory (C75xx) leaves ptxas with exit status 0, so `Cubin` carries them.
@@ -37,7 +37,7 @@ class PtxasNotFoundError(RuntimeError):
 
 @dataclass(frozen=True, slots=True)
 class Diagnostic:
-    """One complaint of ptxas: PTX line from 1 (0 where it names none), that line's text, the message."""
+    """One diagnostic of ptxas: PTX line from 1 (0 if none), that line's text, the message."""
 
     line: int
     text: str
@@ -48,7 +48,7 @@ class Diagnostic:
 
 
 class PtxasError(RuntimeError):
-    """ptxas refused the PTX, or another program what it was given."""
+    """ptxas rejected the PTX, or another program its input."""
 
     def __init__(self, target: str, diagnostics: Sequence[Diagnostic], program: str = "ptxas") -> None:
         self.target = target
@@ -72,7 +72,7 @@ class Usage:
 class Cubin:
     """An assembled module.
 
-    entries: usage by entry name; infos: advisories with a code (C75xx), of which ptxas makes no warning; warnings: as
+    entries: usage by entry name; infos: advisories with a code (C75xx), which are not warnings in ptxas; warnings: as
     ptxas gives them. The other properties are maxima over the entries.
     """
 
@@ -139,7 +139,7 @@ def assemble(ptx: str, target: str, options: Sequence[str] = ()) -> Cubin:
     """Assemble PTX text for a target such as "sm_80".
 
     options: further ptxas options, for instance ("-O1",).
-    Raises PtxasError with every located error, PtxasNotFoundError where ptxas is not installed.
+    Raises PtxasError with every located error, PtxasNotFoundError if ptxas is not installed.
     """
     program = find("ptxas")
     with tempfile.TemporaryDirectory(prefix="ptxas-") as folder:
@@ -177,8 +177,8 @@ def fatbinary(images: Sequence[tuple[Cubin, str]]) -> bytes:
 
 
 def disassemble(cubin: Cubin | bytes, lines: bool = False, encodings: bool = False, ptx_lines: bool = False) -> str:
-    """The SASS listing of a cubin; `lines`: with comments that say which source line follows, where it was assembled
-    with -lineinfo, `ptx_lines`: which line of the PTX; `encodings`: with the bits of each instruction.
+    """The SASS listing of a cubin; `lines`: with comments that name the source line of what follows, if it was
+    assembled with -lineinfo, `ptx_lines`: the line of the PTX; `encodings`: with the bits of each instruction.
 
     Raises PtxasNotFoundError where nvdisasm is not installed.
     """

@@ -1,4 +1,4 @@
-"""The public face: `tilesat.compile(...)` in Python, `tilesat` on the command line.
+"""The public interface: `tilesat.compile(...)` in Python, `tilesat` on the command line.
 
 Names resolve at first use (PEP 562): importing this package loads neither egglog nor NumPy, so `tilesat --help` and
 usage errors answer at once and only a compile pays for the engine.

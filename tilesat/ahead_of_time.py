@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     Compiled: TypeAlias = Kernel | LoweredKernel
 
 CUBIN, FATBIN = ".cubin", ".fatbin"
-"""What names of files end with."""
+"""File name suffixes."""
 
 
 def cubin(kernel: Compiled) -> Cubin:
@@ -37,8 +37,8 @@ def fatbin(kernels: Sequence[Compiled]) -> bytes:
 def header(kernels: Sequence[Compiled], calling: Calling | None = None) -> str:
     """The C header of one kernel, compiled for one or more targets: a function that launches it, its manifests.
 
-    `calling`: of a cuTile kernel, where the kernels do not say so themselves. Raises ManifestError where the targets
-    need a header each.
+    `calling`: the calling convention of a cuTile kernel, unless the kernels carry it. Raises ManifestError if each
+    target needs its own header.
     """
     from runtime.header import header as c_header
     from runtime.manifest import parse
@@ -49,7 +49,7 @@ def header(kernels: Sequence[Compiled], calling: Calling | None = None) -> str:
 
 
 def is_image(path: Path | None) -> bool:
-    """Does the name of a file say that it holds machine code?"""
+    """Does a file name denote machine code?"""
     return path is not None and path.suffix in (CUBIN, FATBIN)
 
 
@@ -63,7 +63,7 @@ def images(kernels: Sequence[Compiled], path: Path) -> Iterator[tuple[Path, byte
 
 
 def argument_names(kernel: Compiled, calling: Calling | None) -> list[str]:
-    """What the entry's arguments are called: by the parameters of the cuTile kernel, else as the source names them."""
+    """Names of the entry's arguments: from the parameters of the cuTile kernel, otherwise from the source."""
     if calling is not None:
         return [each for name, parameter in calling.parameters for each in _entry_names(name, parameter)]
     entry = getattr(kernel, "entry", None)
@@ -86,5 +86,5 @@ def _entry_names(name: str, parameter: Parameter) -> Iterator[str]:
         case TupleParameter():
             for place, item in enumerate(parameter.items):
                 yield from _entry_names(f"{name}_{place}", item)
-        case _:  # constants are gone
+        case _:  # constants are folded in
             return

@@ -1,4 +1,4 @@
-"""Other programs of a kernel's e-graph: what comes behind the cheapest, and in what it differs, for tuning."""
+"""Other programs of a kernel's e-graph: the next cheapest ones, and how they differ, for tuning."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ NAMED = 3
 
 @dataclass(frozen=True)
 class Alternative:
-    """The program of that place in the order of cost, from 1 on; its cost, over the cheapest's; what it has that the
-    cheapest has not, by the names of its e-nodes ("8 warps", "3 stages", "stmatrix, tma.store").
+    """The program at a rank in the order of cost, from 1 on; its cost, relative to the cheapest; what it has that the
+    cheapest does not, by the names of its e-nodes ("8 warps", "3 stages", "stmatrix, tma.store").
     """
 
     number: int
@@ -43,7 +43,7 @@ def alternatives(kernel: Kernel, count: int) -> list[Alternative]:
     graph = kernel.graph
     try:
         first, *rest = top(graph, count, budget=EFFORT)
-    except ExtractionError:  # the budget was spent before the second was found
+    except ExtractionError:  # the budget was used up before the second was found
         return [Alternative(1, 1.0)]
     found = [Alternative(1, 1.0)]
     for number, each in enumerate(rest, 2):

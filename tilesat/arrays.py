@@ -1,8 +1,8 @@
-"""Arrays of any library as the compiler sees them: type, sizes, strides, address, and memory that NumPy can reach.
+"""Arrays of any library, described for the compiler: type, sizes, strides, address, and memory that NumPy can access.
 
-NumPy and PyTorch arrays are taken as they are, all others by the protocols that they share: `__cuda_array_interface__`
-(version 3) on a card, `__dlpack__` on both (`tilesat.dlpack`), `__array_interface__` (version 3) on the host.
-None of these libraries is imported here: an object comes with its own.
+NumPy and PyTorch arrays are used directly, all others through common protocols: `__cuda_array_interface__` (version 3)
+on a GPU, `__dlpack__` on both (`tilesat.dlpack`), `__array_interface__` (version 3) on the host. None of these
+libraries is imported here.
 """
 
 from __future__ import annotations
@@ -16,16 +16,18 @@ import ml_dtypes
 import numpy as np
 
 from ir.core import TileError
-from tilesat import dlpack
+from tilesat import dlpack, half_bytes
 from tilesat.shown import shown
 from tilesat.spec import NUMPY_NAMES, Array, numpy_type
 
 SIGNLESS = {"u8": "i8", "u16": "i16", "u32": "i32", "u64": "i64"}
 UNSIGNED = {f"uint{bits}": f"u{bits}" for bits in (8, 16, 32, 64)}
 NAMES: dict[str, str] = {**{name: kind for kind, name in NUMPY_NAMES.items() if kind != "tf32"}, **UNSIGNED}
-"""Element types of signatures by NumPy's names; Tile IR's integers have no sign, cuTile's have."""
+"""Element types of signatures by NumPy's names; Tile IR's integers are signless, cuTile's are signed or unsigned."""
 PROTOCOLS = CUDA, DLPACK, HOST = "__cuda_array_interface__", "__dlpack__", "__array_interface__"
 DEVICE = "__dlpack_device__"
+PAIRS = "float4_e2m1fn_x2"
+"""PyTorch's type of two f4 that share a byte; sizes and strides of its tensors count bytes."""
 NONE = ctypes.c_char()
 """Memory for arrays without elements."""
 
@@ -34,9 +36,9 @@ NONE = ctypes.c_char()
 class View:
     """An array: element type as signatures name it, sizes, strides in elements, address of its first element.
 
-    `memory`: the elements from the first to the last in one dimension, where the host can reach them, else None, and
+    `memory`: the elements from the first to the last in one dimension, if the host can access them, otherwise None;
     `owner` keeps them alive. `changeable`: may a kernel write it? `name`: the parameter, for messages; `card`: the
-    number of the card that it is on.
+    number of its GPU, None if only the driver knows it.
     """
 
     dtype: str
@@ -47,11 +49,11 @@ class View:
     changeable: bool = True
     owner: Any = field(default=None, repr=False)
     name: str = ""
-    card: int = 0
+    card: int | None = None
 
     @property
     def on_host(self) -> bool:
-        """Can NumPy reach it?"""
+        """Can NumPy access it?"""
         return self.memory is not None
 
     @property
@@ -67,7 +69,7 @@ class View:
 
 
 def is_array(given: object) -> bool:
-    """Is this an array of some library, or a view of one? A NumPy scalar is none."""
+    """Is this an array of some library, or a view of one? A NumPy scalar is not."""
     if isinstance(given, np.generic | View):
         return isinstance(given, View)
     return isinstance(given, np.ndarray) or _is_torch(given) or any(_has(given, name) for name in PROTOCOLS)
@@ -78,7 +80,7 @@ def _has(given: object, protocol: str) -> bool:
 
 
 def on_card(given: Any) -> bool:
-    """Is this an array in the memory of a card?"""
+    """Is this an array in GPU memory?"""
     if isinstance(given, View):
         return not given.on_host
     if _is_torch(given):
@@ -114,7 +116,7 @@ def view_of(given: object, name: str, stream: int = 0) -> View:
     """The view of an array, without a copy; `name` is the parameter that messages speak of, `stream` the one of a card
     that reads it.
 
-    Raises TileError for element types that Tile IR has not, negative strides, and memory that nobody can reach.
+    Raises TileError for element types that Tile IR lacks, negative strides, and inaccessible memory.
     """
     if isinstance(given, View):
         return replace(given, name=name)
@@ -146,7 +148,7 @@ def _described(said: dlpack.Described, on_host: bool, ordinal: int, name: str) -
     if any(stride < 0 and extent > 1 for stride, extent in zip(said.strides, said.shape, strict=True)):
         message = f"parameter '{name}': strides of {said.strides} elements are not positive"
         raise TileError(message, hint="give a contiguous copy")
-    card = 0 if on_host else ordinal
+    card = None if on_host else ordinal
     strides = tuple(max(0, stride) for stride in said.strides)
     plain = View(said.dtype, said.shape, strides, said.address, None, said.changeable, said.capsule, name, card)
     if not on_host:
@@ -190,7 +192,7 @@ def _numpy(array: Array, name: str) -> View:
 
 
 def _refuse_strides(strides: Sequence[int], shape: Sequence[int], size: int, name: str) -> None:
-    """Raise TileError for strides in bytes that a kernel cannot go by."""
+    """Raise TileError for byte strides that a kernel cannot use."""
     if any(stride % size or (stride < 0 and extent > 1) for stride, extent in zip(strides, shape, strict=True)):
         message = f"parameter '{name}': strides of {tuple(strides)} bytes are not positive multiples of {size}"
         raise TileError(message, hint="pass a contiguous copy")
@@ -203,6 +205,10 @@ def _is_torch(given: object) -> bool:
 def _torch(tensor: Any, name: str) -> View:
     """A PyTorch tensor. NumPy has neither its bfloat16 nor its 8-bit floats: their bytes are viewed as integers."""
     kind = str(tensor.dtype).removeprefix("torch.")
+    if kind == PAIRS:
+        import torch  # pyright: ignore[reportMissingImports]  # there, since a tensor is
+
+        return half_bytes.of_bytes(_torch(tensor.detach().view(cast(Any, torch).uint8), name))
     wanted = {"float8_e4m3fn": ml_dtypes.float8_e4m3fn, "float8_e5m2": ml_dtypes.float8_e5m2,
               "float8_e8m0fnu": ml_dtypes.float8_e8m0fnu, "bfloat16": ml_dtypes.bfloat16}.get(kind)  # fmt: skip
     if kind not in NAMES:
@@ -223,7 +229,7 @@ def _torch(tensor: Any, name: str) -> View:
 
 
 def _on_card(interface: Mapping[str, Any], name: str, owner: object) -> View:
-    """An array in the memory of a card."""
+    """An array in GPU memory."""
     kind = np.dtype(interface["typestr"])
     if kind.name not in NAMES:
         raise TileError(f"parameter '{name}': Tile IR has no element type {interface['typestr']}")

@@ -1,7 +1,7 @@
-"""What the code that ptxas makes of a kernel takes over a grid, for tuning without a card.
+"""The predicted time of a kernel's assembled code over a grid, for tuning without a GPU.
 
-`tilesat.mca` follows the warps of a scheduler through the code; how often its loops run is known of the program that
-was compiled for the sizes at hand, by the source lines of both. All of it is predicted by the tables of the target.
+`tilesat.mca` simulates the warps of a scheduler on the code; the trip counts of its loops come from the program
+compiled for the actual sizes, matched by source lines. Everything is predicted from the tables of the target.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def of_grid(
 
 
 def lacking() -> str:
-    """Which program is missing that assembled code is made or read with; "" where both are there."""
+    """The missing tool for assembling or disassembling; "" if both are installed."""
     from runtime.ptxas import PtxasNotFoundError, find
 
     try:

@@ -1,9 +1,9 @@
-"""cuTile programs unchanged, with or without a GPU: `cuda.tile.launch` runs their kernels where it is told to.
+"""Runs unmodified cuTile programs with or without a GPU: `cuda.tile.launch` runs their kernels on the selected backend.
 
     with tilesat.cutile.backend("sim", target="sm_90a", check=True):
         program()
 
-Tensors that a program puts on "cuda" lie on the host where there is no card (`tilesat.card`).
+Tensors that a program puts on "cuda" are on the host if there is no GPU (`tilesat.card`).
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ READS = "_get_max_supported_bytecode_version"
 
 @dataclass
 class Backend:
-    """Where launches go, and what came of them."""
+    """The destination of launches, and their results."""
 
     on: str
     target: str | None
@@ -49,9 +49,9 @@ class Backend:
     """By cuTile kernel."""
 
     def launch(self, stream: Any, grid: Sequence[int], kernel: Any, arguments: Sequence[Any], /, **_: Any) -> None:
-        """As `cuda.tile.launch`; how a stream orders launches means nothing where one ends before the next.
+        """As `cuda.tile.launch`; stream order does not matter because each launch ends before the next.
 
-        What goes wrong in a running kernel is raised at the line of its source.
+        Errors in a running kernel are raised at their source line.
         """
         __tracebackhide__ = True  # of pytest
         if kernel not in self.kernels:
@@ -63,7 +63,7 @@ class Backend:
         except user_errors() as error:
             cause = error.__cause__
             if isinstance(error, TileError) and cause is not None and not isinstance(cause, TileError):
-                raise cause.with_traceback(None) from None  # what cuTile says itself, programs may expect
+                raise cause.with_traceback(None) from None  # programs may expect cuTile's own errors
             function = kernel._annotated_function.pyfunc.__code__
             raise raised_in(error.with_traceback(None), function) from None
         self.launches += 1
@@ -95,9 +95,9 @@ def backend(
 ) -> Generator[Backend]:
     """Within it cuTile's launches run on `on`: sim, ref or cuda. `target`: what they are compiled for, by default sm_80
     or the card; `output` takes what kernels print, each time with file and line of the source; `options` as in
-    `tilesat.jit`. Modules that have bound `launch` by a name of their own launch there too.
+    `tilesat.jit`. Modules that have bound `launch` under their own name launch there too.
 
-    Raises TileError for another place.
+    Raises TileError for an unknown backend.
     """
     if on not in BACKENDS:
         raise TileError(f"backend: expected one of {', '.join(BACKENDS)}, got {on!r}")

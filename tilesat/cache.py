@@ -1,9 +1,8 @@
 """Compiled kernels on disk: a file for each source, target and set of options, found again by any process.
 
 The folder is TILESAT_CACHE_DIR, by default the user's cache folder (platformdirs); TILESAT_CACHE=off turns it off,
-TILESAT_CACHE_BYTES bounds it (1 GiB): files that were not used for the longest time go first. A file appears whole or
-not at all, so any number of processes may write. This module loads nothing of the compiler, so a kernel that is found
-costs a fresh process little.
+TILESAT_CACHE_BYTES bounds it (1 GiB): the least recently used files are removed first. Files appear atomically, so any
+number of processes may write. This module loads no part of the compiler, so a cached kernel costs a new process little.
 """
 
 from __future__ import annotations
@@ -29,9 +28,9 @@ LIMIT = 1 << 30
 FOLDER, SWITCH, BYTES = "TILESAT_CACHE_DIR", "TILESAT_CACHE", "TILESAT_CACHE_BYTES"
 ROOT = Path(__file__).resolve().parent.parent
 OURS = ("ir", "egraph", "extract", "lowering", "tilesat")
-"""Packages that decide what a kernel becomes."""
+"""Packages that affect compilation."""
 OTHERS = ("egglog", "highspy", "cuda.tile")
-"""Packages of others that do."""
+"""Third-party packages that do."""
 
 
 LISTED, LISTS = ("rules", "without", "forbid"), (list, tuple, set, frozenset)
@@ -48,7 +47,7 @@ class Cache:
     limit: int = LIMIT
 
     def get(self, key: str) -> dict[str, Any] | None:
-        """What was put under a key; None where nothing was, or where it cannot be read."""
+        """The record of a key; None if there is none, or it cannot be read."""
         path = self._path(key)
         try:
             record = json.loads(path.read_bytes())
@@ -58,7 +57,7 @@ class Cache:
         return record if isinstance(record, dict) else None  # pyright: ignore[reportUnknownVariableType]
 
     def put(self, key: str, record: Mapping[str, Any]) -> None:
-        """Keep a record, which holds what JSON has. A folder that cannot be written keeps nothing."""
+        """Store a JSON-compatible record. An unwritable folder stores nothing."""
         path = self._path(key)
         partial = path.with_name(f"{key}.{os.getpid()}.{get_ident()}.{monotonic_ns()}.partial")
         try:
@@ -92,8 +91,8 @@ class Cache:
         return self.folder / f"{key}.json"
 
     def _shrink(self) -> None:
-        """Remove the files that were not used for the longest time, until the rest fits; and what a process left that
-        ended while it wrote.
+        """Remove the least recently used files until the rest fits, and leftovers of processes that ended while
+        writing.
         """
         found = sorted(self._files("*.*"))
         held = sum(size for _, size, _ in found)
@@ -117,7 +116,7 @@ def opened() -> Cache | None:
         folder = Path(asked)
     limit = os.environ.get(BYTES, str(LIMIT))
     if not limit.isdecimal():
-        from ir.core import TileError  # for those who need it
+        from ir.core import TileError  # loaded on demand
 
         raise TileError(f"{BYTES}: expected a number of bytes, got {limit!r}")
     return Cache(folder, int(limit))
@@ -126,8 +125,7 @@ def opened() -> Cache | None:
 def key_of(source: bytes, name: str, target: str, options: Mapping[str, Any]) -> str | None:
     """The key of a compilation: source, what messages call it, target, options, rule files, and the compiler itself.
 
-    None where an option is a function, which nobody can compare, or of a kind that is refused, and for a rule file that
-    cannot be read.
+    None if an option is a function, which cannot be compared, or of an invalid kind, or if a rule file cannot be read.
     """
     listed = all(isinstance(options[what], LISTS) for what in LISTED) and isinstance(options["fast"], PERMISSIONS)
     if any(map(callable, options.values())) or not listed:

@@ -1,9 +1,10 @@
-"""How the arguments of a cuTile kernel become those of its entry: what each parameter takes, and what that becomes.
+"""Maps the arguments of a cuTile kernel to those of its entry. An array becomes its address, sizes and strides, in its
+index type; a scalar stays itself, a constant disappears, a tuple becomes its items, a list the address of a table and
+its length.
 
-An array is its address, its sizes, its strides, in the type of its indices; a scalar is itself, a constant is nothing,
-a tuple is its items, a list the address of a table and its length. What a kernel was compiled for (types, ranks, fixed
-sizes and strides, divisors, alignment) is checked: a promise that an argument breaks would be a wrong answer.
-Source: cuda-tile 1.7.0, calling conventions cutile_python_v1 and v2, read off the entries that it exports.
+The properties that a kernel was compiled for (types, ranks, fixed sizes and strides, divisors, alignment) are checked,
+because violating them would give wrong results. Source: cuda-tile 1.7.0, calling conventions cutile_python_v1 and v2,
+read off the entries that it exports.
 """
 
 from __future__ import annotations
@@ -21,9 +22,13 @@ from tilesat.shown import shown
 from tilesat.spec import numpy_type
 
 
+class ArgumentError(TileError, TypeError):
+    """Arguments that a kernel does not take: TypeErrors, as Python's and cuTile's own are."""
+
+
 @dataclass(frozen=True)
 class ArrayParameter:
-    """An array: its element type, the type of its indices, and what is promised of it; None and 1 promise nothing.
+    """An array: its element type, the type of its indices, and its assumed properties; None and 1 assume nothing.
 
     Sizes and strides are in elements, `alignment` of the address is in bytes. `overlapping`: may two indices be one
     element?
@@ -44,7 +49,7 @@ class ArrayParameter:
         return 1 + 2 * len(self.shape)
 
     def given(self, argument: Any, name: str) -> Iterator[Any]:
-        """The address as a view, then sizes and strides. Raises TileError for what breaks a promise."""
+        """The address as a view, then sizes and strides. Raises TileError for a violated assumption."""
         if not is_array(argument):
             _wrong(name, str(self), shown(argument))
         view = view_of(argument, name)
@@ -221,13 +226,13 @@ def bound(
     """Arguments by the names of parameters. Raises TileError for too many, unknown ones and those given twice."""
     takes = f"@{kernel} takes {', '.join(names)}"
     if len(given) > len(names):
-        raise TileError(f"expected at most {len(names)} arguments, got {len(given)}", location, takes)
+        raise ArgumentError(f"expected at most {len(names)} arguments, got {len(given)}", location, takes)
     values = dict(zip(names, given, strict=False))
     for name, value in named.items():
         if name not in names:
-            raise TileError(f"@{kernel} has no parameter '{name}'", location, takes)
+            raise ArgumentError(f"@{kernel} has no parameter '{name}'", location, takes)
         if name in values:
-            raise TileError(f"parameter '{name}' of @{kernel} is given twice", location, takes)
+            raise ArgumentError(f"parameter '{name}' of @{kernel} is given twice", location, takes)
         values[name] = value
     return values
 
@@ -240,13 +245,13 @@ def located_at(location: Location) -> Generator[None]:
     except TileError as error:
         if error.location != UNKNOWN:
             raise
-        raise TileError(error.message, location, error.hint) from error
+        raise type(error)(error.message, location, error.hint) from error
 
 
 def missing(name: str, kernel: str, location: Location) -> NoReturn:
-    """Raise the error for a parameter that nothing is given for."""
-    raise TileError(f"parameter '{name}' of @{kernel} is missing", location)
+    """Raise the error for a missing argument."""
+    raise ArgumentError(f"parameter '{name}' of @{kernel} is missing", location)
 
 
 def _wrong(name: str, expected: str, got: str) -> NoReturn:
-    raise TileError(f"parameter '{name}': expected {expected}, got {got}")
+    raise ArgumentError(f"parameter '{name}': expected {expected}, got {got}")

@@ -1,6 +1,6 @@
-"""A card that PyTorch has not: tensors that a program puts on "cuda" stay on the host, and say that they are there.
+"""An emulated GPU for PyTorch: tensors that a program puts on "cuda" stay on the host, but report that device.
 
-Only where PyTorch is loaded, or is loaded inside; nothing of it is needed by programs that use NumPy.
+Active only if PyTorch is loaded, or gets loaded inside; programs that use NumPy need none of it.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from lowering.targets.devices import DEVICES, OTHERS
 
 @contextmanager
 def card(capability: tuple[int, int]) -> Generator[None]:
-    """Within it PyTorch, where it is installed, has a card of this compute capability, whose memory is the host's."""
+    """In this context PyTorch, if installed, has a GPU of this compute capability, with the host's memory."""
     if find_spec("torch") is None:
         yield
         return
@@ -37,7 +37,7 @@ def replaced(module: Any, name: str, value: Any) -> AbstractContextManager[Any]:
 
 
 def as_it_is() -> Any:
-    """A context in which PyTorch's tensors say what they are."""
+    """A context in which PyTorch's tensors report their real device."""
     torch: Any = sys.modules.get("torch")
     return nullcontext() if torch is None else torch._C.DisableTorchFunction()
 
@@ -51,7 +51,7 @@ def _mode(torch: Any) -> Any:
         return "cpu" if isinstance(value, str) and value.split(":")[0] == "cuda" else value
 
     class Card(torch.overrides.TorchFunctionMode):
-        """What is asked of the card is asked of the host."""
+        """Redirects GPU queries to the host."""
 
         def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
             if getattr(func, "__self__", None) is torch.Tensor.is_cuda:

@@ -1,4 +1,4 @@
-"""`tilesat.compile`: read, verify, then the road of `lowering.pipeline`, with the seconds of every stage."""
+"""`tilesat.compile`: read, verify, then the pipeline of `lowering.pipeline`, with the seconds of every stage."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from tilesat.kernel import Kernel
 
-if TYPE_CHECKING:  # what reads, compiles and chooses is loaded by those who do: a kernel in the cache needs none of it
+if TYPE_CHECKING:  # readers and the compiler are loaded on demand: a cached kernel needs none of them
     from extract import Extractor
     from ir.dialects.cuda_tile import Entry, Module
     from lowering.passes.manager import Shared, Watcher
@@ -48,25 +48,23 @@ def compile(
     """Compile a Tile IR program, given as a path, as text or as bytecode, or a cuTile kernel, for one target.
 
     `signature`, for a cuTile kernel only: a SPEC (`tilesat.cutile`), a list of cuTile's constraints, a KernelSignature;
-    `rules`: files of egglog rules added to the e-graph, each tried on samples before it is used unless `unchecked`;
-    `without`: prefixes of rule names to leave out; `forbid`: names
-    of atoms that may not be chosen; `extractor`: auto, tree, greedy, pruned or ilp, top:N for the Nth cheapest
-    program (`extract.top`), or a function from the graph to a node for each class (`extract.own`); `extract_budget`:
-    units of work of the search for the cheapest program (10,000; `extract.budget`); `saturate_budget`: matches of rules
-    (200,000). Both count work and no seconds: the same program on any machine at any load. `lineinfo`: PTX with the
-    source places of its instructions as .loc directives.
-    `fast`: permissions for inexact replacements (`egraph.permissions`): nsz, contract, reassoc, arcp, afn, ftz, nnan,
-    ninf, uscale, and triton, which is what Triton does unasked; of all entries or each, {"softmax": ["afn"]}.
-    `provenance`: note which rule made which e-node (`Kernel.provenance`). `persistent`: static or dynamic, as many CTAs
-    as fit the device at once go through all tile blocks of the grid (`lowering.persistence`). `num_ctas`: CTAs of a
-    cluster that divide the work of a tile block, whatever its hints say (`lowering.clusters`); 0: as they say; "auto":
-    those that cost least (`lowering.clusters.price`), in a launch of `tile_blocks`, 0: of more than fill the device;
-    "1x2", two that each take half of the columns, whatever that costs.
-    `consumers`: whether warpgroups compute on one tile of a persistent loop (cooperative) or in turn on successive ones
-    (ping-pong), auto: as takes less time. `verify_each`: what each pass makes is verified.
-    `cache`: take the kernel out of the cache on disk, or put it there (`tilesat.cache`).
-    Raises TileError, with the place in the source, for anything that cannot be compiled; warns of optimization hints
-    that have no effect (`Kernel.ignored_hints`) and of products that forbidden atoms keep off the tensor cores.
+    `rules`: files of additional egglog rules, each tested on samples before it is used unless `unchecked`;
+    `without`: prefixes of rule names to leave out; `forbid`: names of atoms to exclude; `extractor`: auto, tree,
+    greedy, pruned or ilp, top:N for the Nth cheapest program (`extract.top`), or a function from the graph to a node
+    for each class (`extract.own`); `extract_budget`: work limit of the search for the cheapest program (10,000 units of
+    `extract.budget`); `saturate_budget`: limit on matches of rules (200,000). Both count work, not seconds: the result
+    is the same on any machine under any load. `lineinfo`: emit source locations as .loc directives in the PTX. `fast`:
+    permissions for inexact rewrites (`egraph.permissions`): nsz, contract, reassoc, arcp, afn, ftz, nnan, ninf, uscale,
+    and triton, which allows what Triton does by default; for all entries or for each, {"softmax": ["afn"]}.
+    `provenance`: record which rule created which e-node (`Kernel.provenance`). `persistent`: static or dynamic, as many
+    CTAs as fit the device at once process all tile blocks of the grid (`lowering.persistence`). `num_ctas`: CTAs of a
+    cluster that divide a tile block, overriding its hints (`lowering.clusters`); 0: as the hints ask; "auto": the
+    cheapest number (`lowering.clusters.price`), for a launch of `tile_blocks`, 0: more than fill the device; "1x2": two
+    CTAs that each take half of the columns, regardless of cost. `consumers`: whether warpgroups share one tile of a
+    persistent loop (cooperative) or alternate on successive ones (ping-pong), auto: whichever is faster. `verify_each`:
+    verify the result of each pass. `cache`: use the cache on disk (`tilesat.cache`). Raises TileError, with the source
+    location, for anything that cannot be compiled; warns about optimization hints that have no effect
+    (`Kernel.ignored_hints`) and about products that forbidden atoms keep off the tensor cores.
     """
     named = {"rules": rules, "without": without, "forbid": forbid, "fast": fast}
     options: dict[str, Any] = {
@@ -97,7 +95,7 @@ def compile(
 def _exported(
     source: Any, signature: Any, target: str, seconds: dict[str, float]
 ) -> tuple[Source | Any, Calling | None]:
-    """Bytecode of a cuTile kernel, and what its calls take; anything else as it is."""
+    """Bytecode of a cuTile kernel, and its calling convention; anything else unchanged."""
     from tilesat import cutile, given
     from tilesat.source import timed
 
@@ -131,7 +129,7 @@ def _remembered(
     source: Any, target: str, entry: str | None, options: dict[str, Any], calling: Calling | None,
     compiled: Callable[[], Kernel],
 ) -> tuple[Kernel, list[str]]:  # fmt: skip
-    """The kernel of the cache, and what its user was warned of; one that is not there is compiled, and put there."""
+    """The cached kernel, with its warnings; a missing one is compiled and stored."""
     from tilesat.cache import key_of, opened
     from tilesat.recalled import RecalledKernel, record_of
 
@@ -170,7 +168,7 @@ def compile_for(
     consumers: str = "auto",
     verify_each: bool = False,
 ) -> list[Kernel]:
-    """`compile` for several targets, of which each extracts its program from one saturated e-graph."""
+    """`compile` for several targets, each of which extracts its program from one saturated e-graph."""
     from tilesat import given
     from tilesat.source import find_entry, read
 
@@ -200,8 +198,8 @@ def written(source: str | bytes | os.PathLike[str]) -> tuple[bytes, str]:
 
 
 def with_warnings(kernel: Kernel) -> tuple[Kernel, list[str]]:
-    """A kernel, and what its user is warned of: each hint that has no effect, each product without tensor cores that
-    they could compute, and that it is persistent already.
+    """A kernel, and its warnings: each hint without effect, each product that tensor cores could compute but do not,
+    and a kernel that is already persistent.
     """
     found = (*kernel.ignored_hints, *kernel.scalar_products, *kernel.already_persistent)
     return kernel, list(dict.fromkeys(f"{each.location}: {each.message}" for each in found))
@@ -212,12 +210,12 @@ def compile_module(
     watchers: Sequence[Watcher] = (), counting: bool = False, shared: Shared | None = None,
 ) -> list[Kernel]:  # fmt: skip
     """Compile one entry of a verified module; `seconds` are those already spent on reading it. `counting`: passes keep
-    statistics. `shared`: with what earlier compilations of this very entry have made.
+    statistics. `shared`: results of earlier compilations of this same entry.
     """
     from extract.collector import gc_disabled
     from lowering.pipeline import compile_entry
 
-    with gc_disabled():  # a tenth of the time: nothing that a compilation makes goes before its end
+    with gc_disabled():  # saves a tenth of the time: a compilation frees nothing before its end
         compiled = compile_entry(module, entry, targets, options, watchers, counting, shared)
     return [
         Kernel(module, entry, target, each, {**seconds, **each.timings})

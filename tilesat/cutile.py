@@ -1,4 +1,4 @@
-"""The bridge from cuTile Python: a kernel and its signature to Tile IR bytecode, by the package cuda-tile.
+"""The bridge from cuTile Python: from a kernel and its signature to Tile IR bytecode, using the package cuda-tile.
 
 A signature SPEC names the parameters in order, separated by semicolons:
 
@@ -44,7 +44,7 @@ _USER_ERRORS = (
     ImportError, SyntaxError, NameError, AttributeError, TypeError, ValueError, OSError, RuntimeError, LookupError,
     ArithmeticError, AssertionError,
 )  # fmt: skip
-"""What running a module of the user's may end in."""
+"""Errors that running a user's module may raise."""
 
 
 def is_kernel(source: object) -> bool:
@@ -58,7 +58,7 @@ def names_kernel(path: Path) -> bool:
 
 
 def no_kernel(what: str) -> TileError:
-    """The error for a signature that is given with something else."""
+    """The error for a signature given without a cuTile kernel."""
     message = f"{what} is not a cuTile kernel, so it takes no signature"
     return TileError(message, hint="leave the signature out, or name a kernel as MODULE.py:KERNEL")
 
@@ -78,8 +78,8 @@ def full_signature(kernel: Any, signature: Any) -> Any:
 
 
 def export(kernel: Any, signature: Any, target: str) -> bytes:
-    """Bytecode of a cuTile kernel, for a signature as `full_signature` takes it. Raises TileError where cuTile refuses
-    the kernel.
+    """Bytecode of a cuTile kernel, for a signature as `full_signature` takes it. Raises TileError if cuTile rejects the
+    kernel.
     """
     signature, output = full_signature(kernel, signature), BytesIO()
     with _refusals(kernel):
@@ -92,7 +92,7 @@ def export(kernel: Any, signature: Any, target: str) -> bytes:
 
 @contextmanager
 def _refusals(kernel: Any) -> Generator[None]:
-    """What cuTile says of the kernel inside is a TileError at its place."""
+    """Turn cuTile's errors about the kernel into located TileErrors."""
     name = name_of(kernel)
     try:
         yield
@@ -131,7 +131,7 @@ def _first_line(error: BaseException) -> str:
 
 
 def _place(error: BaseException, name: str) -> Location:
-    """Where in the kernel's source cuTile saw the error, if it says so."""
+    """The location of a cuTile error in the kernel's source, if known."""
     place: Any = getattr(error, "loc", None)
     line: Any = getattr(place, "line", None)
     if isinstance(line, int):
@@ -140,7 +140,7 @@ def _place(error: BaseException, name: str) -> Location:
 
 
 def cutile_module(module: str) -> Any:
-    """A module of cuTile. Raises TileError where the package is not there."""
+    """A module of cuTile. Raises TileError if the package is not installed."""
     try:
         return importlib.import_module(module)
     except ImportError as error:
@@ -264,7 +264,9 @@ def _size(part: str, text: str) -> tuple[int, int | None]:
 def backend(
     on: str = "sim", target: str | None = None, output: Callable[[str, str], object] | None = None, **options: Any
 ) -> Any:
-    """`tilesat.backend.backend`: within it cuTile's launches run on the simulator, the interpreter or a card."""
+    """`tilesat.backend.backend`: a context in which cuTile's launches run on the simulator, the interpreter or a
+    GPU.
+    """
     from tilesat.backend import backend as made
 
     return made(on, target, output, **options)

@@ -1,9 +1,9 @@
-"""What an array says of itself by DLPack: where it is, its type, sizes, strides and address.
+"""Reads DLPack descriptions of arrays: device, type, sizes, strides and address.
 
-The capsule that `__dlpack__` gives is read as it is, and kept: its maker frees the array when the capsule goes. NumPy
-reads such capsules of the host alone, and of its own element types alone. Source: DLPack 1.1, dlpack.h and the Python
-specification. Before version 1 nothing says whether an array may be written: NumPy takes it as read-only, and so does
-this module.
+The capsule from `__dlpack__` is read directly and kept: the exporter frees the array when the capsule is deleted. NumPy
+reads such capsules only for the host and for its own element types. Source: DLPack 1.1, dlpack.h and the Python
+specification. Before version 1 there is no flag for writable arrays: NumPy treats them as read-only, and so does this
+module.
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class EGraph:
-    """What saturation ended with, of a kernel that was compiled in this process."""
+    """The result of saturation for a kernel compiled in this process."""
 
     selection: Selection
 
@@ -56,8 +56,8 @@ class EGraph:
 
     @property
     def json(self) -> str:
-        """What extraction chooses from, as extraction-gym and egraph-serialize write it, costs by the target's tables,
-        with choice groups and resource rows; `python -m extract` reads it.
+        """The input of extraction in the format of extraction-gym and egraph-serialize, with costs from the target's
+        tables, choice groups and resource rows; `python -m extract` reads it.
         """
         from extract.gym import write
 

@@ -15,6 +15,7 @@ import numpy as np
 from ir.core import Location, TileError, Type
 from ir.dialects.cuda_tile import Entry, Module
 from ir.types import I64, SCALARS, FloatType, IntType, PointerType, TileType
+from tilesat import half_bytes
 from tilesat.grid import Grid
 from tilesat.multicast import Multicast
 from tilesat.overlaps import overlap, stretches
@@ -25,9 +26,9 @@ if TYPE_CHECKING:
     from ptxsim import GlobalMemory, Hazard, Report, SimulatorError
 
 GARBAGE = 0x7FC0_1234
-"""What memory holds that a launcher has not zeroed: a NaN of f32."""
+"""The contents of memory that a launcher has not zeroed: an f32 NaN."""
 RESIDENT = 4
-"""CTAs at once in the simulator: fewer than a device has, so that persistent kernels go round."""
+"""Concurrent CTAs in the simulator: fewer than on a device, so that persistent kernels loop."""
 ROUNDINGS = 4
 """Of 16-bit values on the way to a result: an operand and the result, each rounded in both runs."""
 SUMMANDS = 1 << 15
@@ -59,9 +60,9 @@ def check_arguments(entry: Entry, arguments: Sequence[Argument | int | float]) -
 
 
 def checked(signature: Signature, arguments: Sequence[Argument | int | float]) -> list[Argument]:
-    """The arguments with plain numbers as scalars of the parameter's type.
+    """The arguments, with plain numbers as scalars of the parameter's type.
 
-    Raises TileError that names the parameter and says what it needs.
+    Raises TileError that names the parameter and what it needs.
     """
     types = signature.types
     if len(arguments) != len(types):
@@ -81,13 +82,13 @@ def _check(signature: Signature, position: int, wanted: Type, given: Argument | 
     if isinstance(element, PointerType):
         if element.attr == "multicast":
             return _multicast(signature, position, wanted, element, given)
-        if isinstance(given, np.ndarray) and _holds(given.dtype, numpy_type(str(element.pointee))):
+        if isinstance(given, np.ndarray) and _holds(given.dtype, in_memory(element)):
             if given.flags.c_contiguous and given.flags.writeable:
                 return given
             raise _mismatch(signature, position, wanted, "an array that is not contiguous or not writeable")
         if element.pointee == I64 and isinstance(given, list):  # the table of a list of arrays
             return cast(Any, given)
-        if _on_card(given, numpy_type(str(element.pointee))):
+        if _on_card(given, in_memory(element)):
             return cast(Any, given)
     elif isinstance(element, IntType | FloatType) and not isinstance(given, np.ndarray):
         kind = numpy_type(str(element))
@@ -102,6 +103,12 @@ def _check(signature: Signature, position: int, wanted: Type, given: Argument | 
         if isinstance(given, np.generic) and _holds(given.dtype, kind):
             return given.astype(kind)
     raise _mismatch(signature, position, wanted, shown(given))
+
+
+def in_memory(pointer: PointerType) -> np.dtype[Any]:
+    """NumPy's type of an array for a pointer: f4 lie two in a byte."""
+    name = str(pointer.pointee)
+    return half_bytes.MEMORY if name == half_bytes.NAME else numpy_type(name)
 
 
 def _on_card(given: Any, kind: np.dtype[Any]) -> bool:
@@ -139,6 +146,8 @@ def _wanted(parameter: object) -> str:
     element = parameter.element if isinstance(parameter, TileType) else parameter
     if isinstance(element, PointerType) and element.attr == "multicast":
         return f"tilesat.Multicast of contiguous {element.pointee} arrays"
+    if isinstance(element, PointerType) and str(element.pointee) == half_bytes.NAME:
+        return f"a contiguous array of bytes, {element.pointee} two in each"
     return f"a contiguous {element.pointee} array" if isinstance(element, PointerType) else f"one {element}"
 
 
@@ -149,8 +158,8 @@ def interpret(
     arguments: Sequence[Argument],
     output: Callable[[str], object] | None = None,
 ) -> None:
-    """Run the reference interpreter; arrays are written in place, what the kernel prints goes to `output`, by default
-    standard output. Of multicast memory it knows one copy only; raises TileError for more.
+    """Run the reference interpreter; arrays are written in place, the kernel's prints go to `output`, by default
+    standard output. Multicast memory has a single copy here; raises TileError for more.
     """
     from ir.interpreter import run
 
@@ -167,9 +176,9 @@ def simulate(
     max_instructions: int | None = None, suppress: Sequence[str] = (), schedule: str = "together",
     resident: int = RESIDENT, workers: int = 1, output: Callable[[str, int], object] | None = None,
 ) -> Report:  # fmt: skip
-    """Run PTX on the simulator as its launch manifest says; arrays are written in place.
+    """Run PTX on the simulator according to its launch manifest; arrays are written in place.
 
-    Of a persistent kernel `resident` CTAs go through the tile blocks of the grid, at a time where it takes over those
+    For a persistent kernel `resident` CTAs process the tile blocks of the grid, concurrently if it takes over those
     that have not started.
 
     An array given twice is one allocation, and so are those that share memory. What the kernel prints goes to `output`
@@ -362,7 +371,9 @@ class Comparison:
 
 
 class WrongResultError(Exception):
-    """The simulator, or a GPU, computed something else than the reference interpreter. comparisons: of each array."""
+    """The simulator, or a GPU, gave a result that differs from the reference interpreter. comparisons: of each
+    array.
+    """
 
     def __init__(self, name: str, comparisons: Sequence[Comparison]):
         self.comparisons = tuple(comparisons)

@@ -54,9 +54,10 @@ class Jit:
 
     def kernel(self, *args: Any, **named: Any) -> Kernel:
         """The kernel for such arguments, which are not written: to look at its PTX, cost and report."""
-        from tilesat.launching import place_of
+        from tilesat.launching import card_of, place_of
 
-        target = self.target or target_of(self.on or place_of(args, named))
+        on = self.on or place_of(args, named)
+        target = self.target or target_of(on, card_of(args, named) if on == "cuda" else 0)
         if not cutile.is_kernel(self.source):
             return self._compiled(target, lambda: compile(self.source, target, **self.options))
         from tilesat.calling import bound, missing
@@ -121,14 +122,14 @@ def jit(
     return make if source is None else make(source)
 
 
-def target_of(on: str) -> str:
-    """The target of the machine that runs it."""
+def target_of(on: str, card: int = 0) -> str:
+    """The target of what runs it: a card by its number."""
     if on != "cuda":
         return DEFAULT_TARGET
     from lowering.targets import ALL_TARGETS
     from runtime.cuda import shared
 
-    plain = shared().architecture
+    plain = shared(card).architecture
     found = [name for name in ALL_TARGETS if name in (f"{plain}a", plain)]
     if not found:
         raise TileError(f"jit: the card is {plain}, which is not a target", hint="give target=")

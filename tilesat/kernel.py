@@ -13,7 +13,7 @@ if TYPE_CHECKING:  # a kernel out of the cache needs none of the compiler
     from extract import Answer, Graph
     from ir.core import TileError
     from ir.dialects.cuda_tile import Entry, Module
-    from lowering.pipeline import Compiled
+    from lowering.compiled import Compiled
     from ptxsim import Report
     from tilesat.calling import Calling
     from tilesat.egraph import EGraph
@@ -301,7 +301,7 @@ class Kernel:
             (card or at_once)(self, blocks, values)
         else:
             execution.refuse(on, self.entry)
-        launch.check_kept(self.entry)
+        launch.end(self.entry)
         if check:
             execution.interpret(self.module, self.entry, blocks, expected, output=lambda _: None)  # the run printed it
             comparisons = execution.compare(values, expected, tolerance)

@@ -10,6 +10,7 @@ import numpy as np
 
 from ir.core import TileError
 from ir.dialects.cuda_tile import Entry
+from tilesat import half_bytes
 from tilesat.arrays import View, is_array, is_fake, memory_type, on_card, on_stream, view_of
 from tilesat.spec import Array
 
@@ -20,14 +21,20 @@ if TYPE_CHECKING:
 @dataclass
 class Launch:
     """What the entry takes: `values` in order. `kept`: arrays that a kernel may not write, their memory before, and
-    copies that it was given instead.
+    copies that it was given instead. `packed`: arrays of f4 numbers, and the bytes that it was given for them.
+    `first`: the first array on a GPU, and that GPU's number.
     """
 
     values: list[Any]
+    first: tuple[View, int] | None = None
     kept: list[tuple[View, Array, Array]] = field(default_factory=list[tuple[View, Array, Array]])
+    packed: list[tuple[View, Array]] = field(default_factory=list[tuple[View, Array]])
 
-    def check_kept(self, entry: Entry) -> None:
-        """Raise TileError where the kernel wrote what it may not."""
+    def end(self, entry: Entry) -> None:
+        """Give back what the kernel wrote to copies. Raises TileError where it wrote what it may not."""
+        for view, held in self.packed:
+            if view.memory is not None:
+                view.memory[:] = half_bytes.unpacked(held)
         for view, before, after in self.kept:
             if before.tobytes() != after.tobytes():
                 message = f"parameter '{view.name}': entry '{entry.sym_name}' writes {view}, which is read-only"
@@ -89,30 +96,54 @@ def prepared(
 def _own_view(given: object, name: str) -> Any:
     """A view of an array of another library; NumPy's, of whose gaps an entry does not know, are checked later."""
     foreign = is_array(given) and not isinstance(given, np.ndarray)
+    if isinstance(given, np.ndarray):
+        foreign = cast(Array, given).dtype == half_bytes.NUMBERS
     return view_of(cast(Any, given), name) if foreign else cast(Any, given)
 
 
 def _placed(view: View, on: str, launch: Launch, entry: Entry) -> Any:
     """An array where the kernel runs: flat memory of the host, or an address of the card."""
     if view.memory is None:
-        return _on_this_card(view, on, entry)
+        return _on_card(view, on, launch, entry)
     if not view.span:
         return np.zeros(1, view.memory.dtype)  # an address that nothing is read from
+    memory = view.memory
+    if memory.dtype == half_bytes.NUMBERS:
+        half_bytes.refuse_odd(view)
+        memory = half_bytes.packed(memory)
+        if view.changeable:
+            launch.packed.append((view, memory))
     if view.changeable:
-        return view.memory
-    launch.kept.append((view, view.memory, view.memory.copy()))
+        return memory
+    launch.kept.append((view, memory, memory.copy()))
     return launch.kept[-1][2]
 
 
-def _on_this_card(view: View, on: str, entry: Entry) -> Any:
-    """The address of an array on the card. Raises TileError where the kernel does not run there."""
+def _on_card(view: View, on: str, launch: Launch, entry: Entry) -> Any:
+    """The address of an array on a card. Raises TileError where the kernel does not run there."""
     if on != "cuda":
         message = f"parameter '{view.name}': the array {view} is on the card, '{on}' runs on the host"
         raise TileError(message, entry.location, "run it on 'cuda', or give an array of the host")
-    from runtime.cuda import DeviceArray, shared
+    from runtime.cuda import DeviceArray
 
-    own = shared().ordinal
-    if view.card != own:
-        message = f"parameter '{view.name}': the array {view} is on card {view.card}, kernels run on card {own}"
+    card = _number(view)
+    other, own = launch.first = launch.first or (view, card)
+    if card != own:
+        message = f"parameter '{view.name}': the array {view} is on card {card}, that of '{other.name}' on card {own}"
         raise TileError(message, entry.location, f"give a copy on card {own}")
-    return DeviceArray(view.address, (view.span,), memory_type(view.dtype), owned=False)
+    if view.dtype == half_bytes.NAME:
+        return DeviceArray(view.address, (view.span // 2,), half_bytes.MEMORY, owned=False, ordinal=card)
+    return DeviceArray(view.address, (view.span,), memory_type(view.dtype), owned=False, ordinal=card)
+
+
+def card_of(given: Sequence[Any], named: Mapping[str, Any]) -> int:
+    """The number of the card on which a kernel runs with these arguments: that of the first array on one, else 0."""
+    first = next(filter(on_card, _flat([*given, *named.values()])), None)
+    return 0 if first is None else _number(view_of(first, ""))
+
+
+def _number(view: View) -> int:
+    """The number of the card that an array is on."""
+    from runtime.cuda import shared
+
+    return shared().ordinal_of(view.address) if view.card is None else view.card

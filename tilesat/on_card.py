@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from itertools import chain
 from threading import get_ident
 from typing import TYPE_CHECKING, Any, cast
 
@@ -40,9 +41,9 @@ class Launches:
         """Prepare a launch, launch it, and keep it under a key that is not None."""
         import numpy as np
 
-        from runtime.cuda import run, shared
+        from runtime.cuda import run
 
-        device = shared()
+        device = device_of(values)
         if any(isinstance(each, np.ndarray) for each in values):
             run(kernel.ptx, kernel.manifest, blocks, values, device)  # copied there and back: nothing to keep
             return
@@ -73,16 +74,24 @@ class Launches:
 
 def at_once(kernel: Kernel, blocks: Grid, values: Sequence[Any]) -> None:
     """Launch on the default stream, keep nothing, and wait for the end. Raises CudaError where the kernel failed."""
-    from runtime.cuda import shared
-
-    launches = Launches()
+    launches, device = Launches(), device_of(values)
     launches.first(None, 0, kernel, blocks, values)
-    shared().synchronize()
+    device.synchronize()
     launches.clear()
 
 
+def device_of(values: Iterable[Any]) -> Device:
+    """The device that a kernel runs on with these values: that of its arrays, which are on one; else the first."""
+    from runtime.cuda import DeviceArray, shared
+
+    flat = chain.from_iterable(cast("list[Any]", each) if isinstance(each, list) else (each,) for each in values)
+    return shared(next((each.ordinal for each in flat if isinstance(each, DeviceArray)), 0))
+
+
 def _current(device: Device, launch: Callable[[], None]) -> Callable[[], None]:
-    """A launch that makes the device's context current in each thread that has not launched on it yet."""
+    """A launch that makes the only device's context current in each thread that has not launched on it yet."""
+    if device.several:  # it changes to it each time, and back
+        return launch
 
     def launched() -> None:
         if get_ident() not in device.threads:
@@ -143,8 +152,9 @@ def stream_of(args: Iterable[Any]) -> int:
     `__cuda_array_interface__` names, else the default one.
     """
     torch: Any = sys.modules.get("torch")
-    if torch is not None and any(map(_is_torchs, args)):
-        return int(torch.cuda.current_stream().cuda_stream)
+    tensor = next(filter(_is_torchs, args), None)
+    if torch is not None and tensor is not None:
+        return int(torch.cuda.current_stream(tensor.device).cuda_stream)
     said: Iterable[dict[str, Any]] = (getattr(each, CUDA, None) or {} for each in args)
     return next((int(each["stream"]) for each in said if each.get("stream")), 0)
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 TEXT = "<text>"
 """The name of a source that is no file."""
 KEPT = ("ptx", "manifest", "cost", "bound", "limits", "persistent", "minctas", "lacking")
-"""Of `lowering.pipeline.Compiled`."""
+"""Of `lowering.compiled.Compiled`."""
 
 
 def record_of(kernel: Kernel, source: bytes, name: str, entry: str | None, warned: list[str]) -> dict[str, Any]:
@@ -49,7 +49,7 @@ class RecalledKernel(Kernel):
 
 
 class Recalled:
-    """What is kept of a compilation, with the fields of `lowering.pipeline.Compiled`."""
+    """What is kept of a compilation, with the fields of `lowering.compiled.Compiled`."""
 
     def __init__(self, kept: dict[str, Any], again: Callable[[], Kernel]):
         self.__dict__.update(kept, again=again)

@@ -5,6 +5,8 @@
     i32=512                  a scalar
     @file.npy                an array from a file
 
+Of f4E2M1FN two neighbours along the last dimension share a byte: the array is one of bytes.
+
 A seed that is not given is the argument's position, so that two operands never hold the same numbers by accident.
 """
 
@@ -21,6 +23,7 @@ from typing import Any, TypeAlias
 import ml_dtypes
 import numpy as np
 
+from tilesat import half_bytes
 from tilesat.multicast import Multicast
 
 Array = np.ndarray[Any, Any]
@@ -33,6 +36,7 @@ NUMPY_NAMES = {
     "i1": "bool", "i8": "int8", "i16": "int16", "i32": "int32", "i64": "int64",
     "f16": "float16", "f32": "float32", "f64": "float64", "tf32": "float32",
     "bf16": "bfloat16", "f8E4M3FN": "float8_e4m3fn", "f8E5M2": "float8_e5m2", "f8E8M0FNU": "float8_e8m0fnu",
+    "f4E2M1FN": "float4_e2m1fn",
 }  # fmt: skip
 """Element types that NumPy or ml_dtypes can hold; tf32 lives in 32-bit words (Tile IR, element types)."""
 
@@ -90,7 +94,12 @@ class Spec:
             made = fill(np.random.default_rng(self.seed), self.shape, self.option)
         except (ValueError, MemoryError) as error:
             raise SpecError(f"{self.text}: {error}") from None
-        return np.ascontiguousarray(_as(made, kind, self.text))
+        found = np.ascontiguousarray(_as(made, kind, self.text))
+        if kind != half_bytes.NUMBERS:
+            return found
+        if not self.shape or self.shape[-1] % 2:
+            raise SpecError(f"{self.text}: two {self.dtype} share a byte: the last extent must be even")
+        return half_bytes.packed(found)
 
 
 def _as(numbers: Array, kind: np.dtype[Any], text: str) -> Array:

@@ -10,9 +10,10 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import Any, cast
 
-from ir.core import Location, TileError
+from ir.core import Location
 from tilesat.arrays import View, is_array, view_of
 from tilesat.calling import (
+    ArgumentError,
     ArrayParameter,
     Calling,
     ConstantParameter,
@@ -77,7 +78,7 @@ def _refuse_records(value: Any, name: str) -> None:
     named = kind is not tuple and tuple in kind.__mro__
     if named or (hasattr(kind, "__dataclass_fields__") and not is_array(value)):
         hint = f"give a tuple of its {'items' if named else 'fields'}"
-        raise TileError(f"parameter '{name}': cuTile takes no {kind.__name__}, only plain tuples", hint=hint)
+        raise ArgumentError(f"parameter '{name}': cuTile takes no {kind.__name__}, only plain tuples", hint=hint)
 
 
 def _items(values: tuple[Any, ...], note: Any, name: str) -> Iterator[Parameter]:
@@ -86,7 +87,7 @@ def _items(values: tuple[Any, ...], note: Any, name: str) -> Iterator[Parameter]
     if notes is None:
         notes = (getattr(note, "each", note),) * len(values)
     if len(notes) != len(values):
-        raise TileError(f"parameter '{name}': expected a tuple of {len(notes)}, got one of {len(values)}")
+        raise ArgumentError(f"parameter '{name}': expected a tuple of {len(notes)}, got one of {len(values)}")
     for place, (value, each) in enumerate(zip(values, notes, strict=True)):
         yield _parameter(value, each, f"{name}[{place}]")
 
@@ -169,7 +170,7 @@ def common(arrays: Sequence[ArrayParameter], name: str) -> ArrayParameter:
     kinds = sorted({f"{each.dtype} of rank {len(each.shape)}" for each in arrays})
     if len(kinds) != 1:
         got = " and ".join(kinds) or "an empty list"
-        raise TileError(f"parameter '{name}': expected a list of arrays of one type and rank, got {got}")
+        raise ArgumentError(f"parameter '{name}': expected a list of arrays of one type and rank, got {got}")
     first = arrays[0]
 
     def same(what: str, lost: int | None) -> tuple[Any, ...]:
@@ -184,7 +185,8 @@ def common(arrays: Sequence[ArrayParameter], name: str) -> ArrayParameter:
 
 def bits_of(dtype: str) -> int:
     """Bits of an element in memory."""
-    return max(8, getattr(cutile_module("cuda.tile"), ELEMENTS[dtype]).bitwidth)
+    bits: int = getattr(cutile_module("cuda.tile"), ELEMENTS[dtype]).bitwidth
+    return 8 if bits == 1 else bits
 
 
 def constraints_of(calling: Calling) -> list[Any]:
@@ -196,7 +198,7 @@ def constraints_of(calling: Calling) -> list[Any]:
         except TypeError as error:
             got = shown(parameter.value) if isinstance(parameter, ConstantParameter) else str(error)
             message = f"parameter '{name}': expected an array, a number or a constant of cuTile, got {got}"
-            raise TileError(message, calling.location) from error
+            raise ArgumentError(message, calling.location) from error
     return found
 
 

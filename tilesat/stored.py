@@ -12,7 +12,7 @@ from ir.core import TileError
 
 @dataclass(frozen=True)
 class Stored:
-    """What a pickle keeps of `lowering.pipeline.Compiled`, in plain data: `texts` are the stages, `report` that of the
+    """What a pickle keeps of `lowering.compiled.Compiled`, in plain data: `texts` are the stages, `report` that of the
     compilation where it had been asked for.
     """
 

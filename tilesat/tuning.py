@@ -76,7 +76,7 @@ def autotune(
     Raises TileError for names and arguments that mean nothing, and where nothing can be compiled.
     """
     from tilesat.just_in_time import target_of
-    from tilesat.launching import place_of
+    from tilesat.launching import card_of, place_of
 
     place = on or place_of(args, {})
     if place not in ("sim", "cuda"):
@@ -84,7 +84,8 @@ def autotune(
     few = isinstance(workers, int) and workers < 0
     if min(measure, programs) < 1 or few or (budget is not None and not budget > 0):
         raise TileError("autotune: expected measure >= 1, workers >= 0, programs >= 1 and a budget above 0")
-    tier = target or target_of(place)
+    card = card_of(args, {}) if place == "cuda" else None
+    tier = target or target_of(place, card or 0)
     tried = combinations(configurations)
     first = [_Candidate.of(kernel, each, args, grid, tier, options) for each in tried]
     made = [each for candidate in first for each in candidate.of_programs(programs)]
@@ -96,7 +97,7 @@ def autotune(
         (row,) = (Row(each.configuration, each.grid) for each in made if each.configuration is chosen)
         return result((row,), 0, "pinned")
     deadline = math.inf if budget is None else time.monotonic() + budget
-    search = _Search(made, tier, place == "cuda", measure, workers, deadline, progress, cache, programs)
+    search = _Search(made, tier, card, measure, workers, deadline, progress, cache, programs)
     rows, found = _remembered(search, arguments)
     if rows[0].error:
         raise TileError(f"autotune: no configuration of @{name} can be compiled, {rows[0]}: {rows[0].error}")
@@ -285,11 +286,11 @@ def price(program: Any, target: str, options: Values, general: Any = None, count
 
 @dataclass
 class _Search:
-    """One search: prices of all candidates, times of the best."""
+    """One search: prices of all candidates, times of the best on a card, by its number."""
 
     made: Sequence[_Candidate]
     target: str
-    measuring: bool
+    card: int | None
     measure: int
     workers: int | Executor
     deadline: float
@@ -423,7 +424,7 @@ def _remembered(search: _Search, arguments: str) -> tuple[tuple[Row, ...], str]:
     from runtime.cuda import Device
     from tilesat.cache import compiler, opened
 
-    with Device() if search.measuring else nullcontext() as device:
+    with nullcontext() if search.card is None else Device(search.card) as device:
         store = opened() if search.cache else None
         where = assembled.assembler() if device is None else device.name
         digest = blake2b(repr((compiler(), search.target, arguments, where)).encode(), digest_size=20)

@@ -1,11 +1,12 @@
-"""Pictures of a compilation, all made of one record: an overview, values in detail, layouts; programs as dataflow.
+"""Pictures of a compilation, all drawn from one record: an overview, values in detail, layouts; programs as dataflow.
 
-record    what a compilation was, as plain data
-overview  one node a value of the chosen program
-focus     every way to make a value, and what is near it
-layout    who holds which element of a tile
-program   a program at any level
-picture   DOT and SVG of any of them
+record         what a compilation was, as plain data
+overview       one node a value of the chosen program
+focus          every way to make a value, and what is near it
+layout         who holds which element of a tile
+tensor_memory  which columns of tensor memory tiles take, and which element lies where
+program        a program at any level
+picture        DOT and SVG of any of them
 """
 
 from viz.focus import draw_focus

@@ -1,4 +1,4 @@
-"""A value in detail: every layout that it may have, every way to make it, and what is near it in the e-graph."""
+"""A value in detail: every layout that it may have, every way to compute it, and its neighbourhood in the e-graph."""
 
 from __future__ import annotations
 
@@ -159,8 +159,7 @@ class _Focus:
     def sorted_ways(self, form: Form) -> Sequence[Way]:
         """Chosen, second, cheapest, not legal; without those that only give another form of the value its name."""
         ways = [way for way in form.ways if way.op != "own"]
-        return sorted(ways, key=lambda way: (
-            not way.chosen, way.runner_up is None, way.cost is None, way.cost or 0.0))  # fmt: skip
+        return sorted(ways, key=lambda way: (not way.chosen, way.runner_up is None, way.cost is None, way.cost or 0.0))
 
     def box(self, graph: Drawing, number: int) -> None:
         """A value without its ways."""

@@ -1,4 +1,4 @@
-"""Which thread and register holds which element of a tile, or where it lies in shared memory, as a grid.
+"""A grid of which thread and register holds which element of a tile, or its position in shared memory.
 
 Layouts are XOR bases over the row-major flattened element index, as linear layouts are (arXiv 2505.23819).
 """
@@ -15,9 +15,7 @@ from viz.record import Layout
 MAX_ROWS, MAX_COLUMNS = 32, 32
 """A grid beyond 1024 cells is unreadable; the corner shows the pattern, which is linear and so repeats."""
 
-PALETTE = (
-    "#dbe9f6", "#fde2d2", "#dff0d8", "#f6dbe9", "#fff3c4", "#e3dcf2", "#d2f0ee", "#ececec",
-)  # fmt: skip
+PALETTE = ("#dbe9f6", "#fde2d2", "#dff0d8", "#f6dbe9", "#fff3c4", "#e3dcf2", "#d2f0ee", "#ececec")
 """Ground of a cell: of registers by lane / 4, since mma and ldmatrix fragments are groups of four lanes (PTX ISA, mma
 fragments); of shared memory by the 16 bytes of its row of 128 that it is in, the unit that swizzles move."""
 BANK_BYTES, BANKS = 4, 32
@@ -30,7 +28,7 @@ Holder = tuple[int, int, int]
 
 
 def holders(layout: Layout, size: int) -> list[list[Holder]]:
-    """For each element of a tile of `size` elements, everyone who holds it, first warp and lane first."""
+    """For each element of a tile of `size` elements, all its holders, first warp and lane first."""
     found: list[list[Holder]] = [[] for _ in range(size)]
     registers, lanes, warps = (_span(bases) for bases in (layout.reg, layout.lane, layout.warp))
     for w, from_warp in enumerate(warps):
@@ -61,29 +59,41 @@ def layout_text(layout: Layout, shape: Sequence[int]) -> str:
     """The grid as plain text; a cell is `w0 t12 r3` (warp, lane, register), `+n` where n more threads hold it, or the
     byte offset and the bank in shared memory, `@144 b4`.
     """
-    grid, note = _grid(layout, shape)
-    cells = [[f"{first} {second}".strip() for first, second, _ in row] for row in grid]
-    width = max(len(cell) for row in cells for cell in row)
-    lines = [" ".join(cell.ljust(width) for cell in row).rstrip() for row in cells]
-    return "\n".join([_title(layout, shape), *([note] if note else []), *lines]) + "\n"
+    return grid_text(_cells(layout, prod(shape)), shape, _title(layout, shape))
 
 
 def draw_layout(layout: Layout, shape: Sequence[int], name: str = "layout") -> Picture:
     """The grid as one HTML-label table; cells of four neighbouring lanes, or of 16 bytes, share a colour."""
-    grid, note = _grid(layout, shape)
-    cells = "".join("<TR>" + "".join(map(_cell, row)) + "</TR>" for row in grid)
-    table = f'<TABLE BORDER="0" CELLBORDER="1" CELLSPACING="0" CELLPADDING="2" COLOR="{INK}">{cells}</TABLE>'
-    title = _title(layout, shape) + (f"\n{note}" if note else "")
-    graph = Drawing.new(name, title)
+    return draw_grid(_cells(layout, prod(shape)), shape, _title(layout, shape), name)
+
+
+def grid_text(cells: Sequence[Cell], shape: Sequence[int], title: str) -> str:
+    """A tile's cells as plain text below a title."""
+    grid, note = _grid(cells, shape)
+    texts = [[f"{first} {second}".strip() for first, second, _ in row] for row in grid]
+    width = max(len(text) for row in texts for text in row)
+    lines = [" ".join(text.ljust(width) for text in row).rstrip() for row in texts]
+    return "\n".join([title, *([note] if note else []), *lines]) + "\n"
+
+
+def draw_grid(cells: Sequence[Cell], shape: Sequence[int], title: str, name: str) -> Picture:
+    """A tile's cells as one HTML-label table."""
+    grid, note = _grid(cells, shape)
+    rows = "".join("<TR>" + "".join(map(_cell, row)) + "</TR>" for row in grid)
+    table = f'<TABLE BORDER="0" CELLBORDER="1" CELLSPACING="0" CELLPADDING="2" COLOR="{INK}">{rows}</TABLE>'
+    graph = Drawing.new(name, title + (f"\n{note}" if note else ""))
     graph.table("grid", table)
-    return Picture(name, graph.source, note, layout_text(layout, shape))
+    return Picture(name, graph.source, note, grid_text(cells, shape, title))
 
 
-def _grid(layout: Layout, shape: Sequence[int]) -> tuple[list[list[Cell]], str]:
+def _cells(layout: Layout, size: int) -> list[Cell]:
+    """Each element's cell."""
+    return [*map(_shared_cell, offsets(layout))] if layout.shared else [*map(_held_cell, holders(layout, size))]
+
+
+def _grid(cells: Sequence[Cell], shape: Sequence[int]) -> tuple[list[Sequence[Cell]], str]:
     """The tile as rows of its last dimension (leading dimensions flattened), cut to the limits, and what was cut."""
     columns, size = shape[-1] if shape else 1, prod(shape)
-    shared = layout.shared
-    cells = [*map(_shared_cell, offsets(layout))] if shared else [*map(_held_cell, holders(layout, size))]
     rows = [cells[start : start + columns] for start in range(0, size, columns)]
     note = ""
     if len(rows) > MAX_ROWS or columns > MAX_COLUMNS:

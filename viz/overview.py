@@ -108,7 +108,7 @@ class _Overview:
         return f", line {lines[0]}" if lines and lines[0] else ""
 
     def value(self, graph: Drawing, number: int) -> None:
-        """Name and type, then each form that is made, with its cost and what came second."""
+        """Name and type, then each form that is computed, with its cost and the runner-up."""
         value = self.record.values[number]
         ways = chosen_ways(self.record, value)
         lines = [(shorten(value.name, WIDTH), INK), (shorten(value.type, WIDTH), MUTED)]
@@ -136,7 +136,7 @@ class _Overview:
             yield f"of {', '.join(words)}"
 
     def edges(self, graph: Drawing) -> None:
-        """Who reads whom; dashed from one iteration to the next."""
+        """Edges from values to their users; dashed from one iteration to the next."""
         found: dict[tuple[str, str], None] = {}
         for number in self.shown:
             for _, way in chosen_ways(self.record, self.record.values[number]):

@@ -1,4 +1,4 @@
-"""A picture as Graphviz DOT, and as SVG where the `dot` program is installed."""
+"""A picture as Graphviz DOT, and as SVG if the `dot` program is installed."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ INK, FAINT, CHOSEN, GROUND = "#1f2933", "#9aa5b1", "#0b6e4f", "#f3f6f9"
 MUTED = "#52606d"
 """Text of less weight: types, what has no node of its own."""
 SECOND, ILLEGAL = "#b45309", "#9b1c1c"
-"""What came second, and why something is not legal."""
+"""Runners-up, and reasons why something is not legal."""
 
 INSTALL = "apt-get install graphviz, brew install graphviz or conda install graphviz"
 
 
 @dataclass(frozen=True)
 class Picture:
-    """A named drawing; `note` says what was left out, empty when all is shown; `text` is the same for a terminal, where
-    there is such a thing.
+    """A named drawing; `note` says what was left out, empty if everything is shown; `text` is a version for terminals,
+    if any.
     """
 
     name: str
@@ -43,7 +43,7 @@ class Picture:
 
 
 def missing_dot() -> str:
-    """What to tell a user who has no `dot`; empty where it is installed."""
+    """The message for users without `dot`; empty if it is installed."""
     return "" if shutil.which("dot") else f"no SVG is made: Graphviz's program 'dot' is not installed; {INSTALL}"
 
 
@@ -63,9 +63,12 @@ def write_pictures(pictures: Sequence[Picture], folder: Path) -> list[Path]:
         return written
     with suppress(subprocess.TimeoutExpired):  # what is done by then is taken; -O: NAME.dot becomes NAME.dot.svg
         subprocess.run(
-            [dot, "-Tsvg", "-O", *(path.name for path in drawings)], cwd=folder, capture_output=True,
-            timeout=RENDER_SECONDS, check=False,
-        )  # fmt: skip
+            [dot, "-Tsvg", "-O", *(path.name for path in drawings)],
+            cwd=folder,
+            capture_output=True,
+            timeout=RENDER_SECONDS,
+            check=False,
+        )
     return written + [drawn for path in drawings if (drawn := _drawn(path)) is not None]
 
 

@@ -1,7 +1,7 @@
-"""The record of one compilation: what every picture is drawn from, as plain data that JSON holds.
+"""The record of one compilation, from which every picture is drawn, as plain JSON-compatible data.
 
-A place is a line of the source that something comes from; lines of all levels, values and operations of schedules name
-places by number, and so are linked to each other. viz does not import lowering: `tilesat.pictures` fills the record.
+A place is a source line that something comes from; lines of all levels, values and operations of schedules refer to
+places by number, which links them to each other. viz does not import lowering: `tilesat.pictures` fills the record.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from dataclasses import MISSING, dataclass, field, fields, is_dataclass
 from typing import Any
 
 VERSION = 1
-"""Of the form that `to_json` writes; raised where a reader of the old one would misread the new one."""
+"""Of the form that `to_json` writes; incremented when a reader of the old form would misread the new one."""
 
 Place = tuple[str, int, int]
 """File, line, column; 1-based, a line of 0 where only the file is known."""
@@ -145,6 +145,26 @@ class Layout:
 
 
 @dataclass(frozen=True, slots=True)
+class TensorTile:
+    """A tile in tensor memory: each bit of the row-major element index adds (by XOR) to the lane, to the column behind
+    `first` and to the bit within the column, as `bits` says. `columns` of them each of `stages` takes; `copies`: lanes
+    further on, 32 by 32, that hold the same. `uses`: who begins products with it, writes and reads it, in words.
+    `line`: its number in the level nv_tileas.
+    """
+
+    name: str
+    text: str
+    shape: list[int]
+    bits: list[tuple[int, int, int]]
+    first: int
+    columns: int
+    line: int = -1
+    stages: int = 1
+    copies: int = 0
+    uses: list[str] = field(default_factory=list[str])
+
+
+@dataclass(frozen=True, slots=True)
 class Step:
     """What an agent does at a barrier or a ring, or between them; `line`: its number in the level nv_tileas."""
 
@@ -229,6 +249,9 @@ class Record:
     effects: list[Effect] = field(default_factory=list[Effect])
     loops: list[Loop] = field(default_factory=list[Loop])
     layouts: list[Layout] = field(default_factory=list[Layout])
+    tensor_tiles: list[TensorTile] = field(default_factory=list[TensorTile])
+    tensor_columns: int = 0
+    """Columns of tensor memory that the CTA allocates."""
     agents: list[Agent] = field(default_factory=list[Agent])
     rings: list[Ring] = field(default_factory=list[Ring])
     schedules: list[Schedule] = field(default_factory=list[Schedule])

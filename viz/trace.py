@@ -59,9 +59,14 @@ def _process(process: Process, number: int) -> Iterator[dict[str, Any]]:
             yield {"ph": "M", "name": "thread_sort_index", "pid": number, "tid": thread, "args": {"sort_index": thread}}
             for each in slices:
                 yield {
-                    "ph": "X", "name": each.name, "pid": number, "tid": thread, "ts": round(each.start, 3),
-                    "dur": round(each.cycles, 3), "args": each.notes,
-                }  # fmt: skip
+                    "ph": "X",
+                    "name": each.name,
+                    "pid": number,
+                    "tid": thread,
+                    "ts": round(each.start, 3),
+                    "dur": round(each.cycles, 3),
+                    "args": each.notes,
+                }
 
 
 def _name(kind: str, name: str, process: int, thread: int = 0) -> dict[str, Any]:

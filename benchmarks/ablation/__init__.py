@@ -1,1 +1,1 @@
-"""What the families of rules change in kernels as their users write them."""
+"""The effect of the families of rules on kernels as their users write them."""

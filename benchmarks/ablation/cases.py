@@ -1,4 +1,4 @@
-"""The kernels with their signatures, the columns of permissions, and the families that are taken away."""
+"""The kernels with their signatures, the columns of permissions, and the families to be removed."""
 
 from __future__ import annotations
 
@@ -12,11 +12,14 @@ CUBE, VECTOR = "f16[?,?,64]:[?/8,?/8,1]", "f32[?/16]:[1]"
 
 @dataclass(frozen=True)
 class Case:
-    """A kernel of benchmarks/ablation/kernels.py with its signature, or a program of Tile IR, where that is empty."""
+    """A kernel of benchmarks/ablation/kernels.py with its signature, or a program of Tile IR, where that is empty.
+    passes: products are in several loops over the same tiles.
+    """
 
     name: str
     signature: str = ""
     file: Path | None = None
+    passes: bool = False
 
 
 TILES = "=128; =128; =64"
@@ -30,6 +33,7 @@ CASES = (
     Case("softmax_scaled", f"{F16}; {F16}; f32; =1024"),
     Case("softmax", file=ROOT / "examples" / "softmax.mlir"),
     Case("attention", f"{CUBE}; {CUBE}; {CUBE}; {CUBE}; f32; =64; =128; =64"),
+    Case("attention_passes", f"{CUBE}; {CUBE}; {CUBE}; {CUBE}; f32; =64; =128; =64", passes=True),
     Case("flash_attention", file=ROOT / "examples" / "flash_attention.mlir"),
     Case("rope", "f16[?,2,64]:[?/8,64,1]; f16[?,64]:[64,1]; f16[?,64]:[64,1]; f16[?,2,64]:[?/8,64,1]; =64; =16"),
     Case("swiglu", f"{F16}; {F16}; {F16}; =1024"),
@@ -50,10 +54,11 @@ FAMILIES: dict[str, tuple[str, ...]] = {
     "quotient": ("quotient",),
     "scaled products": ("loop.scale",),
     "online sums": ("loop.online",),
+    "online attention": ("loop.attention",),
     "pairs of steps": ("loop.pairs",),
     "folds by lane": ("loop.lanes",),
     "moments": ("loop.moments",),
 }
-"""Prefixes of the names of rules, and names of skeletons, by the family that is taken away."""
+"""Prefixes of the names of rules, and names of skeletons, by the family to be removed."""
 LOOPS = "loop."
-"""Names of skeletons begin so (lowering/skeletons/table.py)."""
+"""Prefix of the names of skeletons (lowering/skeletons/table.py)."""

@@ -1,9 +1,9 @@
-"""What Triton does to f32 operations without being asked, read off the PTX that it makes of each.
+"""What Triton does to f32 operations by default, according to the PTX that it generates for each.
 
-    PYTHON -m benchmarks.ablation.triton_defaults [--target 80]
+PYTHON -m benchmarks.ablation.triton_defaults [--target 80]
 
 Imports nothing of ours: PYTHON may be another environment's (triton==3.9.0; no GPU, no PyTorch). Each operation is
-of its own; the arithmetic instructions of its PTX are printed, up to the third.
+compiled separately; the first three arithmetic instructions of its PTX are printed.
 """
 
 # Packages of another environment, or of an extra.
@@ -27,7 +27,7 @@ OPERATIONS = (
     "exp(a)", "exp2(a)", "log(a)", "log2(a)", "sin(a)", "erf(a)", "a / b", "1 / a", "sqrt(a)", "rsqrt(a)", "a * b + c",
     "c - a * b", "fma(a, b, c)", "(a + b) - b", "a * 1.5 * 2.5", "a + 0.0", "maximum(a, b)",
 )  # fmt: skip
-"""By the number that the kernel takes."""
+"""By the number that the kernel receives."""
 ARITHMETIC = re.compile(r"^(?!mov|ld|st|cvta|setp\.|bra|\.)[a-z0-9]+[a-z0-9_.:]*\.f(?:16|32|64)\b.*|^call.*|^rcp.*")
 
 

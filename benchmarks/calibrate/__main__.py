@@ -1,12 +1,12 @@
 """The prices of elementwise operations, from the SASS that they become.
 
-    python -m benchmarks.calibrate [--check] [--targets T,T] [--forms REGEX]     count; write the rows, or compare
-    python -m benchmarks.calibrate --gpu [--forms REGEX]                        cycles and latencies of this GPU
+python -m benchmarks.calibrate [--check] [--targets T,T] [--forms REGEX] count; write the rows, or compare python -m
+benchmarks.calibrate --gpu [--forms REGEX] cycles and latencies of this GPU
 
 Without --check the rows of the forms that were counted replace those in lowering/targets/counts.json. With it nothing
-is written, and the exit status is 1 where a price differs by more than the tolerance. Counting all forms of a tier
-takes about a minute. A GPU's figures go to benchmarks/calibrate/clocks.json; prices do not read them, the table that is
-printed has both.
+is written, and the exit status is 1 if a price differs by more than the tolerance. Counting all forms of a tier takes
+about a minute. A GPU's figures go to benchmarks/calibrate/clocks.json; prices do not use them, the printed table shows
+both.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def main() -> int:
 
 
 def _of_tier(chosen: list[Case], target: str) -> list[Case]:
-    """Of the chosen forms those that are counted on a target."""
+    """The chosen forms that are counted on a target."""
     return [case for case in chosen if re.search(table.COUNTED.get(target, ""), case.form.key)]
 
 

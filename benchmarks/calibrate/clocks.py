@@ -1,7 +1,8 @@
 """Cycles and latencies of forms on a GPU, by its clock: chains of n and 2 n operations, whose difference is n of them.
 
-A step of a chain is the operation and what keeps its operand in an ordinary range; chains of that alone are taken away.
-With one element a thread a step takes the latency, with `WIDE` the time of its units.
+A step of a chain is the operation and the code that keeps its operand in an ordinary range; the time of chains of that
+code alone is subtracted. With one element per thread a step takes the latency, with `WIDE` elements the time of its
+units.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from tilesat.fuzz.writer import Tile, Writer
 PATH = Path(__file__).with_name("clocks.json")
 STEPS, WIDE, LAUNCHES = 16, 8, 5
 NEAR = 2.0**-6
-"""What a float result is multiplied by before 1 is added: operands stay around 1, where no slow path is taken."""
+"""The factor applied to a float result before 1 is added: operands stay around 1, which avoids slow paths."""
 REGISTERS = "\n    .reg .b64 %clock<3>;\n    .reg .b32 %clock_lane;\n    .reg .pred %clock_first;\n"
 BEGIN = "    mov.u64 %clock0, %clock64;\n"
 END = """    bar.sync 0;
@@ -44,14 +45,14 @@ END = """    bar.sync 0;
 
 
 class Clocked(NamedTuple):
-    """Cycles of one element in each thread of four warps, and from one operation to the next that needs it."""
+    """Cycles of one element in each thread of four warps, and from one operation to the next dependent one."""
 
     cycles: float
     latency: float
 
 
 def chained(case: Case) -> bool:
-    """Can a form be chained: are its operands of the type of its result?"""
+    """Whether a form can be chained: its operands have the type of its result."""
     return {*case.operands} == {case.result} and not case.constant and case.operation is not ct.Bitcast
 
 
@@ -107,7 +108,7 @@ def operands(kind: str, count: int, size: int) -> list[np.ndarray[Any, Any]]:
 
 
 def program(case: Case, steps: int, elements: int, apply: bool) -> str:
-    """The source of a chain: x, the other operands, what mixes; the result, and a place for the clock."""
+    """The source of a chain: x, the other operands, constants to mix in; the result, and a location for the clock."""
     kind, count, total = case.result, len(case.operands) + 1, THREADS * elements
     parameters = {f"x{at}": f"ptr<{kind}>" for at in range(count)}
     w = Writer("chain", **parameters, y=f"ptr<{kind}>", clocks="ptr<i64>")
@@ -121,14 +122,16 @@ def program(case: Case, steps: int, elements: int, apply: bool) -> str:
 
 
 def mixed_with(w: Writer, x: Tile, other: Tile, step: int) -> Tile:
-    """What comes between two operations: a multiply-add to about 1, or an exclusive or and an addition in turn."""
+    """The code between two operations: a multiply-add to about 1, or an exclusive or and an addition in turn."""
     if x.floating:
         return w.op(ct.Fma, x, other, w.like(1.0, x))
     return x ^ other if step % 2 else x + other
 
 
 def with_clock(ptx: str, entry: str, parameter: int) -> str:
-    """The kernel with its cycles written to where a parameter points. Raises ValueError for one that has no end."""
+    """The kernel with its cycles written to where a parameter points. Raises ValueError for a kernel without an
+    exit.
+    """
     head, brace, body = ptx.partition("\n{\n")
     declared, blank, code = body.partition("\n\n")
     if not (brace and blank) or code.count("    ret;\n") != 1:
@@ -138,7 +141,7 @@ def with_clock(ptx: str, entry: str, parameter: int) -> str:
 
 
 def report(found: Sequence[tuple[Case, Clocked]], target: str, source: str) -> None:
-    """The figures beside what the prices say, printed and written."""
+    """The measured figures next to the prices, printed and written."""
     machine = Machine(ALL_TARGETS[target], THREADS // 32)
     rows = json.loads(PATH.read_text()) if PATH.exists() else {}
     print("| form | cycles of 128 threads | priced | latency |\n|---|---|---|---|")

@@ -1,4 +1,6 @@
-"""The forms of operations that are calibrated, from how the operations are declared: types, flags, roundings."""
+"""The forms of operations that are calibrated, derived from the declarations of the operations: types, flags,
+roundings.
+"""
 
 from __future__ import annotations
 
@@ -18,12 +20,12 @@ from lowering.counts import CONSTANT, DIRECTIONS, WORDS, Form, modifiers
 FLOATS = ("f16", "bf16", "f32", "f64")
 INTEGERS = ("i8", "i16", "i32", "i64")
 WORDS_OF_MEMORY = ("i32", "i64")
-"""Integers that single instructions are measured on: of narrower ones what packs and unpacks them is counted along."""
+"""Integers on which single instructions are measured: for narrower ones packing and unpacking would be included."""
 NARROW = ("f8E4M3FN", "f8E5M2", "f8E8M0FNU", "f4E2M1FN", "tf32")
 EXPANDED = frozenset({"divi", "remi", "mulhii", "absi", "fpowi"})
 """Operations that are measured on all integers."""
 ON_POINTERS = frozenset({"int_to_ptr", "ptr_to_int", "ptr_to_ptr", "offset", "get_global"})
-"""Those on pointers, which tensors of memory do not hold."""
+"""Operations on pointers, which tensors in memory do not hold."""
 
 
 @dataclass(frozen=True)
@@ -68,7 +70,7 @@ def cases() -> list[Case]:
 
 
 def legal(case: Case) -> bool:
-    """Does the operation have these flags on these types?"""
+    """Whether the operation has these flags on these types."""
     kinds = [TileType((1,), SCALARS[kind]) for kind in case.operands]
     result = None if case.operation.info.results[0].like else [TileType((1,), SCALARS[case.result])]
     made = Builder(Block(kinds))
@@ -98,7 +100,7 @@ def _of(cls: type[TileOp]) -> Iterator[Case]:
 
 
 def _types(cls: type[TileOp]) -> Iterator[tuple[tuple[str, ...], str]]:
-    """Types of operands and result that an operation is measured on."""
+    """Types of operands and result with which an operation is measured."""
     if cls is ct.FToF:
         every = (*FLOATS, *NARROW)
         yield from (((a,), b) for a, b in product(every, every) if a != b and (a in FLOATS or b in FLOATS))
@@ -125,7 +127,7 @@ def _types(cls: type[TileOp]) -> Iterator[tuple[tuple[str, ...], str]]:
 
 
 def _attributes(cls: type[Op], source: str, result: str) -> Iterator[Mapping[str, Any]]:
-    """Values of the attributes that make a difference to a price; `legal` leaves out those that do not fit."""
+    """Values of the attributes that affect a price; `legal` leaves out those that are invalid."""
     choices: dict[str, tuple[Any, ...]] = {}
     for attribute in cls.info.attributes:
         if attribute.name == "rounding":

@@ -1,8 +1,9 @@
 """The micro-kernels of a form: a tile from memory, the operation, a tile to memory, at two sizes.
 
-What is around the operation is the same at both sizes but for loads and stores, which are known by their pipe; so
-the difference between the sizes is what the elements between them take. Elements come from memory and are independent:
-ptxas can neither fold nor share them, and constants that it keeps in registers are counted once, as in real code.
+The code around the operation is the same at both sizes except for loads and stores, which are identified by their pipe;
+so the difference between the sizes is the cost of the additional elements. Elements come from memory and are
+independent: ptxas can neither fold nor share them, and constants that it keeps in registers are counted once, as in
+real code.
 """
 
 from __future__ import annotations
@@ -19,16 +20,16 @@ from lowering.targets.target import WARP
 from tilesat.fuzz.writer import Tile, Writer
 
 THREADS = 128
-"""Of a CTA of four warps, the least that the compiler makes."""
+"""For a CTA of four warps, the smallest that the compiler makes."""
 DIVISOR = 7
 FORBIDDEN = ("f32x2",)
-"""Atoms that have a price of their own."""
+"""Atoms with a separate price."""
 Body = Callable[[Writer, Sequence[Tile]], Sequence[Tile]]
 
 
 @dataclass(frozen=True)
 class Micro:
-    """PTX of one kernel and how many elements a thread it works on."""
+    """PTX of one kernel and the number of elements per thread that it processes."""
 
     name: str
     ptx: str
@@ -36,15 +37,16 @@ class Micro:
 
 
 def sizes(case: Case) -> tuple[int, int]:
-    """Elements a thread: 16 bytes of the narrowest type, and twice as many."""
+    """Elements per thread: 16 bytes of the narrowest type, and twice as many."""
     most = 128 // case.narrowest
     return most, 2 * most
 
 
 def terms(case: Case) -> list[tuple[int, Body]]:
-    """Kernels whose counts, each so many times, add up to those of the operation.
+    """Kernels whose counts, with these factors, add up to those of the operation.
 
-    A choice is what a second one adds by the same comparison; a comparison is what a first one takes less that.
+    The cost of a select is what a second select with the same comparison adds; that of a comparison is the cost of the
+    first one less that.
     """
     if case.operation is ct.Select:
         return [(1, _choose(2)), (-1, _choose(1))]
@@ -87,7 +89,7 @@ def _memory(case: Case) -> tuple[list[str], str]:
 
 
 def source(case: Case, body: Body, name: str, elements: int) -> str:
-    """The program of a kernel that loads tiles of `elements` a thread, and stores what `body` makes of them.
+    """The program of a kernel that loads tiles of `elements` a thread, and stores the results of `body`.
 
     Raises TileError for flags that the operation does not have on these types.
     """
@@ -106,7 +108,7 @@ def source(case: Case, body: Body, name: str, elements: int) -> str:
 
 
 def _held(kind: str) -> str:
-    """The type of memory that holds elements: bytes for those of less than one."""
+    """The type in memory of elements: bytes for those smaller than a byte."""
     return kind if SCALARS[kind].width >= 8 else "i8"
 
 
@@ -117,7 +119,7 @@ def _read(w: Writer, base: Tile, kind: str, total: int) -> Tile:
 
 
 def micro(case: Case, body: Body, name: str, elements: int, target: str) -> Micro:
-    """One kernel compiled. Raises TileError where the target does not have the operation on these types."""
+    """One kernel compiled. Raises TileError if the target does not have the operation on these types."""
     kernel = tilesat.compile(source(case, body, name, elements), target, forbid=FORBIDDEN)
     threads = kernel.manifest["block"][0]
     if threads != THREADS:

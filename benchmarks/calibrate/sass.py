@@ -15,13 +15,13 @@ from tilesat.mca.listing import Function, Instruction, functions
 from tilesat.mca.units import RESULTS, unit
 
 SLOW = 10_000
-"""What a call counts as when the shortest path is sought: slow paths are called, or branched to."""
+"""The length of a call when the shortest path is searched for: slow paths are called, or branched to."""
 LEAST = 0.2
 STORES = frozenset({"STG", "ST"})
 MOVES = re.compile(r"^(?:MOV|CS2R|IMAD\.MOV)\b|^HFMA2\.MMA \w+, -RZ, RZ,")
-"""Copies of registers and constants: they line up the vectors of loads and stores, and ptxas folds them elsewhere."""
+"""Copies of registers and constants: they arrange the vectors of loads and stores, and ptxas folds them elsewhere."""
 _SHARED = re.compile(r"^\s*\.(?:version|target|address_size|global|const)\b.*$", re.MULTILINE)
-"""Lines that stand once in a module: its header, tables of constants."""
+"""Lines that occur once in a module: its header, tables of constants."""
 
 
 def listings(texts: Mapping[str, str], target: str) -> dict[str, Function]:
@@ -32,8 +32,8 @@ def listings(texts: Mapping[str, str], target: str) -> dict[str, Function]:
 
 
 def along_path(function: Function) -> Counter[str]:
-    """Results by pipe along the shortest way from the entry to the exit, without what loads and stores; what takes only
-    an issue slot is `issue`. Raises ValueError where that way does not store all.
+    """Results by pipe along the shortest path from the entry to the exit, without loads and stores; instructions that
+    take only an issue slot are `issue`. Raises ValueError if that path does not store everything.
     """
     made = blocks(function)
     code = list(_executed(function, made, 0, "EXIT"))
@@ -62,8 +62,8 @@ def _executed(function: Function, made: Sequence[Block], start: int, end: str) -
 
 
 def _way(function: Function, made: Sequence[Block], start: int, end: str) -> list[int]:
-    """The shortest way to EXIT or RET. In a function that is called it goes by a MUFU, if there is one on a way: where
-    quotients and roots begin, while zeros and infinities end at once.
+    """The shortest path to EXIT or RET. In a called function it goes through a MUFU, if a path has one: this is where
+    quotients and roots start, while zeros and infinities end at once.
     """
 
     def ends(at: int) -> bool:
@@ -100,7 +100,7 @@ def shortest(function: Function, made: Sequence[Block], start: int, ends: Callab
 
 
 def per_element(small: Counter[str], large: Counter[str], elements: int) -> dict[str, float]:
-    """What each of `elements` more elements takes."""
+    """The cost of each of `elements` additional elements."""
     return {name: (large[name] - small[name]) / elements for name in PIPES}
 
 

@@ -1,4 +1,4 @@
-"""Counting all forms on a target, the rows that say it, and how they differ from those that are committed."""
+"""Counting all forms on a target, the resulting rows, and how they differ from the committed ones."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from lowering.targets import ALL_TARGETS
 COUNTED: Mapping[str, str] = {
     "sm_80": "", "sm_89": "^ftof", "sm_90a": "", "sm_100a": "", "sm_100": "^ftof", "sm_120a": "", "sm_120": "^ftof",
 }  # fmt: skip
-"""Tiers that are counted, and of those that differ from another one in conversions only which forms."""
+"""Tiers that are counted, and for those that differ from another one only in conversions, which forms."""
 LIKE: Mapping[str, str] = {
     "sm_86": "sm_80", "sm_89": "sm_80", "sm_90": "sm_90a",
     "sm_100": "sm_100a", "sm_103a": "sm_100a", "sm_103": "sm_100", "sm_110a": "sm_100a", "sm_110": "sm_100",
@@ -30,15 +30,15 @@ LIKE: Mapping[str, str] = {
 """Tiers that have the instructions of another one; `--check --targets` counts them too."""
 PATH = Path(lowering.targets.__path__[0]) / FILE
 TOLERANCE = 0.1
-"""What a price may differ by: ptxas' choice between a move and a select, its order of constants."""
+"""The tolerance of a price: ptxas's choice between a move and a select, or its order of constants."""
 NOISE = 0.25
-"""Instructions an element within which rows are one: a move or an address in four elements."""
+"""Instructions per element within which rows are merged: a move or an address in four elements."""
 SLACK = 0.5
-"""Instructions that prices may differ by whatever their size: half an instruction an element is packing."""
+"""Instructions by which prices may differ regardless of their size: half an instruction per element is packing."""
 
 
 def count(cases: Iterable[Case], target: str) -> dict[Form, Counts]:
-    """What an element of each form takes on a target; forms that the target does not have are left out, and said."""
+    """The cost of an element of each form on a target; forms that the target lacks are left out and reported."""
     texts, parts = dict[str, str](), dict[Form, list[tuple[int, str, str, int]]]()
     for number, case in enumerate(cases):
         try:
@@ -60,7 +60,7 @@ def count(cases: Iterable[Case], target: str) -> dict[Form, Counts]:
 
 
 class Known(NamedTuple):
-    """What a row says of a tier, and from where."""
+    """A row's counts for a tier, and their origin."""
 
     counts: Counts
     source: str
@@ -68,7 +68,7 @@ class Known(NamedTuple):
 
 @dataclass(frozen=True)
 class Difference:
-    """A form whose count is not what the table says."""
+    """A form whose count differs from the table."""
 
     target: str
     form: Form
@@ -80,7 +80,7 @@ class Difference:
 
 
 def differences(found: Mapping[Form, Counts], table: Mapping[str, Counts], target: str) -> Iterator[Difference]:
-    """The forms that the table is wrong about by more than the tolerance, on any pipe."""
+    """The forms for which the table is wrong by more than the tolerance, on any pipe."""
     for form, counts in found.items():
         says = look_up(table, form) or {}
         pairs = [(says.get(pipe, 0.0), counts.get(pipe, 0.0)) for pipe in PIPES if not pipe.startswith("int_")]
@@ -91,12 +91,14 @@ def differences(found: Mapping[Form, Counts], table: Mapping[str, Counts], targe
 
 
 def alike(a: float, b: float) -> bool:
-    """Are two counts the same but for what `TOLERANCE` and `SLACK` allow?"""
+    """Whether two counts are equal within `TOLERANCE` and `SLACK`."""
     return abs(a - b) <= max(SLACK, TOLERANCE * max(a, b))
 
 
 def near(a: Counts | None, b: Counts) -> bool:
-    """Are two counts one price? Integer pipes are taken together: ptxas deals adds and moves out between them."""
+    """Whether two counts give one price. Integer pipes are taken together: ptxas distributes adds and moves
+    between them.
+    """
     parts = [(each.get("int_add", 0.0) + each.get("int_mul", 0.0), each) for each in (a or {}, b)]
     others = [name for name in PIPES if not name.startswith("int_")]
     same = all(abs(parts[0][1].get(name, 0.0) - parts[1][1].get(name, 0.0)) <= NOISE for name in others)
@@ -104,7 +106,7 @@ def near(a: Counts | None, b: Counts) -> bool:
 
 
 def needed(kept: Mapping[str, Known], found: Mapping[Form, Counts], source: str) -> dict[str, Known]:
-    """The rows of a tier with those of the forms that were counted; what other rows give already needs none."""
+    """The rows of a tier with those of the counted forms; forms already covered by other rows need none."""
     counted = {form.key for form in found}
     rows = {key: known for key, known in kept.items() if key not in counted}
     for form, counts in sorted(found.items(), key=lambda item: len(item[0].modifiers)):
@@ -124,7 +126,7 @@ def committed() -> dict[str, dict[str, Known]]:
 
 
 def update(counted: Mapping[str, Mapping[Form, Counts]], source: str) -> None:
-    """Write what was counted, also for the tiers that are like those on which it was."""
+    """Write the counts, also for tiers equivalent to those counted."""
     tiers = committed()
     for tier, found in counted.items():
         for each in (name for name in tiers if next(filter(counted.__contains__, (name, *likes(name))), "") == tier):
@@ -133,7 +135,7 @@ def update(counted: Mapping[str, Mapping[Form, Counts]], source: str) -> None:
 
 
 def likes(tier: str) -> list[str]:
-    """The tiers that one is like, the nearest first."""
+    """The tiers to which a tier is equivalent, the nearest first."""
     found: list[str] = []
     while tier in LIKE:
         tier = LIKE[tier]
@@ -142,7 +144,7 @@ def likes(tier: str) -> list[str]:
 
 
 def merged(tiers: Mapping[str, Mapping[str, Known]]) -> dict[str, list[Row]]:
-    """The rows of all tiers by form, those that agree as one."""
+    """The rows of all tiers by form, with equal ones merged."""
     found: dict[str, list[tuple[list[str], Known]]] = {}
     for tier, rows in tiers.items():
         for key, known in rows.items():
@@ -160,7 +162,7 @@ def merged(tiers: Mapping[str, Mapping[str, Known]]) -> dict[str, list[Row]]:
 
 
 def write(rows: Mapping[str, Sequence[Row]]) -> None:
-    """The file: a line a row."""
+    """The file: one row per line."""
     lines = [
         f"  {json.dumps(key)}: [\n" + ",\n".join(f"    {json.dumps(row)}" for row in found) + "\n  ]"
         for key, found in rows.items()

@@ -1,12 +1,12 @@
 """Real cuTile kernels by this compiler and by tileiras on every tier, as a table.
 
-    python -m benchmarks.corpus --python PYTHON [--suite DIR]... [--target sm_80,sm_90a,...] [--work DIR]
-                                [--only TEXT] [--every N] [--no-calls] [--failures FILE] [--json FILE]
+python -m benchmarks.corpus --python PYTHON [--suite DIR]... [--target sm_80,sm_90a,...] [--work DIR] [--only TEXT]
+[--every N] [--no-calls] [--failures FILE] [--json FILE]
 
 PYTHON is an interpreter whose environment has the extra `corpus` (docs/benchmarks.md says how to make one). It runs the
 calls of benchmarks/corpus/calls.py, which use the package tilegym, and the programs of each suite DIR (samples of
-cuTile, say, or a folder of tests) on fake tensors and writes down the kernels that they launch; no file of theirs is
-kept in this repository. One process compiles them one after another, each under a limit of CPU time and memory.
+cuTile, say, or a folder of tests) on fake tensors and records the kernels that they launch; none of their files is kept
+in this repository. One process compiles them one after another, each under a limit of CPU time and memory.
 """
 
 from __future__ import annotations
@@ -94,13 +94,13 @@ def _progress(target: str, source: str, kernel: str, ours: Outcome, theirs: Outc
 
 
 def _export(arguments: argparse.Namespace, folder: Path, target: str, suite: Path | None) -> None:
-    """Have the environment of the corpus write the bytecode of one source for one target."""
+    """Let the environment of the corpus write the bytecode of one source for one target."""
     what = ["--calls"] if suite is None else ["--suite", str(suite.resolve())]
     command = [arguments.python, "-m", "benchmarks.corpus.export", str(folder), "--target", target, *what]
     command += ["--variants", str(arguments.variants)]
     environment = dict(os.environ)
     program = tileiras.find()
-    if program is not None:  # tests of cuTile ask which bytecode it reads
+    if program is not None:  # tests of cuTile query which bytecode it reads
         environment["PATH"] += f"{os.pathsep}{program.parent}"
     arguments.work.mkdir(parents=True, exist_ok=True)
     with (arguments.work / "export.log").open("a") as log:

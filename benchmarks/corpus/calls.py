@@ -1,8 +1,8 @@
 """Calls of the operators of the package tilegym: operator, shapes and types of its arguments.
 
-One row a path through an operator: forward, or `backward=True` for forward and gradients. Shapes and types are those of
-a small model or of the package's own tests, chosen so that each row launches kernels that no other does. A `Tensor` is
-a fake one.
+One row per path through an operator: forward, or `backward=True` for forward and gradients. Shapes and types are those
+of a small model or of the package's own tests, chosen so that each row launches kernels that no other does. A `Tensor`
+is a fake one.
 """
 
 # Packages of another environment, or of an extra.

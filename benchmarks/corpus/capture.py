@@ -1,6 +1,6 @@
-"""A GPU that is not there: programs of PyTorch and cuTile run on fake tensors, and their launches are written down.
+"""An absent GPU: programs of PyTorch and cuTile run on fake tensors, and their launches are recorded.
 
-Runs in the environment of the corpus (PyTorch, cuda-tile, whatever package is measured). A fake tensor has a shape,
+Runs in the environment of the corpus (PyTorch, cuda-tile, the package being measured). A fake tensor has a shape,
 strides and a type, no storage; `cuda.tile.launch` records the kernel and what cuTile would specialise it for.
 """
 
@@ -32,7 +32,7 @@ CARD = torch.device("cuda", 0)
 ALIGNMENT = 256
 """Bytes that PyTorch's CUDA allocator aligns to."""
 UNKNOWN = 1
-"""What a number reads as that only the card would know, such as the length of a sequence."""
+"""The value of numbers that only the card would know, such as the length of a sequence."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -69,7 +69,7 @@ def fake_device(capability: tuple[int, int], record: Callable[[Launch], None]) -
     backward = torch.autograd._engine_run_backward
 
     def run_backward(*args: Any, **kwargs: Any) -> Any:
-        with card:  # gradients that the programs define are their own code again
+        with card:  # gradients defined by the programs are their own code again
             return backward(*args, **kwargs)
 
     torch.autograd._engine_run_backward = run_backward
@@ -78,7 +78,7 @@ def fake_device(capability: tuple[int, int], record: Callable[[Launch], None]) -
 
 
 class Card(TorchFunctionMode):
-    """Tensors of the CPU that say they are on the card: a PyTorch without CUDA has no gradients on any other device."""
+    """Tensors of the CPU that claim to be on the card: a PyTorch without CUDA has no gradients on any other device."""
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         if getattr(func, "__self__", None) is torch.Tensor.is_cuda:
@@ -92,21 +92,21 @@ class Card(TorchFunctionMode):
 
 
 class Generator(torch.Generator):
-    """A generator that may be asked for on the card."""
+    """A generator that can be requested on the card."""
 
     def __new__(cls, device: Any = None) -> Any:
         return super().__new__(cls)
 
 
 def _on_cpu(value: Any) -> Any:
-    """An argument, the card replaced by the CPU."""
+    """An argument, with the card replaced by the CPU."""
     if isinstance(value, torch.device) and value.type == "cuda":
         return torch.device("cpu")
     return "cpu" if isinstance(value, str) and value.startswith("cuda") else value
 
 
 def _search_for(launch: Callable[..., None]) -> Callable[..., Any]:
-    """An autotuner that takes the first configuration whose kernel can be made."""
+    """An autotuner that takes the first configuration whose kernel can be created."""
 
     def exhaustive_search(
         space: Any, stream: Any, grid_fn: Any, kernel: Any, args_fn: Any, hints_fn: Any = None, **_: Any
@@ -129,8 +129,8 @@ def _search_for(launch: Callable[..., None]) -> Callable[..., Any]:
 
 
 def _patch_torch(capability: tuple[int, int]) -> None:
-    """A card in torch.cuda; the numbers that only it would know."""
-    gc.collect = lambda *_: 0  # programs call it to free the card's memory; it takes 0.6 s a time here
+    """A card in torch.cuda, with the numbers that only it would know."""
+    gc.collect = lambda *_: 0  # programs call it to free the card's memory; it takes 0.6 s per call here
     nothing = dict.fromkeys(("manual_seed", "manual_seed_all"), always(None))
     for name, function in {**card_functions(capability), **nothing}.items():
         setattr(torch.cuda, name, function)

@@ -34,11 +34,11 @@ class Limits:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a compiler made of a kernel: `error` is empty where it compiled. Spills are LDL and STL instructions."""
+    """A compiler's result for a kernel: `error` is empty if it compiled. Spills are LDL and STL instructions."""
 
     error: str = ""
     defect: bool = False
-    """Whether the error is a traceback, not a message."""
+    """Whether the error is a traceback rather than a message."""
     seconds: float = 0.0
     registers: int = 0
     spills: int = 0
@@ -46,7 +46,7 @@ class Outcome:
     mma: int = 0
     loops: tuple[int, ...] = ()
     work: tuple[tuple[int, float], ...] = ()
-    """Of each loop with products: instructions, and multiply-adds of a thread."""
+    """For each loop with products: instructions, and multiply-adds of a thread."""
 
     @property
     def compiled(self) -> bool:
@@ -67,7 +67,7 @@ def _read(row: dict[str, Any]) -> Outcome:
 
 
 class Worker:
-    """A process of this compiler that has compiled before; made anew after each crash or limit."""
+    """A process of this compiler that has compiled before; recreated after each crash or limit."""
 
     def __init__(self, limits: Limits):
         self.limits = limits
@@ -80,7 +80,7 @@ class Worker:
         assert process.stdout is not None
         process.stdin.write(json.dumps([str(bytecode), target, str(cubin)]) + "\n")
         process.stdin.flush()
-        # CPU time ends the worker; the wall clock only where it sleeps for ever.
+        # CPU time ends the worker; the wall clock ends it only if it sleeps indefinitely.
         ready, _, _ = select.select([process.stdout], [], [], 20 * self.limits.seconds)
         line = process.stdout.readline() if ready else ""
         if line:
@@ -111,7 +111,7 @@ class Worker:
 
 
 def serve(limits: Limits) -> None:
-    """The worker: a request a line on standard input, an outcome a line on standard output."""
+    """The worker: one request per line on standard input, one outcome per line on standard output."""
     replies = os.fdopen(os.dup(1), "w", buffering=1)
     os.dup2(2, 1)
     import tilesat
@@ -160,7 +160,7 @@ class Tileiras:
         key = hashlib.sha256(f"{self.version} {target} {self.limits.seconds} ".encode() + bytecode.read_bytes())
         kept = self.cache / f"{key.hexdigest()}.json"
         row = json.loads(kept.read_text()) if kept.is_file() else {}
-        if "work" in row or row.get("error"):  # what lacks it is of an older version of this benchmark
+        if "work" in row or row.get("error"):  # entries without it are from an older version of this benchmark
             return _read(row)
         outcome = self._run(bytecode, target)
         self.cache.mkdir(parents=True, exist_ok=True)

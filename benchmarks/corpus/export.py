@@ -1,9 +1,10 @@
 """Writes the bytecode of every kernel that a source launches; runs in the environment of the corpus.
 
-    PYTHON -m benchmarks.corpus.export OUT --target sm_80 (--calls | --suite DIR) [--variants N]
+PYTHON -m benchmarks.corpus.export OUT --target sm_80 (--calls | --suite DIR) [--variants N]
 
-OUT gets one NAME.bc a kernel, and index.json: name, file, how often it was launched, or why cuTile refused it. A suite
-is a folder: its test files are run by pytest, all other programs of Python as scripts, and what they say is left aside.
+OUT gets one NAME.bc per kernel, and index.json: name, file, how often it was launched, or why cuTile rejected it. A
+suite is a folder: its test files are run by pytest, all other programs of Python as scripts, and their output is
+ignored.
 """
 
 from __future__ import annotations
@@ -27,12 +28,12 @@ from typing import Any
 from benchmarks.corpus.capture import Launch, fake_device
 
 BYTECODE_VERSION = "13.4"
-"""The newest that cuda-tile 1.7.0 writes and that tileiras 13.5 lists."""
+"""The newest version that cuda-tile 1.7.0 writes and that tileiras 13.5 supports."""
 SECONDS = 20
-"""Of CPU time. A script or test that runs longer is left; what it launched until then counts."""
+"""CPU seconds. A script or test that runs longer is stopped; its launches until then count."""
 
 IDLE_RUNS = 4
-"""Runs of a parametrised test without a new kernel after which its others are left."""
+"""Runs of a parametrised test without a new kernel after which the remaining ones are skipped."""
 
 
 class Collected:
@@ -55,7 +56,7 @@ class Collected:
         row: dict[str, Any] = {"file": launch.file.name, "kernel": launch.name, "signature": text}
         try:
             data = export(launch, self.target)
-        except Exception as error:  # noqa: BLE001 - cuTile's refusals are of many classes; each is reported
+        except Exception as error:  # noqa: BLE001 - cuTile raises errors of many classes; each is reported
             lines = [line for line in str(error).splitlines() if line.strip()]
             row["refused"] = f"{type(error).__name__}: {lines[0] if lines else ''}"
         else:
@@ -64,7 +65,7 @@ class Collected:
         self.write([])
 
     def write(self, problems: list[str]) -> None:
-        """What is known so far: foreign programs may end the process."""
+        """The results so far: foreign programs may end the process."""
         index = {"kernels": self.rows, "problems": problems}
         (self.out / "index.json").write_text(json.dumps(index, indent=1) + "\n")
 
@@ -82,7 +83,7 @@ def export(launch: Launch, target: str) -> bytes:
 
 
 def run_suite(folder: Path, collected: Collected, problems: list[str]) -> None:
-    """The programs of a folder: scripts that define kernels from their start, tests by pytest."""
+    """The programs of a folder: scripts that define kernels at top level, tests by pytest."""
     tests = sorted(folder.rglob("test_*.py"))
     sys.path[:0] = [str(folder), *map(str, folder.parents[:2])]
     for path in sorted(folder.rglob("*.py")):
@@ -101,7 +102,9 @@ def run_suite(folder: Path, collected: Collected, problems: list[str]) -> None:
 
 
 class Sampled:
-    """A pytest plugin: no test runs longer than the limit, and a function whose last runs brought no kernel rests."""
+    """A pytest plugin: no test runs longer than the limit, and a function whose last runs gave no new kernel is
+    skipped.
+    """
 
     def __init__(self, collected: Collected, problems: list[str]):
         self.collected, self.problems = collected, problems
@@ -136,13 +139,13 @@ def run_calls(problems: list[str]) -> None:
 
 @contextlib.contextmanager
 def _limited(what: object, problems: list[str]) -> Iterator[None]:
-    """Run a part; what it raises is a line of the report."""
+    """Run a part; an exception from it becomes a line of the report."""
 
     signal.signal(signal.SIGVTALRM, _late)
     signal.setitimer(signal.ITIMER_VIRTUAL, SECONDS)
     try:
         yield
-    except (Exception, SystemExit) as error:  # noqa: BLE001 - foreign code ends as it likes; the report says how
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - foreign code may fail in any way; the report states how
         if not (isinstance(error, SystemExit) and not error.code):
             place = traceback.extract_tb(error.__traceback__)[-1]
             first = (str(error).splitlines() or [""])[0]

@@ -1,4 +1,4 @@
-"""The tables of the corpus: who compiles what, spills, lengths, seconds."""
+"""The tables of the corpus: which compiler compiles what, spills, lengths, seconds."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from benchmarks.corpus.compilers import Outcome
 LONGER = 1.1
 """A whole kernel of more than this many times tileiras' instructions is listed."""
 OTHERS = ("sm_100a", "sm_103a")
-"""Targets whose products wait for the issue of the Blackwell tensor cores: tileiras' use of them is listed apart."""
+"""Targets whose products use the Blackwell tensor cores: tileiras' use of them is listed separately."""
 
 
 @dataclass(frozen=True)
@@ -33,8 +33,8 @@ class Row:
 
     @property
     def hot_ratio(self) -> float | None:
-        """The longest ratio of the innermost loops, longest with longest, and so on; a loop more than theirs is one
-        instruction against none, which counts as ours being longer.
+        """The largest ratio of the innermost loops, longest with longest, and so on; a loop that they lack is compared
+        with one instruction, which counts as ours being longer.
         """
         if self.ratio is None or self.theirs is None:
             return None
@@ -47,22 +47,22 @@ class Row:
 
     @property
     def steady_ratio(self) -> float | None:
-        """Instructions for a multiply-add in the steady loops with products, the worst of ours to the worst of theirs.
+        """Instructions per multiply-add in the steady loops with products, our worst against theirs.
 
-        A loop that is split at its masks has pieces with the same products, of which that without masks runs most
-        often: it is the shortest. A kernel in slices has loops that do a part of the work each.
+        A loop that is split at its masks has pieces with the same products; the piece without masks runs most often,
+        and is the shortest. A kernel in slices has loops that each do a part of the work.
         """
         ours, theirs = (steady(each) if each is not None else [] for each in (self.ours, self.theirs))
         return max(ours) / max(theirs) if ours and theirs else None
 
     @property
     def longer(self) -> bool:
-        """More than `LONGER` times tileiras' SASS, with a hot loop that is longer too."""
+        """More than `LONGER` times tileiras' SASS, and with a longer hot loop."""
         return self.ratio is not None and self.ratio > LONGER and (self.hot_ratio or 0.0) > 1.0
 
 
 def steady(outcome: Outcome) -> list[float]:
-    """Instructions for a multiply-add of a thread in each loop with products: of those that do the same ones in the
+    """Instructions per multiply-add of a thread in each loop with products; for loops with the same products, in the
     shortest.
     """
     least: dict[float, int] = {}
@@ -72,7 +72,7 @@ def steady(outcome: Outcome) -> list[float]:
 
 
 def report(rows: Sequence[Row], sources: Sequence[str], targets: Sequence[str]) -> str:
-    """A row a source and target, then the kernels that lose."""
+    """One row per source and target, then the kernels that lose."""
     lines = [
         "| source | target | kernels | compiled: ours | tileiras | spill: ours | tileiras | SASS: median ratio | "
         "above 1.1 | of these a hot loop longer | compile, CPU s: median | max |",
@@ -116,7 +116,7 @@ def _loops(outcome: Outcome) -> str:
 
 
 def failures(rows: Iterable[Row]) -> str:
-    """Everything that another engineer can take up: what is refused, what spills, what is longer, what is slow."""
+    """Everything that another engineer can take up: kernels that are rejected, spill, are longer, or compile slowly."""
     rows = list(rows)
     refused = [row for row in rows if not row.ours.compiled]
     groups: dict[str, list[Row]] = {}
@@ -155,6 +155,6 @@ def _of(row: Row, field: str) -> object:
 
 
 def _cause(outcome: Outcome) -> str:
-    """The message without its place, so that equal causes fall together."""
+    """The message without its location, so that equal causes are grouped."""
     first = outcome.error.splitlines()[0]
     return first.partition(": error: ")[2] or first

@@ -1,1 +1,1 @@
-"""This compiler beside Triton and tileiras: `python -m benchmarks.peers` counts code, `.timings` takes the seconds."""
+"""This compiler against Triton and tileiras: `python -m benchmarks.peers` counts code, `.timings` takes the seconds."""

@@ -1,11 +1,11 @@
 """Code of the same kernels by this compiler, tileiras and Triton: loops, spills, round trips to memory, length.
 
-    python -m benchmarks.peers [--target sm_80,sm_90a] [--only TEXT] [--peers PYTHON] [--json OUT.json]
+python -m benchmarks.peers [--target sm_80,sm_90a] [--only TEXT] [--peers PYTHON] [--json OUT.json]
 
 PYTHON is an interpreter whose environment has the extra `peers` (default: this one). Ours and tileiras compile the same
 bytecode, Triton its own source of the same work (benchmarks/peers/cases.py). All counts are of SASS: the longest
-innermost loop, or, where there are products, the loop of the products; LDL and STL; serial round trips
-(tilesat.mca.waits.round_trips); all instructions. A cell loses where ours is more than the better peer's.
+innermost loop, or, if there are products, the loop of the products; LDL and STL; serial round trips
+(tilesat.mca.waits.round_trips); all instructions. A cell loses if ours is more than the better peer's.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from benchmarks.cubin import Code, read_code
 from benchmarks.peers.cases import CASES, ROOT, Case
 
 Row = dict[str, Code | str]
-"""A compiler's code, or why it refuses."""
+"""A compiler's code, or why it rejects the case."""
 COLUMNS = {"loop": "loop", "spills": "LDL + STL", "round_trips": "round trips", "instructions": "SASS"}
 
 
@@ -46,7 +46,7 @@ def main() -> None:
 
 
 def compiled(cases: Sequence[Case], target: str, python: str) -> dict[str, Row]:
-    """Every case by every compiler that is there."""
+    """Every case by every available compiler."""
     with tempfile.TemporaryDirectory() as folder:
         made = cubins(cases, target, python, Path(folder))
         return {
@@ -58,8 +58,8 @@ def compiled(cases: Sequence[Case], target: str, python: str) -> dict[str, Row]:
 def cubins(
     cases: Sequence[Case], target: str, python: str, folder: Path, fast: Sequence[str] = ()
 ) -> dict[str, dict[str, Path | str]]:
-    """The cubin of every case by every compiler that is there, in a folder, or why a compiler refuses; `fast`: what is
-    permitted to ours.
+    """The cubin of every case by every available compiler, in a folder, or why a compiler rejects it; `fast`:
+    permissions of ours.
     """
     rows: dict[str, dict[str, Path | str]] = {}
     program = tileiras.find(python)
@@ -103,7 +103,7 @@ def _ours(bytecode: Path, target: str, cubin: Path, fast: Sequence[str]) -> Path
 
 
 def _triton(cases: Sequence[Case], target: str, folder: Path, python: str) -> dict[str, Path | str]:
-    """What Triton makes, by the name of the case; nothing where it is not installed."""
+    """Triton's results, by the name of the case; nothing if it is not installed."""
     from runtime.ptxas import find
 
     asked = [[c.name, c.triton, c.types, c.constants, c.warps, c.stages] for c in cases]

@@ -1,4 +1,4 @@
-"""What is compiled side by side: one row a case."""
+"""The cases compiled side by side: one row each."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ TRITON = {"f16": "*fp16", "f32": "*fp32", "f8": "*fp8e4nv", "i32": "*i32"}
 @dataclass(frozen=True)
 class Case:
     """One kernel: a file of Tile IR, or a cuTile kernel of benchmarks/peers/kernels.py and its signature; Triton's
-    kernel of the same work with the types of its pointers and scalars, its constants, warps and stages; and the targets
-    that can run it.
+    kernel for the same work with the types of its pointers and scalars, its constants, warps and stages; and the
+    targets that can run it.
     """
 
     name: str

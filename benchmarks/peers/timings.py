@@ -1,13 +1,13 @@
 """The GEMM 128x128x64 (f16 in, f32 out) by this compiler, by Triton and by tileiras, side by side in one run.
 
-    python -m benchmarks.peers.timings [--target sm_80,sm_90a] [--repeat 5] [--peers PYTHON] [--json OUT.json]
+python -m benchmarks.peers.timings [--target sm_80,sm_90a] [--repeat 5] [--peers PYTHON] [--json OUT.json]
 
 PYTHON is an interpreter whose environment has the extra `peers` (default: this one). Ours and tileiras compile the same
 bytecode, Triton its own source of the same kernel (benchmarks/triton_gemm.py); all three use the same ptxas. A round
-measures each once, so that whatever else the machine does meets all of them; medians over the rounds are printed.
-Seconds: `process` is a whole process from its start to the cubin; `compile` leaves out starting the interpreter,
-imports and what only a first compile pays (for tileiras, a native program, it is the process); `front` is `compile`
-without ptxas.
+measures each once, so that other work on the machine affects all of them; medians over the rounds are printed. Seconds:
+`process` is a whole process from its start to the cubin; `compile` leaves out starting the interpreter, imports and
+one-time costs of the first compile (for tileiras, a native program, it is the process); `front` is `compile` without
+ptxas.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ def _arguments() -> argparse.Namespace:
 
 
 def measure(target: str, peers: str, repeat: int) -> dict[str, dict[str, Any]]:
-    """Medians and code of every compiler that is there."""
+    """Medians and code of every available compiler."""
     seconds: dict[str, list[Seconds]] = {}
     code: dict[str, Code] = {}
     with tempfile.TemporaryDirectory() as name:
@@ -85,7 +85,7 @@ def measure(target: str, peers: str, repeat: int) -> dict[str, dict[str, Any]]:
         if program is not None:
             home = tileiras.cuda_home(folder / "cuda", program)
             runs["tileiras"] = lambda out: run_tileiras(program, home, target, bytecode, out)
-        runs["ours"](folder / "first.cubin")  # Python writes the compiled modules; packages from an index bring theirs
+        runs["ours"](folder / "first.cubin")  # Python writes the compiled modules; installed packages include theirs
         for _ in range(repeat):
             for compiler, run in runs.items():
                 output = folder / "kernel.cubin"
@@ -118,7 +118,7 @@ def run_ours(target: str, bytecode: Path, output: Path) -> Seconds:
 
 
 def ours_in_this_process(target: str, bytecode: str, output: str) -> dict[str, dict[str, float]]:
-    """What the worker prints: wall, CPU and ptxas seconds of the first and the second compile."""
+    """The worker's output: wall, CPU and ptxas seconds of the first and the second compile."""
     from tilesat.one_shot_process import one_shot_process
 
     found: dict[str, dict[str, float]] = {}
@@ -166,7 +166,7 @@ def _from_worker(said: str, wall: float, cpu: float) -> Seconds:
 
 
 def run_tileiras(program: Path, home: Path, target: str, bytecode: Path, output: Path) -> Seconds:
-    """One process; the ptxas that it starts writes down how long it took."""
+    """One process; the ptxas that it starts records its own time."""
     done = tileiras.run(program, home, target, bytecode, output)
     if done.code:
         raise RuntimeError(f"tileiras for {target}: {done.stderr}")
@@ -194,7 +194,7 @@ def _timed(command: list[str], more: dict[str, str] | None = None) -> tuple[str,
 
 
 def report(target: str, rows: dict[str, dict[str, Any]]) -> None:
-    """Print one target as a table of Markdown, and how ours stands to the better peer."""
+    """Print one target as a Markdown table, and how ours compares with the better peer."""
     print(f"\n{target}: GEMM 128x128x64, f16 in, f32 out; seconds of wall clock (of CPU)\n")
     print("| | front | compile | process | MMA loop | of it MMA | registers | LDL + STL | SASS |")
     print("|---|---|---|---|---|---|---|---|---|")

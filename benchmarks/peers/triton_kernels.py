@@ -148,7 +148,8 @@ def main() -> None:
     for name, function, types, constants, warps, stages in json.loads(sys.argv[3]):
         kernel = KERNELS[function]
         signature = {each: types.get(each, "constexpr" if each in constants else "i32") for each in kernel.arg_names}
-        # The case promises that bases, pitches and widths of matrices are multiples of 16; lengths m and many are any.
+        # The case guarantees that bases, pitches and widths of matrices are multiples of 16; lengths m and many are
+        # arbitrary.
         free = ("m", "many")
         promised = [
             each for each, kind in signature.items() if kind.startswith("*") or (kind == "i32" and each not in free)
@@ -158,7 +159,7 @@ def main() -> None:
         options = {"num_warps": warps, "num_stages": stages}
         try:
             compiled = triton.compile(source, target=GPUTarget("cuda", number, 32), options=options)
-        except Exception as error:  # noqa: BLE001 - its passes raise anything; the table says what
+        except Exception as error:  # noqa: BLE001 - its passes raise anything; the table shows the error
             refused[name] = (str(error).splitlines() or [type(error).__name__])[0]
         else:
             refused[name] = ""

@@ -1,13 +1,13 @@
 """Steady loops of attention and GEMM beside other people's best kernels: SASS instructions for equal work, by unit.
 
-    python -m benchmarks.schedules [--target sm_80,sm_90a] [--only TEXT] [--peers PYTHON] [--packages PYTHON]
-        [--fast NAMES] [--json OUT]
+python -m benchmarks.schedules [--target sm_80,sm_90a] [--only TEXT] [--peers PYTHON] [--packages PYTHON] [--fast NAMES]
+[--json OUT]
 
 PYTHON of --peers has the extra `peers`, that of --packages flash-attn-4 and torch (benchmarks/schedules/packages.py).
 The steady loop is, of innermost loops with the most products a path, the shortest; its path is what `tilesat mca` takes
-for an iteration. Instructions are divided by the work of the path, which the shapes of its products say, and multiplied
-by the work of one warpgroup in the issue's unit: 128 rows x 64 keys where heads are 64 wide, 64 rows x the case's keys
-where they are 128 wide, 128 x 128 x 64 of a GEMM. All cycles are predicted by the target's tables.
+for an iteration. Instructions are divided by the work of the path, which the shapes of its products determine, and
+multiplied by the work of one warpgroup in the issue's unit: 128 rows x 64 keys where heads are 64 wide, 64 rows x the
+case's keys where they are 128 wide, 128 x 128 x 64 of a GEMM. All cycles are predicted by the target's tables.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ def steady_loops(
 
 
 def package_of(case: Case, target: str) -> tuple[str, ...]:
-    """Whose kernel does a case's work on a target, and the arguments that ask for it; nothing where there is none."""
+    """The package that does a case's work on a target, and the arguments that select it; nothing if there is none."""
     constants: dict[str, Any] = case.constants
     if target == "sm_90a" and case.triton == "attention" and constants["N"] == 128:
         return "FlashAttention-3", "attention", target, str(constants["D"]), "causal" if constants["CAUSAL"] else "full"
@@ -106,7 +106,7 @@ def package_of(case: Case, target: str) -> tuple[str, ...]:
 
 
 def package_cubin(python: str, asked: Sequence[str], target: str, folder: Path) -> Path | str:
-    """A package's kernel by the ptxas that all use, or the last line of what it said."""
+    """A package's kernel compiled by the ptxas that all use, or the last line of its output."""
     from runtime.ptxas import assemble
 
     ptx = folder / "package.ptx"

@@ -1,13 +1,12 @@
 """Writes the PTX of other people's best kernels. Needs no GPU, and imports nothing of ours.
 
-    PYTHON packages.py attention TARGET WIDTH full|causal OUT.ptx
-    PYTHON packages.py gemm TARGET OUT.ptx
+PYTHON packages.py attention TARGET WIDTH full|causal OUT.ptx PYTHON packages.py gemm TARGET OUT.ptx
 
 Attention is FlashAttention-3's on sm_90a, FlashAttention-4's on sm_100a; the GEMM is CUTLASS's persistent one of
 128x256 with a cluster of 2x1.
 
 PYTHON is an interpreter whose environment has flash-attn-4 (with what it needs: quack-kernels, nvidia-cutlass-dsl) and
-torch. Operands are f16, tensors are torch's fakes, and what the packages ask of the device is answered here.
+torch. Operands are f16, tensors are torch's fakes, and the packages' queries of the device are answered here.
 """
 
 # Packages of another environment, or of an extra.
@@ -42,7 +41,7 @@ def main(work: str, target: str, *rest: str) -> None:
 
 
 def pretend(multiprocessors: int) -> None:
-    """Answer for a device that is not there."""
+    """Answer queries for a device that is not present."""
     import cutlass.utils.hardware_info as hardware
 
     hardware.HardwareInfo.__init__ = lambda self, *_, **__: None

@@ -1,11 +1,11 @@
 """SASS of a persistent GEMM's loops beside CUTLASS's: consumers and producer, by step of K and by tile of work.
 
-    python -m benchmarks.schedules.persistent --packages PYTHON
+python -m benchmarks.schedules.persistent --packages PYTHON
 
 Both have tiles of 256 x 256 x 64 in f16 for a cluster of two CTAs (128 x 256 each), sums in f32, results in f16, A and
-the transpose of B by rows, and go through tiles by a stride; PYTHON has quack-kernels and CUTLASS DSL (packages.py).
-A step is the path of the innermost loop with products, with copies. A tile is what the loop around it has beside its
-innermost loops, whichever way its branches go: coordinates, hand-overs, the epilogue.
+the transpose of B by rows, and go through tiles by a stride; PYTHON has quack-kernels and CUTLASS DSL (packages.py). A
+step is the path of the innermost loop with products, with copies. A tile is the code of the surrounding loop outside
+its innermost loops, on all branches: coordinates, hand-overs, the epilogue.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from tilesat.mca.timing import timing
 
 TARGET = "sm_90a"
 AGENTS = {"consumers": "HGMMA", "producer": "UTMALDG"}
-"""Who, and what is in an agent's innermost loop."""
+"""The package, and the contents of an agent's innermost loop."""
 STORES = ("STG", "UTMASTG", "STSM", "STS")
 
 
@@ -48,7 +48,7 @@ def main() -> None:
 
 
 def compiled(folder: Path, python: str | None) -> Iterator[tuple[str, Path | str]]:
-    """Whose kernel, and its cubin, or why there is none."""
+    """The package, and its cubin, or why there is none."""
     kernel = tilesat.compile(gemm(), TARGET, num_ctas=2, persistent="static")
     ours = folder / "ours.cubin"
     ours.write_bytes(assemble(kernel.ptx, TARGET).binary)
@@ -58,7 +58,7 @@ def compiled(folder: Path, python: str | None) -> Iterator[tuple[str, Path | str
 
 
 def gemm() -> str:
-    """D = A B^T of a tile block's 256 x 256, f16 but for the sums."""
+    """D = A B^T of a tile block's 256 x 256, in f16 except for the sums."""
     w = Writer("gemm", a="ptr<f16>", b="ptr<f16>", d="ptr<f16>", m="i32", n="i32", k="i32")
     w.promise(a=16, b=16, d=16, m=1, n=8, k=8)
     a = w.view(w.a, [w.m, w.k], [w.k, 1], [256, 64], "zero")

@@ -255,8 +255,13 @@ def _act(rule: Rule, sample: Sample) -> None:
     """Test everything the rule states."""
     sample.building = True
     allowed = _permissions(rule)
-    claims = {c.head: 0 for a in rule.actions if isinstance(a, List) and a.head == "set" for c in a.items[1:2]
-              if isinstance(c, List)}  # fmt: skip
+    claims = {
+        c.head: 0
+        for a in rule.actions
+        if isinstance(a, List) and a.head == "set"
+        for c in a.items[1:2]
+        if isinstance(c, List)
+    }
     for action in rule.actions:
         if not isinstance(action, List) or action.head == "subsume":
             continue
@@ -289,7 +294,8 @@ def _union(rule: Rule, action: List, sample: Sample, allowed: set[int]) -> None:
 def _difference(sample: Sample, before: Sexpr, after: Sexpr, nudged: bool, allowed: set[int]) -> str:
     """How the term `after` differs from all that `before` may be computed as; the empty string where it does not."""
     if not allowed <= permissions.EXACT:
-        return rounding.difference(sample, before, after, nudged, bool(allowed & permissions.APPROXIMATE))
+        approximate, flushed = (bool(allowed & each) for each in (permissions.APPROXIMATE, permissions.FLUSHING))
+        return rounding.difference(sample, before, after, nudged, approximate, flushed)
     right = sample.computed(after, nudged)
     for form, near in product(permissions.alternatives(before, allowed), (False, True)):
         try:

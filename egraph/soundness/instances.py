@@ -25,8 +25,13 @@ MOST = 200
 """Instances of one rule that are looked at; a rule with more is taken to be another."""
 
 _COMPARISONS: dict[str, Callable[[int, int], bool]] = {
-    "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge, "!=": operator.ne, "=": operator.eq,
-}  # fmt: skip
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+    "!=": operator.ne,
+    "=": operator.eq,
+}
 
 
 def states_nothing(rule: Rule) -> bool:

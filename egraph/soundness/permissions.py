@@ -16,7 +16,18 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from egraph.permissions import AFN, CONTRACT, FAST_EXP, FAST_SQRT, FTZ, FTZ_FUNCTIONS, FULL_DIV, NSZ
+from egraph.permissions import (
+    AFN,
+    BASE_TWO,
+    CONTRACT,
+    FAST_EXP,
+    FAST_SQRT,
+    FLUSHED_BASE_TWO,
+    FTZ,
+    FTZ_FUNCTIONS,
+    FULL_DIV,
+    NSZ,
+)
 from egraph.rule import text
 from egraph.sexpr import Atom, List, Sexpr
 from egraph.terms import by_name
@@ -25,8 +36,10 @@ Array = npt.NDArray[Any]
 
 EXACT = frozenset({NSZ, CONTRACT, FTZ, FTZ_FUNCTIONS})
 """Permissions under which sides are compared bit by bit."""
-APPROXIMATE = frozenset({AFN, FAST_EXP, FULL_DIV, FAST_SQRT})
+APPROXIMATE = frozenset({AFN, FAST_EXP, FULL_DIV, FAST_SQRT, BASE_TWO, FLUSHED_BASE_TWO})
 """Permissions that let functions be approximated."""
+FLUSHING = frozenset({FTZ, FTZ_FUNCTIONS, FLUSHED_BASE_TWO})
+"""Permissions that let subnormals be zeros."""
 FUNCTIONS = ("exp2", "sqrt_", "rsqrt")
 """What flushes by FTZ_FUNCTIONS; by FTZ all operations that can."""
 
@@ -87,8 +100,13 @@ def _fused(form: List) -> Iterator[List]:
         if isinstance(factor, List) and factor.head == "mulf" and [*map(text, factor.items[3:])] == [*map(text, mode)]:
             a, b = factor.items[1:3]
             negated = form.head == "subf"
-            yield _term("fma", _negative(a) if negated and not first else a, b,
-                        _negative(other) if negated and first else other, *mode)  # fmt: skip
+            yield _term(
+                "fma",
+                _negative(a) if negated and not first else a,
+                b,
+                _negative(other) if negated and first else other,
+                *mode,
+            )
 
 
 def _negative(form: Sexpr) -> List:

@@ -456,9 +456,12 @@ class Query:
             return self.splat(*items)
         if head in _BINARY:
             first, second = items[:2]
-            swap = isinstance(first, Atom) and first.text not in self.env and not self.right and (
-                isinstance(second, List) or second.text in self.env
-            )  # fmt: skip
+            swap = (
+                isinstance(first, Atom)
+                and first.text not in self.env
+                and not self.right
+                and (isinstance(second, List) or second.text in self.env)
+            )
             if swap:
                 b = self.operand(second)
                 a = self.operand(first, b.width)

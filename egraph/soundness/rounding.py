@@ -87,13 +87,15 @@ class Traced:
         return Traced(found, -self.real, self.error, self.exact, self.exact, self.ordinary)
 
 
-def difference(sample: Sample, left: Sexpr, right: Sexpr, nudged: bool, approximate: bool) -> str:
+def difference(
+    sample: Sample, left: Sexpr, right: Sexpr, nudged: bool, approximate: bool, flushed: bool = False
+) -> str:
     """How the right term, where it may stand for the left one though it rounds otherwise, differs by more than that;
     the empty string where it does not. `nudged`: approximations on the right give another number than the nearest;
-    `approximate`: functions may be approximated.
+    `approximate`: functions may be approximated; `flushed`: subnormals may be zeros.
     """
     roundings, flushing = list(columns(sample, left, "rounding")), list(columns(sample, left, "flush_to_zero"))
-    licence = Licence(frozenset(roundings), any(flushing), approximate or _APPROXIMATE in roundings)
+    licence = Licence(frozenset(roundings), flushed or any(flushing), approximate or _APPROXIMATE in roundings)
     before = trace(sample, left, licence)
     sample.nudged = nudged
     after = trace(sample, right, licence)
@@ -203,8 +205,11 @@ def trace(sample: Sample, form: Sexpr, licence: Licence) -> Traced:
     operation = _OPERATIONS.get(form.head)
     if operation is None:
         raise NotCovered(f"the rounding of '{form.head}' is not described")
-    rounding = [sample.integer(i) for i, c in zip(form.items[1 + len(operands) :], term.integers, strict=True)
-                if c == "rounding"]  # fmt: skip
+    rounding = [
+        sample.integer(i)
+        for i, c in zip(form.items[1 + len(operands) :], term.integers, strict=True)
+        if c == "rounding"
+    ]
     element = value.type.element if isinstance(value.type, TileType) else None
     assert isinstance(element, FloatType)
     return _rounded(operation, operands, found, element, rounding, licence)
@@ -350,13 +355,20 @@ _OPERATIONS: dict[str, Operation] = {
     "subf": Operation(lambda x: x[0] - x[1], _sum_error, lambda s, x: _exact_sum(s, x[0], -x[1])),
     "mulf": Operation(lambda x: x[0] * x[1], _product_error, lambda s, x: _short(*x) & (x[0] * x[1] == s)),
     "divf": Operation(lambda x: x[0] / x[1], _quotient_error, lambda s, x: _short(s, x[1]) & (s * x[1] == x[0])),
-    "fma": Operation(lambda x: x[0] * x[1] + x[2], _product_error,
-                     lambda s, x: _short(x[0], x[1]) & _exact_sum(s, x[0] * x[1], x[2])),
-    "exp": Operation(lambda x: np.exp(x[0]), lambda o: np.exp(o[0].real) * np.expm1(o[0].error),
-                     lambda s, x: x[0] == 0, True),
-    "exp2": Operation(lambda x: np.exp2(x[0]), lambda o: np.exp2(o[0].real) * np.expm1(o[0].error),
-                      lambda s, x: x[0] == np.rint(x[0]), True),
+    "fma": Operation(
+        lambda x: x[0] * x[1] + x[2], _product_error, lambda s, x: _short(x[0], x[1]) & _exact_sum(s, x[0] * x[1], x[2])
+    ),
+    "exp": Operation(
+        lambda x: np.exp(x[0]), lambda o: np.exp(o[0].real) * np.expm1(o[0].error), lambda s, x: x[0] == 0, True
+    ),
+    "exp2": Operation(
+        lambda x: np.exp2(x[0]),
+        lambda o: np.exp2(o[0].real) * np.expm1(o[0].error),
+        lambda s, x: x[0] == np.rint(x[0]),
+        True,
+    ),
     "sqrt_": Operation(lambda x: np.sqrt(x[0]), _root_error, lambda s, x: _short(s) & (s * s == x[0]), True),
-    "rsqrt": Operation(lambda x: 1 / np.sqrt(x[0]), _reciprocal_root_error,
-                       lambda s, x: _short(s) & (s * s * x[0] == 1), True),
-}  # fmt: skip
+    "rsqrt": Operation(
+        lambda x: 1 / np.sqrt(x[0]), _reciprocal_root_error, lambda s, x: _short(s) & (s * s * x[0] == 1), True
+    ),
+}

@@ -8,7 +8,7 @@
 // Each tile block makes one 128 x 128 tile of D, walking k in steps of 256: sixteen scales of a row a step. Tiles that
 // overhang an array read zeros and store nothing outside it. Grid: (ceil(m / 128), ceil(n / 128), 1).
 // Promised: 16-byte aligned bases, pitches of A and B that are multiples of 16, of D multiples of 4. That no scale is
-// negative a program cannot promise: `--fast uscale` lets tensor cores read them as ue4m3.
+// negative a program cannot promise: `--fast uscale` lets tensor cores read them as ue4m3 (sm_120a needs no permission).
 cuda_tile.module @gemm_nvfp4 {
   entry @gemm_nvfp4(%a: tile<ptr<i8>>, %b: tile<ptr<i8>>,
                     %a_scales: tile<ptr<f8E4M3FN>>, %b_scales: tile<ptr<f8E4M3FN>>, %d: tile<ptr<f32>>,

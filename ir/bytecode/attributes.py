@@ -1,7 +1,8 @@
-"""Attributes of Tile IR bytecode: literals, promises, hints, numbers with a type."""
+"""Attributes of Tile IR bytecode: literals, assumptions, hints, typed numbers."""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Collection
 from math import prod
 from typing import Any
@@ -22,18 +23,21 @@ from ir.dialects.cuda_tile.attributes import (
     OptimizationHints,
     SameElements,
     TypedNumber,
+    dtype_name,
     dtype_of,
 )
 from ir.dialects.cuda_tile.numerics import from_bits
-from ir.types import F8E5M3FNU, I1, TF32, Element, FloatType, IntType, TileType
+from ir.types import BF16, F8E5M3FNU, F16, F32, F64, I1, I8, I16, I32, I64, TF32, Element, FloatType, IntType, TileType
 
 INTEGER, FLOAT, BOOL, TYPE, STRING, ARRAY, DENSE, DIV_BY, SAME_ELEMENTS, DICTIONARY, HINTS, BOUNDED = range(1, 13)
 """Tags of self-describing attributes (CUDA Tile IR 13.4, attribute encodings)."""
 TF32_BYTES = 3
 """A tf32 element is stored in 19 bits, rounded up to bytes; its low mantissa bits of f32 are cut off."""
 TF32_SHIFT = 13
+AS_THEY_ARE = I8, I16, I32, I64, F16, BF16, F32, F64
+"""Elements whose bytes in memory are those of bytecode."""
 MAX_NESTING = 16
-"""Arrays and dictionaries within each other; the deepest that cuda-tile 1.7.0 writes is an array of dictionaries."""
+"""Maximum nesting of arrays and dictionaries; the deepest that cuda-tile 1.7.0 writes is an array of dictionaries."""
 Number = int | float | bool | str
 
 
@@ -48,7 +52,7 @@ class Attributes:
         self.constants = Table(constants, 8, "constants", constants.position)
 
     def literal(self, cursor: Cursor, tile: TileType) -> DenseElements:
-        """The constant whose id comes next, as elements of `tile`: one splat element or all in row-major order."""
+        """The constant whose id follows, as elements of `tile`: one splat element or all in row-major order."""
         at = cursor.position
         index = cursor.varint("constant")
         if index >= len(self.constants):
@@ -64,10 +68,10 @@ class Attributes:
             raise cursor.error(
                 f"constant {index} has {len(data)} bytes, {tile} needs {width} (splat) or {width * size}", at
             )
-        return DenseElements(decode_elements(data, tile.element))
+        return elements(data, tile.element)
 
     def predicate(self, cursor: Cursor) -> DivBy | SameElements | Bounded:
-        """The promise of an assume."""
+        """The assumption of an assume."""
         at = cursor.position
         tag = cursor.byte("assume predicate")
         if tag == DIV_BY:
@@ -107,7 +111,7 @@ class Attributes:
         return OptimizationHints(tuple(entries.items()))
 
     def _key(self, cursor: Cursor, what: str, known: Collection[str]) -> str:
-        """A name that is not empty and not in `known`."""
+        """A non-empty name that is not in `known`."""
         at = cursor.position
         name = self.strings.read(cursor, what)
         if not name or name in known:
@@ -126,7 +130,7 @@ class Attributes:
         return tuple(self.number(cursor) for _ in range(cursor.count("numbers", 2)))
 
     def kept(self, cursor: Cursor, depth: int = 0) -> Any:
-        """Any tagged attribute, its numbers with their types, for a function that is defined elsewhere."""
+        """Any tagged attribute, with the types of its numbers, for a function that is defined elsewhere."""
         at = cursor.position
         tag = cursor.byte("attribute")
         if depth > MAX_NESTING:
@@ -180,7 +184,7 @@ class Attributes:
         width = element_bytes(type_)
         bits = cursor.byte("float") if type_.width <= 8 else cursor.zigzag("float")
         data = (bits & ((1 << (8 * width)) - 1)).to_bytes(width, "little")
-        return float(decode_elements(data, type_)[0])
+        return float(elements(data, type_).item)
 
     @staticmethod
     def _mask(cursor: Cursor, what: str) -> int:
@@ -191,10 +195,19 @@ class Attributes:
 
 
 def element_bytes(element: Element) -> int:
-    """Bytes that one element of a literal takes."""
+    """Bytes of one element of a literal."""
     if element == TF32:
         return TF32_BYTES
     return max(1, element.width // 8)
+
+
+def elements(data: bytes, element: Element) -> DenseElements:
+    """Little-endian elements as a literal."""
+    if element == I1:
+        return DenseElements.of_bytes(bytes(map(bool, data)), dtype_name(I1), len(data))
+    if element in AS_THEY_ARE and sys.byteorder == "little":
+        return DenseElements.of_bytes(data, dtype_name(element), len(data) // element_bytes(element))
+    return DenseElements(decode_elements(data, element))
 
 
 def decode_elements(data: bytes, element: Element) -> Array:

@@ -17,7 +17,7 @@ from ir.records import dataclass
 MAGIC = b"\x7fTileIR\x00"
 OLDEST, NEWEST = (13, 1), (13, 5)
 WRITTEN = (13, 4)
-"""The version that is written where none is asked for: the last one that cuda-tile 1.7.0 does not call development."""
+"""The version written by default: the last one that cuda-tile 1.7.0 does not call development."""
 PREVIEW_TAG = 1
 """Bit 0 of the header's tag: preview features are used; other bits are not defined in 13.1 to 13.5."""
 FIRST_PREVIEW_OPCODE = 0x4000
@@ -27,7 +27,7 @@ PRODUCER_SINCE = (13, 3)
 ALIGNED = 0x80
 """Bit of a section's id: an alignment follows the length."""
 MAX_ALIGNMENT = 4096
-"""Writers use 4 and 8; a larger power of two only wastes bytes, an absurd one is damage."""
+"""Writers use 4 and 8; a larger power of two only wastes bytes, an absurdly large one means a damaged file."""
 
 
 class Section(enum.IntEnum):
@@ -45,7 +45,7 @@ class Section(enum.IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Container:
-    """The version and where each section's payload lies."""
+    """The version and the location of each section's payload."""
 
     version: Version
     preview: bool
@@ -53,7 +53,7 @@ class Container:
     end: int
 
     def section(self, which: Section, file: str, data: bytes) -> Cursor:
-        """The payload of a section, empty where the file has none."""
+        """The payload of a section, empty if the file has none."""
         found = self.sections.get(which)
         return Cursor(data, file, found.position, found.end) if found else Cursor(data, file, self.end, self.end)
 
@@ -83,14 +83,14 @@ def read_container(data: bytes, file: str) -> Container:
 
 
 def _section(identity: int, cursor: Cursor, at: int) -> Section:
-    """The section of a header; the end has neither alignment nor length, so it is none here."""
+    """The section of a header; the end marker has neither alignment nor length, so it is not a section here."""
     if identity == Section.END or identity not in Section.__members__.values():
         raise cursor.error(f"unknown section {identity}", at)
     return Section(identity)
 
 
 def announces_preview(data: bytes) -> bool:
-    """Whether the header says that preview features are used; damaged headers say nothing."""
+    """Whether the header declares the use of preview features; False for damaged headers."""
     at = len(MAGIC) + 2
     return data[: len(MAGIC)] == MAGIC and len(data) > at and bool(data[at] & PREVIEW_TAG)
 
@@ -150,7 +150,7 @@ class Strings:
         self.decoded: dict[int, str] = {}
 
     def read(self, cursor: Cursor, what: str) -> str:
-        """The string whose id comes next in `cursor`."""
+        """The string whose id follows in `cursor`."""
         at = cursor.position
         index = cursor.varint(what)
         found = self.decoded.get(index)

@@ -9,11 +9,11 @@ REPORT = "the file is damaged or not Tile IR bytecode; export it again"
 
 
 class BytecodeError(TileError):
-    """Bytecode that breaks the container's or an operation's encoding."""
+    """Bytecode that violates the container's or an operation's encoding."""
 
 
 class Cursor:
-    """A place in `data`, bounded by `end` (exclusive)."""
+    """A position in `data`, bounded by `end` (exclusive)."""
 
     __slots__ = ("data", "end", "file", "position")
 
@@ -105,9 +105,7 @@ class Cursor:
         """A count, then that many signed little-endian integers of `width` bytes."""
         count = self.count(what, width)
         data = self.raw(count * width, what)
-        return tuple(
-            int.from_bytes(data[i : i + width], "little", signed=True) for i in range(0, len(data), width)
-        )  # fmt: skip
+        return tuple(int.from_bytes(data[i : i + width], "little", signed=True) for i in range(0, len(data), width))
 
     def align(self, alignment: int, origin: int = 0) -> None:
         """Skip padding up to a multiple of `alignment` bytes counted from byte `origin`."""

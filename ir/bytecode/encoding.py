@@ -1,9 +1,9 @@
 """How each operation is laid out in bytecode, derived from its declaration.
 
-opcode; result types (counted where results or operands are variadic); a mask of flags, optional attributes and
-optional operands, in this order; attributes in declaration order; operands (a count first where one variadic group is
-all that varies, else a count for each variadic group); regions. Attributes younger than the file's version are absent.
-Source: operation encodings of the CUDA Tile IR specification 13.4, checked against the writer of cuda-tile 1.7.0.
+opcode; result types (counted if results or operands are variadic); a mask of flags, optional attributes and optional
+operands, in this order; attributes in declaration order; operands (first a count if only one variadic group varies,
+otherwise a count for each variadic group); regions. Attributes younger than the file's version are absent. Source:
+operation encodings of the CUDA Tile IR specification 13.4, checked against the writer of cuda-tile 1.7.0.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from ir.bytecode.attributes import Attributes
 from ir.bytecode.cursor import Cursor
 from ir.core import OPS, Attr, Op, Operand, OperandGroup, OpInfo, OptionalOperand, Type, Variadic, Version
 from ir.dialects.cuda_tile.attributes import DenseElements, OptimizationHints
+from ir.dialects.cuda_tile.reduction import COMBINING
 from ir.records import dataclass
 from ir.types import TileType
 
@@ -26,10 +27,8 @@ AttributeReader = Callable[[Attributes, Cursor, list[Type]], Any]
 """Reads the value of an attribute; the result types are known already."""
 FUNCTION_LEVEL = {"cuda_tile.module", "cuda_tile.entry", "cuda_tile.global", "cuda_tile.testing$func"}
 """Held by the container itself, or by no bytecode, never written as operations."""
-ATTRIBUTE_ORDER = {"cuda_tile.scan": ("dim", "reverse", "identities")}
-"""Where the encoding's order is not the declaration's."""
-BYTE_BOOLS = {("cuda_tile.scan", "reverse")}
-"""Mandatory bools: a byte among the attributes, not a bit of the mask."""
+ATTRIBUTE_ORDER = {each.info.name: each.encoded for each in COMBINING}
+"""Where the encoding's order is not the declaration's. Its bools are mandatory: a byte each, not a bit of the mask."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +37,7 @@ class Group:
 
     variadic: bool
     bit: int = 0
-    """Mask bit of an optional operand, 0 where it is always there."""
+    """Mask bit of an optional operand, 0 if it is always present."""
 
 
 @dataclass(slots=True)
@@ -49,20 +48,20 @@ class Encoding:
     info: OpInfo
     counted_results: bool
     total_count: bool
-    """One count stands before all operands."""
+    """One count precedes all operands."""
     late_results: int = 0
-    """Results younger than the file's version: the operation has them, its encoding has not."""
+    """Results newer than the file's version: the operation has them, its encoding does not."""
     masked: bool = False
     flags: list[tuple[str, int]] = field(default_factory=list[tuple[str, int]])
     attributes: list[tuple[str, int, AttributeReader]] = field(default_factory=list[tuple[str, int, AttributeReader]])
-    """Name, mask bit (0: always there), reader."""
+    """Name, mask bit (0: always present), reader."""
     groups: list[Group] = field(default_factory=list[Group])
     known_bits: int = 0
 
 
 @cache
 def encodings(version: Version) -> dict[int, Encoding]:
-    """Every operation that the dialect declares, by opcode, as version `version` lays it out."""
+    """Every operation that the dialect declares, by opcode, with its layout in version `version`."""
     known = [cls for cls in OPS.values() if cls.__module__.startswith(dialect.__name__) and cls.info.opcode >= 0]
     return {cls.info.opcode: _derive(cls, version) for cls in known if cls.info.name not in FUNCTION_LEVEL}
 
@@ -109,7 +108,7 @@ def _ordered(info: OpInfo) -> list[Attr[Any]]:
 
 
 def _is_flag(info: OpInfo, attr: Attr[Any]) -> bool:
-    return attr.kind is bool and (info.name, attr.name) not in BYTE_BOOLS
+    return attr.kind is bool and attr.name not in ATTRIBUTE_ORDER.get(info.name, ())
 
 
 def _reader(info: OpInfo, attr: Attr[Any]) -> AttributeReader:
@@ -168,6 +167,10 @@ def _identities(attributes: Attributes, cursor: Cursor, _results: list[Type]) ->
 
 
 _TUPLES: dict[str, AttributeReader] = {
-    "permutation": _permutation, "inbounds": _inbounds, "identities": _identities, "const_args": _kept,
-    "arg_attrs": _kept, "res_attrs": _kept,
-}  # fmt: skip
+    "permutation": _permutation,
+    "inbounds": _inbounds,
+    "identities": _identities,
+    "const_args": _kept,
+    "arg_attrs": _kept,
+    "res_attrs": _kept,
+}

@@ -10,9 +10,9 @@ from ir.core import Location
 from ir.scopes import NO_SCOPE, Scope, check_function, check_operations
 
 BLOCK, LOC, SUBPROGRAM, CALL_SITE = 3, 4, 5, 6
-"""Debug tags of places and scopes; 1 is a compile unit, 2 a file."""
+"""Debug tags of locations and scopes; 1 is a compile unit, 2 a file."""
 MAX_INLINING = 64
-"""Call sites followed to the innermost place; a deeper chain is damage or of no use to a reader."""
+"""Call sites followed to the innermost location; a deeper chain means damage, or is of no use to a reader."""
 Place = tuple[str, int, int]
 
 
@@ -50,7 +50,7 @@ class Locations:
         return self.ids[self.starts[index - 1] * 8 : end]
 
     def locate(self, ids: memoryview[int], number: int, offset: int) -> Location:
-        """The place of operation `number` of a function, with its byte offset; only the offset where none is known."""
+        """The location of operation `number` of a function, with its byte offset; only the offset if none is known."""
         place = None
         entry = ids[8 * number : 8 * number + 8]
         if len(entry) == 8:
@@ -63,7 +63,7 @@ class Locations:
         return Location(place[0], place[1], place[2], offset)
 
     def check(self, name: str, ids: memoryview[int]) -> None:
-        """Raises VerifyError where a function's places are not in the function."""
+        """Raises VerifyError if a function's locations are not in the function."""
         count = len(ids) // 8
         if not count:
             return
@@ -78,7 +78,7 @@ class Locations:
         return Location(*place) if place else Location(self.file, offset=0)
 
     def _scope(self, attribute: int, depth: int = 0) -> Scope:
-        """What a place says of its function: of nested call sites the outermost caller does."""
+        """The function that a location names: for nested call sites, that of the outermost caller."""
         found = self.scopes.get(attribute) if depth <= MAX_INLINING else NO_SCOPE
         if found is None:
             outer = self.outer.get(attribute)

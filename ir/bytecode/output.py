@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 PADDING = b"\xcb"
-"""What fills up to an alignment (CUDA Tile IR 13.4, bytecode container)."""
+"""The fill byte for alignment (CUDA Tile IR 13.4, bytecode container)."""
 
 
 class Output:

@@ -18,7 +18,7 @@ from ir.types import TOKEN, FunctionType, TileType
 PRIVATE, KERNEL, HAS_HINTS = 1, 2, 4
 """Bits of a function's flags (public dialect, FunctionFlags); upstream's reader ignores that a kernel is private."""
 FIXED_FIELDS = (13, 5)
-"""From here on hints and attributes of parameters are always there, and no flag says so."""
+"""From this version on, hints and attributes of parameters are always present, without a flag."""
 MAX_DEPTH = 64
 """Nested regions; real kernels stay below ten (deepest of 129 cuTile kernels: 5)."""
 WHAT_TO_DO = "write the kernel without this operation"
@@ -26,7 +26,7 @@ WHAT_TO_DO = "write the kernel without this operation"
 
 @dataclass(frozen=True, slots=True)
 class Tables:
-    """What all functions share."""
+    """State shared by all functions."""
 
     version: Version
     preview: bool
@@ -41,7 +41,7 @@ def read_bytecode(data: bytes, filename: str = "<bytes>") -> Module:
     """Read a module of version 13.1 to 13.5; its functions become entries, debug information their locations.
 
     Raises BytecodeError at a byte offset for damaged input, UnsupportedError for what this version cannot read,
-    VerifyError where debug information puts an operation into another function.
+    VerifyError if debug information attributes an operation to another function.
     """
     container = read_container(data, filename)
 
@@ -67,7 +67,7 @@ def read_bytecode(data: bytes, filename: str = "<bytes>") -> Module:
 
 
 def _read_producer(cursor: Cursor, strings: Strings) -> dict[str, Any]:
-    """The producer section: one string, which says what made the file."""
+    """The producer section: one string, which names the program that made the file."""
     if not cursor.remaining:
         return {}
     found = strings.read(cursor, "producer")
@@ -124,7 +124,7 @@ def _read_function(cursor: Cursor, tables: Tables) -> Entry:
 
 
 def _skip_parameter_attributes(cursor: Cursor, tables: Tables, name: str) -> None:
-    """A dictionary for each parameter, or none at all; what they may hold is not public."""
+    """A dictionary for each parameter, or none at all; their possible contents are not public."""
     at = cursor.position
     given = tables.attributes.kept(cursor)
     if not isinstance(given, tuple):
@@ -218,7 +218,7 @@ class _Body:
                 size = 1 if not group.bit or mask & group.bit else 0
             segments.append(size)
             operands += [self._value(cursor, name) for _ in range(size)]
-        segments += [0] * (len(encoding.info.operands) - len(segments))  # groups younger than the file
+        segments += [0] * (len(encoding.info.operands) - len(segments))  # groups newer than the file's version
         return operands, tuple(segments)
 
     def _value(self, cursor: Cursor, name: str) -> Value:

@@ -44,7 +44,7 @@ SIMPLE: dict[int, Type] = {
 }  # fmt: skip
 """Types without fields by tag (CUDA Tile IR 13.4, type encodings)."""
 SINCE: dict[Type, Version] = {F8E8M0FNU: (13, 2), F4E2M1FN: (13, 3), I4: (13, 3), F8E5M3FNU: (13, 4)}
-"""The version of element types that came after 13.1."""
+"""The version of element types added after 13.1."""
 POINTER, TILE, TENSOR_VIEW, PARTITION_VIEW, FUNCTION, GATHER_SCATTER_VIEW, STRIDED_VIEW = 12, 13, 14, 15, 16, 20, 21
 TOKEN_TAG = 17
 SCALAR_TAGS = frozenset(SIMPLE) - {TOKEN_TAG}
@@ -62,7 +62,9 @@ T = TypeVar("T")
 
 
 class Types:
-    """The type table, decoded when asked; a type may refer only to types of simpler kinds, so nothing recurs."""
+    """The type table, decoded on demand; a type may refer only to types of simpler kinds, so decoding cannot recurse
+    endlessly.
+    """
 
     __slots__ = ("decoded", "table", "version")
 
@@ -72,7 +74,7 @@ class Types:
         self.decoded: dict[int, Type] = {}
 
     def read(self, cursor: Cursor, what: str) -> Type:
-        """The type whose id comes next in `cursor`."""
+        """The type whose id follows in `cursor`."""
         at = cursor.position
         index = cursor.varint(what)
         found = self.decoded.get(index)
@@ -123,7 +125,7 @@ class Types:
         return FunctionType(self._list(item, "parameters"), self._list(item, "results"))
 
     def _mask(self, item: Cursor, since: Version) -> bool:
-        """Whether the one optional field of a composite type is there; such masks exist from version `since` on."""
+        """Whether the one optional field of a composite type is present; such masks exist from version `since` on."""
         if self.version < since:
             return False
         mask = item.varint("presence mask of a type")
@@ -132,7 +134,7 @@ class Types:
         return bool(mask)
 
     def _inner(self, item: Cursor, what: str, tags: frozenset[int], kind: type[T] | tuple[type[T], ...]) -> T:
-        """A referenced type whose tag is in `tags`, looked at before it is decoded, so that no cycle can be built."""
+        """A referenced type whose tag is in `tags`, checked before it is decoded, so that no cycle can be built."""
         at = item.position
         index = item.varint(what)
         if index >= len(self.table):

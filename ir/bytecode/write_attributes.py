@@ -1,4 +1,4 @@
-"""Attributes as they are written: the inverse of `attributes`."""
+"""Writing of attributes: the inverse of `attributes`."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ from ir.dialects.cuda_tile.numerics import to_bits
 from ir.types import F8E5M3FNU, F32, I1, I32, I64, TF32, Element, FloatType, IntType, TileType, Type
 
 INTEGER_WIDTHS = {"permutation": 4, "inbounds": 1}
-"""Bytes of each integer of an attribute that is an array of them."""
+"""Bytes of each integer in attributes that are arrays of integers."""
 KEPT = ("arg_attrs", "const_args", "res_attrs")
 """Attributes that are arrays of anything."""
 
@@ -89,7 +89,7 @@ class AttributeWriter:
         output.varint(self.constants.id(bytes(item.data)))
 
     def predicate(self, output: Output, value: Any) -> None:
-        """The promise of an assume, with its tag."""
+        """The assumption of an assume, with its tag."""
         if isinstance(value, DivBy):
             output.byte(DIV_BY)
             output.varint(value.divisor)
@@ -190,14 +190,14 @@ class AttributeWriter:
 
 
 def _rank(op: Op, name: str) -> int:
-    """How many `inbounds` an access has where none is set."""
+    """The number of `inbounds` of an access that sets none."""
     return len(getattr(op, "index", ())) if name == "inbounds" else 0
 
 
 def encode_elements(array: Array, element: Element) -> bytes:
     """Little-endian elements as the constant table holds them: the inverse of `decode_elements`."""
     flat = np.ascontiguousarray(array).reshape(-1)
-    if element == I1:  # one byte for all of a splat, else a bit for each, from the lowest
+    if element == I1:  # one byte for a splat, otherwise a bit for each element, lowest first
         return bytes([0xFF if flat[0] else 0]) if len(flat) == 1 else np.packbits(flat, bitorder="little").tobytes()
     if element == TF32:
         words = flat.view(np.uint32) >> np.uint32(TF32_SHIFT)
@@ -210,5 +210,5 @@ def encode_elements(array: Array, element: Element) -> bytes:
 
 
 def to_bits_of(flat: Array, element: Element) -> bytes:
-    """One byte an element, for formats that NumPy holds otherwise or in fewer bits."""
+    """One byte per element, for formats that NumPy holds differently or in fewer bits."""
     return (to_bits(flat, element) & np.uint8((1 << element.width) - 1)).tobytes()

@@ -1,4 +1,4 @@
-"""Debug information as it is written: the file, function, line and column of every operation."""
+"""Writing of debug information: the file, function, line and column of every operation."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from ir.dialects.cuda_tile import Entry
 COMPILE_UNIT, FILE, SUBPROGRAM = 1, 2, 5
 """Debug tags besides `locations.LOC` (CUDA Tile IR 13.4, debug section)."""
 NO_FLAGS = 0
-"""A subprogram's flags, which it has from 13.5 on; no flag is in use (cuda-tile 1.7.0)."""
+"""A subprogram's flags, present from 13.5 on; no flag is in use (cuda-tile 1.7.0)."""
 NO_PLACE = b"\x00"
-"""What stands in the table where there is no attribute at all, as NVIDIA's writers leave it."""
+"""The table entry for no attribute at all, as NVIDIA's writers leave it."""
 
 
 class Places:
-    """The places of one function: its own, then one an operation in program order."""
+    """The locations of one function: its own, then one per operation in program order."""
 
     __slots__ = ("ids", "number", "scope", "writer")
 
@@ -30,12 +30,12 @@ class Places:
         self.ids: list[int] = []
 
     def add(self, op: Op) -> None:
-        """The place of the next operation."""
+        """Record the location of the next operation."""
         self.ids.append(self.writer.place(op.location, self.scope))
 
 
 class LocationWriter:
-    """The debug section; ids count from 1, 0 is no place."""
+    """The debug section; ids count from 1, 0 is no location."""
 
     __slots__ = ("flags", "functions", "strings", "table")
 
@@ -46,7 +46,7 @@ class LocationWriter:
         self.functions: list[Places] = []
 
     def function(self, entry: Entry) -> Places:
-        """Start the places of a function."""
+        """Start the locations of a function."""
         scope = self._subprogram(entry) if entry.location.line else 0
         made = Places(self, len(self.functions) + 1, scope)
         self.functions.append(made)
@@ -72,7 +72,7 @@ class LocationWriter:
         return self._id(SUBPROGRAM, file, line, name, name, unit, line, *self.flags)
 
     def place(self, location: Location, scope: int) -> int:
-        """The id of a place, 0 where it is unknown or no function holds it."""
+        """The id of a location, 0 if it is unknown or no function contains it."""
         if not location.line or not scope:
             return 0
         return self._id(LOC, scope, self._string(location.file), location.line, max(location.column, 0))

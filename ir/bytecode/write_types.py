@@ -1,4 +1,4 @@
-"""The type table as it is written: the inverse of `types`."""
+"""Writing of the type table: the inverse of `types`."""
 
 from __future__ import annotations
 

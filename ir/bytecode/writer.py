@@ -28,7 +28,7 @@ from ir.types import FunctionType
 
 @dataclass(frozen=True, slots=True)
 class Tables:
-    """What all functions share."""
+    """State shared by all functions."""
 
     version: Version
     strings: UniqueTable
@@ -40,10 +40,10 @@ class Tables:
 
 
 def write_bytecode(module: Module, version: Version = WRITTEN) -> bytes:
-    """A verified module as bytecode of `version` (13.1 to 13.5), with the places of its operations.
+    """A verified module as bytecode of `version` (13.1 to 13.5), with the locations of its operations.
 
-    Raises UnsupportedError, located, for what that version cannot hold. The module's own name is not kept, since the
-    container has no place for it, nor before 13.3 its producer, which means nothing to a compiler.
+    Raises UnsupportedError, located, for anything that the version cannot represent. The module's own name is dropped,
+    since the container has no field for it, and before 13.3 so is its producer, which has no meaning to a compiler.
     """
     if module.sym_visibility not in ("", "public"):
         hint = "write it as text, or leave the attribute out"
@@ -128,7 +128,7 @@ def _write_function(entry: Entry, tables: Tables, output: Output) -> None:
 
 
 def _located(error: UnsupportedError, location: Location) -> UnsupportedError:
-    """The same error at an operation's place."""
+    """The same error at an operation's location."""
     if error.location != UNKNOWN and error.location.file != "<bytecode>":
         return error
     return UnsupportedError(error.message, location, error.hint)

@@ -1,1 +1,1 @@
-"""One file a dialect; every op is declared in one class."""
+"""One file per dialect; every op is declared in one class."""

@@ -2,7 +2,7 @@
 per-thread levels, and elementwise on the tensors of nv_tileaa and nv_tileas.
 
 Names and semantics are those of MLIR's arith dialect, except `mulsi_wide` and `mului_wide` (ours: i32 x i32 -> i64).
-Float ops carry `rounding` (rn, rz, rm, rp, rna, approx, full) and `ftz`, which PTX has and MLIR has not.
+Float ops carry `rounding` (rn, rz, rm, rp, rna, approx, full) and `ftz`, which PTX has and MLIR does not.
 """
 
 from __future__ import annotations
@@ -12,11 +12,9 @@ from ir.types import I1, I32, I64, TF32, FloatType, IntType, TensorType, Type, V
 from ir.upstream import SAME, codes, overflow
 
 INT_PREDICATES = ("eq", "ne", "slt", "sle", "sgt", "sge", "ult", "ule", "ugt", "uge")
-FLOAT_PREDICATES = (
-    "oeq", "ogt", "oge", "olt", "ole", "one", "ord", "ueq", "ugt", "uge", "ult", "ule", "une", "uno",
-)  # fmt: skip
+FLOAT_PREDICATES = ("oeq", "ogt", "oge", "olt", "ole", "one", "ord", "ueq", "ugt", "uge", "ult", "ule", "une", "uno")
 UPSTREAM_BITS: dict[Type, int] = {TF32: 19}
-"""Of floats that upstream counts without their padding (builtin dialect, FloatTF32Type)."""
+"""Widths of floats that upstream counts without their padding (builtin dialect, FloatTF32Type)."""
 ROUNDINGS = ("rn", "rz", "rm", "rp", "rna", "approx", "full")
 
 
@@ -42,7 +40,7 @@ def is_predicate(type: Type) -> bool:
 
 @op("arith.constant", upstream=True)
 class Constant(Op):
-    """A number of the result's type; on a packed pair both halves hold it. Integers may be given signed."""
+    """A number of the result's type; on a packed pair both halves hold it. Integers may be given as signed."""
 
     value: Attr[int | float] = Attr(float, form=SAME)
     result = Result()
@@ -76,7 +74,9 @@ class FloatBinary(Op):
 
 
 class FloatArithmetic(FloatBinary):
-    """Shape shared by sum, difference and product; `paired`: of tiles, the elements of a thread go two at a time."""
+    """Shape shared by sum, difference and product; `paired`: for tiles, a thread's elements are processed two
+    at a time.
+    """
 
     paired = flag()
 
@@ -90,7 +90,7 @@ class Cast(Op):
 
 @op("arith.addi", upstream=True)
 class AddI(IntBinary):
-    """Sum modulo 2^width; `nsw` promises no signed wrap, `nuw` no unsigned one."""
+    """Sum modulo 2^width; `nsw` asserts no signed wrap, `nuw` no unsigned one."""
 
     nsw = flag(form=overflow("arith"))
     nuw = flag()
@@ -98,7 +98,7 @@ class AddI(IntBinary):
 
 @op("arith.subi", upstream=True)
 class SubI(IntBinary):
-    """Difference modulo 2^width; `nsw` promises no signed wrap, `nuw` no unsigned one."""
+    """Difference modulo 2^width; `nsw` asserts no signed wrap, `nuw` no unsigned one."""
 
     nsw = flag(form=overflow("arith"))
     nuw = flag()
@@ -106,7 +106,7 @@ class SubI(IntBinary):
 
 @op("arith.muli", upstream=True)
 class MulI(IntBinary):
-    """Product modulo 2^width; `nsw` promises no signed wrap, `nuw` no unsigned one."""
+    """Product modulo 2^width; `nsw` asserts no signed wrap, `nuw` no unsigned one."""
 
     nsw = flag(form=overflow("arith"))
     nuw = flag()
@@ -134,12 +134,12 @@ class RemUI(IntBinary):
 
 @op("arith.floordivsi", upstream=True)
 class FloorDivSI(IntBinary):
-    """Signed quotient, rounded to minus infinity."""
+    """Signed quotient, rounded towards minus infinity."""
 
 
 @op("arith.ceildivsi", upstream=True)
 class CeilDivSI(IntBinary):
-    """Signed quotient, rounded to plus infinity."""
+    """Signed quotient, rounded towards plus infinity."""
 
 
 @op("arith.ceildivui", upstream=True)
@@ -149,8 +149,8 @@ class CeilDivUI(IntBinary):
 
 @op("arith.shli", upstream=True)
 class ShLI(IntBinary):
-    """Shift left; an amount of at least the width gives no defined value. `nsw` promises that no bit which differs from
-    the sign is shifted out, `nuw` none that is set.
+    """Shift left; an amount of at least the width gives an undefined value. `nsw` asserts that no bit that differs from
+    the sign is shifted out, `nuw` that no set bit is.
     """
 
     nsw = flag(form=overflow("arith"))
@@ -242,7 +242,7 @@ class CmpI(Op):
 
 @op("arith.select", upstream=True)
 class Select(Op):
-    """`true_value` where the condition holds, else `false_value`."""
+    """`true_value` if the condition holds, otherwise `false_value`."""
 
     condition = Operand(is_predicate)
     true_value = Operand()
@@ -262,7 +262,7 @@ class ExtUI(Cast):
 
 @op("arith.trunci", upstream=True)
 class TruncI(Cast):
-    """The low bits; `nsw` promises that they are the value as a signed number, `nuw` as an unsigned one."""
+    """The low bits; `nsw` asserts that they equal the value as a signed number, `nuw` as an unsigned one."""
 
     nsw = flag(form=overflow("arith"))
     nuw = flag()
@@ -367,19 +367,19 @@ class ExtF(FloatCast):
     """To a wider float; exact."""
 
     def is_upstream(self) -> bool:
-        """Wider also as upstream counts."""
+        """Must be wider also as upstream counts."""
         source, result = self.sizes()
         return source < result
 
 
 @op("arith.truncf", upstream=True)
 class TruncF(FloatCast):
-    """To a narrower float, tf32 among them, or another one of equal width. rn to nearest even; tf32 also takes `rna`
-    (ties away).
+    """To a narrower float, including tf32, or another one of equal width. rn rounds to nearest even; tf32 also takes
+    `rna` (ties away).
     """
 
     def is_upstream(self) -> bool:
-        """Narrower also as upstream counts."""
+        """Must be narrower also as upstream counts."""
         source, result = self.sizes()
         return source > result
 
@@ -396,14 +396,14 @@ class UIToFP(FloatCast):
 
 @op("arith.fptosi", upstream=True)
 class FPToSI(FloatCast):
-    """Float to signed integer towards zero; `saturating`: what is out of range gives the nearest integer, NaN 0."""
+    """Float to signed integer towards zero; `saturating`: out-of-range values give the nearest integer, NaN gives 0."""
 
     saturating = flag()
 
 
 @op("arith.fptoui", upstream=True)
 class FPToUI(FloatCast):
-    """Float to unsigned integer towards zero; `saturating` as of fptosi."""
+    """Float to unsigned integer towards zero; `saturating` as for fptosi."""
 
     saturating = flag()
 

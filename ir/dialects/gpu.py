@@ -29,7 +29,7 @@ from ir.types import F64, GLOBAL_PTR, I32, I64, SCALARS, SHARED_PTR, TENSOR_MAP,
 from ir.upstream import SAME
 
 PRINTED = (I32, I64, F64)
-"""What a variable argument of C is passed as, of numbers."""
+"""The type as which C passes a number as a variable argument."""
 DIMENSIONS = ("x", "y", "z")
 SHUFFLE_MODES = ("xor", "up", "down", "idx")
 
@@ -47,13 +47,13 @@ class GlobalArray(Attribute):
         return f'"{self.name}: {len(self.data)} bytes"'
 
     def mlir(self) -> str:
-        """Name, alignment and all bytes, or the number of them where they are zeros."""
+        """Name, alignment and all bytes, or their number if they are zeros."""
         bytes_ = f'"{self.data.hex()}"' if any(self.data) else len(self.data)
         return f"#nv_tileas.array<{self.name}, {self.alignment}, {bytes_}>"
 
     @staticmethod
     def read(body: str, *_: object) -> GlobalArray:
-        """From what `mlir` writes."""
+        """Parses the output of `mlir`."""
         name, alignment, data = (part.strip() for part in body.split(","))
         return GlobalArray(name, int(alignment), bytes.fromhex(data[1:-1]) if data[0] == '"' else bytes(int(data)))
 
@@ -63,11 +63,11 @@ class GpuFunc(Op):
     """A kernel: entry-block arguments are its parameters (!llvm.ptr<1>, integers, floats, !tilesat.tensormap).
 
     `block` is the number of threads along x, y, z; `dynamic_smem` is in bytes; `target` as ptxas spells it (sm_80).
-    `maxnreg`: registers a thread at launch, 0 leaves them to ptxas; setmaxnreg takes effect only where it is given.
-    `minctas`: CTAs that must fit an SM, 0 says nothing. `consumers`: threads that setmaxnreg gives registers of the
-    others, 0 where none are moved. `cluster`: CTAs of a cluster along x, y, z. `params`: the launch manifest's records
-    of the parameters. `ranges`: parameters, by number, the least and greatest value that each may have, and a power
-    of two that divides it.
+    `maxnreg`: registers per thread at launch, 0 leaves the number to ptxas; setmaxnreg takes effect only if it is
+    given. `minctas`: CTAs that must fit on an SM, 0: not specified. `consumers`: threads to which setmaxnreg gives
+    registers of the others, 0 if none are moved. `cluster`: CTAs of a cluster along x, y, z. `params`: the launch
+    manifest's records of the parameters. `ranges`: parameters, by number, the least and greatest value that each may
+    have, and a power of two that divides it.
     """
 
     sym_name = Attr(str)
@@ -93,7 +93,7 @@ class GpuFunc(Op):
         verify_ends(self, Return)
 
     def verify_inside(self) -> None:
-        """The target has all instructions; products of warpgroups are in order."""
+        """The target has all instructions; warpgroup products are in order."""
         from ir.dialects.tensor_map_use import verify_tensor_maps  # the instructions need this dialect
         from ir.dialects.wgmma_order import verify_wgmma
 
@@ -109,7 +109,7 @@ def verify_cluster(func: Op, cluster: tuple[Any, ...]) -> None:
 
 
 def verify_ranges(func: Op, ranges: tuple[Any, ...], count: int) -> None:
-    """What is known of some of `count` parameters: which, least and greatest value, a divisor. Raises VerifyError."""
+    """Facts about some of `count` parameters: number, minimum and maximum value, a divisor. Raises VerifyError."""
     for given in ranges:
         numbers: list[Any] = [*cast("Any", given)] if isinstance(given, tuple) else []
         whole = [type(number) for number in numbers] == [int] * 4 and 0 <= numbers[0] < count
@@ -117,7 +117,7 @@ def verify_ranges(func: Op, ranges: tuple[Any, ...], count: int) -> None:
 
 
 def verify_parameters(func: Op, records: tuple[Any, ...], types: Sequence[Type]) -> None:
-    """A record for each parameter, saying what it is; none is in shared memory. Raises VerifyError."""
+    """A record for each parameter, with its kind; no parameter is in shared memory. Raises VerifyError."""
     for kind in types:
         func.expect(not isinstance(kind, BarrierGroupType | MatrixDescriptorType), "a parameter cannot be {}", kind)
     func.expect(len(records) in (0, len(types)), "has {} parameters, params {} records", len(types), len(records))
@@ -133,7 +133,7 @@ def verify_parameters(func: Op, records: tuple[Any, ...], types: Sequence[Type])
 
 
 def verify_map(func: Op, record: Any) -> None:
-    """A record of a tensor map says what its type says. Raises VerifyError."""
+    """The record of a tensor map agrees with its type. Raises VerifyError."""
     try:
         TensorMapDescriptor.of(record)
     except ValueError as error:
@@ -175,13 +175,13 @@ class GridDim(Coordinate):
 
 @op("gpu.barrier", upstream=True)
 class Barrier(Op):
-    """All threads of the block meet; shared and global memory is consistent among them afterwards."""
+    """Barrier of all threads of the block; shared and global memory is consistent among them afterwards."""
 
     effect = WRITE
 
 
 def verify_text(op: Op, text: str, types: Sequence[Type]) -> None:
-    """A format that has a conversion for each element of operands of these types; texts pass i32, i64 and f64."""
+    """Whether a format has a conversion for each element of operands of these types; texts pass i32, i64 and f64."""
     count = 0
     for each in types:
         element = each.element if isinstance(each, TensorType) else each
@@ -193,7 +193,7 @@ def verify_text(op: Op, text: str, types: Sequence[Type]) -> None:
 
 @op("gpu.printf", upstream=True)
 class Printf(Op):
-    """The thread prints a text in which C's conversions stand for the operands."""
+    """The thread prints a text in which C's conversions represent the operands."""
 
     args = Variadic()
     format = Attr(str, form=SAME)
@@ -206,7 +206,7 @@ class Printf(Op):
 
 @op("gpu.shuffle")
 class Shuffle(Op):
-    """The value that another lane of the warp holds: lane ^ offset (xor), lane - offset (up), lane + offset, offset.
+    """The value of another lane of the warp: lane ^ offset (xor), lane - offset (up), lane + offset, offset.
 
     All 32 lanes take part. Out-of-range sources give the lane's own value (up, down), as PTX shfl.sync does.
     """
@@ -215,7 +215,7 @@ class Shuffle(Op):
     offset = Operand(lambda t: t == I32)
     mode = Attr(str)
     result = same_type_as("value")
-    effect = WRITE  # convergent: keeps its place among effects
+    effect = WRITE  # convergent: keeps its position among effects
 
     def verify(self) -> None:
         """A known mode."""
@@ -238,7 +238,7 @@ class GetGlobal(Op):
 
 
 def kernel_attributes(func: GpuFunc) -> dict[str, Any]:
-    """The attributes that survive every later level of the function."""
+    """The attributes that survive in every later level of the function."""
     return {
         "sym_name": func.sym_name,
         "target": func.target,

@@ -35,8 +35,8 @@ from ir.upstream import SAME, codes, overflow
 class Func(Op):
     """A kernel as a control-flow graph; the first block's arguments are its parameters.
 
-    `registers`: how many a thread needs by liveness, the mean of agents that hand them over; 0 where that has not been
-    counted. The others as in gpu.func.
+    `registers`: the number that a thread needs according to liveness, the mean over agents that move registers; 0 if
+    not counted. The others as in gpu.func.
     """
 
     sym_name = Attr(str)
@@ -54,7 +54,7 @@ class Func(Op):
     effect = CONTROL
 
     def verify(self) -> None:
-        """Three block dimensions and a record of each parameter; blocks that end in a branch to one of them."""
+        """Three block dimensions and a record of each parameter; blocks end in branches to blocks of the function."""
         self.expect(len(self.block) == 3, "block must have three dimensions, has {}", self.block)
         verify_cluster(self, self.cluster)
         blocks = self.body.blocks
@@ -65,8 +65,8 @@ class Func(Op):
             self.expect(bool(ends) and ends[-1] and not any(ends[:-1]), "each block must end in its only branch")
 
     def verify_inside(self) -> None:
-        """The target has all instructions; products of warpgroups are in order."""
-        from ir.dialects.wgmma_order import verify_wgmma  # the check is of both levels, above their operations
+        """The target has all instructions; warpgroup products are in order."""
+        from ir.dialects.wgmma_order import verify_wgmma  # the check is for both levels, above their operations
 
         verify_floors(self, self.target)
         verify_wgmma(self)
@@ -81,13 +81,13 @@ class Br(Op):
     effect = CONTROL
 
     def verify(self) -> None:
-        """One successor, which takes the arguments."""
+        """One successor, which accepts the arguments."""
         _verify_edges(self, [self.args])
 
 
 @op("llvm.cond_br", upstream=True)
 class CondBr(Op):
-    """Jump to `successors[0]` where the condition holds, else to `successors[1]`."""
+    """Jump to `successors[0]` if the condition holds, otherwise to `successors[1]`."""
 
     condition = Operand(lambda t: t == I1)
     true_args = Variadic()
@@ -96,7 +96,7 @@ class CondBr(Op):
     effect = CONTROL
 
     def verify(self) -> None:
-        """Two successors, which take their arguments."""
+        """Two successors, which accept their arguments."""
         _verify_edges(self, [self.true_args, self.false_args])
 
 
@@ -136,8 +136,8 @@ class GetElementPtr(Op):
     """base + sext(index) * element_bytes + offset; `offset` in bytes, index (i32 or i64) optional.
 
     `outermost`: the term is cheaper to add again (one wide multiply-add) than to keep in a register of its own, so it
-    is not moved below terms that change more often.
-    Shared addresses are 32 bits and wrap; global ones are computed in 64 bits.
+    is not moved below terms that change more often. Shared addresses are 32 bits and wrap; global ones are computed in
+    64 bits.
     """
 
     base = Operand(lambda t: isinstance(t, LLVMPointerType))
@@ -203,7 +203,7 @@ class Cast(FloatOp):
 
 @op("llvm.add", upstream=True)
 class Add(Binary):
-    """Sum modulo 2^width; `nsw` promises no signed wrap."""
+    """Sum modulo 2^width; `nsw` asserts no signed wrap."""
 
     nsw = flag(form=overflow("llvm"))
 
@@ -301,12 +301,12 @@ class Word(Op):
 
 @op("llvm.intr.ctpop", upstream=True)
 class CtPop(Word):
-    """Bits that are set."""
+    """Number of set bits."""
 
 
 @op("llvm.intr.ctlz", upstream=True)
 class CtLz(Word):
-    """Zeros above the highest bit that is set, 32 of zero."""
+    """Zeros above the highest set bit; 32 for zero."""
 
     is_zero_poison = Attr(bool, among=(False,), form=SAME)
 
@@ -339,7 +339,7 @@ class FCmp(Op):
 
 @op("llvm.select", upstream=True)
 class Select(Op):
-    """The first value where the condition holds, else the second."""
+    """The first value if the condition holds, otherwise the second."""
 
     condition = Operand(lambda t: t == I1)
     true_value = Operand()
@@ -464,7 +464,7 @@ class Ceil(FloatUnary):
 
 @op("llvm.intr.trunc", upstream=True)
 class RoundToZero(FloatUnary):
-    """The integer next to x on the way to zero."""
+    """x rounded to an integer towards zero."""
 
 
 @op("llvm.intr.fma", upstream=True)
@@ -480,7 +480,7 @@ class Fma(FloatOp):
 
 @op("llvm.inline_asm", upstream=True)
 class InlineAsm(Op):
-    """A directive of PTX as text, without operands; it stays where it stands."""
+    """A PTX directive as text, without operands; it keeps its position."""
 
     effect = WRITE
 

@@ -131,22 +131,22 @@ class IntUnary(Op):
 
 @op("math.absi", upstream=True)
 class AbsI(IntUnary):
-    """Magnitude; the least integer stays itself."""
+    """Magnitude; the minimum integer maps to itself."""
 
 
 @op("math.ctpop", upstream=True)
 class CtPop(IntUnary):
-    """Bits that are set."""
+    """Number of set bits."""
 
 
 @op("math.ctlz", upstream=True)
 class CtLz(IntUnary):
-    """Zeros above the highest bit that is set, all bits of zero."""
+    """Zeros above the highest set bit; all bits for zero."""
 
 
 @op("math.cttz", upstream=True)
 class CtTz(IntUnary):
-    """Zeros below the lowest bit that is set, all bits of zero."""
+    """Zeros below the lowest set bit; all bits for zero."""
 
 
 @op("math.sin", upstream=True)
@@ -171,4 +171,4 @@ class Ceil(FloatUnary):
 
 @op("math.trunc", upstream=True)
 class Trunc(FloatUnary):
-    """The integer next to x on the way to zero."""
+    """x rounded to an integer towards zero."""

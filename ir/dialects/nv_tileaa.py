@@ -1,10 +1,10 @@
 """nv_tileaa: the logical program. Tiles are plain tensors, memory order is explicit tokens, nothing is placed yet.
 
-Elementwise arithmetic is arith/math on tensors, loops and branches are scf; this file and `nv_tileaa_memory` hold what
-those dialects lack. A tile of rank 0 is a scalar. Source of names: the seeds' ConvertCudaTileToTileAA. Deviations:
+Elementwise arithmetic is arith/math on tensors, loops and branches are scf; this file and `nv_tileaa_memory` declare
+what those dialects lack. A tile of rank 0 is a scalar. Source of names: the seeds' ConvertCudaTileToTileAA. Deviations:
 loads and stores carry no copy atom (the e-graph chooses it, so it first appears in nv_tileas), a tile of a view is
-named by its index in a `partition` and not by an advanced memref, because the edge of the array must stay known, and a
-branch or a loop that is left from inside is an operation of ours, because scf has none.
+identified by its index in a `partition`, not by an advanced memref, because the edge of the array must stay known, and
+branches and loops with early exits are our own operations, because scf has none.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ class Func(Logical):
     """A kernel; block arguments are its parameters: scalars, global addresses and memory tokens.
 
     `names` are those of the parameters, `hints` the optimization hints of the kernel by architecture, `module` the name
-    of the module that it is from.
+    of its module.
     """
 
     sym_name = Attr(str)
@@ -102,7 +102,7 @@ class Func(Logical):
     effect = CONTROL
 
     def verify(self) -> None:
-        """Structured regions, of which the kernel's ends in a return; a name for each parameter."""
+        """Structured regions; the kernel's ends in a return; a name for each parameter."""
         for each in self.walk():
             for region in each.regions:
                 whole = len(region.blocks) == 1 and bool(region.block.ops)
@@ -131,7 +131,7 @@ class Return(Logical):
 
 @op("nv_tileaa.loop")
 class Loop(Logical):
-    """Endless loop left by `break` with its results; body arguments are the carried values, `init` at first."""
+    """Infinite loop left by `break` with its results; body arguments are the carried values, initially `init`."""
 
     means = ct.Loop
 
@@ -144,7 +144,7 @@ class Loop(Logical):
 
 @op("nv_tileaa.if")
 class If(Logical):
-    """scf.if of which a side may leave the loop or the kernel; one that does not ends in scf.yield of the results."""
+    """scf.if in which a branch may leave the loop or the kernel; one that does not ends in scf.yield of the results."""
 
     means = ct.If
 
@@ -199,7 +199,7 @@ class NumPrograms(Logical):
 
 @op("nv_tileaa.assume")
 class Assume(Logical):
-    """The value unchanged, with a promise about it."""
+    """The value unchanged, with an assumption about it."""
 
     means = ct.Assume
 
@@ -213,7 +213,7 @@ class Assume(Logical):
 
 @op("nv_tileaa.constant_tensor")
 class ConstantTensor(Logical):
-    """A tile literal; `value` is a DenseElements attribute, one element where all are equal."""
+    """A tile literal; `value` is a DenseElements attribute, one element if all are equal."""
 
     means = ct.Constant
 
@@ -223,7 +223,7 @@ class ConstantTensor(Logical):
 
 @op("nv_tileaa.negi")
 class NegI(Logical):
-    """Wrapping negation, which arith has of floats only."""
+    """Wrapping negation, which arith has for floats only."""
 
     means = ct.NegI
 
@@ -259,7 +259,7 @@ class Broadcast(Logical):
 
 @op("nv_tileaa.view")
 class View(Logical):
-    """The same elements in row-major order under another shape; a scalar is a shape without dimensions."""
+    """The same elements in row-major order under another shape; a scalar has no dimensions."""
 
     means = ct.Reshape
 
@@ -347,7 +347,7 @@ class Unpack(Logical):
 class Dot(Logical):
     """a @ b + c. Shapes: a [B,] M x K, b [B,] K x N, c and result [B,] M x N.
 
-    `signed` says how integers of a and b are read; `fast_acc` lets f8 operands accumulate in fewer bits.
+    `signed`: how integers of a and b are interpreted; `fast_acc` lets f8 operands accumulate in fewer bits.
     """
 
     a = Operand(is_number)
@@ -358,7 +358,7 @@ class Dot(Logical):
     result = same_type_as("c")
 
     def verify(self) -> None:
-        """Shapes fit; integers are read as `signed`, floats have no sign of their own."""
+        """Shapes fit; integers are interpreted as `signed`, floats have no such attribute."""
         a, b, c = (shape_of(v.type) for v in (self.a, self.b, self.c))
         fits = len(a) == len(b) == len(c) and a[:-2] == b[:-2] and a[-1:] == b[-2:-1] and (*a[:-1], *b[-1:]) == c
         self.expect(fits, "{} @ {} does not add to {}", self.a.type, self.b.type, self.c.type)
@@ -372,7 +372,7 @@ class Dot(Logical):
 
 @op("nv_tileaa.dot_scaled")
 class DotScaled(Logical):
-    """(a * a_scale) @ (b * b_scale) + c, an element of the scales for each block of B along K.
+    """(a * a_scale) @ (b * b_scale) + c, with one scale element for each block of B along K.
 
     Shapes: a [B,] M x K, a_scale [B,] M x K/B, b [B,] K x N, b_scale [B,] K/B x N, c [B,] M x N.
     """
@@ -388,7 +388,7 @@ class DotScaled(Logical):
 
 
 def holds(element: Type, number: Any) -> bool:
-    """Is this Python number one of an element type?"""
+    """Whether this Python number is valid for an element type."""
     if isinstance(element, FloatType):
         return type(number) is float
     if element == I1:
@@ -399,8 +399,8 @@ def holds(element: Type, number: Any) -> bool:
 
 
 class Fold(Logical):
-    """Tensors of one shape combined along `dim` by a region (lhs0, rhs0, lhs1, rhs1, ... in, one of each out), which
-    starts from `identities`.
+    """Tensors of one shape combined along `dim` by a region (takes lhs0, rhs0, lhs1, rhs1, ..., gives one of each),
+    starting from `identities`.
     """
 
     sources = Variadic(is_number)
@@ -412,8 +412,12 @@ class Fold(Logical):
     def verify(self) -> None:
         """Results of the right shape; identities are numbers of the elements' types."""
         self.expect(bool(self.sources), "must have an operand")
-        self.expect(len(self.identities) == len(self.sources), "needs {} identities, has {}",
-                    len(self.sources), len(self.identities))  # fmt: skip
+        self.expect(
+            len(self.identities) == len(self.sources),
+            "needs {} identities, has {}",
+            len(self.sources),
+            len(self.identities),
+        )
         for value, identity in zip(self.sources, self.identities, strict=True):
             element = element_of(value.type)
             self.expect(holds(element, identity), "identity {!r} is not a number of {}", identity, element)
@@ -430,7 +434,7 @@ class Fold(Logical):
 
 @op("nv_tileaa.reduce")
 class Reduce(Fold):
-    """One dimension folded."""
+    """A reduction of one dimension."""
 
     means = ct.Reduce
 
@@ -441,7 +445,7 @@ class Reduce(Fold):
 
 @op("nv_tileaa.scan")
 class Scan(Fold):
-    """Inclusive prefixes along one dimension; from the far end where `reverse`."""
+    """Inclusive prefix scan along one dimension; from the far end if `reverse`."""
 
     means = ct.Scan
 
@@ -488,4 +492,4 @@ __all__ = [
     "pointee_bytes",
     "shape_of",
     "tensor",
-]  # part of this dialect, written next door
+]  # parts of this dialect in other files

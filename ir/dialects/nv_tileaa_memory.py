@@ -1,7 +1,7 @@
 """nv_tileaa, memory: tokens, pointers, views, and every access, ordered by tokens.
 
-`means` names the operation of Tile IR that a class is another form of: the same groups of operands, attributes of the
-same names, results and regions. Only what the classes leave open is written in `lowering/convert`.
+`means` names the Tile IR operation to which a class corresponds: the same operand groups, attribute names, results and
+regions. `lowering/convert` contains only what the classes do not determine.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ from ir.types import TensorType
 
 
 class Logical(Op):
-    """An operation of nv_tileaa; `means` is the one of Tile IR that has the same parts, None where parts differ."""
+    """An operation of nv_tileaa; `means` is the Tile IR operation with the same parts, None if the parts differ."""
 
     means: ClassVar[type[Op] | None] = None
 
@@ -58,7 +58,7 @@ class Logical(Op):
 
 @op("nv_tileaa.create_mem_token")
 class CreateMemToken(Logical):
-    """A token that comes after nothing; `start`: the one of accesses that Tile IR leaves without a token."""
+    """A token that depends on nothing; `start`: that of accesses without a token in Tile IR."""
 
     means = ct.MakeToken
 
@@ -68,7 +68,7 @@ class CreateMemToken(Logical):
 
 @op("nv_tileaa.join_mem_tokens")
 class JoinMemTokens(Logical):
-    """A token that comes after all of `tokens`."""
+    """A token that depends on all of `tokens`."""
 
     means = ct.JoinTokens
 
@@ -78,7 +78,7 @@ class JoinMemTokens(Logical):
 
 @op("nv_tileaa.fence_alias")
 class FenceAlias(Logical):
-    """Accesses through other addresses of the same memory: those before the token come before those after."""
+    """Orders accesses through other addresses of the same memory: those before the token come before those after it."""
 
     means = ct.MemoryFenceAlias
 
@@ -90,7 +90,7 @@ class FenceAlias(Logical):
 
 @op("nv_tileaa.launch_dependents")
 class LaunchDependents(Logical):
-    """Lets the grids that depend on this one start (programmatic dependent launch)."""
+    """Lets dependent grids start (programmatic dependent launch)."""
 
     means = ct.GdcLaunchDependents
 
@@ -102,7 +102,7 @@ class LaunchDependents(Logical):
 
 @op("nv_tileaa.wait_on_dependency")
 class WaitOnDependency(Logical):
-    """Waits until the grids that this one depends on are done and their writes can be seen."""
+    """Waits until the grids that this one depends on have completed and their writes are visible."""
 
     means = ct.GdcWait
 
@@ -118,7 +118,7 @@ class WaitOnDependency(Logical):
 @op("nv_tileaa.get_global")
 class GetGlobal(Logical):
     """The address of an array of the module: `type` is its type, `value` its first elements, `alignment` in bytes (0:
-    not given); `constant` promises that nobody writes it.
+    not given); `constant` asserts that it is never written.
     """
 
     symbol = Attr(str)
@@ -131,7 +131,7 @@ class GetGlobal(Logical):
 
 @op("nv_tileaa.alloca")
 class Alloca(Logical):
-    """Memory of a tile block for `num_elem` elements of the pointee; `global` asks for global memory."""
+    """Memory of a tile block for `num_elem` elements of the pointee; `global` requests global memory."""
 
     means = ct.Alloca
 
@@ -145,8 +145,8 @@ class Alloca(Logical):
 
 @op("nv_tileaa.addptr")
 class AddPtr(Logical):
-    """ptr + offset * element_bytes, elementwise; offsets are signed. Elements of four bits share a byte, so there
-    element_bytes is 1 and counts two of them.
+    """ptr + offset * element_bytes, elementwise; offsets are signed. Four-bit elements share a byte, so for them
+    element_bytes is 1 and counts two elements.
     """
 
     ptr = Operand(is_pointer)
@@ -155,14 +155,14 @@ class AddPtr(Logical):
     result = same_type_as("ptr")
 
     def verify(self) -> None:
-        """One shape; as many bytes as the pointee has."""
+        """One shape; `element_bytes` is the pointee's size."""
         self.expect(shape_of(self.ptr.type) == shape_of(self.offset.type), "'ptr' and 'offset' differ in shape")
         wanted = pointee_bytes(self.ptr.type)
         self.expect(self.element_bytes == wanted, "element_bytes must be {} for {}", wanted, self.ptr.type)
 
 
 def pointee_bytes(kind: Type) -> int:
-    """Bytes of what a pointer or a tensor of them points to, at least 1."""
+    """Bytes of the pointee of a pointer or a tensor of pointers, at least 1."""
     element = element_of(kind)
     return max(1, element.pointee.width // 8) if isinstance(element, PtrType) else 1
 
@@ -221,7 +221,7 @@ class Partition(Logical):
 
 @op("nv_tileaa.partition_strided")
 class PartitionStrided(Logical):
-    """Tiles of a memref whose origins lie the type's `traversal` apart, so that they may overlap."""
+    """Tiles of a memref whose origins are the type's `traversal` apart, so they may overlap."""
 
     means = ct.MakeStridedView
 
@@ -231,7 +231,7 @@ class PartitionStrided(Logical):
 
 @op("nv_tileaa.partition_sparse")
 class PartitionSparse(Logical):
-    """Tiles of a memref whose places along the type's `sparse_dim` are given one by one."""
+    """Tiles of a memref whose positions along the type's `sparse_dim` are given individually."""
 
     means = ct.MakeGatherScatterView
 
@@ -281,13 +281,13 @@ class TiledLoad(Logical):
     effect = READ
 
     def verify(self) -> None:
-        """The result is the view's tile, named by one index a dimension."""
+        """The result is the view's tile, with one index per dimension."""
         _verify_tile(self, self.view.type, len(self.index), self.result.type, self.inbounds)
 
 
 @op("nv_tileaa.tiled_store")
 class TiledStore(Logical):
-    """One tile of a view written, after `token`; nothing is written beyond the edge."""
+    """Write one tile of a view, after `token`; nothing is written beyond the edge."""
 
     means = ct.StoreView
 
@@ -304,13 +304,13 @@ class TiledStore(Logical):
     effect = WRITE
 
     def verify(self) -> None:
-        """The value is the view's tile, named by one index a dimension."""
+        """The value is the view's tile, with one index per dimension."""
         _verify_tile(self, self.view.type, len(self.index), self.value.type, self.inbounds)
 
 
 @op("nv_tileaa.tiled_reduce")
 class TiledReduce(Logical):
-    """Each element of one tile of a view updated in one step by `value`, after `token`; nothing beyond the edge."""
+    """Update each element of one tile of a view atomically with `value`, after `token`; nothing beyond the edge."""
 
     means = ct.AtomicRedView
 
@@ -327,15 +327,13 @@ class TiledReduce(Logical):
     effect = WRITE
 
     def verify(self) -> None:
-        """The value is the view's tile, named by one index a dimension."""
+        """The value is the view's tile, with one index per dimension."""
         _verify_tile(self, self.view.type, len(self.index), self.value.type, self.inbounds)
 
 
 @op("nv_tileaa.multimem_load_reduce")
 class MultimemLoadReduce(Logical):
-    """One tile of a view of multicast memory, reduced over the copies, after `token`; the view's padding beyond the
-    edge.
-    """
+    """One tile of a view of multicast memory, reduced over the copies, after `token`; padding beyond the edge."""
 
     means = ct.MultimemLoadReduceView
 
@@ -352,13 +350,13 @@ class MultimemLoadReduce(Logical):
     effect = WRITE
 
     def verify(self) -> None:
-        """The result is the view's tile, named by one index a dimension."""
+        """The result is the view's tile, with one index per dimension."""
         _verify_tile(self, self.view.type, len(self.index), self.result.type, self.inbounds)
 
 
 @op("nv_tileaa.multimem_reduce")
 class MultimemReduce(Logical):
-    """Each element of one tile updated in all copies of multicast memory, after `token`; nothing beyond the edge."""
+    """Update each element of one tile in all copies of multicast memory, after `token`; nothing beyond the edge."""
 
     means = ct.MultimemReduceView
 
@@ -375,13 +373,13 @@ class MultimemReduce(Logical):
     effect = WRITE
 
     def verify(self) -> None:
-        """The value is the view's tile, named by one index a dimension."""
+        """The value is the view's tile, with one index per dimension."""
         _verify_tile(self, self.view.type, len(self.index), self.value.type, self.inbounds)
 
 
 @op("nv_tileaa.multimem_store")
 class MultimemStore(Logical):
-    """One tile written to all copies of multicast memory, after `token`; nothing is written beyond the edge."""
+    """Write one tile to all copies of multicast memory, after `token`; nothing is written beyond the edge."""
 
     means = ct.MultimemStoreView
 
@@ -397,7 +395,7 @@ class MultimemStore(Logical):
     effect = WRITE
 
     def verify(self) -> None:
-        """The value is the view's tile, named by one index a dimension."""
+        """The value is the view's tile, with one index per dimension."""
         _verify_tile(self, self.view.type, len(self.index), self.value.type, self.inbounds)
 
 
@@ -411,7 +409,7 @@ def _verify_tile(op: Op, view: Type, indices: int, tile: Type, inbounds: tuple[b
 
 @op("nv_tileaa.load")
 class Load(Logical):
-    """Load through pointers, after `token`; where `mask` is false the element is `other` (unspecified without one)."""
+    """Load through pointers, after `token`; if `mask` is false the element is `other` (unspecified without one)."""
 
     means = ct.LoadPtr
 
@@ -434,7 +432,7 @@ class Load(Logical):
 
 @op("nv_tileaa.store")
 class Store(Logical):
-    """Store through pointers where `mask` is true, after `token`."""
+    """Store through pointers if `mask` is true, after `token`."""
 
     means = ct.StorePtr
 
@@ -462,7 +460,9 @@ def _verify_shapes(op: Op, pointer: Type, values: tuple[Any, ...]) -> None:
 
 @op("nv_tileaa.atomic_rmw")
 class AtomicRMW(Logical):
-    """Each element behind the pointers updated in one step where `mask` is true, after `token`; the old elements."""
+    """Update each element that the pointers address atomically if `mask` is true, after `token`; returns the
+    old elements.
+    """
 
     means = ct.AtomicRMW
 
@@ -485,8 +485,8 @@ class AtomicRMW(Logical):
 
 @op("nv_tileaa.atomic_cas")
 class AtomicCAS(Logical):
-    """Each element behind the pointers that is equal to `expected` replaced by `value` in one step where `mask` is
-    true, after `token`; the old elements, of a masked out one `expected`.
+    """Atomically replace each element that the pointers address by `value` if it equals `expected` and `mask` is true,
+    after `token`; returns the old elements, `expected` for masked-off ones.
     """
 
     means = ct.AtomicCAS
@@ -510,7 +510,7 @@ class AtomicCAS(Logical):
 
 @op("nv_tileaa.assert")
 class Assert(Logical):
-    """The launch ends with a message, at a line of a file of the source, where an element of `condition` is false."""
+    """The launch ends with a message, at a line of a source file, if an element of `condition` is false."""
 
     condition = Operand(is_mask)
     message = Attr(str)
@@ -522,7 +522,7 @@ class Assert(Logical):
 
 @op("nv_tileaa.print")
 class Print(Logical):
-    """Print a text in which printf's conversions stand for the elements of `args`, after `token`."""
+    """Print a text in which printf's conversions represent the elements of `args`, after `token`."""
 
     means = ct.Print
 

@@ -1,7 +1,7 @@
 """Types of nv_tileaa: typed pointers, strided arrays in global memory, grids of tiles over them, memory tokens.
 
-Deviation from the seeds' !llvm.ptr<1>: a pointer says what it points to, which the launch manifest records and loads
-ask for.
+Deviation from the seeds' !llvm.ptr<1>: a pointer has a pointee type, which the launch manifest records and loads
+require.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ PADDINGS = ("zero", "neg_zero", "nan", "pos_inf", "neg_inf")
 @spelled("!nv_tileaa.mem_token")
 @dataclass(frozen=True, slots=True)
 class MemTokenType(Type):
-    """What a memory access comes after; a value without run-time content."""
+    """The memory accesses that an access must follow; a value without run-time content."""
 
     def __str__(self) -> str:
         return "!nv_tileaa.mem_token"
@@ -100,9 +100,9 @@ class MemrefType(Type):
 class TiledViewType(Type):
     """A memref cut into tiles; tile dimension i runs along memref dimension `dim_map[i]`.
 
-    `padding` is what a load gives beyond the edge: zero, neg_zero, nan, pos_inf, neg_inf, or None (unspecified). The
-    origins of tiles lie `traversal` elements apart where that is given, else the tile's sizes; along `sparse_dim` the
-    place of each row is given by an index of its own.
+    `padding` is the value of loaded elements beyond the edge: zero, neg_zero, nan, pos_inf, neg_inf, or None
+    (unspecified). The origins of tiles are `traversal` elements apart if given, otherwise the tile's sizes; along
+    `sparse_dim` each row's position is given by its own index.
     """
 
     tile: tuple[int, ...]
@@ -123,7 +123,7 @@ class TiledViewType(Type):
 
     @staticmethod
     def read(body: str, type_of: Callable[[str], Type], _: Any) -> TiledViewType:
-        """From sizes, memref and what is not the usual."""
+        """From sizes, memref and non-default parameters."""
         match = re.fullmatch(_VIEW, body)
         memref = type_of(match[2]) if match is not None else None
         if match is None or not isinstance(memref, MemrefType):
@@ -200,7 +200,7 @@ is_parameter = Constraint(
 )
 
 
-# Attributes that are those of Tile IR
+# Attributes shared with Tile IR
 
 
 def member(kind: type[IntEnum], default: Any = ...) -> Attr[Any]:

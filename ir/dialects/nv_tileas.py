@@ -1,8 +1,8 @@
 """nv_tileas: the placed and scheduled program. Every tensor type carries a layout; copies name their mechanism.
 
-Elementwise arithmetic is arith/math on placed tensors, loops are scf; this file holds what those dialects lack.
-Source of names: the four seed documents (TileAS passes). Deviation: memory tokens are spent when the placed program
-is built (they have become program order and `barrier`), so no op here takes or gives one.
+Elementwise arithmetic is arith/math on placed tensors, loops are scf; this file declares what those dialects lack.
+Source of names: the four seed documents (TileAS passes). Deviation: memory tokens are consumed when the placed program
+is built (they become program order and `barrier`), so no op here takes or gives one.
 """
 
 from __future__ import annotations
@@ -139,13 +139,13 @@ from ir.types import TensorType, TileType
 
 @op("nv_tileas.func")
 class Func(Op):
-    """A kernel; block arguments are its parameters. `warps` is the number of warps of a CTA that compute.
+    """A kernel; block arguments are its parameters. `warps` is the number of consumer warps of a CTA.
 
-    `params` are the launch manifest's records of the parameters, `ranges` the parameters of which every execution
-    promises more than their type says (number of the parameter, least and greatest value, a divisor), `asked_ctas` the
-    CTAs an SM that a hint asks for (0: none does), `cluster` the CTAs of a cluster along x, y, z. Scheduling takes
-    `placed` away and adds `shared_bytes` of dynamic shared memory and `tensormaps`, the manifest's records of the
-    tensor maps, which follow the parameters. `pipelined`: its stages have no numbers yet, iterators say which
+    `params` are the launch manifest's records of the parameters, `ranges` the parameters about which every execution
+    guarantees more than their type (number of the parameter, minimum and maximum value, a divisor), `asked_ctas` the
+    CTAs per SM that a hint requests (0: none), `cluster` the CTAs of a cluster along x, y, z. Scheduling removes
+    `placed` and adds `shared_bytes` of dynamic shared memory and `tensormaps`, the manifest's records of the tensor
+    maps, which follow the parameters. `pipelined`: its stages have no numbers yet, iterators identify them
     (nv_tileas_pipeline).
     """
 
@@ -165,7 +165,7 @@ class Func(Op):
     effect = CONTROL
 
     def verify(self) -> None:
-        """Records and ranges of its own parameters."""
+        """Records and ranges refer to its own parameters."""
         block = self.body.block
         verify_parameters(self, self.params, [value.type for value in block.args])
         verify_ranges(self, self.ranges, len(block.args))
@@ -173,7 +173,7 @@ class Func(Op):
         verify_ends(self, Return)
 
     def verify_inside(self) -> None:
-        """Tokens and iterators, where there are any; tensor maps that exist."""
+        """Checks tokens and iterators, if any, and that tensor maps exist."""
         for record in self.tensormaps:
             verify_map(self, record)
         for each in self.walk():
@@ -234,7 +234,7 @@ class Iota(Op):
 
 @op("nv_tileas.broadcast")
 class Broadcast(Op):
-    """Dimensions of size 1 expand; no instruction where the layouts allow it. A scalar source is a splat."""
+    """Dimensions of size 1 expand, without an instruction if the layouts allow it. A scalar source is a splat."""
 
     source = Operand(is_held)
     result = Result(is_held)
@@ -242,7 +242,7 @@ class Broadcast(Op):
 
 @op("nv_tileas.reshape")
 class Reshape(Op):
-    """The same elements in row-major order under another shape: never an instruction."""
+    """The same elements in row-major order under another shape: takes no instruction."""
 
     source = Operand(is_held)
     result = Result(is_held)
@@ -250,7 +250,7 @@ class Reshape(Op):
 
 @op("nv_tileas.permute")
 class Permute(Op):
-    """Dimensions exchanged; a renaming of registers."""
+    """Dimensions permuted; a renaming of registers."""
 
     source = Operand(is_held)
     permutation = Attr[Any](tuple)
@@ -264,9 +264,9 @@ class Permute(Op):
 
 @op("nv_tileas.extract")
 class Extract(Op):
-    """The part of a tile at tile-space indices: registers chosen, or read back from shared memory at `scratch`.
+    """The part of a tile at tile-space indices: selects registers, or reads back from shared memory at `scratch`.
 
-    `shared` says the latter; else each thread holds its share of every part.
+    `shared`: the latter; otherwise each thread holds its share of every part.
     """
 
     source = Operand(is_held)
@@ -278,7 +278,7 @@ class Extract(Op):
 
 @op("nv_tileas.cat")
 class Cat(Op):
-    """Two tiles joined along dimension `dim`: registers side by side."""
+    """Two tiles joined along dimension `dim`: concatenates registers."""
 
     lhs = Operand(is_held)
     rhs = Operand(is_held)
@@ -298,7 +298,7 @@ class Insert(Op):
 
 @op("nv_tileas.assert")
 class Assert(Op):
-    """The launch ends with a message, at a line of a file, where an element of `condition` is false."""
+    """The launch ends with a message, at a line of a file, if an element of `condition` is false."""
 
     condition = Operand(is_mask)
     message = Attr(str)
@@ -310,8 +310,8 @@ class Assert(Op):
 
 @op("nv_tileas.print")
 class Print(Op):
-    """A text is printed; its conversions, as of C's printf, stand for the elements of the operands in order. Every
-    thread holds them all, one prints.
+    """Prints a text; its conversions, as for C's printf, represent the elements of the operands in order. Every thread
+    holds them all, one prints.
     """
 
     args = Variadic()
@@ -337,8 +337,9 @@ class DotWait(Op):
 
 @op("nv_tileas.barrier")
 class Barrier(Op):
-    """All threads of the CTA; orders shared and global memory among them. `publishes`: only what was written before is
-    to be seen behind it, nothing that was read before is written between it and the next one that does not publish.
+    """Barrier of all threads of the CTA; orders shared and global memory among them. `publishes`: only earlier writes
+    must become visible after it; memory read before it is not written between it and the next barrier that does not
+    publish.
     """
 
     publishes = Attr(bool, default=False)
@@ -361,7 +362,7 @@ class SharedLoad(Op):
 class ConvertLayout(Op):
     """The same tile in another layout: registers renamed, lanes shuffled, or through shared memory at `scratch`.
 
-    `apart`: nothing else of its block uses that memory but conversions that are apart too.
+    `apart`: in its block, only other `apart` conversions use that memory.
     """
 
     source = Operand(is_held)
@@ -372,16 +373,15 @@ class ConvertLayout(Op):
 
 @op("nv_tileas.dot")
 class Dot(Op):
-    """a @ b + c by the named atom on a grid of warps (along m, along n); operands placed as the atom's fragments.
+    """a @ b + c by the named atom on a grid of warps (along m, along n); operands laid out as the atom's fragments.
 
-    Warpgroup products take b, and a where it has a shared layout, from shared memory, and negate a where `negated`;
-    `pending` groups of them may still be in flight when the op ends. `in_flight`: all may, and a dot_wait waits.
-    `early`: before scheduling, of a loop's product that is to be made an iteration ahead of what reads it; `turns`:
-    warpgroups then take turns at what is computed between it and the next product. `passes`: behind its first
-    instruction a warpgroup passes its turn on.
-    `read`: a product in tensor memory, read where it is complete and added to c in registers (`paired`: by f32x2).
-    `kept`: one in tensor memory whose sum, which its loop scales before, stays there.
-    `promote`: warpgroup products make sums of so many elements of K at most, which are added in registers; 0: all of K.
+    Warpgroup products read b, and a if it has a shared layout, from shared memory, and negate a if `negated`; `pending`
+    groups of them may still be in flight when the op ends. `in_flight`: all may, and a dot_wait waits. `early`: before
+    scheduling, for a loop's product to be issued one iteration ahead of its readers; `turns`: warpgroups then take
+    turns at the computation between it and the next product. `passes`: after its first instruction a warpgroup passes
+    its turn on. `read`: a product in tensor memory, read when it is complete and added to c in registers (`paired`: by
+    f32x2). `kept`: a product in tensor memory whose sum, which its loop scales first, stays there. `promote`: warpgroup
+    products accumulate at most this many elements of K, and these sums are added in registers; 0: all of K.
     """
 
     a = Operand(is_tile)
@@ -404,13 +404,15 @@ class Dot(Op):
 
 @op("nv_tileas.scaled_dot")
 class ScaledDot(Dot):
-    """(a x a_scales) @ (b x b_scales) + c, with a scale for each block of neighbours along k; all five in registers."""
+    """(a x a_scales) @ (b x b_scales) + c, with one scale for each block of adjacent elements along k; all five in
+    registers.
+    """
 
     a_scales = Operand(is_tile)
     b_scales = Operand(is_tile)
 
 
-def verify_fold(op: Reduce | Scan) -> None:
+def verify_fold(op: Combining) -> None:
     """Tiles of one shape, a dimension of theirs, an identity each, a combiner of all of them."""
     sources = op.sources
     op.expect(bool(sources), "needs a tile")
@@ -434,8 +436,8 @@ def rank_of(value: Value) -> int:
 
 @op("nv_tileas.reduce")
 class Reduce(Op):
-    """One dimension of tiles in one layout folded by the combiner region (lhs0, rhs0, lhs1, rhs1, ... in, one of each
-    out): registers by `thread_atom`, then lanes by `atom`, then warps, these through shared memory at `scratch`.
+    """One dimension of tiles in one layout reduced by the combiner region (takes lhs0, rhs0, lhs1, rhs1, ..., gives one
+    of each): registers by `thread_atom`, then lanes by `atom`, then warps, through shared memory at `scratch`.
     """
 
     sources = Variadic(is_tile)
@@ -454,7 +456,7 @@ class Reduce(Op):
 
 @op("nv_tileas.scan")
 class Scan(Op):
-    """Inclusive prefixes along one dimension by the combiner region, from the far end where `reverse`; parts as of
+    """Inclusive prefix scan along one dimension by the combiner region, from the far end if `reverse`; parts as for
     reduce.
     """
 
@@ -469,6 +471,10 @@ class Scan(Op):
     def verify(self) -> None:
         """Tiles, identities and combiner agree."""
         verify_fold(self)
+
+
+Combining = Reduce | Scan
+"""What folds a dimension by a combiner region."""
 
 
 __all__ = [
@@ -509,6 +515,7 @@ __all__ = [
     "BufferView",
     "CancelNextProgramId",
     "ChannelType",
+    "Combining",
     "ConsumeOne",
     "ConsumerRead",
     "ConsumerRelease",
@@ -566,4 +573,4 @@ __all__ = [
     "TiledTmaStore",
     "WaitOnDependency",
     "WriteBuffer",
-]  # part of this dialect, written next door
+]  # parts of this dialect in other files

@@ -1,6 +1,6 @@
 """nv_tileas between agents: barriers of a ring's stages, tensor copies, the switch, channels for scalars.
 
-Part of the dialect of `nv_tileas`, which hands these names on. Source of names: the seeds' async.pipeline operations,
+Part of the dialect of `nv_tileas`, which re-exports these names. Source of names: the seeds' async.pipeline operations,
 MaterializeSchedule and OptimizeExecutionUnitMapping.
 """
 
@@ -43,7 +43,7 @@ class BarrierWait(Op):
 
 @op("nv_tileas.async.mbarrier_expect_tx")
 class BarrierExpectTx(Op):
-    """One thread arrives at a stage's full barrier and announces `bytes` of tensor copies; 0: it is passed over."""
+    """One thread arrives at a stage's full barrier and announces `bytes` of tensor copies; 0: the stage is skipped."""
 
     pipeline = Operand(is_pipeline)
     stage = Operand(is_i32)
@@ -54,7 +54,7 @@ class BarrierExpectTx(Op):
 
 @op("nv_tileas.async.mbarrier_arrive_copies")
 class BarrierArriveCopies(Op):
-    """Each thread arrives at a stage's full barrier when all its asynchronous copies up to here have landed."""
+    """Each thread arrives at a stage's full barrier when all its asynchronous copies so far have completed."""
 
     pipeline = Operand(is_pipeline)
     stage = Operand(is_i32)
@@ -64,7 +64,9 @@ class BarrierArriveCopies(Op):
 
 @op("nv_tileas.async.mbarrier_arrive_products")
 class BarrierArriveProducts(Op):
-    """One arrival at a stage's full barrier when all products in tensor memory that a thread has begun are complete."""
+    """One arrival at a stage's full barrier when all products in tensor memory that a thread has issued are
+    complete.
+    """
 
     pipeline = Operand(is_pipeline)
     stage = Operand(is_i32)
@@ -74,8 +76,8 @@ class BarrierArriveProducts(Op):
 
 @op("nv_tileas.async.mbarrier_arrive")
 class BarrierArrive(Op):
-    """This warp (or thread) has read a stage: it arrives at the empty barrier; `enable` false: it does not. `full`: it
-    has written one in tensor memory, and arrives at the full barrier.
+    """This warp (or thread) has read a stage: it arrives at the empty barrier; if `enable` is false, it does not.
+    `full`: it has written a stage in tensor memory, and arrives at the full barrier.
     """
 
     pipeline = Operand(is_pipeline)
@@ -88,13 +90,14 @@ class BarrierArrive(Op):
 
 @op("nv_tileas.async.tiled_tma_load")
 class TiledTmaLoad(Op):
-    """One tile into a stage by the tensor memory accelerator; its bytes arrive at the stage's full barrier.
+    """Copy one tile into a stage by the tensor memory accelerator; its bytes arrive at the stage's full barrier.
 
-    `tensormap` counts the kernel's tensor maps, `dims` are the tile's dimensions innermost first, `tile` its extents
-    along them; `boxes` lists (element offset along each of them, byte offset in the stage) of every box. `evict`: a
-    policy of the L2 cache. `alike`: the tile is the same in all CTAs of the cluster whose ranks differ in these bits,
-    and each of them brings a part to all: `boxes` of the first one, the next one `step` behind it (likewise). `halved`:
-    it lies in a pair of CTAs, each of which brings its half, the odd one that which is `step` behind the other.
+    `tensormap` is an index among the kernel's tensor maps, `dims` are the tile's dimensions innermost first, `tile` its
+    extents along them; `boxes` lists (element offset along each of them, byte offset in the stage) of every box.
+    `evict`: a policy of the L2 cache. `alike`: the tile is the same in all CTAs of the cluster whose ranks differ in
+    these bits, and each of them loads a part into all: `boxes` are those of the first CTA, the next one's are `step`
+    further (likewise). `halved`: the tile is in a pair of CTAs, each of which loads its half; the odd CTA's half is
+    `step` after the other.
     """
 
     buffer = Operand(is_buffer)
@@ -113,18 +116,19 @@ class TiledTmaLoad(Op):
     effect = WRITE
 
     def verify(self) -> None:
-        """Parts have a distance."""
+        """Parts have a step."""
         wanted = len(self.dims) + 1 if self.alike or self.halved else 0
         self.expect(len(self.step) == wanted, "step must have {} numbers, has {}", wanted, len(self.step))
 
 
 @op("nv_tileas.async.tiled_tma_store")
 class TiledTmaStore(Op):
-    """Registers to a tile in scratch shared memory, layout `shared`, by `atom`; one thread starts its boxes.
+    """Registers to a tile in scratch shared memory, layout `shared`, by `atom`; one thread starts the copies of its
+    boxes.
 
     `tensormap`, `dims`, `tile` and `boxes` as in tiled_tma_load, `ordered`, `reduction` and `parts` as in staged_store.
-    The accelerator clips what lies outside the array. What comes next may use registers and other memory at once;
-    scratch is used again when it has been read.
+    The accelerator clips elements outside the array. Later operations may use registers and other memory at once;
+    scratch is reused once it has been read.
     """
 
     value = Operand(is_tile)
@@ -145,25 +149,25 @@ class TiledTmaStore(Op):
 
 @op("nv_tileas.async.store_wait")
 class StoreWait(Op):
-    """Wait until this thread's tensor stores have reached global memory; behind a barrier all threads see them."""
+    """Wait until this thread's tensor stores have reached global memory; after a barrier all threads see them."""
 
     effect = WRITE
 
 
 CONSUME, PRODUCE, COPY, MULTIPLY = ROLES = ("consume", "produce", "copy", "multiply")
-"""What an agent does: all its warps compute; one thread of it fills stages; all its threads fill stages; one thread
-begins products in tensor memory.
+"""The task of an agent: all its warps compute; one thread fills stages; all its threads fill stages; one thread issues
+products in tensor memory.
 """
 
 
 @op("nv_tileas.async.agent_switch")
 class AgentSwitch(Op):
-    """Agents run side by side, a region each; agent i runs on `num_warps[i]` warps from number `warp_id[i]` on.
+    """Agents run concurrently, one region each; agent i runs on `num_warps[i]` warps starting at number `warp_id[i]`.
 
-    `agent_strides[i]` warps lie between its first warp and the next agent's; together they make up the CTA, those that
-    no agent has are idle. `roles[i]` is one of ROLES. `groups[i]` groups of its warps, of one size, each run its code
-    by themselves; one where nothing is said. `blocks[i]`: the block of rows of whose warpgroup it begins the products;
-    -1, or nothing said: of all. `products`: who begins those that threads read, and why. Source of names: the seeds'
+    `agent_strides[i]` is the distance from its first warp to the next agent's; together they make up the CTA, warps
+    without an agent are idle. `roles[i]` is one of ROLES. `groups[i]` groups of its warps, of equal size, each run its
+    code separately; one by default. `blocks[i]`: the block of rows of the warpgroup whose products it issues; -1, the
+    default: of all. `products`: which agent issues the products that threads read, and why. Source of names: the seeds'
     OptimizeExecutionUnitMapping.
     """
 
@@ -178,7 +182,7 @@ class AgentSwitch(Op):
     effect = CONTROL
 
     def verify(self) -> None:
-        """One of everything for each region, known roles, warps of their own."""
+        """One of everything for each region, known roles, disjoint warps."""
         lists = (self.num_warps, self.warp_id, self.agent_strides, self.roles)
         self.expect(all(len(each) == len(self.regions) for each in lists), "must give warps and role of each region")
         for role in self.roles:
@@ -199,10 +203,10 @@ class AgentSwitch(Op):
 
 @op("nv_tileas.async.create_channel")
 class CreateChannel(Op):
-    """8 bytes for a scalar and two mbarriers behind it, from byte `offset` of shared memory on.
+    """8 bytes for a scalar and two mbarriers after it, starting at byte `offset` of shared memory.
 
-    One arrival of the sender fills it, one of each of the `receivers` threads empties it. `paired`: they are those of a
-    pair's products, which the CTA whose rank is even begins: the other one sends nothing.
+    One arrival of the sender fills it, one arrival of each of the `receivers` threads empties it. `paired`: they are
+    those of a pair's products, which the CTA of even rank issues: the other one sends nothing.
     """
 
     offset = Attr(int, least=0)
@@ -215,7 +219,7 @@ class CreateChannel(Op):
 
 @op("nv_tileas.async.send")
 class Send(Op):
-    """Wait until the channel is empty in the round of parity `phase`, and hand over a scalar; one thread does."""
+    """Wait until the channel is empty in the round of parity `phase`, and send a scalar; one thread does."""
 
     channel = Operand(is_channel)
     value = Operand()

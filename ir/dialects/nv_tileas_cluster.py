@@ -1,7 +1,8 @@
-"""nv_tileas between the CTAs of a cluster: values that each of them tells the others through distributed shared memory.
+"""nv_tileas between the CTAs of a cluster: values that each of them sends to the others through distributed shared
+memory.
 
-Part of the dialect of `nv_tileas`, which hands these names on. Source of the idea: the seeds' DSMEM handshake (mapa, a
-store, an arrival, a wait).
+Part of the dialect of `nv_tileas`, which re-exports these names. Source of the idea: the seeds' DSMEM handshake (mapa,
+a store, an arrival, a wait).
 """
 
 from __future__ import annotations
@@ -11,17 +12,17 @@ from ir.descriptors import BARRIER_BYTES
 from ir.dialects.nv_tileas_types import ExchangeType, is_exchange, is_held, is_i32
 from ir.types import TOKEN, Constraint, TileType
 
-WIDEST = 16  # bytes that one access moves at most
+WIDEST = 16  # maximum bytes of one access
 IS_TOKEN = Constraint("a token", lambda t: t == TOKEN, (TOKEN,))
 TOLD = Constraint("a tile or a scalar", lambda t: isinstance(t, TileType) or is_held(t))
 
 
 @op("nv_tileas.cluster.create_exchange")
 class CreateExchange(Op):
-    """A place in shared memory, from byte `offset` on, for what the `ctas` CTAs of an exchange tell this one: for each
-    of its type's rounds an mbarrier, then `bytes` for each of `parts` CTAs. `warps` of each CTA arrive at a barrier.
-    `meets`: all threads of the cluster meet behind it, the last one of a kernel whose agents do not part, which would.
-    `data`: where the bytes lie instead, over rings.
+    """A receive buffer in shared memory, starting at byte `offset`, for the data that the `ctas` CTAs of an exchange
+    send to this one: for each of its type's rounds an mbarrier, then `bytes` for each of `parts` CTAs. `warps` of each
+    CTA arrive at a barrier. `meets`: all threads of the cluster meet behind it, the last one of a kernel whose agents
+    do not part, which would. `data`: the alternative location of the bytes, over rings.
     """
 
     offset = Attr(int, 0, least=0)
@@ -37,36 +38,35 @@ class CreateExchange(Op):
 
     @property
     def first(self) -> int:
-        """Where what the first CTA tells in the first round lies: at a multiple of the widest access."""
+        """The offset of the first CTA's data of the first round, at a multiple of the widest access."""
         return self.barriers_end if self.data < 0 else self.data
 
     @property
     def barriers_end(self) -> int:
-        """The first multiple of the widest access behind the barriers."""
+        """The first multiple of the widest access after the barriers."""
         return self.offset + -(-BARRIER_BYTES * self.rounds // WIDEST) * WIDEST
 
     @property
     def rounds(self) -> int:
-        """Rounds that have a place of their own."""
+        """Rounds that have a separate buffer."""
         kind = self.result.type
         return kind.rounds if isinstance(kind, ExchangeType) else 1
 
     @property
     def end(self) -> int:
-        """The byte behind it."""
+        """The end offset."""
         return self.first + self.rounds * self.parts * self.bytes
 
 
 @op("nv_tileas.cluster.exchange")
 class Exchange(Op):
-    """The values of all CTAs of the cluster whose ranks differ from this one's in the bits `among` only: of each value
+    """The values of all CTAs of the cluster whose ranks differ from this one's in the bits `among` only: for each value
     a result for each of these CTAs, in the order of these bits of their ranks, so that all of them get the same.
 
-    All threads that compute run it, in each of these CTAs equally often, and what any of them did before is seen by all
-    behind it: without values they only meet. `other`: of two CTAs, a result is what the other one has. In the source
-    program it has tiles. `drained`: its place lies over rings, which no CTA reads or fills behind the meeting before.
-    Scheduling gives it a `place`, and the number of the `round`, the times that this thread has
-    run it before.
+    All consumer threads run it, equally often in each of these CTAs, and their earlier writes are visible to all after
+    it; without values it is only a barrier. `other`: for two CTAs, a result is the other one's value. In the source
+    program it has tiles. `drained`: its buffer is over rings, which no CTA reads or fills after the previous barrier.
+    Scheduling gives it a `place`, and the number of the `round`, which is how often this thread has run it before.
     """
 
     values = Variadic(TOLD)
@@ -101,8 +101,8 @@ class Exchange(Op):
 
 @op("nv_tileas.cluster.meet")
 class Meet(Op):
-    """In the source program: what comes after `result` comes after what `token` stands for in all CTAs of the cluster
-    whose ranks differ from this one's in the bits `among` only. It becomes an exchange without values.
+    """In the source program: operations after `result` come after those before `token` in all CTAs of the cluster whose
+    ranks differ from this one's only in the bits `among`. It becomes an exchange without values.
     """
 
     token = Operand(IS_TOKEN)
@@ -114,8 +114,8 @@ class Meet(Op):
 
 @op("nv_tileas.cluster.partial_sum")
 class PartialSum(Op):
-    """In the source program: the sum of the tiles of the two CTAs whose ranks differ in bit `place` only. It becomes an
-    exchange and an addition; where the result is cut in two each of them adds up a half.
+    """In the source program: the sum of the tiles of the two CTAs whose ranks differ only in bit `place`. It becomes an
+    exchange and an addition; if the result is cut in two, each of them adds one half.
     """
 
     value = Operand(TOLD)

@@ -1,4 +1,6 @@
-"""nv_tileas operations on the order of grids and addresses, on memory that a tile block asks for, on its next tile."""
+"""nv_tileas operations on the order of grids and addresses, on memory that a tile block allocates, and on its
+next tile.
+"""
 
 from __future__ import annotations
 
@@ -10,15 +12,15 @@ from ir.types import I1, I32, Constraint, TileType
 FLAG = Constraint("i1", lambda t: t in (I1, TileType((), I1)), (I1,))
 ANSWER_BYTES = 16  # PTX ISA 8.8, clusterlaunchcontrol.try_cancel
 WORD_BYTES = 4
-SAID_BYTES = 4 * WORD_BYTES  # what the answer says
-NEXT_BYTES = ANSWER_BYTES + BARRIER_BYTES + SAID_BYTES  # the answer, an mbarrier, what the answer says
+SAID_BYTES = 4 * WORD_BYTES  # contents of the response
+NEXT_BYTES = ANSWER_BYTES + BARRIER_BYTES + SAID_BYTES  # the response, an mbarrier, the response's contents
 NUMBER = Constraint("i32", lambda t: t in (I32, TileType((), I32)), (I32,))
 
 
 @op("nv_tileas.wait_on_dependency")
 class WaitOnDependency(Op):
-    """Every thread waits until the grids that this one depends on are done and their writes can be seen; nothing where
-    the target starts a grid only then. Each agent runs it: what it does later comes after it.
+    """Every thread waits until the grids that this one depends on have completed and their writes are visible; does
+    nothing if the target starts a grid only then. Each agent runs it: its later operations come after it.
     """
 
     effect = WRITE
@@ -26,15 +28,15 @@ class WaitOnDependency(Op):
 
 @op("nv_tileas.launch_dependents")
 class LaunchDependents(Op):
-    """Lets the grids that depend on this one start, where the target can start them before this one has ended."""
+    """Lets dependent grids start, if the target can start them before this one has ended."""
 
     effect = WRITE
 
 
 @op("nv_tileas.fence_alias")
 class FenceAlias(Op):
-    """What a thread has accessed comes before what is accessed, behind the next barrier, through other addresses of the
-    same memory.
+    """Orders a thread's accesses before those made, after the next barrier, through other addresses of the same
+    memory.
     """
 
     effect = WRITE
@@ -43,7 +45,7 @@ class FenceAlias(Op):
 @op("nv_tileas.alloca")
 class Alloca(Op):
     """`bytes` of global memory for the tile block, at an address that is a multiple of `alignment`, until `free`. One
-    thread asks for it and hands the address on at `scratch`; the launch ends with a message where there is none.
+    thread allocates it and shares the address through `scratch`; the launch ends with a message if none is available.
     """
 
     bytes = Attr(int, least=0)
@@ -58,7 +60,7 @@ class Alloca(Op):
 
 @op("nv_tileas.free")
 class Free(Op):
-    """Memory that `alloca` gave is given back by one thread; a barrier before it says that nobody uses it any more."""
+    """One thread frees memory allocated by `alloca`; a barrier before it ensures that it is no longer used."""
 
     ptr = Operand(is_pointer)
 
@@ -67,8 +69,8 @@ class Free(Op):
 
 @op("nv_tileas.request_program_id")
 class RequestProgramId(Op):
-    """Ask for a tile block of the grid that has not started: one thread does, and an mbarrier behind `slot` completes
-    with the answer, which `cancel_next_program_id` waits for.
+    """Request a tile block of the grid that has not started: one thread does, and an mbarrier after `slot` completes
+    with the response, for which `cancel_next_program_id` waits.
     """
 
     slot = Attr(int, 0, least=0)
@@ -78,10 +80,10 @@ class RequestProgramId(Op):
 
 @op("nv_tileas.cancel_next_program_id")
 class CancelNextProgramId(Op):
-    """Take a tile block of the grid that has not started, which then never does: is there one, and its coordinates,
-    else zeros. One thread asks and hands the answer on at `scratch`. After there was none, nobody asks again. In the
-    source program it has tiles of one element as results. `slot`: a request before it has asked, and what answers that
-    is there; 0: none has.
+    """Take a tile block of the grid that has not started, which then never starts: whether there is one, and its
+    coordinates, or zeros. One thread requests it and shares the response through `scratch`. After a negative response
+    there are no further requests. In the source program its results are tiles of one element. `slot`: an earlier
+    request was made, and its response is there; 0: none was.
     """
 
     scratch = Attr(int, 0, least=0)

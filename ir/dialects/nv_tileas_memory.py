@@ -1,6 +1,6 @@
 """nv_tileas in memory: views and pointers, loads and stores, copies to shared memory, rings of buffers.
 
-Part of the dialect of `nv_tileas`, which hands these names on.
+Part of the dialect of `nv_tileas`, which re-exports these names.
 """
 
 from __future__ import annotations
@@ -88,9 +88,9 @@ class TensorShape(Op):
 
 @op("nv_tileas.tiled_load")
 class TiledLoad(Op):
-    """One tile of a partition straight into registers, `bytes` an access.
+    """Load one tile of a partition directly into registers, `bytes` per access.
 
-    `ordered`: a store of this kernel comes before or after it, so no other agent may load it again. `evict`: a policy
+    `ordered`: a store of this kernel comes before or after it, so no other agent may repeat the load. `evict`: a policy
     of the L2 cache.
     """
 
@@ -106,7 +106,7 @@ class TiledLoad(Op):
 
 @op("nv_tileas.tiled_store")
 class TiledStore(Op):
-    """Registers to one tile of a partition, `bytes` an access; never writes out of bounds."""
+    """Registers to one tile of a partition, `bytes` per access; never writes out of bounds."""
 
     value = Operand(is_held)
     view = Operand(is_view)
@@ -120,10 +120,10 @@ class TiledStore(Op):
 class StagedStore(Op):
     """A tile to one tile of a partition through shared memory in layout `shared`; before scheduling.
 
-    `atom` (stmatrix or st.shared) writes the buffer, the tensor memory accelerator stores it. Where no tensor map can
-    be encoded on the host it is an ordinary store, `bytes` an access. `ordered`: it comes after an access to global
-    memory. `reduction`: an update of what is in memory, relaxed at the scope of the device, which has no other way. In
-    `parts`, by the highest bits of the layout, which have the buffer one after the other.
+    `atom` (stmatrix or st.shared) writes the buffer, the tensor memory accelerator stores it. If no tensor map can be
+    encoded on the host it is an ordinary store, `bytes` per access. `ordered`: it comes after an access to global
+    memory. `reduction`: an update of memory, relaxed at device scope, for which there is no alternative. `parts`: the
+    tile is stored in parts, by the highest bits of the layout, which use the buffer in turn.
     """
 
     value = Operand(is_held)
@@ -141,7 +141,7 @@ class StagedStore(Op):
 
 @op("nv_tileas.gather")
 class Gather(Op):
-    """Load through a tile of pointers, `width` consecutive elements an access; masked-off elements give `other`.
+    """Load through a tile of pointers, `width` consecutive elements per access; masked-off elements give `other`.
 
     `ordered` as in tiled_load. `order` (relaxed, acquire; empty: weak) and `scope` are PTX's; only a weak load may be
     moved down.
@@ -161,7 +161,7 @@ class Gather(Op):
 
 @op("nv_tileas.scatter")
 class Scatter(Op):
-    """Store through a tile of pointers, `width` consecutive elements an access; `order` and `scope` as in gather."""
+    """Store through a tile of pointers, `width` consecutive elements per access; `order` and `scope` as for gather."""
 
     ptr = Operand(is_pointers)
     value = Operand(is_held)
@@ -175,10 +175,11 @@ class Scatter(Op):
 
 @op("nv_tileas.atomic")
 class Atomic(Op):
-    """Each element behind a tile of pointers updated in one step by `kind` of nvgpu.atomic, `width` elements at once.
+    """Update each element that a tile of pointers addresses atomically by `kind` of nvgpu.atomic, `width` elements at
+    once.
 
-    One thread makes each update. The result, which may be left out, is the old elements; threads that hold replicas
-    get them through shared memory at `scratch`.
+    One thread makes each update. The optional result is the old elements; threads that hold replicas get them through
+    shared memory at `scratch`.
     """
 
     ptr = Operand(is_pointers)
@@ -196,12 +197,12 @@ class Atomic(Op):
 
 @op("nv_tileas.tiled_copy")
 class TiledCopy(Op):
-    """One tile of a partition into shared memory; before scheduling. `asynchronous` means cp.async.
+    """Copy one tile of a partition into shared memory; before scheduling. `asynchronous` means cp.async.
 
     The result is a tensor in a shared layout; `bytes` is the width of one access. `ragged`: an access may straddle the
-    array's edge, then its prefix is copied. `ordered`: it comes after a store of its own loop and stays in it.
-    `after_store`: it comes after some store of this kernel, which another agent has to wait for. `tma`: the
-    tensor memory accelerator may make it where a producer agent runs ahead; else it is an ordinary asynchronous copy.
+    array's edge; then its prefix is copied. `ordered`: it comes after a store of its own loop and stays in it.
+    `after_store`: it comes after some store of this kernel, which another agent has to wait for. `tma`: the tensor
+    memory accelerator may make it where a producer agent runs ahead; else it is an ordinary asynchronous copy.
     `stages`: of the ring that it fills where it can run ahead of its loop; 0: it fills none. `ring`: copies of a loop
     with different numbers fill rings of their own; one before a loop, not 0, fills the first stage of that loop's ring.
     `evict`: a policy of the L2 cache for tensor copies.
@@ -225,9 +226,9 @@ class TiledCopy(Op):
 
 @op("nv_tileas.gather_copy")
 class GatherCopy(Op):
-    """A tile gathered by cp.async into shared memory, `width` consecutive elements a copy, zeros where the mask leaves
-    them out; before scheduling. `producers`: warps of an agent that makes it, with pointers of its own; 0: those who
-    read it do. The other attributes as of tiled_copy.
+    """A tile gathered by cp.async into shared memory, `width` consecutive elements per copy, zeros for masked-off
+    elements; before scheduling. `producers`: warps of an agent that performs it, with its own pointers; 0: its readers
+    do. The other attributes as for tiled_copy.
     """
 
     ptr = Operand(is_pointers)
@@ -245,9 +246,9 @@ class GatherCopy(Op):
 
 @op("nv_tileas.async.gather_copy")
 class AsyncGatherCopy(Op):
-    """Copy a tile of runs behind pointers into stage `stage` of a ring by cp.async.
+    """Copy a tile of runs that pointers address into stage `stage` of a ring by cp.async.
 
-    Where `enable` is false zeros are filled in, or nothing if that `skips`.
+    If `enable` is false zeros are written, or nothing with `skips`.
     """
 
     buffer = Operand(is_buffer)
@@ -263,7 +264,7 @@ class AsyncGatherCopy(Op):
 
 @op("nv_tileas.hold")
 class Hold(Op):
-    """A tile of registers in a buffer of shared memory, by `atom` (stmatrix or st.shared); before scheduling."""
+    """Store a tile of registers in a buffer of shared memory, by `atom` (stmatrix or st.shared); before scheduling."""
 
     source = Operand(is_tile)
     atom = Attr(str, among=("stmatrix", "st.shared"))
@@ -286,7 +287,7 @@ class WriteBuffer(Op):
 
 @op("nv_tileas.alloc_tensor")
 class AllocTensor(Op):
-    """A ring of buffers from byte `offset` of dynamic shared memory on, `stage_bytes` from one to the next."""
+    """A ring of buffers starting at byte `offset` of dynamic shared memory, `stage_bytes` apart."""
 
     offset = Attr(int, least=0)
     stage_bytes = Attr(int, least=1)
@@ -306,9 +307,9 @@ class BufferView(Op):
 class AsyncTiledCopy(Op):
     """Copy one tile of a partition into stage `stage` of a ring.
 
-    `asynchronous`: cp.async, visible after `async.wait` and `barrier`; else plain loads and stores. `threads` says
-    which thread copies what, `ragged` as in tiled_copy; of a tile that is `inside` its array nothing is compared. Where
-    `enable` is false cp.async fills in zeros, or nothing if that `skips`; plain stores write nothing.
+    `asynchronous`: cp.async, visible after `async.wait` and `barrier`; else plain loads and stores. `threads` assigns
+    the parts to threads, `ragged` as in tiled_copy; a tile that is `inside` its array needs no bounds checks. If
+    `enable` is false cp.async writes zeros, or nothing with `skips`; plain stores write nothing.
     """
 
     buffer = Operand(is_buffer)
@@ -344,9 +345,9 @@ class AsyncWait(Op):
 
 @op("nv_tileas.async.fence")
 class AsyncFence(Op):
-    """What threads have written to shared memory becomes visible to instructions that read it asynchronously.
+    """Makes threads' writes to shared memory visible to instructions that read it asynchronously.
 
-    `everywhere`: what they have written to global memory too.
+    `everywhere`: their writes to global memory too.
     """
 
     everywhere = flag()

@@ -1,13 +1,13 @@
 """nv_tileas before stages have numbers: pipelines, iterators, the regions of producers and consumers.
 
     produce_one     the tiles of one iteration: acquire a stage, write it, commit it
-    consume_one     what reads them: wait for the stage, read it, release it
-    iterators       say which stage, and go on by one with inc_iter, by more with advance_iter; loops carry them
+    consume_one     the readers: wait for the stage, read it, release it
+    iterators       identify the stage; inc_iter advances by one, advance_iter by more; loops carry them
 Acquiring and waiting give tokens, which are used once each: a stage is written between its acquire and its commit, read
 between its wait and its release (`ir.dialects.nv_tileas_tokens` checks). Part of the dialect of `nv_tileas`, which
-hands these names on; `tileas-lower-pipelines` makes stages, parities, waits and arrivals of them.
-Source of names: the seeds' async.pipeline operations. Deviation: no agent stands in create_pipeline, agents are regions
-of agent_switch; a release may be that of an earlier iteration's token.
+re-exports these names; `tileas-lower-pipelines` lowers them to stages, parities, waits and arrivals.
+Source of names: the seeds' async.pipeline operations. Deviation: create_pipeline names no agent, agents are
+regions of agent_switch; a release may be that of an earlier iteration's token.
 """
 
 from __future__ import annotations
@@ -32,21 +32,20 @@ COMMIT = "commit"
 class CreatePipeline(Op):
     """A ring of stages. By mbarriers: a full and an empty one for each stage, 8 bytes each, from byte `offset` of
     shared memory on; `producers` arrivals and the bytes announced fill a stage: one that announces bytes of tensor
-    copies, one of each thread that copies by cp.async; `consumers` arrivals, of warps or threads (`each`), empty it.
-    Where the lanes of a warp read for themselves, they `meet` before one of them arrives. `peers`: a bit for each CTA
-    of the cluster that fills stages here and is filled from here, by the exclusive or of its rank with this one's; the
-    first bit is this CTA. Consumers arrive at the empty barriers of all of them, which count `consumers` of each.
-    Each `commit`: products in tensor memory that one thread begins read them, and arrive when they are complete.
-    `accumulators`: the stages are in tensor memory, and the products that fill one arrive; or, where it is `written`,
-    the warps that write and scale what lies there. `groups`: so many warpgroups, each with barriers of its own, one
-    behind the other; the ring has one stage then.
-    `paired`: products of a pair of CTAs read or fill the stages. Of the two full barriers of a stage that is read one
-    counts the bytes of both CTAs, that of the CTA whose rank is even, where the products wait; they arrive at the empty
-    barriers of all `peers`, which count each pair once. Of accumulators it is the other way about: the products arrive
-    at the full barriers of both CTAs, and the threads of both at one empty barrier.
+    copies, one of each thread that copies by cp.async; `consumers` arrivals, of warps or threads (`each`), empty it. If
+    the lanes of a warp read individually, they `meet` before one of them arrives. `peers`: a bit for each CTA of the
+    cluster that fills stages here and is filled from here, by the exclusive or of its rank with this one's; the first
+    bit is this CTA. Consumers arrive at the empty barriers of all of them, which count `consumers` of each. Each
+    `commit`: products in tensor memory, issued by one thread, read them, and arrive when they are complete.
+    `accumulators`: the stages are in tensor memory, and the products that fill one arrive; or, if it is `written`, the
+    warps that write and scale its contents. `groups`: this many warpgroups, each with its own barriers, one after the
+    other; the ring then has one stage. `paired`: products of a pair of CTAs read or fill the stages. Of the two full
+    barriers of a stage that is read one counts the bytes of both CTAs, that of the CTA whose rank is even, where the
+    products wait; they arrive at the empty barriers of all `peers`, which count each pair once. For accumulators it is
+    the reverse: the products arrive at the full barriers of both CTAs, and the threads of both at one empty barrier.
 
-    By groups: those who read the stages fill them, each iteration's copies are a group of cp.async, and a barrier of
-    the CTA is between two iterations.
+    By groups: the readers of the stages also fill them, each iteration's copies are a group of cp.async, and a CTA
+    barrier separates iterations.
     """
 
     by = Attr(str, MBARRIERS, among=(MBARRIERS, GROUPS))
@@ -93,7 +92,7 @@ class CreateIterator(Op):
 
 @op("nv_tileas.async.pipeline.inc_iter")
 class IncIter(Op):
-    """The stage behind this one."""
+    """The next stage."""
 
     iterator = Operand(is_iterator)
     result = Result(like="iterator")
@@ -103,7 +102,7 @@ class IncIter(Op):
 
 @op("nv_tileas.async.pipeline.advance_iter")
 class AdvanceIter(Op):
-    """The stage `steps` behind this one of a ring, an unsigned number: others read those between."""
+    """The stage `steps` after this one of a ring, an unsigned number: others read the stages between."""
 
     pipeline = Operand(is_pipeline)
     iterator = Operand(is_iterator)
@@ -115,7 +114,7 @@ class AdvanceIter(Op):
 
 @op("nv_tileas.async.pipeline.drain")
 class Drain(Op):
-    """Wait until all that has been filled before the stage of an iterator has been read; the iterator stays there."""
+    """Wait until everything filled before the stage of an iterator has been read; the iterator does not advance."""
 
     pipeline = Operand(is_pipeline)
     iterator = Operand(is_iterator)
@@ -126,7 +125,9 @@ class Drain(Op):
 
 @op("nv_tileas.async.pipeline.create_none")
 class CreateNone(Op):
-    """A consumer's token of no stage: where a loop releases the stage of the iteration before, the first has none."""
+    """A consumer's token without a stage: in a loop that releases the previous iteration's stage, the first
+    iteration has none.
+    """
 
     pipeline = Operand(is_pipeline)
     result = Result(is_consumer_token)
@@ -136,8 +137,8 @@ class CreateNone(Op):
 
 @op("nv_tileas.async.pipeline.produce_one")
 class ProduceOne(Op):
-    """Fill a stage with the tiles of one iteration, `ahead` iterations before the one in which it stands. The results
-    are what its region yields: iterators of rings that are read meanwhile.
+    """Fill a stage with the tiles of one iteration, `ahead` iterations before the current one. The results are what its
+    region yields: iterators of rings that are read meanwhile.
     """
 
     pipeline = Operand(is_pipeline)
@@ -151,8 +152,8 @@ class ProduceOne(Op):
 
 @op("nv_tileas.async.pipeline.producer_acquire")
 class ProducerAcquire(Op):
-    """Wait until the stage is empty; one thread announces the `bytes` of tensor copies to come. `implied`: what
-    has been waited for before says so.
+    """Wait until the stage is empty; one thread announces the expected `bytes` of tensor copies. `implied`: an earlier
+    wait implies it.
     """
 
     pipeline = Operand(is_pipeline)
@@ -178,7 +179,7 @@ class ProducerWrite(Op):
 
 @op("nv_tileas.async.pipeline.producer_commit")
 class ProducerCommit(Op):
-    """The stage is full when all has landed: what bytes were announced of, and the `copies` of threads."""
+    """The stage is full when everything has arrived: the announced bytes, and the `copies` of threads."""
 
     written = Operand(is_producer_token)
     copies = flag()
@@ -211,7 +212,7 @@ class ConsumerWait(Op):
 
 @op("nv_tileas.async.pipeline.consumer_read")
 class ConsumerRead(Op):
-    """What reads the stage; the results are the token, then what its region yields."""
+    """The readers of the stage; the results are the token, then what its region yields."""
 
     waited = Operand(is_consumer_token)
     body = RegionField()
@@ -223,7 +224,7 @@ class ConsumerRead(Op):
 @op("nv_tileas.async.pipeline.consumer_release")
 class ConsumerRelease(Op):
     """The stage of a token has been read, and may be filled again; nothing for the token of no stage. `last`: the ring
-    is not filled again, so nobody waits for it; `implied`: what this agent tells others later says so.
+    is not filled again, so nothing waits for it; `implied`: a later signal of this agent implies it.
     """
 
     read = Operand(is_consumer_token)
@@ -242,7 +243,7 @@ class PipelineYield(Op):
     effect = CONTROL
 
     def verify(self) -> None:
-        """At the end of such a region."""
+        """Must be at the end of such a region."""
         block = self.parent
         ends = block is not None and block.ops[-1] is self and isinstance(block.parent_op, REGIONS)
         self.expect(ends, "must end the region of a producer or a consumer")

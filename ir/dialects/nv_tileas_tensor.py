@@ -1,6 +1,6 @@
-"""nv_tileas in tensor memory: accumulators that lie there, the products that add to them, what reads them.
+"""nv_tileas in tensor memory: accumulators, the products that add to them, and their readers.
 
-Part of the dialect of `nv_tileas`, which hands these names on. Source of names: PTX ISA 8.8, tcgen05.
+Part of the dialect of `nv_tileas`, which re-exports these names. Source of names: PTX ISA 8.8, tcgen05.
 """
 
 from __future__ import annotations
@@ -9,20 +9,20 @@ from ir.core import WRITE, Attr, Op, Operand, OptionalOperand, Result, flag, op
 from ir.dialects.nv_tileas_types import TensorMemoryType, is_factor, is_i1, is_i32, is_stage, is_tensor_memory, is_tile
 from ir.types import TensorType
 
-SLOT_BYTES = 16  # of shared memory: the mbarrier that tells of the last product, the address of the allocation
-DONE_BYTES = 8  # of that mbarrier; one for each warpgroup lie behind one another, and the address behind them
+SLOT_BYTES = 16  # of shared memory: the mbarrier that signals the last product, the address of the allocation
+DONE_BYTES = 8  # of that mbarrier; those of several warpgroups are consecutive, followed by the address
 
 
 @op("nv_tileas.alloc_tensor_memory")
 class AllocTensorMemory(Op):
     """Tensor memory for an accumulator until the CTA's threads have read all of it, or for a left factor or scales
-    until products have: from `column` of the `columns` that the CTA allocates once, blocks of rows `pitch` columns
-    behind one another, as many as they take where it is 0. An accumulator's barrier and the allocation's address are at
-    byte `offset` of shared memory; a `left` factor, or scales, have neither, and a factor may lie over an accumulator,
-    which its warps have read. `groups`: of so many warpgroups each begins and awaits the products of its own block of
-    rows, if more than one. `meets`: all threads meet behind it, the last one of a kernel whose agents do not part,
-    which they would do. `stages`: as many accumulators, one behind the other, in turn, which an agent of its own fills.
-    `paired`: products of a pair of CTAs fill it, in both at once, and both allocate at the same place.
+    until products have read it: from `column` of the `columns` that the CTA allocates once, blocks of rows `pitch`
+    columns apart, or as many as they occupy if it is 0. An accumulator's barrier and the allocation's address are at
+    byte `offset` of shared memory; a `left` factor, or scales, have neither, and a factor may overlap an accumulator
+    that its warps have read. `groups`: this many warpgroups, if more than one, each issue and await the products of
+    their own block of rows. `meets`: all threads meet behind it, the last one of a kernel whose agents do not part,
+    which they would do. `stages`: this many accumulators, one after the other, used in turn and filled by a separate
+    agent. `paired`: products of a pair of CTAs fill it, in both at once, and both allocate the same columns.
     """
 
     over = OptionalOperand(is_tensor_memory)
@@ -42,8 +42,8 @@ class AllocTensorMemory(Op):
 
 @op("nv_tileas.tensor_dot")
 class TensorDot(Op):
-    """a @ b + d in place of d, or a @ b where `adds` is false or absent: begun, by one thread of the warp that runs its
-    loop, or of the first warp where all run it. b lies in shared memory, a there or in tensor memory. `stage`: of d.
+    """a @ b + d in place of d, or a @ b if `adds` is false or absent: issued by one thread of the warp that runs its
+    loop, or of the first warp if all run it. b is in shared memory, a there or in tensor memory. `stage`: of d.
     """
 
     a = Operand(is_factor)
@@ -70,8 +70,9 @@ class TensorDot(Op):
 
 @op("nv_tileas.tensor_scaled_dot")
 class TensorScaledDot(TensorDot):
-    """The same of (a x a_scales) @ (b x b_scales), with a scale for each block of neighbours along k. The scales lie in
-    shared memory as they can be copied to tensor memory, to the place `scales`, before the products are begun.
+    """The same for (a x a_scales) @ (b x b_scales), with a scale for each block of adjacent elements along k. The
+    scales are in shared memory in the form in which they are copied to tensor memory, to the location `scales`, before
+    the products are issued.
     """
 
     a_scales = Operand(is_tile)
@@ -81,7 +82,7 @@ class TensorScaledDot(TensorDot):
 
 @op("nv_tileas.tensor_store")
 class TensorStore(Op):
-    """A tile out of registers in place of an accumulator, or a left factor that no product reads any more."""
+    """A tile from registers stored over an accumulator, or over a left factor that no product reads any more."""
 
     d = Operand(is_tensor_memory)
     value = Operand(is_tile)
@@ -102,14 +103,14 @@ class TensorScale(Op):
 
 @op("nv_tileas.tensor_meet")
 class TensorMeet(Op):
-    """The threads of each warpgroup meet; orders what they do with tensor memory before and behind it."""
+    """Barrier of the threads of each warpgroup; orders their tensor memory accesses before and after it."""
 
     effect = WRITE
 
 
 @op("nv_tileas.tensor_wait")
 class TensorWait(Op):
-    """Threads go on where all products that were begun on an accumulator are complete."""
+    """Threads wait until all products issued on an accumulator are complete."""
 
     d = Operand(is_tensor_memory)
     phase = OptionalOperand(is_i32)
@@ -119,7 +120,7 @@ class TensorWait(Op):
 
 @op("nv_tileas.tensor_commit")
 class TensorCommit(Op):
-    """Threads that load the accumulator may do so when all products that were begun are complete."""
+    """Lets threads load the accumulator when all issued products are complete."""
 
     d = Operand(is_tensor_memory)
 
@@ -128,9 +129,9 @@ class TensorCommit(Op):
 
 @op("nv_tileas.tensor_load")
 class TensorLoad(Op):
-    """An accumulator in registers once it is complete, zeros where `written` is false: no product was begun. `base` is
-    added to it in registers, where `paired` by f32x2. `waited`: all threads have waited for it. `phase`: of its
-    barrier, where it is read more than once. `stage`: of accumulators in turn, which has been waited for.
+    """An accumulator in registers once it is complete, zeros if `written` is false: no product was issued. `base` is
+    added to it in registers, by f32x2 if `paired`. `waited`: all threads have waited for it. `phase`: of its barrier,
+    if it is read more than once. `stage`: of accumulators used in turn, which has been waited for.
     """
 
     d = Operand(is_tensor_memory)
@@ -145,7 +146,7 @@ class TensorLoad(Op):
     effect = WRITE
 
     def verify(self) -> None:
-        """The tile that lies there."""
+        """The tile stored there."""
         held, kind = self.d.type, self.result.type
         if isinstance(held, TensorMemoryType) and isinstance(kind, TensorType):
             same = (held.shape, held.element) == (kind.shape, kind.element)

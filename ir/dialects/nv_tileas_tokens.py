@@ -1,10 +1,10 @@
-"""What holds of pipelines: each stage is acquired, written and committed, waited for, read and released, once each.
+"""Rules of pipelines: each stage is acquired, written and committed, waited for, read and released, once each.
 
-    regions     a producer acquires, writes, commits; a consumer waits, reads, releases; nothing else stands in them
-    stages      copies into a ring's stage stand in its producer's region, views of it in its consumer's
+    regions     a producer acquires, writes, commits; a consumer waits, reads, releases; they contain nothing else
+    stages      copies into a ring's stage are in its producer's region, views of it in its consumer's
     tokens      a consumer releases each token once, in the iteration of its loop or in the next one
-    iterators   one use and one step an iteration; loops and branches hand them on (a dataflow over structured code)
-    depth       a ring has room for the tiles that are on their way beside those that are read
+    iterators   one use and one step per iteration; loops and branches pass them on (a dataflow over structured code)
+    depth       a ring has room for the tiles in flight and those being read
 Source: the seeds' producer and consumer tokens; linear types, after Wadler (1990): such a value is used exactly once.
 """
 
@@ -39,20 +39,22 @@ from ir.dialects.nv_tileas_pipeline import (
 from ir.dialects.nv_tileas_types import CONSUMER_TOKEN, BufferType, IteratorType, PipelineType
 
 STAGED = (BufferView, WriteBuffer, AsyncTiledCopy, AsyncGatherCopy, TiledTmaLoad)
-"""What takes a buffer and the stage of it."""
+"""Ops that use a buffer and its stage."""
 TAKING = (ProduceOne, ConsumeOne, Send, Receive)
-"""What uses an iterator, once an iteration."""
+"""Ops that use an iterator, once per iteration."""
 STEPS: dict[type[Op], tuple[type[Op], str]] = {
-    ProducerAcquire: (ProduceOne, "produce_one"), ProducerWrite: (ProduceOne, "produce_one"),
-    ProducerCommit: (ProduceOne, "produce_one"), ConsumerWait: (ConsumeOne, "consume_one"),
+    ProducerAcquire: (ProduceOne, "produce_one"),
+    ProducerWrite: (ProduceOne, "produce_one"),
+    ProducerCommit: (ProduceOne, "produce_one"),
+    ConsumerWait: (ConsumeOne, "consume_one"),
     ConsumerRead: (ConsumeOne, "consume_one"),
 }  # fmt: skip
-"""What stands in the region of another op only."""
+"""Ops that occur only in the region of another op."""
 FRESH, TAKEN, MOVED = 0, 1, 2
 
 
 def verify_pipelines(kernel: Op) -> None:
-    """Raises VerifyError, at the operation, where a scheduled kernel uses its pipelines otherwise."""
+    """Raises VerifyError, at the operation, if a scheduled kernel uses its pipelines in any other way."""
     checker = _Checker()
     for op in kernel.walk():
         checker.look(op)
@@ -67,13 +69,13 @@ class _Checker:
         self.pipelines: list[CreatePipeline] = []
         self.users: dict[Value, set[type[Op]]] = {}  # of pipelines
         self.releases: list[ConsumerRelease] = []
-        self.origin: dict[Value, Value] = {}  # of an iterator: the first one, or the argument of its loop
-        self.ring: dict[Value, Value] = {}  # of an origin
+        self.origin: dict[Value, Value] = {}  # for each iterator: the first one, or the argument of its loop
+        self.ring: dict[Value, Value] = {}  # by origin
 
     # --- each operation
 
     def look(self, op: Op) -> None:
-        """What can be said of one op; its uses and values are remembered."""
+        """Check one op; its uses and values are recorded."""
         for value in op.operands:
             if value.type == CONSUMER_TOKEN:
                 self.uses.setdefault(value, []).append(op)
@@ -97,7 +99,7 @@ class _Checker:
             op.expect(op.parent is not None and isinstance(op.parent.parent_op, kind), "must be inside a {}", name)
 
     def carries(self, op: scf.For) -> None:
-        """The tokens of a loop: it releases what it was given and leaves what it has read."""
+        """The tokens of a loop: it releases the token it was given and passes on the one it has read."""
         for place, value in enumerate(op.init):
             if value.type == CONSUMER_TOKEN:
                 argument = op.body.block.args[1 + place]
@@ -122,7 +124,7 @@ class _Checker:
                 )
 
     def token(self, token: Value) -> None:
-        """Used once, on every path, by what may use it."""
+        """Used once, on every path, by an op that may use it."""
         owner = token.owner if isinstance(token.owner, Op) else token.owner.parent_op
         assert owner is not None
         uses = self.uses.get(token, [])
@@ -141,10 +143,10 @@ class _Checker:
         here = token.owner if isinstance(token.owner, Block) else owner.parent
         use.expect(scope(use.parent) is scope(here), "the stage must be released on every path from where it is read")
 
-    # --- iterators: an abstract run of the structured code
+    # --- iterators: an abstract interpretation of the structured code
 
     def block(self, block: Block, state: dict[Value, int]) -> None:
-        """Run a block on the `state` of the iterators that may be used in it, which changes."""
+        """Run a block on the `state` of the iterators that may be used in it, which is updated."""
         for op in block.ops:
             if isinstance(op, scf.For | scf.While):
                 self.loop(op, state)
@@ -181,7 +183,7 @@ class _Checker:
         state[value] = FRESH
 
     def known(self, op: Op, iterator: Value, state: dict[Value, int]) -> int:
-        """What has been done with an iterator."""
+        """The uses of an iterator so far."""
         op.expect(iterator in state, "the enclosing loop does not carry the iterator")
         op.expect(state[iterator] != MOVED, "the iterator has advanced: its stage may no longer be used")
         return state[iterator]
@@ -203,14 +205,14 @@ class _Checker:
         self.make(op.result, self.origin[op.iterator], state)
 
     def move(self, op: Op, values: Iterable[Value], state: dict[Value, int]) -> None:
-        """Iterators are handed on."""
+        """Iterators are passed on."""
         for value in values:
             if isinstance(value.type, IteratorType):
                 op.expect(self.known(op, value, state) == FRESH, "passes on an iterator before its inc_iter")
                 state[value] = MOVED
 
     def loop(self, op: scf.For | scf.While, state: dict[Value, int]) -> None:
-        """A loop, in which only what it carries may be used."""
+        """A loop, in which only its carried values may be used."""
         self.move(op, op.init, state)
         block = op.body.block
         arguments = block.args[1:] if isinstance(op, scf.For) else block.args
@@ -260,7 +262,7 @@ class _Checker:
 
 
 def by_groups(pipeline: Value) -> bool:
-    """Do those who read the stages of a ring fill them?"""
+    """Whether the readers of a ring's stages also fill them."""
     return isinstance(pipeline.op, CreatePipeline) and pipeline.op.by == GROUPS
 
 
@@ -270,7 +272,7 @@ def stages_of(pipeline: Value) -> int:
 
 
 def ring_of(token: Value) -> Value | None:
-    """The ring whose stage a consumer's token is of."""
+    """The ring whose stage a consumer's token refers to."""
     op = token.owner if isinstance(token.owner, Op) else token.owner.parent_op
     match op:
         case CreateNone() | ConsumerWait():
@@ -294,14 +296,14 @@ def above(op: Op) -> Iterable[Op]:
 
 
 def scope(block: Block | None) -> Block | None:
-    """The block of a loop, a branch or an agent that a block belongs to: regions of pipelines are not apart from it."""
+    """The block of a loop, a branch or an agent that contains a block; regions of pipelines do not count."""
     while block is not None and isinstance(block.parent_op, REGIONS):
         block = block.parent_op.parent
     return block
 
 
 def around(op: Op, kind: type[Any]) -> Any:
-    """The nearest op of a kind around an op, None where there is none."""
+    """The nearest op of a kind around an op, None if there is none."""
     return next((each for each in above(op) if isinstance(each, kind)), None)
 
 
@@ -324,22 +326,23 @@ def staged(op: Op) -> None:
 
 
 def ends(op: Op) -> list[Value]:
-    """What the region of a producer or consumer yields. Raises VerifyError where it does not end so."""
+    """What the region of a producer or consumer yields. Raises VerifyError if it does not end in a yield."""
     end = scf.end_of(op, op.regions[0])
     op.expect(isinstance(end, PipelineYield), "must end in nv_tileas.async.pipeline.yield")
     return end.operands
 
 
 def chain(op: ProduceOne | ConsumeOne, kinds: tuple[type[Op], ...], words: str) -> list[Any]:
-    """The ops of a region, which are of these kinds; the first is about the op's own stage."""
+    """The ops of a region, which are of these kinds; the first must use the op's own stage."""
     ends(op)
     ops: list[Any] = op.body.block.ops
     op.expect(tuple(map(type, ops)) == (*kinds, PipelineYield), "must {}, in this order and once each", words)
     same = ops[0].pipeline is op.pipeline and ops[0].iterator is op.iterator
     ops[0].expect(same, "must use the stage of its {}", op.info.mnemonic.rpartition(".")[2])
     stages = stages_of(op.pipeline)
-    op.expect(op.iterator.type == IteratorType(stages), "the ring has {} stages, its iterator is {}", stages,
-              op.iterator.type)  # fmt: skip
+    op.expect(
+        op.iterator.type == IteratorType(stages), "the ring has {} stages, its iterator is {}", stages, op.iterator.type
+    )
     return ops
 
 
@@ -355,8 +358,13 @@ def produces(op: ProduceOne) -> None:
     op.expect([r.type for r in op.results] == [v.type for v in end.operands], "the results must be what it yields")
     groups, stages = by_groups(op.pipeline), stages_of(op.pipeline)
     op.expect(groups == (op.ahead > 0), "must fill stages ahead of its loop exactly when the ring is filled by groups")
-    op.expect(op.ahead < stages, "a ring that is filled {} iterations ahead needs {} stages, has {}", op.ahead,
-              op.ahead + 1, stages)  # fmt: skip
+    op.expect(
+        op.ahead < stages,
+        "a ring that is filled {} iterations ahead needs {} stages, has {}",
+        op.ahead,
+        op.ahead + 1,
+        stages,
+    )
     if groups:
         loop = op.parent.parent_op if op.parent else None
         op.expect(isinstance(loop, scf.For), "a ring filled by groups needs a counted loop")
@@ -369,7 +377,7 @@ def produces(op: ProduceOne) -> None:
 
 
 def known_ahead(write: ProducerWrite, loop: Block, iterator: Value) -> None:
-    """What is copied ahead of its iteration depends on the loop's counter and on nothing else in the loop."""
+    """Copies ahead of their iteration depend on the loop's counter and on nothing else in the loop."""
     inside = {result for op in write.walk() for result in op.results}
     outside = {loop.args[0], iterator}
     for op in write.body.block.ops:
@@ -383,7 +391,7 @@ def known_ahead(write: ProducerWrite, loop: Block, iterator: Value) -> None:
 
 
 def within(block: Block | None, outer: Block) -> bool:
-    """Does a block lie in another one, or is it that?"""
+    """Whether a block is, or is inside, another one."""
     while block is not None and block is not outer:
         above = block.parent_op
         block = above.parent if above is not None else None
@@ -391,7 +399,7 @@ def within(block: Block | None, outer: Block) -> bool:
 
 
 def consumes(op: ConsumeOne) -> None:
-    """Wait, read, release, with room for what is still read of the iteration before."""
+    """Wait, read, release, with room for what is still being read of the previous iteration."""
     kinds = (ConsumerWait, ConsumerRead, ConsumerRelease)
     wait, read, release, end = chain(op, kinds, "wait for its stage, read it, release it or the one before")
     read.expect(read.waited is wait.token, "must read the stage that has been waited for")

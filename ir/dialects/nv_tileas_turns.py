@@ -1,7 +1,7 @@
-"""nv_tileas where warps of one agent take turns: its warpgroups, or groups of its warps, of which each has a tile.
+"""nv_tileas where warps of one agent take turns: its warpgroups, or groups of its warps that each have a tile.
 
-Part of the dialect of `nv_tileas`, which hands these names on. A turn is a named barrier that one side waits at and the
-other arrives at (PTX ISA 8.8, bar.sync and bar.arrive); `of` is the number of what they take turns at.
+Part of the dialect of `nv_tileas`, which re-exports these names. A turn is a named barrier at which one side waits and
+the other arrives (PTX ISA 8.8, bar.sync and bar.arrive); `of` is the number of the task at which they take turns.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from ir.dialects.nv_tileas_types import is_i1, is_i32
 
 @op("nv_tileas.async.take_turn")
 class TakeTurn(Op):
-    """A warpgroup of an agent waits until the one before has passed its turn on; 0 comes after the last."""
+    """A warpgroup of an agent waits until the previous one has passed its turn on; 0 comes after the last."""
 
     of = Attr(int, 0, least=0)
 
@@ -21,7 +21,7 @@ class TakeTurn(Op):
 
 @op("nv_tileas.async.pass_turn")
 class PassTurn(Op):
-    """A warpgroup passes its turn on; it, and its tensor stores, have read what they read of shared memory by then."""
+    """A warpgroup passes its turn on; by then it and its tensor stores have completed their reads of shared memory."""
 
     of = Attr(int, 0, least=0)
 
@@ -39,7 +39,7 @@ class BeginTurns(Op):
 
 @op("nv_tileas.async.is_mine")
 class IsMine(Op):
-    """Is `number` that of this thread's group of an agent's warps?"""
+    """Whether `number` is that of this thread's group of an agent's warps."""
 
     number = Operand(is_i32)
     result = Result(is_i1)

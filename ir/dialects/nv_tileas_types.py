@@ -71,7 +71,9 @@ class PipelineType(Type):
 @spelled("!nv_tileas.pipeline_iter")
 @dataclass(frozen=True, slots=True)
 class IteratorType(Type):
-    """A place in the rounds of a ring of `stages`, or of a channel, which has one: the stage and the round's parity."""
+    """A position in the rounds of a ring of `stages`, or of a channel, which has one: the stage and the round's
+    parity.
+    """
 
     stages: int
 
@@ -119,7 +121,7 @@ CONSUMER_TOKEN = ConsumerTokenType()
 @spelled("!nv_tileas.channel")
 @dataclass(frozen=True, slots=True)
 class ChannelType(Type):
-    """A place for one scalar that one agent hands to another, with a full and an empty barrier."""
+    """A buffer for one scalar that one agent sends to another, with a full and an empty barrier."""
 
     element: Type
 
@@ -135,7 +137,7 @@ class ChannelType(Type):
 @spelled("!nv_tileas.exchange")
 @dataclass(frozen=True, slots=True)
 class ExchangeType(Type):
-    """A place for what other CTAs of a cluster tell this one, of each of `rounds` that follow one another."""
+    """A receive buffer for data from other CTAs of a cluster, in each of `rounds` successive rounds."""
 
     rounds: int
 

@@ -1,8 +1,8 @@
 """nvgpu: operations of a thread on values of several registers: fragments of matrices, vectors, predicated accesses.
 
-Instructions that take what a thread holds as it is stand here under their own names (`ir.dialects.nvvm`). mma.sync,
-ldmatrix and device_async_copy follow upstream MLIR with pointers in place of memrefs and program order in place of
-tokens; products of a warpgroup take matrix descriptors as i64 and accumulators as groups of registers, updated in
+Instructions whose operands are single registers of a thread occur here under their own names (`ir.dialects.nvvm`).
+mma.sync, ldmatrix and device_async_copy follow upstream MLIR with pointers in place of memrefs and program order in
+place of tokens; warpgroup products take matrix descriptors as i64 and accumulators as groups of registers, updated in
 place. fragment, load, store, atomic, stmatrix and matrix_descriptor are ours.
 """
 
@@ -36,7 +36,7 @@ from ir.dialects.nvvm.matrix import (
     WIDTHS,
     mixes,
     verify_wgmma_shape,
-)  # fmt: skip
+)
 from ir.dialects.nvvm.memory import CACHE_OPERATORS, ORDERS, SCOPES
 from ir.instruction import DESCRIPTOR, GLOBAL, POINTER, PREDICATE, SHARED, WORD
 from ir.types import (
@@ -61,13 +61,19 @@ BARRIER_GROUP = Constraint("a group of mbarriers", lambda t: isinstance(t, Barri
 ONE_BARRIER = Constraint("an mbarrier", lambda t: t == BARRIER_TYPE)
 VECTOR = Constraint("a vector", lambda t: isinstance(t, VectorType))
 MMA_TYPES: dict[Type, str] = {
-    F16: "f16", BF16: "bf16", F32: "tf32", TF32: "tf32", F64: "f64", F8E4M3FN: "e4m3", F8E5M2: "e5m2",
-}  # fmt: skip
+    F16: "f16",
+    BF16: "bf16",
+    F32: "tf32",
+    TF32: "tf32",
+    F64: "f64",
+    F8E4M3FN: "e4m3",
+    F8E5M2: "e5m2",
+}
 """PTX's name of the type of an operand by its element."""
 
 
 def mma_type(element: Type, signed: bool) -> str | None:
-    """PTX's name of the type of an operand, None of one that mma.sync does not take."""
+    """PTX's name of the type of an operand, None for one that mma.sync does not take."""
     return ("s8" if signed else "u8") if element == I8 else MMA_TYPES.get(element)
 
 
@@ -82,10 +88,10 @@ def byte_size(type: Type) -> int:
 class MmaSync(Op):
     """Warp-wide D = A * B + C, A row-major, B column-major.
 
-    f16, bf16: a vector<4x2xT>, b vector<2x2xT>, c vector<2x2xf32> (or f16) for (16, 8, 16). tf32: a vector<4x1xf32>,
-    b vector<2x1xf32> for (16, 8, 8) with `tf32Enabled`. i8: a vector<4x4xi8>, b vector<2x4xi8>, c vector<2x2xi32>,
-    which wraps; `signed` says how a and b are read (ours, upstream has signed only). f64: a, b vector<1x1xf64>,
-    c vector<1x2xf64> for (8, 8, 4). Source: MLIR nvgpu.mma.sync; fragments PTX ISA, mma.sync.
+    f16, bf16: a vector<4x2xT>, b vector<2x2xT>, c vector<2x2xf32> (or f16) for (16, 8, 16). tf32: a vector<4x1xf32>, b
+    vector<2x1xf32> for (16, 8, 8) with `tf32Enabled`. i8: a vector<4x4xi8>, b vector<2x4xi8>, c vector<2x2xi32>, which
+    wraps; `signed`: how a and b are interpreted (ours, upstream has signed only). f64: a, b vector<1x1xf64>, c
+    vector<1x2xf64> for (8, 8, 4). Source: MLIR nvgpu.mma.sync; fragments PTX ISA, mma.sync.
     """
 
     a = Operand()
@@ -98,10 +104,12 @@ class MmaSync(Op):
     effect = WRITE  # convergent: all lanes must reach it together
 
     def verify(self) -> None:
-        """A shape that exists and fragments of its size."""
+        """A shape that exists, and fragments of its size."""
         kinds = [v.type for v in self.operands]
-        a, b, c = (k if isinstance(k, VectorType) and len(k.shape) == 2 else self.fail("operands must be 2-D vectors")
-                   for k in kinds)  # fmt: skip
+        a, b, c = (
+            k if isinstance(k, VectorType) and len(k.shape) == 2 else self.fail("operands must be 2-D vectors")
+            for k in kinds
+        )
         left, right = (mma_type(each.element, signed) for each, signed in zip((a, b), self.signed, strict=True))
         shapes = MMA_SHAPES.get(left or "", ())
         self.expect(self.mmaShape in shapes, "no mma.sync {} for {}; there are {}", self.mmaShape, a.element, shapes)
@@ -115,10 +123,10 @@ class MmaSync(Op):
 
 @op("nvgpu.mma.block_scale")
 class MmaBlockScale(Op):
-    """Warp-wide D = (A x scales) (B x scales) + C of m16n8k32 on bytes, i8 being two f4 each (ours).
+    """Warp-wide D = (A x scales) (B x scales) + C of m16n8k32 on bytes, where i8 holds two f4 (ours).
 
-    Vectors as of mma.sync, and four scales of A and of B in a register each; `bytes` says which it takes. Source: PTX
-    ISA, mma with .block_scale.
+    Vectors as for mma.sync, and four scales of A and of B in a register each; `bytes` selects the ones used. Source:
+    PTX ISA, mma with .block_scale.
     """
 
     a = Operand(VECTOR)
@@ -132,7 +140,7 @@ class MmaBlockScale(Op):
     effect = WRITE  # convergent: all lanes must reach it together
 
     def verify(self) -> None:
-        """Fragments of mma.sync's size, a register of scales each."""
+        """Fragments of mma.sync's size, and a register of scales for each operand."""
         for name, value, size in (("a", self.a, 16), ("b", self.b, 8), ("c", self.c, 16)):
             self.expect(byte_size(value.type) == size, "{} must hold {} bytes, is {}", name, size, value.type)
         for value in (self.a_scales, self.b_scales):
@@ -150,7 +158,7 @@ class LdMatrix(Op):
     effect = READ
 
     def verify(self) -> None:
-        """A register of each tile."""
+        """One register for each tile."""
         kind = self.result.type
         self.expect(byte_size(kind) == 4 * self.numTiles, "result must hold {} registers, is {}", self.numTiles, kind)
 
@@ -173,9 +181,8 @@ class Fragment(Op):
 class DeviceAsyncCopy(Op):
     """Asynchronous copy of `bytes` (4, 8, 16) from global to shared memory, in the next group that is created.
 
-    Where `pred` is false the destination is filled with zeros and the source is not read; `src_bytes` (at most
-    `bytes`) copies a prefix and zero-fills the rest. Where `enable` is false nothing is copied. `bypass_l1` needs 16
-    bytes.
+    If `pred` is false the destination is filled with zeros and the source is not read; `src_bytes` (at most `bytes`)
+    copies a prefix and zero-fills the rest. If `enable` is false nothing is copied. `bypass_l1` needs 16 bytes.
     """
 
     dst = Operand(SHARED)
@@ -188,7 +195,7 @@ class DeviceAsyncCopy(Op):
     effect = WRITE
 
     def verify(self) -> None:
-        """Only copies of 16 bytes pass L1 by."""
+        """Only copies of 16 bytes bypass L1."""
         self.expect(not self.bypass_l1 or self.bytes == 16, "bypass_l1 needs 16 bytes, has {}", self.bytes)
 
 
@@ -196,7 +203,7 @@ class DeviceAsyncCopy(Op):
 class Load(Op):
     """A scalar or vector from global or shared memory, 1 to 16 bytes; address aligned to its size (ours).
 
-    Where `pred` is false nothing is read and the result is `passthrough` (zero if absent). `cache` is PTX's operator,
+    If `pred` is false nothing is read and the result is `passthrough` (zero if absent). `cache` is PTX's operator,
     `order` (relaxed, acquire; empty: weak) and `scope` (cta, gpu, sys) its qualifiers, `evict` a policy of the L2
     cache.
     """
@@ -212,17 +219,17 @@ class Load(Op):
     effect = READ
 
     def verify(self) -> None:
-        """A legal size; policies are of global memory."""
+        """A legal size; cache policies are for global memory only."""
         _verify_access(self, self.result.type)
         self.expect(not self.evict or self.ptr.type == GLOBAL_PTR, "only global memory has a policy of the L2 cache")
 
 
 @op("nvgpu.store")
 class Store(Op):
-    """Writes a scalar or vector of 1 to 16 bytes; nothing where `pred` is false (ours). `order`: relaxed or release.
+    """Writes a scalar or vector of 1 to 16 bytes; nothing if `pred` is false (ours). `order`: relaxed or release.
 
-    `compare_again`: a comparison behind `pred` is made again for this store (ours). `remote`: to the shared memory of
-    any CTA of the cluster, by an address of `nvvm.mapa` (ours).
+    `compare_again`: the comparison that computes `pred` is repeated for this store (ours). `remote`: to the shared
+    memory of any CTA of the cluster, at an address from `nvvm.mapa` (ours).
     """
 
     value = Operand()
@@ -250,13 +257,13 @@ ATOMIC_KINDS = {
 
 @op("nvgpu.atomic")
 class Atomic(Op):
-    """Update in one step of what `ptr` points to (ours); nothing happens where `pred` is false.
+    """Atomically update what `ptr` points to (ours); nothing happens if `pred` is false.
 
     `kind` is add, fadd, and, or, xor, smax, smin, umax, umin or exch of one value, or cas of the value to compare with
     and the new one.
 
-    The result, which may be left out, is the old value; where `pred` is false zero, of cas the value to compare with.
-    `order` and `scope` are PTX's.
+    The optional result is the old value; if `pred` is false it is zero, or for cas the value to compare with. `order`
+    and `scope` are PTX's.
     """
 
     ptr = Operand(POINTER)
@@ -269,7 +276,7 @@ class Atomic(Op):
     effect = WRITE
 
     def verify(self) -> None:
-        """One value, two for cas, all of one type; at most one result of it."""
+        """One value, two for cas, all of one type; at most one result of that type."""
         kinds = [v.type for v in (*self.values, *self.results)]
         self.expect(len(self.values) == 1 + (self.kind == "cas"), "{} values for {}", len(self.values), self.kind)
         self.expect(len(set(kinds)) == 1 and len(self.results) <= 1, "the old value and the new must have one type")
@@ -300,8 +307,8 @@ ACCUMULATORS: dict[Type, str] = {ACCUMULATOR: "f32", VectorType((2, 2), F16): "f
 class WarpgroupWait(Op):
     """Waits until at most `pending` groups are unfinished.
 
-    `values` (accumulators, register operands) come out as results in the same registers: what reads the results stands
-    behind the wait, and the registers are not reused before it. No instruction moves them.
+    `values` (accumulators, register operands) come out as results in the same registers: readers of the results come
+    after the wait, and the registers are not reused before it. No instruction moves them.
     """
 
     values = Variadic()
@@ -318,7 +325,7 @@ class WarpgroupWait(Op):
 ELEMENTS: dict[str, IntType | FloatType] = {
     "f16": F16, "bf16": BF16, "tf32": TF32, "e4m3": F8E4M3FN, "e5m2": F8E5M2, "s8": I8, "u8": I8,
 }  # fmt: skip
-"""Elements of the tiles that descriptors of each type are of; integers have no sign."""
+"""Element types of the tiles of each type of descriptor; integers have no sign."""
 ACCUMULATOR_GROUP = Constraint("vector<2x2> of f32, f16 or i32", lambda t: t in ACCUMULATORS)
 
 
@@ -326,13 +333,13 @@ ACCUMULATOR_GROUP = Constraint("vector<2x2> of f32, f16 or i32", lambda t: t in 
 class WarpgroupMma(Op):
     """D (64 x n) = A (64 x k) * B (k x n) + D by four warps, asynchronously; `shape` is (64, n, k).
 
-    `a` and `b` are matrix descriptors, of tiles of the shape's m x k and n x k (turned over where `trans_a`, `trans_b`
-    say so), or i64 that say nothing of theirs; `a` may instead be the fragment of mma.sync (vector<4x2xf16>, 4x1xf32 of
-    tf32 or 4x4 of bytes), warp w holding rows 16 w to 16 w + 15. `accumulators`: n/8 groups vector<2x2xf32>, updated in
-    place: operand i and result i share their registers. `scale_d` false: D = A * B, the accumulators are not read.
-    `negated`: D = D - A * B, not of bytes. `trans_a`, `trans_b`: the operand is MN-major in shared memory (f16 and bf16
-    only). Element types: f16, bf16, tf32, e4m3, e5m2, s8, u8; the accumulators of f16 and f8 may be f16, those of bytes
-    are i32. Source: PTX ISA 8.8, wgmma.mma_async.
+    `a` and `b` are matrix descriptors, of tiles of the shape's m x k and n x k (transposed if `trans_a`, `trans_b`), or
+    i64 without tile types; `a` may instead be the fragment of mma.sync (vector<4x2xf16>, 4x1xf32 of tf32 or 4x4 of
+    bytes), warp w holding rows 16 w to 16 w + 15. `accumulators`: n/8 groups vector<2x2xf32>, updated in place: operand
+    i and result i share their registers. `scale_d` false: D = A * B, the accumulators are not read. `negated`: D = D -
+    A * B, not for bytes. `trans_a`, `trans_b`: the operand is MN-major in shared memory (f16 and bf16 only). Element
+    types: f16, bf16, tf32, e4m3, e5m2, s8, u8; the accumulators of f16 and f8 may be f16, those of bytes are i32.
+    Source: PTX ISA 8.8, wgmma.mma_async.
     """
 
     a = Operand()
@@ -386,8 +393,7 @@ class MatrixDescriptor(Op):
 
     The address must be a multiple of 16. Advance along K or to another block by advancing `pointer` (constant and
     variable getelementptr terms that are multiples of 16 bytes cost one 32-bit addition) or by arith.addi of bytes/16.
-    `tensor`: for tcgen05, which has a format of its own.
-    Source: PTX ISA 8.8, wgmma and tcgen05, Matrix Descriptor Format.
+    `tensor`: for tcgen05, which has its own format. Source: PTX ISA 8.8, wgmma and tcgen05, Matrix Descriptor Format.
     """
 
     pointer = Operand(SHARED)
@@ -434,7 +440,7 @@ class StMatrix(Op):
 
 @op("nvgpu.mbarrier.create")
 class MBarrierCreate(Op):
-    """The mbarriers, 8 bytes each, that lie one behind the other from byte `offset` behind `base` on."""
+    """The mbarriers, 8 bytes each, stored consecutively from byte `offset` after `base`."""
 
     base = Operand(SHARED)
     offset = Attr(int, 0, least=0)
@@ -442,8 +448,9 @@ class MBarrierCreate(Op):
 
     def verify(self) -> None:
         """Aligned, as far as the offset says."""
-        self.expect(self.offset % BARRIER_BYTES == 0, "offset must be a multiple of {}, is {}", BARRIER_BYTES,
-                    self.offset)  # fmt: skip
+        self.expect(
+            self.offset % BARRIER_BYTES == 0, "offset must be a multiple of {}, is {}", BARRIER_BYTES, self.offset
+        )
 
 
 @op("nvgpu.mbarrier.get")
@@ -456,7 +463,7 @@ class MBarrierGet(Op):
     result = Result(ONE_BARRIER)
 
     def verify(self) -> None:
-        """One that there is."""
+        """An existing mbarrier."""
         kind = self.barriers.type
         self.expect(isinstance(self.barriers.owner, MBarrierCreate), "the group must be made by nvgpu.mbarrier.create")
         count = kind.count if isinstance(kind, BarrierGroupType) else 0

@@ -8,7 +8,7 @@ from ir.upstream import unit
 
 
 def end_of(op: Op, region: Region) -> Op:
-    """The last operation of a region. Raises VerifyError, at the operation that has it, for one without."""
+    """The last operation of a region. Raises VerifyError, at the operation that contains it, if there is none."""
     whole = len(region.blocks) == 1 and bool(region.block.ops)
     op.expect(whole, "a region must have one block, which ends in a terminator")
     return region.block.terminator
@@ -66,7 +66,7 @@ class While(Op):
 
 @op("scf.condition")
 class Condition(Op):
-    """Ends the body of a while: go on where `again` holds, with these values."""
+    """Ends the body of a while: continue if `again` holds, with these values."""
 
     again = Operand(lambda t: t == I1)
     values = Variadic()
@@ -75,7 +75,7 @@ class Condition(Op):
 
 @op("scf.if", upstream=True)
 class If(Op):
-    """Runs `then` where the condition holds, else `otherwise`; both end in scf.yield of the results."""
+    """Runs `then` if the condition holds, otherwise `otherwise`; both end in scf.yield of the results."""
 
     condition = Operand(lambda t: t == I1)
     then = RegionField()
@@ -99,13 +99,13 @@ class Yield(Op):
     effect = CONTROL
 
     def is_upstream(self) -> bool:
-        """In a loop or a branch; upstream has no other regions that it may end."""
+        """Must be in a loop or a branch; upstream has no other regions that it may end."""
         return self.parent is not None and isinstance(self.parent.parent_op, For | If)
 
 
 def verify_ends(kernel: Op, returns: type[Op]) -> None:
-    """Yields and conditions end regions inside a kernel, `returns` the kernel. Raises VerifyError, at one that stands
-    elsewhere, and where the kernel ends otherwise.
+    """Yields and conditions end regions inside a kernel, `returns` the kernel. Raises VerifyError at one elsewhere, and
+    if the kernel ends otherwise.
     """
     ends = (Yield, Condition, returns)
     for each in kernel.walk():

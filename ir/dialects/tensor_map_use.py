@@ -1,7 +1,7 @@
-"""What holds where tensor maps are used: boxes, ranks, swizzles, strides, bytes announced, alignment of shared memory.
+"""Rules for the use of tensor maps: boxes, ranks, swizzles, strides, bytes announced, alignment of shared memory.
 
-A map's type says its boxes and how they lie in shared memory, the manifest's record of the parameter where the array
-lies. Source: CUDA driver API, cuTensorMapEncodeTiled; PTX ISA 8.8, cp.async.bulk.tensor.
+A map's type gives its boxes and their layout in shared memory, the manifest's record of the parameter the location of
+the array. Source: CUDA driver API, cuTensorMapEncodeTiled; PTX ISA 8.8, cp.async.bulk.tensor.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ DYNAMIC_ALIGNMENT = 1024  # of dynamic shared memory
 
 
 def verify_tensor_maps(block: Block, params: Sequence[Mapping[str, Any]]) -> None:
-    """Raises VerifyError, at the copy or the barrier, where a kernel's tensor copies cannot be as they are written."""
+    """Raises VerifyError, at the copy or the barrier, if a kernel's tensor copies are invalid as written."""
     records = {v: p for v, p in zip(block.args, params, strict=False) if isinstance(v.type, TensorMapDescriptor)}
     if any(isinstance(v.type, TensorMapDescriptor) for v in block.args):
         for each in blocks(block):
             announced: dict[Any, list[nvvm.MBarrierArriveExpectTx]] = {}
             brought: dict[Any, int] = {}
-            joined: set[Any] = set()  # barriers that other CTAs bring bytes to as well
+            joined: set[Any] = set()  # barriers to which other CTAs also bring bytes
             for op in each.ops:
                 if isinstance(op, nvvm.MBarrierArriveExpectTx):
                     announced.setdefault(place(op.addr), []).append(op)
@@ -44,7 +44,7 @@ def verify_tensor_maps(block: Block, params: Sequence[Mapping[str, Any]]) -> Non
 
 
 def blocks(block: Block) -> Iterator[Block]:
-    """A block and those in its regions."""
+    """A block and the blocks in its regions."""
     yield block
     for op in block.ops:
         for region in op.regions:
@@ -55,7 +55,9 @@ def blocks(block: Block) -> Iterator[Block]:
 def verify_bytes(
     announced: Mapping[Any, Sequence[nvvm.MBarrierArriveExpectTx]], brought: Mapping[Any, int], joined: Set[Any]
 ) -> None:
-    """A barrier that expects bytes and gets copies in the same block gets as many, or more where it is `joined`."""
+    """A barrier that expects bytes and receives copies in the same block receives exactly as many, or more if it is
+    `joined`.
+    """
     for key, ops in announced.items():
         wanted = sum(op.txcount for op in ops)
         got = brought.get(key, wanted)
@@ -74,8 +76,12 @@ def verify_use(op: TensorCopy, records: Mapping[Value, Mapping[str, Any]]) -> in
     op.expect(given == rank, "has {} coordinates, the boxes of its map {} dimensions", given, rank)
     for extent in box.shape:
         op.expect(1 <= extent <= MAX_EXTENT, "a box has 1 to {} elements a dimension, its map {}", MAX_EXTENT, extent)
-    op.expect(box.row_bytes % ALIGNMENT == 0, "rows of a box are multiples of {} bytes, its map's have {}", ALIGNMENT,
-              box.row_bytes)  # fmt: skip
+    op.expect(
+        box.row_bytes % ALIGNMENT == 0,
+        "rows of a box are multiples of {} bytes, its map's have {}",
+        ALIGNMENT,
+        box.row_bytes,
+    )
     span = SPANS[kind.swizzle]
     fits = not span or kind.interleave != "none" or box.row_bytes <= span
     words = "a swizzle of {} spans rows of at most {} bytes, its map's have {}"
@@ -88,15 +94,19 @@ def verify_use(op: TensorCopy, records: Mapping[Value, Mapping[str, Any]]) -> in
     for value in op.operands:
         if value.type == SHARED_PTR and value is not getattr(op, "mbar", None):
             known = alignment(value)
-            op.expect(known % SHARED_ALIGNMENT == 0, "its box in shared memory must be aligned to {} bytes, is to {}",
-                      SHARED_ALIGNMENT, known)  # fmt: skip
+            op.expect(
+                known % SHARED_ALIGNMENT == 0,
+                "its box in shared memory must be aligned to {} bytes, is to {}",
+                SHARED_ALIGNMENT,
+                known,
+            )
     if source in records:
         verify_record(op, kind, records[source])
     return box.size_bytes
 
 
 def verify_record(op: TensorCopy, kind: TensorMapDescriptor, record: Mapping[str, Any]) -> None:
-    """The launcher makes the map that the copy uses, of an array that a map can say."""
+    """The launcher creates the map that the copy uses, for an array that a map can describe."""
     said = TensorMapDescriptor.of(record)
     op.expect(said == kind, "its map is {}, the launcher makes {}", kind, said)
     least = 32 if kind.interleave == "32B" else ALIGNMENT
@@ -104,8 +114,13 @@ def verify_record(op: TensorCopy, kind: TensorMapDescriptor, record: Mapping[str
     for dimension, given in enumerate(cast("Sequence[Any]", strides) if isinstance(strides, tuple | list) else (), 1):
         stride = constant(given)
         legal = stride is None or (stride % least == 0 and 0 <= stride < MAX_STRIDE)
-        op.expect(legal, "dimension {} of its array has a stride of {} bytes; it must be a multiple of {}", dimension,
-                  stride, least)  # fmt: skip
+        op.expect(
+            legal,
+            "dimension {} of its array has a stride of {} bytes; it must be a multiple of {}",
+            dimension,
+            stride,
+            least,
+        )
 
 
 def constant(expression: Any) -> int | None:
@@ -124,7 +139,7 @@ def constant(expression: Any) -> int | None:
 
 
 def place(pointer: Value) -> Any:
-    """An address by what it is computed from, equal for equal ones."""
+    """An address in terms of how it is computed, equal for equal computations."""
     op = pointer.owner
     if isinstance(op, llvm.GetElementPtr):
         return place(op.base), op.index, op.element_bytes if op.index is not None else 0, op.offset
@@ -134,7 +149,9 @@ def place(pointer: Value) -> Any:
 
 
 def alignment(pointer: Value) -> int:
-    """Bytes that an address in shared memory is a multiple of, by its constant parts; others are taken to fit."""
+    """The alignment in bytes of an address in shared memory, by its constant parts; others are assumed to be
+    aligned.
+    """
     found = DYNAMIC_ALIGNMENT
     while isinstance(pointer.owner, llvm.GetElementPtr):
         found = gcd(found, pointer.owner.offset)

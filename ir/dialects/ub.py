@@ -1,4 +1,4 @@
-"""ub: values of which nothing is promised; no pass makes one, a text may hold them."""
+"""ub: unspecified values; no pass creates one, but a text may contain them."""
 
 from __future__ import annotations
 
@@ -8,6 +8,6 @@ from ir.types import Constraint, FloatType, IntType
 
 @op("ub.poison", upstream=True)
 class Poison(Op):
-    """Any number; what is computed from it is any number too."""
+    """Any value; a result computed from it is also any value."""
 
     result = Result(Constraint("an integer or a float", lambda type: isinstance(type, IntType | FloatType)))

@@ -1,4 +1,4 @@
-"""vector: taking apart and building register arrays."""
+"""vector: splitting and building register arrays."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Extract(Op):
         return VectorType(rest, source.element) if rest else source.element
 
     def verify(self) -> None:
-        """The position lies inside the source."""
+        """The position is inside the source."""
         kind = self.source.type
         inside = isinstance(kind, VectorType) and len(self.position) <= len(kind.shape)
         inside = inside and all(0 <= p < d for p, d in zip(self.position, getattr(kind, "shape", ()), strict=False))

@@ -1,22 +1,22 @@
-"""The order of a warpgroup's products: fence, products, commit, wait; a dataflow check of nvgpu and nvvm.
+"""The order of a warpgroup's products: fence, products, commit, wait; a dataflow check for nvgpu and nvvm.
 
     fence       before the first product, and between any other access to a register of a product (an accumulator, a
                 fragment of A) and the product
-    commit      a group that is not closed is never waited for
+    commit      an unclosed group is never waited for
     wait        before a register of a product in flight is read
     overwrite   before a stage of shared memory that a product in flight reads is written or released (nvgpu only,
-                where addresses still say which stage they are of)
-A register is what values share that are updated in place, pass through a wait or are carried by a loop or a branch;
-not the sum that a loop carries and the next one, where that begins while it is still read: one is copied then.
-What may be so on one path is taken to be so. Sources: PTX ISA 8.8, wgmma.fence, wgmma.commit_group, wgmma.wait_group;
-ptxas says nothing of a missing fence.
+                where addresses still identify their stage)
+A register is shared by values that are updated in place, pass through a wait or are carried by a loop or a branch, but
+not by a loop-carried sum and the next one if that starts while the first is still read: one is then copied. A condition
+that may hold on one path is assumed to hold. Sources: PTX ISA 8.8, wgmma.fence, wgmma.commit_group, wgmma.wait_group;
+ptxas does not report a missing fence.
 """
 
 from __future__ import annotations
 
 import sys
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import field
 from typing import TypeVar
 
@@ -34,10 +34,12 @@ CONSTANTS = (arith.Constant, llvm.Constant)
 OPEN = -1
 """The age of a product whose group is not closed; of the newest group it is 0."""
 K = TypeVar("K")
-Key = tuple[Value, int, int]
-"""A stage of shared memory: its number, the bytes from one to the next, and where the barriers of its ring lie."""
+Key = tuple[Value | None, int, int]
+"""A stage of shared memory: its number, None for one of an iteration before this one, the bytes from one to the next,
+and where the barriers of its ring lie.
+"""
 UNKNOWN = -1
-"""The ring of a place that no tensor copy fills."""
+"""The ring of a buffer that no tensor copy fills."""
 LOADS = (nvvm.TensorLoad, nvvm.TensorLoadCluster)
 
 
@@ -54,8 +56,8 @@ def verify_wgmma(kernel: Op) -> None:
 
 @dataclass
 class State:
-    """What may be so at a point: registers that were accessed since the last fence, and by what; the age and the
-    product of registers and of stages that are in flight.
+    """Facts that may hold at a point: registers accessed since the last fence, and by which op; the age and the product
+    of registers and stages in flight.
     """
 
     fenced: bool = False
@@ -64,24 +66,28 @@ class State:
     stages: dict[Key, tuple[int, Op]] = field(default_factory=dict[Key, tuple[int, Op]])
 
     def copy(self) -> State:
-        """One that changes by itself."""
+        """A copy that changes independently."""
         return State(self.fenced, dict(self.touched), dict(self.flying), dict(self.stages))
 
     def joined(self, other: State) -> State:
-        """What may be so on either path."""
+        """Facts that may hold on either path."""
         return State(
-            self.fenced and other.fenced, {**other.touched, **self.touched}, _younger(self.flying, other.flying),
+            self.fenced and other.fenced,
+            {**other.touched, **self.touched},
+            _younger(self.flying, other.flying),
             _younger(self.stages, other.stages),
-        )  # fmt: skip
+        )
 
     def same(self, other: State) -> bool:
-        """Is as much in flight and untouched?"""
+        """Whether the same is in flight and accessed."""
         ages = [{k: age for k, (age, _) in each.items()} for each in (self.flying, other.flying)]
         stages = [{k: age for k, (age, _) in each.items()} for each in (self.stages, other.stages)]
         return (
-            self.fenced == other.fenced and self.touched.keys() == other.touched.keys() and ages[0] == ages[1]
+            self.fenced == other.fenced
+            and self.touched.keys() == other.touched.keys()
+            and ages[0] == ages[1]
             and stages[0] == stages[1]
-        )  # fmt: skip
+        )
 
     def aged(self, by: int) -> None:
         """A group is closed."""
@@ -90,7 +96,7 @@ class State:
 
 
 def _younger(one: dict[K, tuple[int, Op]], other: dict[K, tuple[int, Op]]) -> dict[K, tuple[int, Op]]:
-    """The lesser age of each."""
+    """The smaller age of each."""
     made = dict(one)
     for key, flight in other.items():
         if key not in made or flight[0] < made[key][0]:
@@ -99,27 +105,28 @@ def _younger(one: dict[K, tuple[int, Op]], other: dict[K, tuple[int, Op]]) -> di
 
 
 class _Order:
-    """The walk; `register` maps a value to the one that stands for its register."""
+    """The walk; `register` maps a value to the one that represents its register."""
 
     def __init__(self, kernel: Op):
         self.parent: dict[Value, Value] = {}
-        self.apart: list[tuple[Value, Value]] = []  # those that may not share a register
+        self.apart: list[tuple[Value, Value]] = []  # values that must not share a register
         self.unite(kernel)
         self.registers = {self.find(v) for op in kernel.walk() if isinstance(op, PRODUCTS) for v in registers_of(op)}
         self.seen: dict[Block, list[tuple[Op, list[Value]]]] = {}
         self.rings = sorted(filled(op) for op in kernel.walk() if isinstance(op, LOADS))
+        self.late = released_late(kernel)
 
     # --- registers
 
     def find(self, value: Value) -> Value:
-        """The value that stands for a register."""
+        """The value that represents a register."""
         parent = self.parent
         while value in parent:
             value = parent[value]
         return value
 
     def join(self, one: Value, other: Value) -> None:
-        """Two values share a register, unless one is a constant, or others that share it may not."""
+        """Two values share a register, unless one is a constant, or others that share it must not."""
         if not (constant(one) or constant(other)):
             one, other = self.find(one), self.find(other)
             if one is not other and all({self.find(a), self.find(b)} != {one, other} for a, b in self.apart):
@@ -144,7 +151,7 @@ class _Order:
     # --- paths
 
     def block(self, block: Block, state: State) -> State:
-        """Run what matters of a block."""
+        """Run the relevant ops of a block."""
         found = self.seen.get(block)
         if found is None:
             found = self.seen[block] = list(self.events(block))
@@ -167,7 +174,7 @@ class _Order:
         return sides[0].joined(sides[1])
 
     def enter(self, op: Op, pairs: Iterable[tuple[Value, Value]], state: State) -> None:
-        """What is handed on in another register, as constants are, is copied there then."""
+        """Values passed on in another register, as constants are, are copied there."""
         for value, target in pairs:
             one, other = self.find(value), self.find(target)
             if one is not other:
@@ -176,14 +183,14 @@ class _Order:
                         self.access(op, each, state)
 
     def events(self, block: Block) -> Iterator[tuple[Op, list[Value]]]:
-        """The ops that matter, with the registers of products that they access."""
+        """The relevant ops, with the registers of products that they access."""
         for op in block.ops:
             registers = self.known((*op.operands, *op.results))
             if registers or op.regions or isinstance(op, ORDERING):
                 yield op, registers
 
     def loop(self, op: scf.For | scf.While, state: State) -> State:
-        """A loop: its body runs until nothing new may be in flight."""
+        """A loop: its body runs until no more facts are added."""
         block, counted = op.body.block, isinstance(op, scf.For)
         arguments = block.args[1:] if counted else block.args
         left = block.terminator.operands[-len(arguments) :] if arguments else []
@@ -201,7 +208,7 @@ class _Order:
         return renamed(end, zip(left, op.results, strict=True), inside=block)
 
     def graph(self, blocks: Sequence[Block]) -> None:
-        """Blocks of a control-flow graph, until nothing new may be in flight at any entry."""
+        """Blocks of a control-flow graph, until no more facts are added at any entry."""
         entry = {blocks[0]: State()}
         waiting = [blocks[0]]
         while waiting:
@@ -218,7 +225,7 @@ class _Order:
     # --- one operation
 
     def op(self, op: Op, registers: list[Value], state: State) -> None:
-        """What an op does to a state, which changes."""
+        """The effect of an op on a state, which is updated."""
         if isinstance(op, PRODUCTS):
             self.product(op, registers, state)
         elif isinstance(op, nvvm.WgmmaFence):
@@ -237,7 +244,7 @@ class _Order:
             self.overwrite(op, state)
 
     def access(self, op: Op, register: Value, state: State) -> None:
-        """An op reads or writes a register, which no product in flight may hold."""
+        """An op reads or writes a register, which must not belong to a product in flight."""
         if register in state.flying:
             age, product = state.flying[register]
             op.fail("accesses a register of the product at {}, which is {}", product.location, in_flight(age))
@@ -259,8 +266,8 @@ class _Order:
                     state.stages[stage] = OPEN, op
 
     def wait(self, op: nvgpu.WarpgroupWait | nvvm.WgmmaWaitGroup, registers: list[Value], state: State) -> None:
-        """Older groups are done. Their sums must come through the wait, or others may have taken them before.
-        What makes fragments of A anew meanwhile accesses registers in flight, and is found there.
+        """Older groups are complete. Their sums must come through the wait, since otherwise they may have been read
+        before it. Code that rebuilds fragments of A meanwhile accesses registers in flight, and is reported there.
         """
         pending = op.pending if isinstance(op, nvgpu.WarpgroupWait) else op.group
         for each, (age, product) in state.flying.items():
@@ -272,7 +279,7 @@ class _Order:
         state.stages = {k: v for k, v in state.stages.items() if v[0] < pending}
 
     def overwrite(self, op: Op, state: State) -> None:
-        """Stages that are read may not be written or released."""
+        """Stages that are being read must not be written or released."""
         if not state.stages:
             return
         written = target_of(op)
@@ -281,12 +288,14 @@ class _Order:
             op.fail("writes the stage that the product at {} reads, which is {}", product.location, in_flight(age))
         if isinstance(op, nvvm.MBarrierArrive) and (barrier := self.stage(op.addr)) is not None:
             for (stage, _, ring), (age, product) in state.stages.items():
-                if stage is barrier[0] and (ring == barrier[2] or UNKNOWN in (ring, barrier[2])):
+                known, late = UNKNOWN not in (ring, barrier[2]), barrier[2] in self.late
+                released = stage is None if late else stage is barrier[0]
+                if released and (ring == barrier[2] or not (known or late)):
                     op.fail("releases the stage that the product at {} reads, which is {}", product.location,
                             in_flight(age))  # fmt: skip
 
     def stage(self, pointer: Value) -> Key | None:
-        """The stage that a pointer, or an empty barrier, is of; None where nothing is added to the base of memory."""
+        """The stage of a pointer, or of an empty barrier; None if nothing is added to the base of memory."""
         found = stage_of(pointer)
         if found is None or isinstance(pointer.owner, nvgpu.MBarrierGet):
             return found and (*found, barriers_of(pointer))
@@ -295,7 +304,7 @@ class _Order:
 
 
 class _Readers:
-    """Who reads the arguments of blocks, and where."""
+    """The readers of the arguments of blocks, with their positions."""
 
     def __init__(self, kernel: Op):
         self.users: dict[Value, list[Op]] = {}
@@ -305,7 +314,7 @@ class _Readers:
                     self.users.setdefault(value, []).append(op)
 
     def outlived(self, sum: Value, argument: Value) -> bool:
-        """Is an argument, the sum of the iteration before, read behind the first product of this iteration's?"""
+        """Whether an argument, the previous iteration's sum, is read after this iteration's first product."""
         start, block = first_product(sum), argument.owner
         if start is None or not isinstance(block, Block) or (begin := place(start, block)) is None:
             return False
@@ -313,7 +322,7 @@ class _Readers:
 
 
 def first_product(sum: Value) -> Op | None:
-    """The product that a sum begins with, from zero; None for what is not the sum of such."""
+    """The product with which a sum starts, from zero; None for values that are not such sums."""
     while isinstance(op := sum.owner, (*PRODUCTS, *WAITS)):
         held = kept(op)
         if sum.index >= len(held) or constant(held[sum.index]):
@@ -323,7 +332,7 @@ def first_product(sum: Value) -> Op | None:
 
 
 def place(op: Op, block: Block) -> int | None:
-    """The number in a block of an op, or of the one there that it is in."""
+    """The index in a block of an op, or of the op there that contains it."""
     while op.parent is not block:
         outer = op.parent.parent_op if op.parent is not None else None
         if outer is None:
@@ -337,37 +346,37 @@ ORDERING = (nvvm.WgmmaFence, nvvm.WgmmaCommitGroup, nvvm.MBarrierArrive, llvm.Br
 
 
 def in_flight(age: int) -> str:
-    """Why a product is not done."""
+    """Why a product is not complete."""
     what = "its group is not committed: expected nvvm.wgmma.commit.group" if age == OPEN else "wait for its group first"
     return f"in flight; {what}"
 
 
 def kept(op: nvgpu.WarpgroupMma | nvvm.WgmmaMmaAsync | nvgpu.WarpgroupWait | nvvm.WgmmaWaitGroup) -> list[Value]:
-    """What an op leaves in the registers of its results."""
+    """The values that an op leaves in the registers of its results."""
     return list(op.operands) if isinstance(op, WAITS) else accumulators(op)
 
 
 def accumulators(op: nvgpu.WarpgroupMma | nvvm.WgmmaMmaAsync) -> list[Value]:
-    """Those that it updates; none where it starts from zero."""
+    """The values that it updates; none if it starts from zero."""
     return op.accumulators if isinstance(op, nvgpu.WarpgroupMma) else op.c
 
 
 def registers_of(op: nvgpu.WarpgroupMma | nvvm.WgmmaMmaAsync) -> list[Value]:
-    """What a product reads and writes in registers."""
+    """The values in registers that a product reads and writes."""
     held = [op.a] if isinstance(op, nvgpu.WarpgroupMma) else op.a
     values = [*accumulators(op), *(v for v in held if not DESCRIPTOR(v.type)), *op.results]
     return [v for v in values if not constant(v)]
 
 
 def constant(value: Value) -> bool:
-    """Is it a number, or several side by side? Each use has a register of its own."""
+    """Whether it is a number, or a vector of the same number; each use has a separate register."""
     owner = value.owner
     several = isinstance(owner, vector.FromElements) and all(map(constant, owner.operands))
     return several or isinstance(owner, CONSTANTS)
 
 
 def handed(op: Op) -> Iterator[tuple[Value, Value]]:
-    """Values that an op of control flow hands on, each with what it becomes."""
+    """The values that a control-flow op passes on, each with its new value."""
     if isinstance(op, scf.For | scf.While):
         arguments = op.body.block.args[1:] if isinstance(op, scf.For) else op.body.block.args
         left = op.body.block.terminator.operands[-len(arguments) :] if arguments else []
@@ -384,24 +393,55 @@ def handed(op: Op) -> Iterator[tuple[Value, Value]]:
 
 
 def renamed(state: State, pairs: Iterable[tuple[Value, Value]], inside: Block | None = None) -> State:
-    """A state over an edge: numbers of stages have new names, and lose those that are made in a loop's body."""
+    """A state over an edge: numbers of stages have new names, and lose those that are made in a loop's body, which are
+    stages of an iteration before.
+    """
     if not state.stages:
         return state
     named = list(pairs)
     made: dict[Key, tuple[int, Op]] = {}
     for (stage, size, ring), flight in state.stages.items():
-        block = stage.owner if isinstance(stage.owner, Block) else stage.owner.parent
-        names = [new for old, new in named if old is stage]
-        if inside is None or block is not inside:
+        names: list[Value | None] = [new for old, new in named if old is stage]
+        if inside is not None:
+            names.append(None)
+        if stage is None or inside is None or block_of(stage) is not inside:
             names.append(stage)
-        for name in names:
+        for name in dict.fromkeys(names):
             if (name, size, ring) not in made or flight[0] < made[name, size, ring][0]:
                 made[name, size, ring] = flight
     return State(state.fenced, state.touched, state.flying, made)
 
 
+def block_of(value: Value) -> Block | None:
+    """Where a value is made, or whose argument it is."""
+    return value.owner if isinstance(value.owner, Block) else value.owner.parent
+
+
+def released_late(kernel: Op) -> frozenset[int]:
+    """The rings whose stages are released an iteration late, by where their barriers begin: the empty barrier of a
+    stage lies in the place of the following one, so their producer waits at another number than that which it fills.
+    """
+    fills = indices(kernel, LOADS, True, {})
+    waits = indices(kernel, (nvvm.MBarrierTryWaitParity,), False, fills)
+    return frozenset(ring for ring, numbers in fills.items() if waits.get(ring, numbers) - numbers)
+
+
+def indices(kernel: Op, kinds: tuple[type[Op], ...], full: bool, others: Mapping[int, object]) -> dict[int, set[Value]]:
+    """The numbers at which ops use the full or the empty barriers of rings, but for constants, and for full barriers
+    that begin where `others` say.
+    """
+    found: dict[int, set[Value]] = {}
+    for value in (v for op in kernel.walk() if isinstance(op, kinds) for v in op.operands):
+        get = value.owner
+        if not isinstance(get, nvgpu.MBarrierGet) or barriers_of(value, full=True) in others or get.index is None:
+            continue
+        if not isinstance(get.index.owner, CONSTANTS):
+            found.setdefault(barriers_of(value, full), set()).add(get.index)
+    return found
+
+
 def filled(load: Op) -> tuple[int, int]:
-    """Where a tensor copy writes, without its stage, and where the barriers of its ring begin."""
+    """The destination of a tensor copy, without its stage, and the start of its ring's barriers."""
     barrier = next((v for v in load.operands if isinstance(v.owner, nvgpu.MBarrierGet)), None)
     return displacement(load.operands[0]), UNKNOWN if barrier is None else barriers_of(barrier, full=True)
 
@@ -416,7 +456,7 @@ def displacement(pointer: Value) -> int:
 
 
 def barriers_of(barrier: Value, full: bool = False) -> int:
-    """Where the barriers of a ring begin: the full ones, and behind them as many empty ones."""
+    """The start of a ring's barriers: the full ones, followed by the same number of empty ones."""
     get = barrier.owner
     group = get.barriers.owner if isinstance(get, nvgpu.MBarrierGet) else None
     if not isinstance(group, nvgpu.MBarrierCreate) or not isinstance(group.result.type, BarrierGroupType):
@@ -425,7 +465,7 @@ def barriers_of(barrier: Value, full: bool = False) -> int:
 
 
 def stage_of(pointer: Value) -> tuple[Value, int] | None:
-    """The number that is added first to the base of shared memory, with its factor; None where there is none."""
+    """The number added first to the base of shared memory, with its factor; None if there is none."""
     if isinstance(pointer.owner, nvgpu.MBarrierGet):
         index = pointer.owner.index
         return None if index is None else (index, BARRIER_BYTES)
@@ -439,5 +479,5 @@ def stage_of(pointer: Value) -> tuple[Value, int] | None:
 
 
 def target_of(op: Op) -> Value | None:
-    """Where an op writes shared memory."""
+    """The shared memory that an op writes."""
     return next((v for v in op.operands if v.type == SHARED_PTR), None) if isinstance(op, WRITING) else None

@@ -1,8 +1,8 @@
-"""NumPy reference interpreter: what a cuda_tile module means, one tile block after another.
+"""NumPy reference interpreter: the meaning of a cuda_tile module, one tile block after another.
 
-It shares nothing with the compiler. Memory accesses are bounds-checked, promises of `assume` are checked, and values
-the language leaves unspecified are NaN (floats) or a conspicuous pattern (integers), so that a program that depends on
-them shows it.
+It shares nothing with the compiler. Memory accesses are bounds-checked, assumptions of `assume` are checked, and values
+that the language leaves unspecified are NaN (floats) or a conspicuous pattern (integers), so that dependence on them
+shows.
 """
 
 from ir.interpreter.memory import InterpreterError

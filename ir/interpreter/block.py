@@ -1,4 +1,4 @@
-"""One tile block at work: its values, its structured control flow, and who interprets which operation."""
+"""Execution of one tile block: its values, its structured control flow, and the handlers of operations."""
 
 from __future__ import annotations
 
@@ -16,25 +16,25 @@ from ir.records import dataclass
 Grid = tuple[int, int, int]
 Environment = dict[Value, object]
 Outcome = tuple[Op, list[Any]]
-"""The terminator that ended a block, and what it carried."""
+"""The terminator that ended a block, and its operands."""
 TOKEN = None
-"""What a token is bound to."""
+"""The value bound to tokens."""
 
 
 @dataclass
 class Launch:
-    """What all tile blocks of a grid share."""
+    """State shared by all tile blocks of a grid."""
 
     memory: Memory
     grid: Grid
     output: Callable[[str], object]
-    """Takes what the kernel prints."""
+    """Receives what the kernel prints."""
     globals: dict[str, int] = field(default_factory=dict[str, int])
     """Addresses of the module's globals."""
 
 
 class TileBlock:
-    """One tile block: its place in the grid and the values bound so far."""
+    """One tile block: its position in the grid and the values bound so far."""
 
     __slots__ = ("batched", "block_id", "environment", "grid", "launch", "memory")
 
@@ -45,10 +45,10 @@ class TileBlock:
         self.grid = launch.grid
         self.environment = environment
         self.batched = False
-        """Inside a combiner region: rank-0 values stand for arrays of them."""
+        """Inside a combiner region: rank-0 values represent arrays of them."""
 
     def run(self, region: Region) -> None:
-        """Run the kernel body; its automatic memory is gone afterwards."""
+        """Run the kernel body; its automatic memory is freed afterwards."""
         before = len(self.memory.arrays)
         try:
             self.block(region.block)
@@ -89,23 +89,25 @@ class TileBlock:
         """A pure operation by its reference semantics."""
         operands = self.values(op.operands)
         if self.batched and isinstance(op, ct.Reshape | ct.Broadcast | ct.Permute):
-            return operands[0]  # rank-0 to rank-0: nothing moves
+            return operands[0]  # rank-0 to rank-0: no elements move
         return op.evaluate(operands)
 
     def values(self, operands: Sequence[Value]) -> list[Any]:
-        """What the operands are bound to."""
+        """The values bound to the operands."""
         return [self.environment[v] for v in operands]
 
     def array(self, value: Value) -> Array:
-        """What a tile value is bound to."""
+        """The array bound to a tile value."""
         return cast("Array", self.environment[value])
 
     def integer(self, value: Value) -> int:
-        """What a scalar integer tile is bound to."""
+        """The number bound to a scalar integer tile."""
         return int(self.array(value))
 
 
 Results = list[Any] | Outcome
 Handler = Callable[[TileBlock, Any], Results]
 HANDLERS: dict[type[Op], Handler] = {}
-"""What is not pure arithmetic, filled by the modules of this package; everything else runs by its `reference`."""
+"""Handlers of operations other than pure arithmetic, registered by the modules of this package; everything else runs by
+its `reference`.
+"""

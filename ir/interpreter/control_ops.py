@@ -64,7 +64,7 @@ def _if(block: TileBlock, op: ct.If) -> Results:
 
 
 def _batched_if(block: TileBlock, op: ct.If) -> Results:
-    """Both sides of a pure region, each element taking its own."""
+    """Both branches of a pure region, with each element selecting its own."""
     chosen = block.array(op.condition)
     then_values, else_values = (block.block(region.block)[1] for region in (op.then_, op.else_))
     return [np.where(chosen, a, b) for a, b in zip(then_values, else_values, strict=True)]
@@ -88,7 +88,7 @@ def _combiner(block: TileBlock, body: Block) -> Combine:
 
 
 def _scalar_combiner(block: TileBlock, body: Block) -> Combine:
-    """The region element by element, for the rare one that makes tiles of its scalars."""
+    """The region element by element, for the rare one that makes tiles from its scalars."""
 
     def combine(lhs: Sequence[Array], rhs: Sequence[Array]) -> Sequence[Array]:
         results = [np.empty(part.shape, part.dtype) for part in lhs]
@@ -103,17 +103,13 @@ def _scalar_combiner(block: TileBlock, body: Block) -> Combine:
     return combine
 
 
-def _reduce(block: TileBlock, op: ct.Reduce) -> Results:
-    return ct.Reduce.reference(block.values(op.operands), op.dim, _combiner(block, op.body.block))
-
-
-def _scan(block: TileBlock, op: ct.Scan) -> Results:
-    return ct.Scan.reference(block.values(op.operands), op.dim, op.reverse, _combiner(block, op.body.block))
+def _combining(block: TileBlock, op: ct.Combining) -> Results:
+    return op.interpret(block.values(op.operands), _combiner(block, op.body.block))
 
 
 def _position(value: int, width: int, dtype: np.dtype[Any]) -> Array:
-    """A loop's place as its integer type holds it."""
+    """A loop counter in its integer type."""
     return np.asarray(value - (1 << width) if value >> (width - 1) == 1 else value, dtype)
 
 
-HANDLERS.update({ct.For: _for, ct.Loop: _loop, ct.If: _if, ct.Reduce: _reduce, ct.Scan: _scan})
+HANDLERS.update({ct.For: _for, ct.Loop: _loop, ct.If: _if, **dict.fromkeys(ct.COMBINING, _combining)})

@@ -1,4 +1,4 @@
-"""Interpretation of grid queries, tokens, promises, globals, automatic memory, printing and assertions."""
+"""Interpretation of grid queries, tokens, assumptions, globals, automatic memory, printing and assertions."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from ir.printf import CONVERSION, LENGTH, hexadecimal
 from ir.types import IntType, PointerType, TileType
 
 SCRATCH_LIMIT = 1 << 30
-"""Bytes of one alloca; a slip of the pen should not exhaust the machine."""
+"""Maximum bytes of one alloca; a typing error should not exhaust the machine's memory."""
 UNWRITTEN = 0x55
-"""Each byte of memory that nobody has written."""
+"""The value of each byte of unwritten memory."""
 
 
 def _block_id(block: TileBlock, op: ct.GetTileBlockId) -> Results:
@@ -131,4 +131,4 @@ HANDLERS.update(
         ct.Assert: _assert,
     }
 )
-"""Tile blocks run one after another and each sees all that came before it, so fences and waits have nothing to do."""
+"""Tile blocks run one after another and each sees all earlier effects, so fences and waits have nothing to do."""

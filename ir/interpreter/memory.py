@@ -17,13 +17,13 @@ FIRST_ADDRESS = 1 << 32
 ALIGNMENT = 256
 """Bytes; what cudaMalloc promises (CUDA C++ Programming Guide, device memory accesses)."""
 GUARD = 1 << 20
-"""Bytes between allocations: a walk off one array does not land in the next."""
+"""Bytes between allocations: running off the end of one array does not reach the next."""
 NIBBLE = 4
-"""Bits of the elements that lie two in a byte."""
+"""Bits of the elements that are stored two to a byte."""
 
 
 class InterpreterError(TileError):
-    """What the program did is an error or undefined: an access out of bounds, a broken promise."""
+    """The program's behaviour is an error or undefined: an access out of bounds, a violated assumption."""
 
 
 class Memory:
@@ -81,7 +81,7 @@ class Memory:
         return loaded.astype(np.bool_) if dtype_of(element) == np.bool_ else loaded
 
     def store(self, addresses: Array, values: Array, element: IntType | FloatType, location: Location) -> None:
-        """Write elements at a 1-D array of addresses; of several writes to one address the last stays."""
+        """Write elements at a 1-D array of addresses; of several writes to one address the last one persists."""
         if element.width == NIBBLE:
             self._store_nibbles(addresses, to_bits(values, element), location)
             return
@@ -103,7 +103,9 @@ class Memory:
     def _split(
         self, addresses: Array, dtype: np.dtype[Any], location: Location, writes: bool
     ) -> Sequence[tuple[Array, Array, Any]]:
-        """For each allocation touched: its elements as `dtype`, the indices into them, the places in `addresses`."""
+        """For each allocation accessed: its elements as `dtype`, the indices into them, the positions in
+        `addresses`.
+        """
         if not addresses.size:
             return []
         starts, ends = np.array(self.starts, np.int64), np.array(self.ends, np.int64)
@@ -150,14 +152,14 @@ class Memory:
 
 
 def memory_dtype(element: IntType | FloatType) -> np.dtype[Any]:
-    """How an element lies in memory: i1 and pairs of 4-bit elements take a byte."""
+    """How an element is stored in memory: i1 and pairs of 4-bit elements take a byte."""
     if element == F8E5M3FNU or element.width in (1, NIBBLE):
         return np.dtype(np.uint8)
     return dtype_of(element)
 
 
 def argument_fits(array: Array, pointer: PointerType) -> bool:
-    """Whether an array's dtype holds the pointee: the same kind and width, signedness aside."""
+    """Whether an array's dtype matches the pointee: the same kind and width, regardless of signedness."""
     pointee = pointer.pointee
     if pointee == F8E5M3FNU or pointee.width == NIBBLE:
         return array.dtype.kind in "iu" and array.dtype.itemsize == 1

@@ -18,7 +18,7 @@ from ir.interpreter.views import unspecified
 from ir.types import FloatType, IntType, PointerType
 
 Change = Callable[[Array, Array], Array]
-"""What an update leaves: (old elements, which of the update's elements they are) -> new elements."""
+"""The effect of an update: (old elements, which of the update's elements they are) -> new elements."""
 
 
 def _pointee(value: Value) -> IntType | FloatType:
@@ -26,7 +26,7 @@ def _pointee(value: Value) -> IntType | FloatType:
 
 
 def _offset(block: TileBlock, op: ct.Offset) -> Results:
-    """Two elements of four bits share a byte: an odd offset ends within one and has no address."""
+    """Four-bit elements share a byte: an odd offset is in the middle of one and has no address."""
     if _pointee(op.ptr).width == NIBBLE and np.any(block.array(op.offset) & 1):
         message = f"an odd offset in elements of {_pointee(op.ptr)} ends within a byte"
         raise InterpreterError(message, op.location, "make a view at the even element before it")
@@ -97,7 +97,7 @@ def _rmw(block: TileBlock, op: ct.AtomicRMW) -> Results:
 
 
 def _cas(block: TileBlock, op: ct.AtomicCAS) -> Results:
-    """Equality is of bits: a NaN can be swapped out, and -0 is not +0. Masked out elements are as if found equal."""
+    """Equality is bitwise: a NaN can be swapped out, and -0 is not +0. Masked-off elements are treated as equal."""
     shape, element = shape_of(op.pointers), _pointee(op.pointers)
     mask = _mask(block, op.mask, shape)
     addresses = np.broadcast_to(block.array(op.pointers), shape)[mask]

@@ -1,4 +1,4 @@
-"""Checks of what `assume` promises."""
+"""Checks of the assumptions of `assume`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ir.types import PointerType, TileType
 
 
 def check_promise(predicate: object, values: Array, type_: TileType, location: Location) -> None:
-    """Raise InterpreterError where a promise is broken: undefined behaviour on a device, an error here."""
+    """Raise InterpreterError if an assumption is violated: undefined behaviour on a device, an error here."""
     if isinstance(predicate, DivBy):
         good = _divisible(predicate, values, type_)
     elif isinstance(predicate, Bounded):
@@ -34,7 +34,7 @@ def check_promise(predicate: object, values: Array, type_: TileType, location: L
 
 
 def _divisible(predicate: DivBy, values: Array, type_: TileType) -> Array:
-    """The first of each group of `every` elements is divisible; the others continue it by one element."""
+    """The first of each group of `every` elements is divisible; the others continue from it in steps of one element."""
     if predicate.every is None:
         return values % predicate.divisor == 0
     along = predicate.along or 0

@@ -1,4 +1,4 @@
-"""Running a whole grid: arguments, globals, tile blocks in the order of the grid or in one drawn by a seed."""
+"""Running a whole grid: arguments, globals, tile blocks in grid order or in an order drawn from a seed."""
 
 from __future__ import annotations
 
@@ -34,11 +34,10 @@ def run(
     """Run an entry for every tile block of `grid`; arrays among `args` are read and written in place.
 
     args: one for each entry parameter; a C-contiguous array of the pointee's dtype for a pointer (4-bit elements and
-    fnv8E5M3FNU as bytes), for a pointer to i64 also a list of integers and of arrays, which stand for their addresses;
-    a number otherwise. seed: the order of the tile blocks is drawn by it, so that a program
-    that depends on an order shows it; None is x fastest, then y, then z. output: takes what the kernel prints,
-    standard output by default.
-    Raises InterpreterError at the operation that did something undefined, UnsupportedError for what is not interpreted.
+    fnv8E5M3FNU as bytes), for a pointer to i64 also a list of integers and of arrays, which represent their addresses;
+    a number otherwise. seed: determines the order of the tile blocks, to reveal programs that depend on an order; None
+    is x fastest, then y, then z. output: receives what the kernel prints, standard output by default. Raises
+    InterpreterError at the operation whose behaviour is undefined, UnsupportedError for what is not interpreted.
     """
     verify(module)
     kernel = _pick(module, entry)
@@ -109,7 +108,7 @@ def _table(items: list[object], memory: Memory, name: str, kernel: ct.Entry) -> 
 
 
 def _bind(parameter: Value, argument: object, memory: Memory, kernel: ct.Entry) -> Array:
-    """An argument as the 0-d array that its parameter stands for; pointers become addresses."""
+    """An argument as the 0-d array of its parameter; pointers become addresses."""
     element = tile_type(parameter).element
     name = f"argument {parameter.index}" + (f" (%{parameter.name})" if parameter.name else "")
     if isinstance(element, PointerType):

@@ -50,7 +50,7 @@ def _sizes(sizes: Sequence[int], op: Op) -> Results:
 
 
 def _load_view(block: TileBlock, op: ct.LoadView | ct.MultimemLoadReduceView) -> Results:
-    """Of a multicast array there is one copy here: its reduction is itself."""
+    """A multicast array has one copy here, so its reduction is that copy."""
     view, index = view_operand(op.view, block.environment), view_index(block.values(op.index))
     check_inbounds(op.inbounds, view, index, op.location)
     addresses, inside = view.elements(index)
@@ -79,7 +79,7 @@ def _update_view(block: TileBlock, op: ct.AtomicRedView) -> Results:
 
 
 def _multimem_reduce(block: TileBlock, op: ct.MultimemReduceView) -> Results:
-    """One copy of the array is all there is here: the update of that one."""
+    """There is only one copy of the array here, and it is updated."""
     view, index = view_operand(op.view, block.environment), view_index(block.values(op.index))
     check_inbounds(op.inbounds, view, index, op.location)
     addresses, inside = view.elements(index)

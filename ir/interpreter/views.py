@@ -1,9 +1,10 @@
-"""Views at run time: which elements a tile index names, and where they lie."""
+"""Views at run time: the elements that a tile index selects, and their addresses."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from math import prod
+from typing import TypeAlias
 
 import numpy as np
 
@@ -25,8 +26,8 @@ class TensorView:
     element: IntType | FloatType
 
 
-Index = Sequence[int | Array]
-"""One entry a tile dimension: a tile number, an element offset, or the places along a sparse dimension."""
+Index: TypeAlias = "Sequence[int | Array]"
+"""One entry per tile dimension: a tile number, an element offset, or the positions along a sparse dimension."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +39,7 @@ class TileView:
 
     @property
     def steps(self) -> tuple[int, ...]:
-        """Elements from the origin of one tile to the next along each dimension; 1 where an index counts elements."""
+        """Elements between the origins of adjacent tiles along each dimension; 1 if an index counts elements."""
         type_ = self.type
         if isinstance(type_, StridedViewType):
             return type_.traversal
@@ -82,7 +83,22 @@ def make_tensor_view(
 ) -> TensorView:
     """Fill the dynamic sizes and strides of the type in order."""
     shape = _fill(type_.shape, sizes, "size", location)
-    return TensorView(int(base), shape, _fill(type_.strides, strides, "stride", location), type_.element)
+    steps = _fill(type_.strides, strides, "stride", location)
+    if type_.element.width == NIBBLE:
+        _check_even(type_, shape, steps, location)
+    return TensorView(int(base), shape, steps, type_.element)
+
+
+def _check_even(type_: TensorViewType, shape: tuple[int, ...], strides: tuple[int, ...], location: Location) -> None:
+    """Rows of 4-bit elements begin and end with a byte (CUDA Tile IR 13.4, element types)."""
+    dense = [axis for axis, stride in enumerate(type_.strides) if stride == 1]
+    sizes = [shape[axis] for axis in dense]
+    steps = [stride for axis, stride in enumerate(strides) if axis not in dense]
+    for what, numbers in (("size", sizes), ("stride", steps)):
+        odd = [number for number in numbers if number % 2]
+        if odd:
+            message = f"a {what} of {odd[0]} elements of {type_.element}, two of which share a byte, is odd"
+            raise InterpreterError(message, location, "pad the rows to an even size")
 
 
 def _fill(static: Sequence[int | None], dynamic: Sequence[Array], what: str, location: Location) -> tuple[int, ...]:
@@ -94,17 +110,19 @@ def _fill(static: Sequence[int | None], dynamic: Sequence[Array], what: str, loc
 
 
 def tile_index(values: Sequence[Array]) -> tuple[int, ...]:
-    """A tile-space index; its integers are read as unsigned (CUDA Tile IR 13.4, load_view_tko)."""
+    """A tile-space index; its integers are interpreted as unsigned (CUDA Tile IR 13.4, load_view_tko)."""
     return tuple(int(read_unsigned(v)) for v in values)
 
 
 def view_index(values: Sequence[Array]) -> Index:
-    """An index into a view: scalars as unsigned integers, the places along a sparse dimension as an array of them."""
+    """An index into a view: scalars as unsigned integers, the positions along a sparse dimension as an array of
+    them.
+    """
     return [read_unsigned(v).astype(np.uint64) if v.ndim else int(read_unsigned(v)) for v in values]
 
 
 def check_inbounds(promised: Sequence[bool], view: TileView, index: Index, location: Location) -> None:
-    """Check the promise that a tile lies wholly inside along some dimensions."""
+    """Check the assumption that a tile is entirely inside along some dimensions."""
     for axis, (promise, size, position) in enumerate(zip(promised, view.type.tile, index, strict=False)):
         if not promise:
             continue
@@ -119,7 +137,7 @@ def check_inbounds(promised: Sequence[bool], view: TileView, index: Index, locat
 
 
 def unspecified(shape: tuple[int, ...], element: IntType | FloatType) -> Array:
-    """Values that the language leaves open: NaN, or 0x55 in every byte of an integer."""
+    """Values that the language leaves unspecified: NaN, or 0x55 in every byte of an integer."""
     dtype = dtype_of(element)
     if isinstance(element, FloatType):
         return np.full(shape, np.nan).astype(dtype)
@@ -130,8 +148,8 @@ def unspecified(shape: tuple[int, ...], element: IntType | FloatType) -> Array:
 
 
 def padding(kind: str, shape: tuple[int, ...], element: IntType | FloatType) -> Array:
-    """A tile of a view's padding value; kinds other than zero need a float element. Zero is all bits zero, as copies
-    fill it in: of f8E8M0FNU, which has no zero, the least number.
+    """A tile of a view's padding value; kinds other than zero need a float element. Zero is all bits zero, as written
+    by copies: for f8E8M0FNU, which has no zero, this is the smallest number.
     """
     if kind == "zero":
         return np.zeros(shape, dtype_of(element))

@@ -31,16 +31,26 @@ from ir.text.literals import dense_text, scalar_text
 from ir.types import F64, I1, I64, FloatType, FunctionType, IntType, TileType
 
 MLIR_NAMES = {
-    "hints": "optimization_hints", "order": "memory_ordering_semantics", "ordering": "comparison_ordering",
-    "rounding": "rounding_mode", "scope": "memory_scope", "unsigned_cmp": "unsignedCmp",
-}  # fmt: skip
+    "hints": "optimization_hints",
+    "order": "memory_ordering_semantics",
+    "ordering": "comparison_ordering",
+    "rounding": "rounding_mode",
+    "scope": "memory_scope",
+    "unsigned_cmp": "unsignedCmp",
+}
 """Attributes whose Python name is not MLIR's; `predicate` of a comparison is `comparison_predicate` too."""
 MNEMONICS: dict[type[TextEnum], str] = {
-    AtomicMode: "atomic_rmw_mode", MemoryOrder: "memory_ordering_semantics",
-    MultimemReduction: "multimem_reduction_kind", Ordering: "comparison_ordering", Overflow: "overflow",
-    Predicate: "comparison_predicate", Rounding: "rounding", Scope: "memory_scope", Signedness: "signedness",
+    AtomicMode: "atomic_rmw_mode",
+    MemoryOrder: "memory_ordering_semantics",
+    MultimemReduction: "multimem_reduction_kind",
+    Ordering: "comparison_ordering",
+    Overflow: "overflow",
+    Predicate: "comparison_predicate",
+    Rounding: "rounding",
+    Scope: "memory_scope",
+    Signedness: "signedness",
     Visibility: "symbol_visibility",
-}  # fmt: skip
+}
 INTEGER_ARRAYS = {"permutation": "i32", "inbounds": "i1"}
 """Attributes that are arrays of plain numbers, with their element type."""
 KEPT = ("arg_attrs", "const_args", "res_attrs")

@@ -248,8 +248,9 @@ class _Reader:
         number = kind is float and type(value) in (int, float, bool)
         exact = type(value) is kind if kind in (int, bool, str) else isinstance(value, kind)
         if not (exact or number):
-            self.tokens.fail(f"'{cls.info.name}': attribute '{attr.name}' must be {_KINDS.get(kind, kind.__name__)}",
-                             index=at)  # fmt: skip
+            self.tokens.fail(
+                f"'{cls.info.name}': attribute '{attr.name}' must be {_KINDS.get(kind, kind.__name__)}", index=at
+            )
 
     def _successors(self) -> tuple[Block, ...]:
         tokens = self.tokens
@@ -369,13 +370,18 @@ class _Reader:
         value, shape, first = parse_dense(tokens, kind.element)
         tokens.expect(">", "after the elements")
         size = prod(kind.shape)
-        if (shape is not None and shape != kind.shape) or (not value.splat and value.array.size != size):
+        if (shape is not None and shape != kind.shape) or (not value.splat and value.size != size):
             tokens.fail(f"the literal does not have the elements of {kind}", index=first)
         tokens.at = end
         return value if isinstance(kind, TensorType) else value.item
 
 
 _KINDS: dict[type, str] = {
-    int: "an integer", bool: "true or false", str: "a string", tuple: "a list", float: "a number",
-    Attribute: "an attribute of a dialect", Type: "a type",
-}  # fmt: skip
+    int: "an integer",
+    bool: "true or false",
+    str: "a string",
+    tuple: "a list",
+    float: "a number",
+    Attribute: "an attribute of a dialect",
+    Type: "a type",
+}

@@ -12,7 +12,7 @@ from ir.dialects.cuda_tile.attributes import Array, DenseElements, Rounding, dty
 from ir.dialects.cuda_tile.numerics import TF32_DROPPED_BITS, convert_float, from_bits, to_bits
 from ir.quoting import unescape
 from ir.text.tokens import MAX_DIGITS, Tokens
-from ir.types import F8E5M3FNU, I1, TF32, FloatType, IntType, TileType
+from ir.types import F8E5M3FNU, F16, F32, F64, I1, TF32, FloatType, IntType, TileType
 
 Scalar = IntType | FloatType
 
@@ -38,9 +38,9 @@ def parse_scalar(tokens: Tokens, element: Scalar) -> Any:
 
 
 def parse_element(tokens: Tokens, element: Scalar) -> Any:
-    """One number of type `element` as a bool, an int or a float of its dtype; a hexadecimal float literal is its bits.
+    """One number of type `element` as a bool, an int or a float; a hexadecimal float literal is its bits, in its dtype.
 
-    A Python float would not do: a NaN that signals is quieted where it changes its width.
+    There a Python float would not do: a NaN that signals is quieted where it changes its width.
     """
     token = tokens.current
     if isinstance(element, IntType):
@@ -56,6 +56,8 @@ def parse_element(tokens: Tokens, element: Scalar) -> Any:
     if "." not in token:
         tokens.fail(f"expected a float literal for {element}, found '{token}'", f"write {token}.0")
     tokens.at += 1
+    if element in (F16, F32, F64):  # rounded once by all
+        return DenseElements.of(float(token), element).item
     return convert_float(np.asarray(float(token)), element, Rounding.NEAREST_EVEN)[()]
 
 
@@ -152,6 +154,8 @@ def _parse_raw(tokens: Tokens, element: Scalar) -> Array:
 def parse_dense(tokens: Tokens, element: Scalar) -> tuple[DenseElements, tuple[int, ...] | None, int]:
     """A literal, its shape where it is a list, and the token it starts at."""
     start = tokens.at
+    if not tokens.current.startswith(("[", '"')):
+        return DenseElements.of(parse_element(tokens, element), element), None, start
     array, shape = parse_elements(tokens, element)
     return DenseElements(array), shape, start
 

@@ -424,8 +424,8 @@ def check_literal(
     """Refuse elements whose number or shape is not the tile's."""
     if shape is not None and shape != tile.shape:
         parser.tokens.fail(f"the literal has shape {shape}, its type is {tile}", index=start)
-    if not value.splat and value.array.size != tile.size:
-        parser.tokens.fail(f"the literal has {value.array.size} elements, its type is {tile}", index=start)
+    if not value.splat and value.size != tile.size:
+        parser.tokens.fail(f"the literal has {value.size} elements, its type is {tile}", index=start)
 
 
 STRUCTURED[Constant] = parse_constant

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ir.core import Location, Op, Region, Type, Value
-from ir.dialects.cuda_tile import Break, Continue, For, If, Loop, Reduce, Return, Scan, Yield
-from ir.dialects.cuda_tile.reduction import Combining
+from ir.dialects.cuda_tile import COMBINING, Break, Combining, Continue, For, If, Loop, Return, Yield
 from ir.text.literals import parse_scalar, scalar_text
 from ir.text.parser import Parser, StructuredParser
 from ir.text.printer import Printer, StructuredPrinter, type_list
@@ -158,7 +157,8 @@ def parse_combining(parser: Parser, cls: type[Op], location: Location) -> Op:
     tokens = parser.tokens
     operands = parser.values()
     attributes: dict[str, Any] = {}
-    for word in ("dim", "reverse", "identities") if cls is Scan else ("dim", "identities"):
+    assert issubclass(cls, Combining)
+    for word in cls.encoded:
         tokens.expect(word, f"in '{cls.info.name}'")
         tokens.expect("=")
         attributes[word] = _combining_attribute(parser, word)
@@ -212,7 +212,7 @@ def _identity(parser: Parser) -> Any:
 def print_combining(printer: Printer, op: Op, indent: str) -> str:
     """The form of `parse_combining`, with the blank that the disassembler leaves before the region's line."""
     fold = printer.as_a(op, Combining)
-    reverse = f"reverse={'true' if fold.attributes.get('reverse') else 'false'} " if isinstance(fold, Scan) else ""
+    reverse = f"reverse={'true' if fold.attributes.get('reverse') else 'false'} " if "reverse" in fold.encoded else ""
     elements = [value.type.element for value in fold.operands if isinstance(value.type, TileType)]
     identities = ", ".join(
         scalar_text(value, element) if element == I1 else f"{scalar_text(value, element)} : {element}"
@@ -229,8 +229,7 @@ FORMS: dict[type[Op], tuple[StructuredParser, StructuredPrinter]] = {
     For: (parse_for, print_for),
     Loop: (parse_loop, print_loop),
     If: (parse_if, print_if),
-    Reduce: (parse_combining, print_combining),
-    Scan: (parse_combining, print_combining),
+    **dict.fromkeys(COMBINING, (parse_combining, print_combining)),
     Continue: (parse_terminator, print_terminator),
     Break: (parse_terminator, print_terminator),
     Yield: (parse_terminator, print_terminator),

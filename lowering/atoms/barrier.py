@@ -61,8 +61,17 @@ SYNC_ATOMS = (
 
 
 def moves_registers(target: Target) -> bool:
-    """Does setmaxnreg take effect? On tiers without wgmma ptxas 13.5 ignores it beside its own calls (C7506)."""
-    return Feature.SETMAXNREG in target.features and bool({Feature.WGMMA, Feature.TCGEN05} & target.features)
+    """Does setmaxnreg take effect? On sm_120a ptxas 13.5 ignores it beside the calls that it makes of tensor copies
+    into `.shared::cluster` (C7506), and only these: ours name `.shared::cta` there.
+    """
+    return Feature.SETMAXNREG in target.features
+
+
+def agents_gather(target: Target) -> bool:
+    """Do agents fill rings by cp.async too? Not on sm_120a, where threads that compute do so: beside an agent two of
+    TileGym's kernels would cost 11 and 25 % more (fmha_bwd_dkdv, intra_chunk_prepare), and one 0.5 % less.
+    """
+    return moves_registers(target) and bool({Feature.WGMMA, Feature.TCGEN05} & target.features)
 
 
 @dataclass(frozen=True, slots=True)

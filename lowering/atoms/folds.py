@@ -37,7 +37,7 @@ def partners(groups: Groups) -> dict[int, int] | None:
 
 
 def share_of_three(target: Target) -> float:
-    """What an extremum of three costs of the two that it stands for: its instructions."""
+    """The cost of an extremum of three relative to the two that it replaces, in instructions."""
     return target.throughput.extremum_slots / 2
 
 

@@ -246,6 +246,7 @@ MMA_ATOMS: tuple[MmaAtom, ...] = (
     *(_block_scaled("mxf8f6f4", 32, kind, ptx, F8E8M0FNU, 1) for kind, ptx in ((F8E4M3FN, "e4m3"), (F8E5M2, "e5m2"))),
     _block_scaled("mxf4", 64, I8, "e2m1", F8E8M0FNU, 2),
     _block_scaled("mxf4nvf4", 64, I8, "e2m1", F8E4M3FN, 4),
+    _block_scaled("mxf4nvf4", 64, I8, "e2m1", F8E8M0FNU, 4),
     MMA_M8N8K4_F64,
     *SCALAR_ATOMS,
 )

@@ -1,4 +1,4 @@
-"""The names of atoms, by which a caller may forbid them: matrix instructions, and the ways that data moves."""
+"""The names of atoms, by which a caller can forbid them: matrix instructions, and data movement."""
 
 from __future__ import annotations
 
@@ -19,22 +19,26 @@ from lowering.atoms.tma import PARTS, PREFETCH, TMA_REDUCE
 from lowering.atoms.wgmma import IMM_SCALE, every_wgmma
 
 MOVES = ("cp.async", "ldmatrix", "st.global", "st.shared", "stmatrix", "tma", "tma.store", PARTS, TMA_REDUCE, PREFETCH)
-"""Ways that data moves; `tma` alone is tensor copies in both directions, `st.global` stores of any width."""
+"""Data movement; `tma` alone is tensor copies in both directions, `st.global` stores of any width."""
 ARITHMETIC = (F32X2, MINMAX3, REDUX, RCP, IMM_SCALE)
-"""Instructions that do at once what several do: on pairs of f32, on three operands, on all lanes of a warp; reciprocals
-in place of quotients, warpgroup products that negate a factor.
+"""Instructions that replace several: on pairs of f32, on three operands, on all lanes of a warp; reciprocals instead of
+quotients, warpgroup products that negate a factor.
 """
 
 PEELING = "loop.peel"
-"""Loops split at the iterations in which their masks let everything pass."""
+"""Loops split at the iterations in which their masks are all true."""
 SCALING = "loop.scale"
-"""Scales of factors behind the loops that add up their products (lowering/skeletons/table.py)."""
+"""Scales of factors moved after the loops that accumulate their products (lowering/skeletons/table.py)."""
+UNSIGNED = "scales.unsigned"
+"""Signs of block-scaled products' scales moved into the factors (lowering/skeletons/table.py)."""
 SWAPPED = "product.swapped"
 """Products of few rows as products of their columns (lowering/skeletons/table.py)."""
 LANES = "loop.lanes"
-"""Folds of loops carried as tiles, and folded behind them (lowering/skeletons/table.py)."""
+"""Reductions of loops carried as tiles, and reduced after them (lowering/skeletons/table.py)."""
 ONLINE = "loop.online"
 """Sums of exponentials in the pass that finds their maximum (lowering/skeletons/table.py)."""
+ATTENTION = "loop.attention"
+"""Products of exponentials in the pass that finds their maximum (lowering/skeletons/table.py)."""
 MOMENTS = "loop.moments"
 """Sums of squares about a mean in the pass that finds the mean (lowering/skeletons/table.py)."""
 PAIRS = "loop.pairs"
@@ -51,11 +55,13 @@ BELOW: Mapping[str, str] = {
     "tileas-materialize-schedule": BY_AGENT_READ, "tileas-peel-masks": PEELING,
     "convert-tileas-to-nvgpu": PREFETCH, "convert-nvgpu-to-nvvm": RCP,
 }  # fmt: skip
-"""What passes below the e-graph choose, by the pass: they are told, as extraction is of all others."""
+"""Names that passes below the e-graph decide on, by the pass: they get them as an option, as extraction does all
+others.
+"""
 
 OTHERS = (
-    *MOVES, *ARITHMETIC, WIDE_LOAD.name, WIDE_STORE.name, EVICTION, PEELING, SCALING, ONLINE, MOMENTS, PAIRS, LANES,
-    SWAPPED, LAGGING, OUTER_COPIES, BY_AGENT, BY_AGENT_READ, STREAM,
+    *MOVES, *ARITHMETIC, WIDE_LOAD.name, WIDE_STORE.name, EVICTION, PEELING, SCALING, ONLINE, ATTENTION, MOMENTS, PAIRS,
+    LANES, SWAPPED, UNSIGNED, LAGGING, OUTER_COPIES, BY_AGENT, BY_AGENT_READ, STREAM,
 )  # fmt: skip
 
 
@@ -72,7 +78,7 @@ def all_names() -> frozenset[str]:
 
 
 def check_products(kernel: Func) -> None:
-    """Raises VerifyError, located, for a product of a placed kernel by an atom that there is not."""
+    """Raises VerifyError, located, for a product of a placed kernel by an unknown atom."""
     for op in kernel.walk():
         if isinstance(op, Dot):
             op.expect(op.atom in all_names(), "there is no atom {}", op.atom)

@@ -29,14 +29,15 @@ def lowered(mnemonic: str) -> type[Op] | None:
 
 
 def share(target: Target) -> float:
-    """What an f32x2 instruction costs of the two that it stands for: the mean of its issue slots and its time on the
-    pipe of f32, which is taken to be theirs (`Throughput.fma_f32` counts multiply-adds) until a card says otherwise.
+    """The cost of an f32x2 instruction relative to the two that it replaces: the mean of its issue slots and its time
+    on the f32 pipe, which is assumed to equal theirs (`Throughput.fma_f32` counts multiply-adds) until a card says
+    otherwise.
     """
     return (1 + target.throughput.pair_slots / 2) / 2
 
 
 def pairs_atom(target: Target, forbid: Set[str], mnemonic: str, element: Type, registers: int) -> str:
-    """f32x2 where that costs less: a thread holds pairs, and the target does not split them again."""
+    """f32x2 if that costs less: a thread holds pairs, and the target does not split them again."""
     able = element == F32 and registers > 1 and lowered(mnemonic) in PAIRED
     return F32X2 if able and pairs_cost_less(target, forbid) else SCALAR
 
@@ -47,6 +48,6 @@ def adds(target: Target, forbid: Set[str], registers: int) -> float:
 
 
 def pairs_cost_less(target: Target, forbid: Set[str]) -> bool:
-    """Has the target f32x2, and does that save anything there?"""
+    """Does the target have f32x2, and does it save anything there?"""
     allowed = target.has(Feature.F32X2) and not forbidden(F32X2, forbid)
     return allowed and share(target) < 1

@@ -1,4 +1,4 @@
-"""Reciprocals in place of quotients: the conversion to nvvm asks `reciprocal_of`."""
+"""Reciprocals instead of quotients: the conversion to nvvm asks `reciprocal_of`."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ APPROXIMATE = ("approx", "full")
 
 
 def reciprocal_of(rounding: str, ftz: bool, of_one: bool, forbid: Set[str]) -> str:
-    """The rounding of the reciprocal that makes a quotient; empty where a division is cheaper, or alone is right.
+    """The rounding of the reciprocal that replaces a quotient; empty if a division is cheaper, or the only correct way.
 
     `of_one`: the dividend is 1. Of other dividends only the approximate quotient that flushes is a product by the
     reciprocal: so ptxas expands it, and what costs the same is taken since one reciprocal serves all quotients by one

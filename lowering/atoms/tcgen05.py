@@ -43,10 +43,10 @@ class TensorScales(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class TensorAtom:
-    """One instruction, begun by one thread: d[128 x N] += a[128 x K] @ b[K x N]; D in tensor memory, row r in lane r,
-    column c in column c, f32, or i32 where A and B are bytes. `left`: A lies in tensor memory too, row r in lane r,
-    else in shared memory as B does. `threads` are those of the warp that issues it. `ctas`: of a pair each CTA has 128
-    rows of its own, and in shared memory all of its A and half of the columns of B, which both read.
+    """One instruction, issued by one thread: d[128 x N] += a[128 x K] @ b[K x N]; D in tensor memory, row r in lane r,
+    column c in column c, f32, or i32 if A and B are bytes. `left`: A is in tensor memory too, row r in lane r,
+    otherwise in shared memory like B. `threads` are those of the warp that issues it. `ctas`: of a pair each CTA has
+    128 rows of its own, and in shared memory all of its A and half of the columns of B, which both read.
     """
 
     name: str
@@ -113,9 +113,10 @@ def _atom(a: Numeric, b: Numeric, n: int, c: Numeric, form: str, signed: tuple[b
 
 @cache
 def _scaled(a: Numeric, n: int, scales: TensorScales) -> TensorAtom:
-    k = K_BYTES * (2 if a == I8 else 1)
+    k, types = K_BYTES * (2 if a == I8 else 1), f"{scales.factors}.{scales.factors}"
+    types += f".{scales.name}" if a == I8 else ""
     return TensorAtom(
-        f"{BY_SCALES}.m{M}n{n}k{k}.{scales.kind}.{scales.factors}.{scales.factors}", (M, n, K_BYTES), (a, a, F32),
+        f"{BY_SCALES}.m{M}n{n}k{k}.{scales.kind}.{types}", (M, n, K_BYTES), (a, a, F32),
         frozenset({Feature.TCGEN05}),
         "PTX ISA 8.8, tcgen05.mma, Block Scaling; every form assembled (tests/lowering/test_instructions.py)",
         scales=scales,
@@ -132,9 +133,9 @@ PAIR = "tcgen05.pair"
 """Names of atoms of a pair of CTAs begin so; they have the rows of both."""
 PAIR_WIDTHS = WIDTHS[:-1]  # N of a pair is a multiple of 32; CUTLASS, SM100_MMA_F16BF16_2x1SM_SS
 BY_AGENT = "tcgen05.agent"
-"""A name to forbid sums of loops in other loops by, which an agent of its own adds up."""
+"""The name to forbid accumulation of nested loops' sums by a separate agent."""
 BY_AGENT_READ = "tcgen05.agent.read"
-"""The same for products that threads read or write for, which agents of their own begin."""
+"""The same for products that threads read or write for, issued by separate agents."""
 LEFT_BITS = 16
 """Of elements of a left factor in tensor memory, two a column: as registers hold them in pairs."""
 _PAIRS = ((F16, F16), (BF16, BF16), (TF32, TF32), *((x, y) for x in (F8E4M3FN, F8E5M2) for y in (F8E4M3FN, F8E5M2)))
@@ -145,8 +146,11 @@ _SCALED = (
     (F8E5M2, TensorScales(F8E8M0FNU, 32, "mxf8f6f4", "e5m2", "ue8m0")),
     (I8, TensorScales(F8E8M0FNU, 16, "mxf4", "e2m1", "ue8m0")),
     (I8, TensorScales(F8E4M3FN, 8, "mxf4nvf4", "e2m1", "ue4m3")),
+    (I8, TensorScales(F8E8M0FNU, 8, "mxf4nvf4", "e2m1", "ue8m0")),
 )
-"""Types of A and B, bytes being two f4 each, and their scales. Source: PTX ISA, tcgen05.mma, Block Scaling."""
+"""Types of A and B, bytes being two f4 each, and their scales. Source: PTX ISA, tcgen05.mma, Block Scaling; E8M0 scales
+of 16 elements (8 bytes): CUTLASS 4.8.1, cute.nvgpu.tcgen05, MmaMXF4NVF4Op.
+"""
 
 
 def scaled_tensor_atoms(a: Type, b: Type, c: Type, scale: Type, block: int) -> list[TensorAtom]:

@@ -1,4 +1,4 @@
-"""Clusters: tile blocks whose work several CTAs divide, and what those bring to each other's shared memory."""
+"""Clusters: tile blocks divided among several CTAs, and the exchanges through their shared memory."""
 
 from lowering.clusters.plan import Division, Refusal, divisions, planned, promising, refuse_cluster
 from lowering.clusters.ranks import Ranks

@@ -1,12 +1,12 @@
-"""Conversions over CTAs: a tile that the CTAs of a bit of the rank hold in one way is needed in another.
+"""Conversions over CTAs: a tile that two CTAs hold in one way is needed in another.
 
     halves -> whole         each sends the other its half
-    halves -> other halves  each sends the other that quarter which it does not keep
+    halves -> other halves  each sends the other the quarter that it does not keep
     whole  -> halves        each takes its half; nothing is sent
 
-Where no cut goes along to all that touches a tile (`lowering.slicing.cuts`), each operation is cut or whole by itself,
-and what it needs otherwise than it is held is converted where it is used. Which operations are cut is decided one after
-the other, the largest first, by what a CTA's work and the exchanges are estimated to take. Source: the seeds'
+If no cut can be propagated to everything that touches a tile (`lowering.slicing.cuts`), each operation is cut or left
+whole separately, and operands held in a different form are converted at the use. The operations to cut are decided one
+after the other, the largest first, by the estimated time of a CTA's work and of the exchanges. Source: the seeds'
 ConvertLayout through distributed shared memory, and the choice of CTA layouts by propagation (tileas-plan-cta).
 """
 
@@ -14,7 +14,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from math import inf, prod
-from typing import cast
 
 from ir.core import WRITE, Op, Value
 from ir.dialects import cuda_tile as ct
@@ -31,9 +30,9 @@ ELEMENT = 1 / 128  # for an element that is computed: a lane of four schedulers
 FOLDED = 2 / 128  # for one that is reduced
 SCANNED = 0.4  # for one that is scanned: on sm_90a 32,768 f32 take 16,669 cycles, a recurrence of 128 x 128 7,700
 BYTE = 1 / 32  # for one from memory, or to another CTA: the share of an SM in an H100's L2 cache, estimated for both
-HANDSHAKE = 500.0  # until another CTA has what it is sent (`lowering.selection.ordered`)
-PAYS = 0.8  # times the cycles of a CTA that does it all, where nothing is cut without conversions; half is the least
-STARTS = 8  # cuts from which one begins: the largest products have most to save
+HANDSHAKE = 500.0  # until another CTA has the data sent to it (`lowering.selection.ordered`)
+PAYS = 0.8  # times the cycles of one CTA for all, if nothing is cut without conversions; the minimum is half
+STARTS = 8  # starting points of a cut: the largest products have the most to save
 TELLING = (Exchange, Meet, PartialSum)
 Root = tuple[Op, Value, int]
 Least = Callable[[bool], int]
@@ -41,10 +40,10 @@ STORED = (ct.StoreView, ct.StorePtr, ct.AtomicRMW, ct.AtomicCAS, ct.AtomicRedVie
 
 
 def converted(entry: ct.Entry, least: Least, known: Cuts | None = None) -> Cuts | None:
-    """The cut in two, by operations, that takes a CTA the fewest cycles, `known` cuts among them; None where that is
+    """The cut in two, operation by operation, with the fewest cycles of a CTA, including `known` cuts; None if there is
     none. `least`: rows or columns of a half, of products and of other tiles.
     """
-    price = Price(entry)
+    price = CycleEstimate(entry)
     first = known or Cuts(2)
     starts = [each for each in roots(entry, least) if each[0] not in first.ops]
     begun = [found for each in starts[:STARTS] if (found := spread(entry, first, each, least)) is not None]
@@ -54,8 +53,8 @@ def converted(entry: ct.Entry, least: Least, known: Cuts | None = None) -> Cuts 
     return best if best.ops and pays else None
 
 
-def improved(entry: ct.Entry, price: Price, cuts: Cuts, starts: Sequence[Root], least: Least) -> Cuts:
-    """With what is cut beside, as far as that saves cycles."""
+def improved(entry: ct.Entry, price: CycleEstimate, cuts: Cuts, starts: Sequence[Root], least: Least) -> Cuts:
+    """Add further cuts as long as they save cycles."""
     cycles = price.of(cuts)
     for each in starts:
         found = spread(entry, cuts, each, least)
@@ -66,8 +65,10 @@ def improved(entry: ct.Entry, price: Price, cuts: Cuts, starts: Sequence[Root], 
     return cuts
 
 
-def rather_whole(entry: ct.Entry, price: Price, cuts: Cuts) -> Cuts:
-    """With what is needed whole, or in other halves, made whole in each CTA where that is cheaper than to send it."""
+def rather_whole(entry: ct.Entry, price: CycleEstimate, cuts: Cuts) -> Cuts:
+    """Compute values that are needed whole, or in other halves, whole in each CTA if that is cheaper than sending
+    them.
+    """
     cycles = price.of(cuts)
     for op in dict.fromkeys(op.operands[slot].op for op, slot, have, _ in conversions(entry, cuts) if have is not None):
         if op is None or op not in cuts.ops or op.regions or op.effect is WRITE:
@@ -82,15 +83,15 @@ def rather_whole(entry: ct.Entry, price: Price, cuts: Cuts) -> Cuts:
 
 
 def spread(entry: ct.Entry, known: Cuts, root: Root, least: Least) -> Cuts | None:
-    """The cut that begins at an operation, beside known ones; None where there is none."""
+    """The cut that starts at an operation, in addition to known ones; None if there is none."""
     return None if root[0] in known.ops else _Spread(entry, known, least).root(*root)
 
 
 def roots(entry: ct.Entry, least: Least) -> list[Root]:
-    """Where a cut may begin: an operation, its tile and the dimension; the largest products first, then others."""
+    """Where a cut may start: an operation, its tile and the dimension; the largest products first, then others."""
     products = [op for op in entry.walk() if isinstance(op, Products)]
     found: list[tuple[Op, Value]] = [(op, op.results[0]) for op in sorted(products, key=multiplications, reverse=True)]
-    others = [op for op in entry.walk() if isinstance(op, (*STORED, ct.Reduce, ct.Scan, ct.LoadView, ct.LoadPtr))]
+    others = [op for op in entry.walk() if isinstance(op, (*STORED, ct.Combining, ct.LoadView, ct.LoadPtr))]
 
     def size(op: Op) -> int:
         return max((prod(shape_of(value)) for value in (*op.operands, *op.results)), default=0)
@@ -107,7 +108,7 @@ def roots(entry: ct.Entry, least: Least) -> list[Root]:
 
 
 def conversions(entry: ct.Entry, cuts: Cuts) -> Iterator[tuple[Op, int, Dim, Dim]]:
-    """Uses of tiles that are held in another way than is needed: operation, operand, how it is held, what is needed."""
+    """Uses of tiles held in a different form than needed: operation, operand, the form held, the form needed."""
     for op in entry.walk():
         needs = needed(op, cuts)
         for slot, (value, need) in enumerate(zip(op.operands, needs, strict=True)):
@@ -117,14 +118,14 @@ def conversions(entry: ct.Entry, cuts: Cuts) -> Iterator[tuple[Op, int, Dim, Dim
 
 
 def needed(op: Op, cuts: Cuts) -> Sequence[Dim]:
-    """How an operation needs its operands; control flow as what they become."""
+    """The form in which an operation needs its operands; for control flow the form of the values they become."""
     if op in cuts.ops:
         return cuts.ops[op].operands
     return [None if value is None else cuts.values.get(value) for value in become(op)]
 
 
 def become(op: Op) -> list[Value | None]:
-    """What operands of control flow are called afterwards."""
+    """The values that operands of control flow become."""
     owner = op.parent.parent_op if op.parent else None
     found: list[Value | None] = [None] * len(op.operands)
     if isinstance(op, ct.For):
@@ -137,7 +138,7 @@ def become(op: Op) -> list[Value | None]:
 
 
 class _Spread:
-    """A cut that begins at an operation and goes on as far as operations take part; where one does not, its tiles are
+    """A cut that starts at an operation and propagates as far as operations allow; at the others, tiles are
     converted.
     """
 
@@ -151,7 +152,7 @@ class _Spread:
                 self.users.setdefault(operand, []).append((op, slot))
 
     def root(self, op: Op, value: Value, dim: int) -> Cuts | None:
-        """The cut where an operation holds one of its tiles in halves along a dimension; None if it cannot."""
+        """The cut in which an operation has one of its tiles in halves along a dimension; None if it cannot."""
         result = op.results.index(value) if value in op.results else None
         operand = None if result is not None else op.operands.index(value)
         if not self.operation(op, cut_by_itself(op, operand, result, dim)):
@@ -163,7 +164,7 @@ class _Spread:
         return self.cuts
 
     def use(self, op: Op, slot: int, dim: int) -> None:
-        """Let an operation that takes halves work on halves, if it can."""
+        """Let an operation with halves as operands work on halves, if it can."""
         if isinstance(op, ct.For | ct.Continue | ct.Yield | ct.If):
             target = become(op)[slot]
             if target is not None:
@@ -172,7 +173,7 @@ class _Spread:
             self.operation(op, cut_by_itself(op, slot, None, dim))
 
     def demand(self, value: Value, dim: int) -> None:
-        """Let a value be held in halves, if what makes it can do so."""
+        """Let a value be held in halves, if its defining operation can do so."""
         if value in self.cuts.values or is_splat(value) or not halves(value, dim, 2):
             return
         owner = value.owner
@@ -205,7 +206,7 @@ class _Spread:
         self.pending.append(value)
 
     def operation(self, op: Op, cut: OpCut | None) -> bool:
-        """Cut an operation: its results are halves, and its operands where that is possible."""
+        """Cut an operation: its results are halves, and its operands too if possible."""
         if cut is None or op in self.cuts.ops:
             return False
         pairs = [*zip(op.operands, cut.operands, strict=True), *zip(op.results, cut.results, strict=True)]
@@ -224,14 +225,14 @@ class _Spread:
 
 
 def cut_by_itself(op: Op, operand: int | None, result: int | None, dim: int) -> OpCut | None:
-    """What cutting one operand or result asks of the others; of two tiles put together each CTA takes one."""
-    if isinstance(op, ct.Cat) and operand is None and dim == op.dim and op.lhs.type == op.rhs.type:
+    """What cutting one operand or result requires of the others; of two concatenated tiles each CTA takes one."""
+    if isinstance(op, ct.TileOp) and operand is None and op.joins == dim and op.operands[0].type == op.operands[1].type:
         return OpCut((None, None), (dim,))
     return apart_cut(op, operand, result, dim, may_be_exchanged)
 
 
-class Price:
-    """Estimated cycles of a CTA for a cut program: for comparing its cuts only."""
+class CycleEstimate:
+    """Estimated cycles of a CTA for a cut program, only for comparing cuts."""
 
     def __init__(self, entry: ct.Entry):
         self.entry = entry
@@ -252,20 +253,20 @@ class Price:
         )
 
     def work(self, op: Op, cuts: Cuts) -> float:
-        """An operation, of which a CTA does half where it is cut."""
+        """Cycles of an operation, of which a CTA does half if it is cut."""
         cut = cuts.ops.get(op)
-        joined = isinstance(op, ct.Reduce | ct.Scan) and cut is not None and cut.operands[0] == op.dim
+        joined = isinstance(op, ct.Combining) and cut is not None and cut.operands[0] == op.dim
         return whole(op) * (1.0 if cut is None else 0.5) + HANDSHAKE * joined
 
 
 def estimate(entry: ct.Entry) -> float:
-    """Cycles of a CTA for a program as it is, with what it tells others: for comparing divisions only."""
-    price = Price(entry)
+    """Cycles of a CTA for a program, with its exchanges, only for comparing divisions."""
+    price = CycleEstimate(entry)
     return price.of(Cuts(2)) + sum(price.trips[op] * told(op) for op in entry.walk() if isinstance(op, TELLING))
 
 
 def told(op: Op) -> float:
-    """Cycles until the others have what a CTA tells them."""
+    """Cycles until the others have the data that a CTA sends."""
     kinds = [value.type for value in op.operands if isinstance(value.type, TileType)]
     return HANDSHAKE + sum((BYTE * element_bytes(kind.element) + ELEMENT) * kind.size for kind in kinds)
 
@@ -276,8 +277,8 @@ def whole(op: Op) -> float:
     size = max(sizes, default=0)
     if isinstance(op, Products):
         return PRODUCT * multiplications(op)
-    if isinstance(op, ct.Reduce | ct.Scan):
-        return (FOLDED if isinstance(op, ct.Reduce) else SCANNED) * size
+    if isinstance(op, ct.Combining):
+        return (SCANNED if op.keeps else FOLDED) * size
     if isinstance(op, (Accesses, *STORED)):
         tiles = [value.type for value in (*op.results, *op.operands) if isinstance(value.type, TileType)]
         return BYTE * max((element_bytes(kind.element) * kind.size for kind in tiles), default=0)
@@ -291,9 +292,9 @@ def multiplications(op: Op) -> int:
 
 
 def exchange(value: Value, have: Dim, need: Dim) -> float:
-    """Cycles of a conversion of a tile; of what has no size by which it could be sent more than all others."""
-    kind = cast(TileType, value.type)
+    """Cycles to convert a tile; infinite if its elements have no size with which they could be sent."""
+    kind = ct.tile_type(value)
     if have is None:
-        return ELEMENT * kind.size / 2  # of each pair of elements one is taken
+        return ELEMENT * kind.size / 2  # one of each pair of elements is selected
     sent = kind.size / 2 if need is None else kind.size / 4
     return HANDSHAKE + (BYTE * element_bytes(kind.element) + ELEMENT) * sent if is_sent(kind.element) else inf

@@ -1,5 +1,5 @@
-"""Reductions over CTAs: each folds its part of a tile, sends the others what came of it, and combines all parts.
-Scans: each scans its part, and those whose parts come later add what the others' parts have come to.
+"""Reductions over CTAs: each reduces its part of a tile, sends the others its partial result, and combines all parts.
+Scans: each scans its part, and CTAs with later parts add the totals of the earlier parts.
 
 The parts are combined two by two in the order of the CTAs' ranks, by the region of the reduction on whole tiles, so
 that all CTAs hold the same bits.
@@ -20,12 +20,12 @@ from ir.types import I1, IntType, TileType
 COMMUTATIVE = (
     ct.AddF, ct.AddI, ct.MulF, ct.MulI, ct.MaxF, ct.MaxI, ct.MinF, ct.MinI, ct.AndI, ct.OrI, ct.XorI,
 )  # fmt: skip
-BYTE = 8  # bits; of narrower elements but predicates none has an address
+BYTE = 8  # bits; narrower elements, except predicates, have no address
 
 
 def may_be_exchanged(op: Op, dim: int) -> bool:
-    """Is `dim` what a reduction or a scan folds, and can its region combine whole tiles?"""
-    if not isinstance(op, ct.Reduce | ct.Scan) or dim != op.dim or (isinstance(op, ct.Scan) and not commutes(op)):
+    """Is `dim` the dimension of a reduction or scan, and can its region combine whole tiles?"""
+    if not isinstance(op, ct.Combining) or dim != op.dim or (op.keeps and not commutes(op)):
         return False
     made = set(op.body.block.args)
     for each in op.body.block.ops[:-1]:
@@ -33,16 +33,16 @@ def may_be_exchanged(op: Op, dim: int) -> bool:
             if not is_elementwise(each):
                 return False
             made.update(each.results)
-    return all(is_sent(cast(TileType, value.type).element) for value in op.results)
+    return all(is_sent(ct.tile_type(value).element) for value in op.results)
 
 
 def is_sent(kind: Type) -> bool:
-    """Have elements a size by which they can be sent?"""
+    """Do elements have a size with which they can be sent?"""
     return (kind == I1 or getattr(kind, "width", BYTE) >= BYTE) and is_number(kind)
 
 
-def commutes(scan: ct.Scan) -> bool:
-    """Does one operation combine elements, in any order? Then a reduction gives what a part comes to."""
+def commutes(scan: ct.Combining) -> bool:
+    """Does one operation combine elements, in any order? Then a reduction gives the total of a part."""
     first, *rest = scan.body.block.ops
     return (
         len(scan.operands) == len(rest) == 1
@@ -51,16 +51,16 @@ def commutes(scan: ct.Scan) -> bool:
     )
 
 
-def total(scan: ct.Scan, source: Value, body: Region, b: Builder) -> Value:
-    """What a half comes to, in every place of it along the dimension: the reduction by the scan's region."""
+def total(scan: ct.Combining, source: Value, body: Region, b: Builder) -> Value:
+    """The total of a half, broadcast along the dimension: the reduction by the scan's region."""
     kind = cast(TileType, source.type)
     rest = TileType((*kind.shape[: scan.dim], *kind.shape[scan.dim + 1 :]), kind.element)
-    attributes = {name: value for name, value in scan.attributes.items() if name != "reverse"}
+    attributes = {name: scan.attributes[name] for name in ct.Combining.encoded}
     return b.add(ct.Reduce, source, types=[rest], regions=[body], **attributes).results[0]
 
 
 def along(value: Value, shape: tuple[int, ...], dim: int, b: Builder) -> Value:
-    """A tile without a dimension, the same in each place of it."""
+    """A tile without a dimension, broadcast along it."""
     kind = cast(TileType, value.type)
     if not kind.shape:
         return splatted(b, value, shape)
@@ -69,13 +69,13 @@ def along(value: Value, shape: tuple[int, ...], dim: int, b: Builder) -> Value:
 
 
 def is_number(kind: object) -> bool:
-    """Has an element a size that is moved by itself? Pointers are not."""
+    """Can an element be moved by itself? Pointers cannot."""
     return isinstance(kind, IntType) or hasattr(kind, "width")
 
 
 def exchanged(values: Sequence[Value], among: int, fold: ct.Reduce, b: Builder) -> list[Value]:
-    """What the CTAs whose ranks differ in bits `among` hold of some values, in the order of their ranks: of each value
-    half as many, since the halves that differ in the highest bit are combined.
+    """The values of the CTAs whose ranks differ in bits `among`, in the order of their ranks: half as many for each
+    value, because the halves that differ in the highest bit are combined.
     """
     ctas = 1 << among.bit_count()
     kinds = [value.type for value in values for _ in range(ctas)]
@@ -87,8 +87,8 @@ def exchanged(values: Sequence[Value], among: int, fold: ct.Reduce, b: Builder) 
     return [results[number] for number in range(len(values)) for results in made]
 
 
-def combined(fold: ct.Reduce | ct.Scan, left: Sequence[Value], right: Sequence[Value], b: Builder) -> list[Value]:
-    """The region of a reduction on whole tiles; scalars from around it in every element."""
+def combined(fold: ct.Combining, left: Sequence[Value], right: Sequence[Value], b: Builder) -> list[Value]:
+    """The region of a reduction on whole tiles; live-in scalars are broadcast to every element."""
     shape = cast(TileType, left[0].type).shape
     block = fold.body.block
     given = [value for pair in zip(left, right, strict=True) for value in pair]

@@ -1,11 +1,12 @@
-"""The CTAs of a grid divide the steps of products: each adds up a part, and the one that comes last adds up all parts.
+"""The CTAs of a grid divide the steps of products: each accumulates a part, and the last one to finish adds up all
+parts.
 
-    part r of s CTAs: the steps r, r + s, r + 2 s, ...; its sums to memory, a ticket for its tile block drawn
-    ticket s - 1:     all parts are in memory; they are added in the order of r, and what follows the loops is done
+    part r of s CTAs: the steps r, r + s, r + 2 s, ...; its sums go to memory, then it draws a ticket of its tile block
+    ticket s - 1:     all parts are in memory; they are added in the order of r, and the code after the loops runs
 
-For products whose grid leaves multiprocessors idle, on any target; no CTA waits for another. The launcher gives the
-tickets, zeros, and memory for the sums. Parts are added in one order, whoever comes last, so that results do not
-differ from launch to launch. Source: CUTLASS's serial split-K (gemm_splitk_parallel adds in a second grid instead).
+For products whose grid leaves multiprocessors idle, on any target; no CTA waits for another. The launcher provides the
+tickets, zeroed, and memory for the sums. Parts are added in a fixed order, whichever CTA is last, so results are the
+same in every launch. Source: CUTLASS's serial split-K (gemm_splitk_parallel adds in a second grid instead).
 """
 
 from __future__ import annotations
@@ -27,56 +28,56 @@ from lowering.slicing.cuts import Products
 from lowering.source.numbers import NUMBER, promised, quotient, remainder
 from lowering.source.rewriting import constant
 
-ALIGNED = 16  # bytes: what a launcher's memory is a multiple of, and each part
+ALIGNED = 16  # bytes: alignment of a launcher's memory, and of each part
 LAST = (TileType((), PointerType(I32)), TileType((), I1))
 
 
 def in_grid(entry: ct.Entry, ctas: int) -> ct.Entry | Refusal:
-    """The entry for grids of `ctas` CTAs a tile block, which divide the steps of its products; or why not."""
+    """The entry for grids of `ctas` CTAs a tile block, which divide the K steps of its products; or why not."""
     found = divisible(entry)
     return found if isinstance(found, Refusal) else _InGrid(ranked(entry, ctas, "split"), ctas).divided()
 
 
 def divisible(entry: ct.Entry) -> list[ct.For] | Refusal:
-    """The loops whose steps CTAs of a grid may divide, all that have products; or why they may not."""
+    """The loops whose steps CTAs of a grid may divide: all loops with products; or why they may not."""
     if (found := next(shared_state(entry), None)) is not None:
         return found
     ops = entry.body.block.ops
     loops = [op for op in ops if isinstance(op, ct.For) and adds_up(op)]
     products = [op for op in entry.walk() if isinstance(op, Products)]
     if not products:
-        return Refusal("it has no product whose steps CTAs could divide", entry)
+        return Refusal("it has no product whose K steps could be divided among CTAs", entry)
     within = {each for loop in loops for each in loop.walk()}
     if (rest := next((op for op in products if op not in within), None)) is not None:
-        return Refusal("no loop adds it up and does nothing else with what it carries", rest)
+        return Refusal("no loop only accumulates it", rest)
     before = ops[: ops.index(loops[-1]) + 1]
     if (refusal := next(in_between(before, loops), None)) is not None:
         return refusal
     sums = [value for loop in loops for value in loop.results]
-    kinds = {cast(TileType, value.type).element for value in sums}
+    kinds = {ct.tile_type(value).element for value in sums}
     if len(kinds) > 1 or any(bytes_of(value) % ALIGNED for value in sums):
-        return Refusal("its sums have several types, or not whole runs of 16 bytes", loops[-1])
+        return Refusal("its sums have several types, or are not multiples of 16 bytes", loops[-1])
     return loops
 
 
 def bytes_of(tile: Value) -> int:
     """Of a tile in memory."""
-    kind = cast(TileType, tile.type)
+    kind = ct.tile_type(tile)
     return element_bytes(kind.element) * kind.size
 
 
 def in_between(ops: Sequence[Op], loops: Sequence[ct.For]) -> Iterator[Refusal]:
-    """What all CTAs would do before the last of them is known: effects, and uses of sums that are not whole."""
+    """What all CTAs would do before the last one is known: effects, and uses of partial sums."""
     sums = {value for loop in loops for value in loop.results}
     for each in (inner for op in ops for inner in op.walk()):
         if alone(each) or (each.effect is WRITE and not isinstance(each, ORDER)):
-            yield Refusal("it comes before a product whose steps CTAs divide", each)
+            yield Refusal("it comes before a product whose K steps are divided among CTAs", each)
         if not sums.isdisjoint(each.operands):
             yield Refusal("it needs a sum before the last product", each)
 
 
 class _InGrid(Split):
-    """An entry, ranked by CTAs of a tile block, with parts of sums in memory and the rest for who comes last."""
+    """An entry, ranked by CTAs of a tile block, with partial sums in memory and the rest for the last CTA."""
 
     def __init__(self, entry: ct.Entry, ctas: int):
         super().__init__(ctas)
@@ -84,18 +85,18 @@ class _InGrid(Split):
         self.parts: list[Value] = []
 
     def divided(self) -> ct.Entry:
-        """The entry anew."""
+        """The rewritten entry."""
         old = self.source.body.block
         loops = [op for op in old.ops if isinstance(op, ct.For) and adds_up(op)]
         sums = [value for op in loops for value in op.results]
-        element = cast(TileType, sums[0].type).element
+        element = ct.tile_type(sums[0]).element
         given = {TICKETS: LAST[0], SUMS: TileType((), PointerType(cast("IntType | FloatType", element)))}
         body = Block([*(argument.type for argument in old.args), *given.values()])
         b = Builder(body, self.source.location)
         self.bind(old.args, body.args[: len(old.args)])
         last = max(number for number, op in enumerate(old.ops) if sums[-1] in op.results) + 1
         self.operations(old.ops[:last], b)
-        size = sum(cast(TileType, value.type).size for value in sums)
+        size = sum(ct.tile_type(value).size for value in sums)
         tickets, memory = body.args[len(old.args) :]
         inside = Builder(Block(), b.location)
         totals = self.gathered([self.new[v] for v in sums], tickets, memory, size, b, inside)
@@ -112,13 +113,15 @@ class _InGrid(Split):
         return made
 
     def finished(self, loop: ct.For, parts: Sequence[Value], b: Builder) -> list[Value]:
-        """A part of each sum, which begins at zero."""
+        """A partial sum of each accumulator, which starts at zero."""
         return list(parts)
 
     def gathered(
         self, parts: Sequence[Value], tickets: Value, memory: Value, size: int, b: Builder, inside: Builder
     ) -> list[Value]:
-        """The sums of all CTAs' parts, `inside` what only the last one does; `size`: elements of a CTA's parts."""
+        """The sums of all CTAs' parts, `inside` the code that only the last one runs; `size`: elements of a CTA's
+        parts.
+        """
         tile, rank = self.place(b)
         wide = b.value(ct.ExtI, tile, types=[TileType((), I64)], signedness=ct.Signedness.SIGNED)
         views: list[Value] = []
@@ -128,24 +131,35 @@ class _InGrid(Split):
         for part in parts:
             offset = b.value(ct.MulI, wide, constant(b, self.ctas * size, TileType((), I64)))
             offset = b.value(ct.AddI, offset, constant(b, self.ctas * first, TileType((), I64)))
-            views.append(rows(b, b.value(ct.Offset, memory, offset), cast(TileType, part.type), self.ctas))
+            views.append(rows(b, b.value(ct.Offset, memory, offset), ct.tile_type(part), self.ctas))
             stored.append(b.value(ct.StoreView, part, views[-1], *self.index(b, rank, part), token, types=[TOKEN],
-                                  segments=(1, 1, len(cast(TileType, part.type).shape), 1)))  # fmt: skip
-            first += cast(TileType, part.type).size
+                                  segments=(1, 1, len(ct.tile_type(part).shape), 1)))  # fmt: skip
+            first += ct.tile_type(part).size
         token = stored[0] if len(stored) == 1 else b.value(ct.JoinTokens, *stored, types=[TOKEN])
         ticket = b.value(ct.Offset, tickets, tile)
         drawn, token = b.add(
-            ct.AtomicRMW, ticket, number(b, 1), token, types=[NUMBER, TOKEN], segments=(1, 1, 0, 1),
-            order=ct.MemoryOrder.ACQ_REL, scope=ct.Scope.DEVICE, mode=ct.AtomicMode.ADD,
-        ).results  # fmt: skip
+            ct.AtomicRMW,
+            ticket,
+            number(b, 1),
+            token,
+            types=[NUMBER, TOKEN],
+            segments=(1, 1, 0, 1),
+            order=ct.MemoryOrder.ACQ_REL,
+            scope=ct.Scope.DEVICE,
+            mode=ct.AtomicMode.ADD,
+        ).results
         self.comes_last = b.value(
-            ct.CmpI, drawn, number(b, self.ctas - 1), types=[LAST[1]], predicate=ct.Predicate.EQUAL,
+            ct.CmpI,
+            drawn,
+            number(b, self.ctas - 1),
+            types=[LAST[1]],
+            predicate=ct.Predicate.EQUAL,
             signedness=ct.Signedness.SIGNED,
-        )  # fmt: skip
+        )
         return [self.all_of(part, view, token, inside) for part, view in zip(parts, views, strict=True)]
 
     def place(self, b: Builder) -> tuple[Value, Value]:
-        """The number of the tile block, and which of its CTAs this is."""
+        """The number of the tile block, and this CTA's number in it."""
         ids = [promised(b, value, 0) for value in b.add(ct.GetTileBlockId, types=[NUMBER] * 3).results]
         counts = [promised(b, value, 1) for value in b.add(ct.GetNumTileBlocks, types=[NUMBER] * 3).results]
         rank = promised(b, remainder(b, ids[0], self.ctas), 0, self.ctas - 1)
@@ -154,7 +168,7 @@ class _InGrid(Split):
         return promised(b, b.value(ct.AddI, b.value(ct.MulI, row, wide), x), 0), rank
 
     def index(self, b: Builder, rank: Value, part: Value) -> list[Value]:
-        """Of a CTA's part among all of a tile block."""
+        """The index of a CTA's part among all of a tile block."""
         return [rank, *(number(b, 0) for _ in cast(TileType, part.type).shape[1:])]
 
     def all_of(self, part: Value, view: Value, token: Value, b: Builder) -> Value:
@@ -168,7 +182,7 @@ class _InGrid(Split):
 
 
 def rows(b: Builder, base: Value, kind: TileType, count: int) -> Value:
-    """Memory of so many tiles, one below the other."""
+    """Memory for a number of tiles, stacked by rows."""
     shape = (kind.shape[0] * count, *kind.shape[1:])
     strides = tuple(prod(shape[at + 1 :]) for at in range(len(shape)))
     whole = TensorViewType(shape, cast("IntType | FloatType", kind.element), strides)

@@ -1,7 +1,7 @@
-"""Which accesses one CTA of a cluster makes for all, and between which of them the CTAs have to meet.
+"""Which accesses one CTA of a cluster makes for all, and between which accesses the CTAs must synchronise.
 
-What no cut reaches one CTA does: stores, atomic updates, strong accesses, prints. A token says that an access comes
-after others. Where another CTA may have made those, the CTAs meet between them.
+Effects that no cut reaches are performed by one CTA: stores, atomic updates, strong accesses, prints. A token orders an
+access after others. If another CTA may have made those, the CTAs synchronise in between.
 """
 
 from __future__ import annotations
@@ -18,29 +18,36 @@ Load = ct.LoadView | ct.LoadPtr
 Update = ct.AtomicRMW | ct.AtomicCAS | ct.AtomicRedView
 Access = Load | ct.StoreView | ct.StorePtr | Update
 EFFECTS = (
-    ct.StoreView, ct.StorePtr, ct.Print, ct.Assert, ct.AtomicRMW, ct.AtomicCAS, ct.AtomicRedView, CancelNextProgramId,
-)  # fmt: skip
+    ct.StoreView,
+    ct.StorePtr,
+    ct.Print,
+    ct.Assert,
+    ct.AtomicRMW,
+    ct.AtomicCAS,
+    ct.AtomicRedView,
+    CancelNextProgramId,
+)
 
 
 def alone(op: Op) -> bool:
-    """Does one CTA do it for all, where no cut reaches it?"""
+    """Does one CTA perform it for all, if no cut reaches it?"""
     return isinstance(op, EFFECTS) or strong(op)
 
 
 def strong(op: Op) -> bool:
-    """Is it a load that other grids' accesses are ordered with?"""
+    """Is it a load that is ordered with accesses of other grids?"""
     return isinstance(op, Load) and op.order != ct.MemoryOrder.WEAK
 
 
 def crosses(op: Op, cuts: Cuts) -> bool:
-    """Does an access come after one that a CTA may have made whose rank differs in the bit of a cut?"""
+    """Is an access ordered after one that a CTA whose rank differs in a cut's bit may have made?"""
     if not isinstance(op, Access) or op.token is None:
         return False
     return any(not (both_read(one, op) or in_one_cta(one, op, cuts)) for one in behind(op.token))
 
 
 def behind(token: Value) -> Iterator[Access]:
-    """The accesses that a token comes after, but for those before which CTAs meet already."""
+    """The accesses that a token is ordered after, except those separated by an earlier synchronisation."""
     waiting, seen = [token], set[Value]()
     while waiting:
         each = waiting.pop()
@@ -55,7 +62,7 @@ def behind(token: Value) -> Iterator[Access]:
 
 
 def sources(token: Value) -> list[Value]:
-    """The tokens that a token is made of."""
+    """The tokens that a token joins."""
     owner = token.owner
     if isinstance(owner, ct.JoinTokens):
         return list(owner.operands)
@@ -69,19 +76,21 @@ def sources(token: Value) -> list[Value]:
 
 
 def both_read(one: Access, other: Access) -> bool:
-    """Are both loads, whose order nobody sees? What comes after a strong one may be what that has waited for."""
+    """Are both loads, whose order is unobservable? An access after a strong load may depend on what that load
+    waited for.
+    """
     return isinstance(one, Load) and isinstance(other, Load) and not strong(one)
 
 
 def in_one_cta(one: Access, other: Access, cuts: Cuts) -> bool:
-    """Does each CTA make both at the same places, or one CTA both for all?"""
+    """Does each CTA make both accesses at the same places, or one CTA make both for all?"""
     first, second = cuts.ops.get(one), cuts.ops.get(other)
     if first is None and second is None:
         return alone(one) and alone(other)
     if first is None or second is None:
         return False
     if not isinstance(one, ct.LoadView | ct.StoreView) or not isinstance(other, ct.LoadView | ct.StoreView):
-        return False  # tiles of pointers may overlap those of another iteration
+        return False  # pointer tiles may overlap those of another iteration
     same = all(map(equal, [one.view, *one.index], [other.view, *other.index]))
     return same and tile_cut(one, cuts) == tile_cut(other, cuts)
 
@@ -93,7 +102,7 @@ def tile_cut(op: Access, cuts: Cuts) -> int | None:
 
 
 def equal(one: Value, other: Value) -> bool:
-    """Are two values one, or computed in the same way?"""
+    """Are two values identical, or computed in the same way?"""
     a, b = one.op, other.op
     if one is other or a is None or b is None:
         return one is other

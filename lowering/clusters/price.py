@@ -1,8 +1,8 @@
-"""What a tile block costs as the work of a cluster, beside clusters of other sizes.
+"""The cost of a tile block as the work of a cluster, for comparing cluster sizes.
 
-Extraction's cost is that of a CTA, in cycles of an SM. A cluster of several takes so many SMs, or rounds of one.
-Where more tile blocks are launched than fill the device all SMs are taken anyway, and cycles times CTAs count; of a
-known number of tile blocks the rounds in which their CTAs go over the device do.
+Extraction's cost is that of a CTA, in cycles of an SM. A cluster takes several SMs, or several waves on one. If more
+tile blocks are launched than fill the device, all SMs are busy anyway, and the cost is cycles times CTAs; for a known
+number of tile blocks it is cycles times the waves of their CTAs over the device.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from lowering.selection.trips import known_trips
 from lowering.slicing.cuts import Products
 from lowering.targets.devices import multiprocessors
 
-TRIPS = 3  # to memory, from the last store of a part: until it is seen, the ticket, the parts; as latencies an estimate
+TRIPS = 3  # to memory, from the last store of a part: visibility, ticket, parts; an estimate, like latencies
 
 
 @dataclass(frozen=True)
 class Way:
-    """How many CTAs do the work of a tile block: dividing the tile, or `along` the steps of its products; a cluster, or
-    CTAs of the `grid`; `even`: as many as fit the device share the steps of all tile blocks. `parts` of the tile along
-    its dimensions, none: each operation is cut in its own way.
+    """The CTAs that share a tile block: dividing the tile, or `along` the K steps of its products; a cluster, or CTAs
+    of the `grid`; `even`: as many as fit the device share the steps of all tile blocks. `parts` of the tile along its
+    dimensions, none: each operation is cut in its own way.
     """
 
     ctas: int
@@ -48,8 +48,8 @@ class Way:
 
 
 def clustered(found: Selection, made: nv_tileas.Func, way: Way, tile_blocks: int) -> Clustered:
-    """A program as the work of several CTAs; `tile_blocks` of a launch, 0: more than fill the device. Where they divide
-    the steps of products, loops of an unknown number of steps were priced as if they did not.
+    """A program divided among several CTAs; `tile_blocks` of a launch, 0: more than fill the device. If they divide the
+    steps of products, loops with an unknown number of steps were priced as if they did not.
     """
     ctas = way.ctas
     if way.even:
@@ -58,13 +58,12 @@ def clustered(found: Selection, made: nv_tileas.Func, way: Way, tile_blocks: int
     left = in_steps(found) * (1.0 - 1.0 / ctas) if way.along else 0.0
     adds = TRIPS * float(found.target.latency.global_) if way.grid else 0.0
     cost = found.answer.cost - left
-    return Clustered(ctas, cost, saved(found, made), rounds, along=way.along, grid=way.grid, adds=adds,
-                     parts=way.parts)  # fmt: skip
+    return Clustered(ctas, cost, saved(found, made), rounds, along=way.along, grid=way.grid, adds=adds, parts=way.parts)
 
 
 def shared_evenly(found: Selection, ctas: int, tile_blocks: int) -> Clustered:
-    """A program as the work of CTAs that share all steps evenly. On the average a CTA has its share of steps, and parts
-    of one tile block more than that are, which it stores; who adds up reads as many, or all parts of one tile block.
+    """A program divided among CTAs that share all steps evenly. On average a CTA has its share of steps, and one more
+    part than it has tile blocks, which it stores; the CTA that adds up reads as many, or all parts of one tile block.
     """
     share, visits, steps, adding, read = tile_blocks / ctas, 1.0, 0.0, 0.0, 0.0
     for item in (item for item in found.saturated.program.skeleton.walk() if isinstance(item, SkeletonLoop)):
@@ -82,23 +81,24 @@ def shared_evenly(found: Selection, ctas: int, tile_blocks: int) -> Clustered:
 
 
 def in_steps(found: Selection) -> float:
-    """Cycles in the loops of products whose number of steps is not known."""
+    """Cycles in the product loops with an unknown number of steps."""
     items = [item for item in found.saturated.program.skeleton.walk() if isinstance(item, SkeletonLoop)]
     unknown = {
-        item.loop for item in items
+        item.loop
+        for item in items
         if known_trips(found.saturated, item) is None and any(isinstance(op, Products) for op in item.op.walk())
-    }  # fmt: skip
+    }
     return cycles_in(found, unknown)
 
 
 def cycles_in(found: Selection, loops: set[int]) -> float:
-    """Of what is chosen for some loops, but for those in them."""
+    """Cycles of the choices in some loops, without nested loops."""
     chosen = (n for n in found.answer.chosen.values() if n in found.priced and found.within.get(n, -1) in loops)
     return sum(found.priced[node][0] * found.priced[node][1].scalar() for node in chosen)
 
 
 def saved(found: Selection, made: nv_tileas.Func) -> float:
-    """Cycles of copies that multicast leaves out: those in which other CTAs bring what this one needs too.
+    """Cycles of copies that multicast saves: other CTAs load what this one also needs.
 
     A copy of extraction is the tensor copies of the same place in the source.
     """

@@ -1,9 +1,9 @@
-"""What the values of a placed kernel have to do with the CTA's rank in its cluster.
+"""How the values of a placed kernel depend on the CTA's rank in its cluster.
 
-The rank of one of c CTAs is the low bits of its number along x. A value is alike in CTAs that differ in bits only that
-no operation hands on to it: the number shifted right by n has the bits from n on. Scalars from memory are alike where
-their addresses are: before loads of what another CTA stores all of them meet (`order`). What strong loads and updates
-give may differ in all CTAs; what these tell each other in an exchange is alike in those that take part.
+The rank of one of c CTAs is the low bits of its number along x. A value is the same in CTAs that differ only in bits
+that do not flow into it: the number shifted right by n depends on the bits from n on. Scalars from memory are the same
+if their addresses are: before loads of data that another CTA stores all CTAs synchronise (`order`). Results of strong
+loads and updates may differ in all CTAs; results of an exchange are the same in its participants.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Ranks:
     def of(self, values: Iterable[Value]) -> int:
         """The bits of the rank that these values may depend on, as a mask."""
         found, seen = 0, set[tuple[Value, int]]()
-        waiting = [(value, 0) for value in values]  # with bits in which an exchange on the way makes it alike
+        waiting = [(value, 0) for value in values]  # with bits in which an exchange on the way makes it the same
         while waiting:
             value, alike = each = waiting.pop()
             if each in seen:
@@ -64,7 +64,7 @@ class Ranks:
         return found
 
     def field(self, value: Value) -> Field | None:
-        """The part of the CTA's number that a value is; None where it is something else."""
+        """The bit field of the CTA's number that a value equals; None if it is something else."""
         if value not in self.fields:
             self.fields[value] = self._field(value)
         return self.fields[value]
@@ -100,7 +100,7 @@ def number(value: Value) -> int | None:
 
 
 def unsteady(value: Value) -> bool:
-    """Does memory give it, in an order that other CTAs have a part in?"""
+    """Does it come from memory, in an order that other CTAs influence?"""
     op = value.op
     if op is None or op.regions:
         return False
@@ -108,7 +108,9 @@ def unsteady(value: Value) -> bool:
 
 
 def made_of(value: Value) -> list[Value]:
-    """What a value depends on: operands; what control flow hands on to it, and what decides that."""
+    """What a value depends on: operands; values passed to it by control flow, and the conditions of that control
+    flow.
+    """
     owner = value.owner
     if isinstance(owner, Op):
         return carried(owner, value.index) if owner.regions else list(owner.operands)
@@ -119,7 +121,7 @@ def made_of(value: Value) -> list[Value]:
 
 
 def carried(op: Op, place: int) -> list[Value]:
-    """What a loop or branch leaves at a place is made of, its control included."""
+    """What a result of a loop or branch depends on, including its control."""
     ends = [region.block.terminator for region in op.regions]
     match op:
         case scf.For():

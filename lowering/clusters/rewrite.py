@@ -1,9 +1,9 @@
-"""A source program for the CTAs of a cluster: tile-block numbers count clusters, and what is cut is one CTA's half.
+"""A source program for the CTAs of a cluster: tile-block numbers count clusters, and cut tiles are one CTA's half.
 
     ranked     the number of a tile block along x, and how many there are, from those of CTAs
-    halved     what `Cuts` names by halves, of which a CTA does the one that a bit of its rank says
+    halved     the values in `Cuts` by halves, of which a CTA computes the one selected by a bit of its rank
 
-The rewritten program is one for a grid of CTAs, c along x in place of one: the reference interpreter runs it as it is.
+The rewritten program is one for a grid of CTAs, c along x instead of one, which the reference interpreter can run.
 """
 
 from __future__ import annotations
@@ -25,15 +25,17 @@ from lowering.source.rewriting import Rewriter, constant
 
 
 def ranked(entry: ct.Entry, ctas: int, what: str = "cluster") -> ct.Entry:
-    """The entry, whose tile blocks are `ctas` CTAs along x that all do the same: a "cluster", or a "split" grid."""
+    """The entry, whose tile blocks are `ctas` CTAs along x that all compute the same: a "cluster", or a "split"
+    grid.
+    """
     made = _Ranked(ctas).entry(entry)
     made.attributes[what] = ctas
     return made
 
 
 def halved(entry: ct.Entry, cuts: Cuts, bit: int) -> ct.Entry:
-    """The entry, of which each CTA does the half that bit `bit` of its rank says; what is whole has the effects of the
-    CTA whose bit is 0.
+    """The entry in which each CTA computes the half selected by bit `bit` of its rank; effects that are not cut are
+    performed by the CTA whose bit is 0.
     """
     body = Block([argument.type for argument in entry.body.block.args])
     b = Builder(body, entry.location)
@@ -44,14 +46,14 @@ def halved(entry: ct.Entry, cuts: Cuts, bit: int) -> ct.Entry:
 
 
 def nothing(b: Builder, kind: Type, token: Value | None) -> Value:
-    """In place of what another CTA does: zeros, the token before, or one of nothing."""
+    """In place of another CTA's work: zeros, the preceding token, or an empty one."""
     if isinstance(kind, TileType):
         return constant(b, 0, kind)
     return b.value(ct.MakeToken, types=[kind]) if token is None else token
 
 
 def as_type(value: Value, kind: TileType, b: Builder) -> Value:
-    """An i32 that is not negative as an integer of a tile's type."""
+    """A non-negative i32 as an integer of a tile's type."""
     own, width = TileType((), kind.element), getattr(kind.element, "width", 0)
     if width > I32.width:
         return b.value(ct.ExtI, value, types=[own], signedness=ct.Signedness.SIGNED)
@@ -60,13 +62,13 @@ def as_type(value: Value, kind: TileType, b: Builder) -> Value:
 
 def plus(one: Value, other: Value, b: Builder) -> Value:
     """The sum of two tiles."""
-    floating = isinstance(cast(TileType, one.type).element, FloatType)
+    floating = isinstance(ct.tile_type(one).element, FloatType)
     return b.value(ct.AddF if floating else ct.AddI, one, other)
 
 
 def part(tile: Value, dim: int, half: int, b: Builder) -> Value:
     """A half of a tile."""
-    kind = cast(TileType, tile.type)
+    kind = ct.tile_type(tile)
     shape = tuple(size // 2 if d == dim else size for d, size in enumerate(kind.shape))
     index = [number(b, half if d == dim else 0) for d in range(len(shape))]
     return b.value(ct.Extract, tile, *index, types=[TileType(shape, kind.element)])
@@ -101,8 +103,8 @@ class _Ranked(Rewriter):
 
 
 class _Halved(Rewriter):
-    """Tiles that are cut, by halves; `bit` says which, number `place` of the rank. What an exchange hands
-    on already goes to more CTAs.
+    """Cut tiles, by halves; `bit` selects one, bit number `place` of the rank. The results of an existing exchange go
+    to more CTAs.
     """
 
     def __init__(self, entry: ct.Entry, cuts: Cuts, place: int, bit: Value):
@@ -112,17 +114,17 @@ class _Halved(Rewriter):
         self.tellers = {fold: op for fold, op in exchanges.items() if self.in_parts(fold)}
         self.used = {value for op in entry.walk() for value in op.operands}
         self.converted: dict[tuple[Value, Dim, Block], Value] = {}
-        self.met: dict[tuple[Value, Block], Value] = {}  # behind a meeting in a block: tokens of the source
+        self.met: dict[tuple[Value, Block], Value] = {}  # after a synchronisation in a block: tokens of the source
         self.meeting = {op for op in entry.walk() if crosses(op, cuts)}
 
     def in_parts(self, op: Op | None) -> bool:
-        """Is it a reduction of what is cut?"""
+        """Is it a reduction along the cut?"""
         cut = self.cuts.ops.get(op) if isinstance(op, ct.Reduce) else None
         return isinstance(op, ct.Reduce) and cut is not None and cut.operands[0] == op.dim
 
     def operation(self, op: Op, b: Builder) -> None:
-        """One, on halves of what is cut."""
-        if op in self.meeting:  # the CTAs of both halves meet before it
+        """Rewrite one, on halves of what is cut."""
+        if op in self.meeting:  # the CTAs of both halves synchronise before it
             token = cast(Value, getattr(op, "token", None))
             before = self.new[token]
             if (token, b.block) not in self.met:
@@ -134,7 +136,7 @@ class _Halved(Rewriter):
             self.rebuilt(op, b)
 
     def rebuilt(self, op: Op, b: Builder) -> None:
-        """One, behind what it comes after."""
+        """Rebuild one, after what it is ordered after."""
         cut = self.cuts.ops.get(op)
         if isinstance(op, Meet):
             among = op.among | 1 << self.place
@@ -146,7 +148,7 @@ class _Halved(Rewriter):
             self.new.update((value, self.operand(value, None, b)) for value in before)
             self.alone(op, b)
             self.new.update(before)
-        elif cut is not None and isinstance(op, ct.Assume):  # of rows, a promise may not fit a half
+        elif cut is not None and isinstance(op, ct.Assume):  # an assumption about rows may not hold for a half
             self.new[op.result] = self.operand(op.value, cut.operands[0], b)
         elif cut is not None and isinstance(op, ct.LoadView):
             self.access(op, b, cut.results[0])
@@ -159,20 +161,20 @@ class _Halved(Rewriter):
             if isinstance(op, Exchange) and op in self.tellers.values():
                 self.tell(op.results, operands, op.among | 1 << self.place, cast(ct.Reduce, op.values[0].op), b)
                 return
-            if isinstance(op, ct.Cat) and cut is not None and cut.results[0] == op.dim:
-                self.new[op.result], _ = self.choose(operands[0], operands[1], b)
+            if isinstance(op, ct.TileOp) and cut is not None and op.joins is not None and cut.results[0] == op.joins:
+                self.new[op.results[0]], _ = self.choose(operands[0], operands[1], b)
                 return
             self.made(op, operands, b)
             if cut is not None and isinstance(op, ct.Iota):
                 self.count_on(op, b)
-            if isinstance(op, ct.Scan) and cut is not None and cut.operands[0] == op.dim:
+            if isinstance(op, ct.Combining) and op.keeps and cut is not None and cut.operands[0] == op.dim:
                 self.scan_on(op, operands[0], b)
             if isinstance(op, ct.Reduce) and self.in_parts(op) and op not in self.tellers:
                 self.tell(op.results, [self.new[v] for v in op.results], 1 << self.place, op, b)
 
     def added(self, tile: Value, dim: Dim, b: Builder) -> Value:
-        """The sum of a tile over the CTAs of both bits; of one that is cut the half that this CTA keeps, for which the
-        other one tells it its own.
+        """The sum of a tile over the CTAs of both bits; of a cut one the half that this CTA keeps, for which the other
+        CTA sends its part.
         """
         if dim is None:
             return plus(tile, self.others(tile, b), b)
@@ -180,7 +182,7 @@ class _Halved(Rewriter):
         return plus(kept, self.others(given, b), b)
 
     def others(self, tile: Value, b: Builder) -> Value:
-        """What the CTA of the other bit holds of a tile."""
+        """The other CTA's value of a tile."""
         among = 1 << self.place
         made = b.add(Exchange, tile, types=[tile.type], segments=(1, 0, 0), among=among, other=True)
         return made.results[0]
@@ -188,19 +190,25 @@ class _Halved(Rewriter):
     def choose(self, first: Value, second: Value, b: Builder) -> tuple[Value, Value]:
         """This CTA's one of two tiles, and the other."""
         zero = number(b, 0)
-        mine = b.value(ct.CmpI, self.bit, zero, types=[TileType((), I1)], predicate=ct.Predicate.EQUAL,
-                       signedness=ct.Signedness.SIGNED)  # fmt: skip
-        kind = cast(TileType, first.type)
+        mine = b.value(
+            ct.CmpI,
+            self.bit,
+            zero,
+            types=[TileType((), I1)],
+            predicate=ct.Predicate.EQUAL,
+            signedness=ct.Signedness.SIGNED,
+        )
+        kind = ct.tile_type(first)
         if kind.shape:
             mine = splatted(b, mine, kind.shape)
         return b.value(ct.Select, mine, first, second), b.value(ct.Select, mine, second, first)
 
     def tell(self, results: Sequence[Value], values: Sequence[Value], among: int, fold: ct.Reduce, b: Builder) -> None:
-        """Results of which each CTA has folded a part."""
+        """Exchange results of which each CTA has reduced a part."""
         self.bind(results, exchanged(values, among, fold, b))
 
     def made(self, op: Op, operands: Sequence[Value], b: Builder) -> None:
-        """The operation anew, its results halves where they are cut."""
+        """The rewritten operation, with halves for results that are cut."""
         regions = [self.region(each) for each in op.regions]
         types = [self.narrowed(v.type, self.cuts.values.get(v)) for v in op.results]
         made = b.add(type(op), *operands, types=types, regions=regions, segments=op.segments, **op.attributes)
@@ -217,7 +225,7 @@ class _Halved(Rewriter):
         return Region(blocks)
 
     def operand(self, value: Value, dim: Dim, b: Builder) -> Value:
-        """A value, or its half; a splat is made of that size where it is used, and what is held in another way is
+        """A value, or its half; a splat is created with that size at its use, and a value held in a different form is
         converted there.
         """
         if dim is not None and is_splat(value):
@@ -238,12 +246,10 @@ class _Halved(Rewriter):
         if have is None:
             return kept
         first, second = self.choose(kept, self.others(given, b), b)
-        kind = cast(TileType, first.type)
-        shape = tuple(size * 2 if d == have else size for d, size in enumerate(kind.shape))
-        return b.value(ct.Cat, first, second, types=[TileType(shape, kind.element)], dim=have)
+        return ct.joined(first, second, have, b)
 
     def access(self, op: ct.LoadView | ct.StoreView | ct.AtomicRedView, b: Builder, dim: Dim) -> None:
-        """The tile of a view at an index is two of half the size, the second one behind the first."""
+        """The tile of a view at an index is two of half the size, one after the other."""
         view, maker, place = op.view.type, op.view.op, op.operands.index(op.view)
         assert isinstance(view, PartitionViewType)
         assert isinstance(maker, ct.MakePartitionView)
@@ -268,13 +274,13 @@ class _Halved(Rewriter):
         bit = as_type(self.bit, kind, b)
         return splatted(b, bit, kind.shape) if kind.shape else bit
 
-    def scan_on(self, op: ct.Scan, source: Value, b: Builder) -> None:
-        """Of the half that comes later what the other CTA's half has come to is before all of it."""
+    def scan_on(self, op: ct.Combining, source: Value, b: Builder) -> None:
+        """In the later half, combine the total of the other CTA's half with all elements."""
         made = self.new[op.results[0]]
-        shape = cast(TileType, made.type).shape
+        shape = ct.tile_type(made).shape
         before = self.others(total(op, source, self.region(op.regions[0]), b), b)
         (later,) = combined(op, [along(before, shape, op.dim, b)], [made], b)
-        first, second = (made, later) if not op.reverse else (later, made)
+        first, second = (made, later) if not any(op.flags) else (later, made)
         self.new[op.results[0]], _ = self.choose(first, second, b)
 
     def count_on(self, op: ct.Iota, b: Builder) -> None:
@@ -286,11 +292,17 @@ class _Halved(Rewriter):
         self.new[op.result] = b.value(ct.AddI, made, first)
 
     def alone(self, op: Op, b: Builder) -> None:
-        """An effect of the CTA whose bit is 0, which tells the other one what came of it, where that is used. A token
-        that is not used is the one before.
+        """An effect of the CTA whose bit is 0, which sends its result to the other one if it is used. An unused token
+        is replaced by the preceding one.
         """
-        zero = b.value(ct.CmpI, self.bit, number(b, 0), types=[TileType((), I1)], predicate=ct.Predicate.EQUAL,
-                       signedness=ct.Signedness.SIGNED)  # fmt: skip
+        zero = b.value(
+            ct.CmpI,
+            self.bit,
+            number(b, 0),
+            types=[TileType((), I1)],
+            predicate=ct.Predicate.EQUAL,
+            signedness=ct.Signedness.SIGNED,
+        )
         before = getattr(op, "token", None)
         token = None if before is None else self.new[before]
         used = [result for result in op.results if result in self.used]
@@ -309,8 +321,13 @@ class _Halved(Rewriter):
         values = [result for result in used if not isinstance(result.type, TokenType)]
         if values:
             kinds = [value.type for value in values for _ in range(2)]
-            made = b.add(Exchange, *[self.new[value] for value in values], types=kinds, segments=(len(values), 0, 0),
-                         among=1 << self.place)  # fmt: skip
+            made = b.add(
+                Exchange,
+                *[self.new[value] for value in values],
+                types=kinds,
+                segments=(len(values), 0, 0),
+                among=1 << self.place,
+            )
             self.new.update(zip(values, made.results[::2], strict=True))
 
     def narrowed(self, kind: Type, dim: Dim) -> Type:

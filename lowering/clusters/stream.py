@@ -1,14 +1,14 @@
-"""Stream-K: the CTAs that fit a device take equal shares of the steps of products, and go through tile blocks so.
+"""Stream-K: the CTAs that fit a device take equal shares of the K steps of all tile blocks.
 
     rounds       tile blocks c, c + n, c + 2 n, ... as wholes, by CTA c of n, while more than two rounds are left
     shares       of the steps of all tile blocks that are left CTA c takes those from c U / n to (c + 1) U / n
     parts        of a tile block that several CTAs share each leaves its sums in memory and draws as many tickets as
                  it took steps; the one that draws the last adds up all parts and does what follows the loops
 
-For launches whose last round would leave multiprocessors idle, on any target; no CTA waits for another. A CTA shares
-two tile blocks at most with those before it, and two with those behind it, so two places in memory do: one for a part
-that begins at a tile block's first step, one for another. Parts are added in the order of the steps, whoever comes
-last. Source: Osama et al., Stream-K (PPoPP 2023, arXiv 2301.03598), its two-tile form; CUTLASS's
+For launches whose last round would leave multiprocessors idle, on any target; no CTA waits for another. A CTA shares at
+most two tile blocks with CTAs before it, and two with CTAs after it, so two slots in memory suffice: one for a part
+that starts at a tile block's first step, one for another part. Parts are added in the order of the steps, whichever CTA
+is last. Source: Osama et al., Stream-K (PPoPP 2023, arXiv 2301.03598), its two-tile form; CUTLASS's
 PersistentTileSchedulerSm90StreamK.
 """
 
@@ -51,13 +51,13 @@ from lowering.source.numbers import (
 from lowering.source.rewriting import Rewriter, constant
 from lowering.source.unrolling import trips_of
 
-PLACES = 2  # for parts of a CTA: one that begins at the first step of a tile block, and one that does not
+PLACES = 2  # for parts of a CTA: one that starts at the first step of a tile block, and one that does not
 LONG = TileType((), I64)
 
 
 def streamed(entry: ct.Entry, ctas: int, tile_blocks: int, width: int = 0) -> ct.Entry | Refusal:
     """The entry for as many CTAs as fit the device, which take equal shares of the steps of its products, in groups of
-    `width` along x; or why not. `ctas` and `tile_blocks`: how many are expected, for the price alone.
+    `width` along x; or why not. `ctas` and `tile_blocks`: the expected numbers, only for the cost.
     """
     loops = divisible(entry)
     if isinstance(loops, Refusal):
@@ -67,21 +67,21 @@ def streamed(entry: ct.Entry, ctas: int, tile_blocks: int, width: int = 0) -> ct
         return Refusal("its loops have different numbers of steps", loops[-1])
     bounds = sources(first)
     if bounds is None or any(loop.unsigned_cmp for loop in loops):
-        return Refusal("how many steps it has depends on the tile block", loops[0])
+        return Refusal("its number of steps depends on the tile block", loops[0])
     expected = Expected(tile_blocks // ctas + 1, max(PLACES, ceil(ctas / tile_blocks)))
     return _Streamed(entry, loops, bounds, expected).divided(width)
 
 
 @dataclass(frozen=True)
 class Expected:
-    """Tile blocks of a CTA, and parts of one that is shared; as loops are priced."""
+    """Expected tile blocks of a CTA, and parts of a shared one, for pricing loops."""
 
     visits: int
     parts: int
 
 
 def sources(values: Sequence[Value]) -> list[Op] | None:
-    """What computes values that are the same in all tile blocks, in the order of the source; None if nothing does."""
+    """The operations that compute values common to all tile blocks, in source order; None if there are none."""
     found: set[Op] = set()
     waiting = list(values)
     while waiting:
@@ -103,8 +103,8 @@ def sources(values: Sequence[Value]) -> list[Op] | None:
 
 @dataclass(frozen=True)
 class Shares:
-    """How the steps of tile blocks are shared, as numbers before the loop: CTAs, tile blocks that go round as wholes,
-    `each` CTA's steps of the others and how many CTAs have one more, what this CTA has, tile blocks that it visits.
+    """How the steps of tile blocks are shared, as values before the loop: CTAs, tile blocks assigned whole, `each`
+    CTA's steps of the others and how many CTAs have one more, this CTA's share, and the tile blocks it visits.
     """
 
     steps: Value
@@ -127,7 +127,7 @@ class Shares:
 
 
 def shares(b: Builder, cta: Value, ctas: Value, tiles: Value, steps: Value) -> Shares:
-    """Those of a CTA. Steps that are too many to be counted are not shared."""
+    """The shares of a CTA. If there are too many steps to count, they are not shared."""
     zero, one = number(b, 0), number(b, 1)
     full = quotient(b, tiles, ctas)
     left = difference(b, tiles, product(b, full, ctas))
@@ -136,7 +136,7 @@ def shares(b: Builder, cta: Value, ctas: Value, tiles: Value, steps: Value) -> S
     rounds = promised(b, pick(b, countable, rounds, full), 0)
     whole = product(b, rounds, ctas)
     all_steps = pick(b, countable, product(b, difference(b, tiles, whole), steps), zero)
-    # tile blocks of more steps than can be counted: a last round as wholes
+    # tile blocks with more steps than can be counted: a last round of whole ones
     late = b.value(ct.AndI, less(b, cta, left), flipped(b, countable))
     rounds = promised(b, pick(b, late, added(b, rounds, one), rounds), 0)
     each = quotient(b, promised(b, all_steps, 0), ctas)
@@ -151,7 +151,7 @@ def shares(b: Builder, cta: Value, ctas: Value, tiles: Value, steps: Value) -> S
 
 
 class _Bounds(Rewriter):
-    """What is the same in all tile blocks, in terms of the grid."""
+    """Operations common to all tile blocks, in terms of the grid."""
 
     def __init__(self, grid: Sequence[Value]):
         super().__init__()
@@ -166,15 +166,15 @@ class _Bounds(Rewriter):
 
 
 class _Streamed(Writer):
-    """An entry in a loop over the tile blocks that a CTA has a share of."""
+    """An entry in a loop over the tile blocks of which a CTA has a share."""
 
     def __init__(self, entry: ct.Entry, loops: Sequence[ct.For], bounds: Sequence[Op], expected: Expected):
         self.source, self.loops_of_products, self.bounds, self.expected = entry, loops, bounds, expected
         self.sums = [value for loop in loops for value in loop.results]
-        self.size = sum(cast(TileType, value.type).size for value in self.sums)
+        self.size = sum(ct.tile_type(value).size for value in self.sums)
 
     def divided(self, width: int) -> ct.Entry:
-        """The entry anew."""
+        """The rewritten entry."""
         old, kind = self.source.body.block, cast(TileType, self.sums[0].type)
         element = cast("IntType | FloatType", kind.element)
         pointers = {TICKETS: PointerType(I32), SHARES: PointerType(element)}
@@ -199,8 +199,9 @@ class _Streamed(Writer):
         ids = as_counted(inside, tile, grid) if groups is None else groups.coordinates(inside, tile)
         self.wrapped(Tiles(ct.For, (), (1, 1, 1, 0), block, inside, ids, grid), tile, old, body, b)
         bounds = number(b, 0), self.shares.visits, number(b, 1)
-        b.add(ct.For, *bounds, types=(), regions=[Region([block])], segments=(1, 1, 1, 0),
-              expected=self.expected.visits)  # fmt: skip
+        b.add(
+            ct.For, *bounds, types=(), regions=[Region([block])], segments=(1, 1, 1, 0), expected=self.expected.visits
+        )
         b.add(ct.Return, types=())
         more = {"given": (*self.source.given, *given), "sums": PLACES * self.size * element_bytes(element)}
         made = ct.Entry((), (), {**self.source.attributes, **more}, [Region([body])], self.source.location)
@@ -208,16 +209,17 @@ class _Streamed(Writer):
         return made
 
     def steps(self, args: Sequence[Value], new: Sequence[Value], grid: Sequence[Value], b: Builder) -> Value:
-        """Of each tile block, one for those without any: it is a place in the order of all steps."""
+        """Steps of each tile block, at least one: a tile block needs a place in the order of all steps."""
         writer = _Bounds(grid)
         writer.bind(args, new)
         writer.operations(self.bounds, b)
         loop = self.loops_of_products[0]
         lower, upper, step = (writer.new[each] for each in (loop.lower_bound, loop.upper_bound, loop.step))
-        kind = cast(TileType, lower.type)
+        kind = ct.tile_type(lower)
         count = b.value(ct.SubI, upper, lower, types=[kind])
-        rounded = b.value(ct.DivI, count, step, types=[kind], signedness=ct.Signedness.SIGNED,
-                          rounding=ct.Rounding.POSITIVE_INF)  # fmt: skip
+        rounded = b.value(
+            ct.DivI, count, step, types=[kind], signedness=ct.Signedness.SIGNED, rounding=ct.Rounding.POSITIVE_INF
+        )
         return promised(b, most(b, clamped(b, rounded), number(b, 1)), 1)
 
     def visited(self, visit: Value, ctas: Value, b: Builder) -> Value:
@@ -235,7 +237,7 @@ class _Streamed(Writer):
         return promised(b, pick(b, self.is_shared, added(b, own.whole, place), whole), 0)
 
     def wrapped(self, tiles: Tiles, tile: Value, old: Block, body: Block, b: Builder) -> None:
-        """What a visit does: its steps, and what follows them where it is the last of the tile block."""
+        """A visit: its steps, then the code after the loops if it is the last visit of the tile block."""
         super().__init__(tiles, b)
         self.bind(old.args, body.args[: len(old.args)])
         last = max(place for place, op in enumerate(old.ops) if self.sums[-1] in op.results) + 1
@@ -253,7 +255,7 @@ class _Streamed(Writer):
         inside.add(ct.Continue, types=())
 
     def finished(self, ops: Sequence[Op], sums: Sequence[Value], b: Builder) -> None:
-        """What follows the loops, where the sums of a tile block are known."""
+        """The code after the loops, once the sums of a tile block are known."""
         inits = [init for loop in self.loops_of_products for init in loop.init_values]
         self.bind(self.sums, begun(inits, sums, self.new, b))
         self.varying.update(self.new[value] for value in self.sums)
@@ -262,11 +264,11 @@ class _Streamed(Writer):
             b.add(ct.Yield, types=())
 
     def operation(self, op: Op, b: Builder) -> None:
-        """One; of loops of products this CTA's steps."""
+        """Rewrite one; product loops run this CTA's steps."""
         if not isinstance(op, ct.For) or op not in self.loops_of_products:
             super().operation(op, b)
             return
-        kind = cast(TileType, op.step.type)
+        kind = ct.tile_type(op.step)
         lower, upper, step = (self.new[value] for value in (op.lower_bound, op.upper_bound, op.step))
 
         def at(count: Value) -> Value:
@@ -275,25 +277,41 @@ class _Streamed(Writer):
         end = b.value(ct.MinI, at(self.stop), upper, signedness=ct.Signedness.SIGNED)
         inits = [from_zero(value, self.new, b) for value in op.init_values]
         made = b.add(
-            ct.For, at(self.start), end, step, *inits, types=[v.type for v in op.results], segments=op.segments,
-            regions=[self.region(op.regions[0])], **op.attributes | {"expected": trips_of(op) or 0},
-        )  # fmt: skip
+            ct.For,
+            at(self.start),
+            end,
+            step,
+            *inits,
+            types=[v.type for v in op.results],
+            segments=op.segments,
+            regions=[self.region(op.regions[0])],
+            **op.attributes | {"expected": trips_of(op) or 0},
+        )
         self.bind(op.results, made.results)
 
     def handed_over(self, parts: Sequence[Value], tile: Value, b: Builder) -> tuple[Value, Value]:
-        """Leave a part in memory and draw tickets: whether it is the last, and a token behind what others have left."""
+        """Store a part to memory and draw tickets: returns whether it is the last, and a token ordered after the
+        others' stores.
+        """
         slot = self.slot(self.cta, equals(b, self.start, number(b, 0)), b)
         token = b.value(ct.MakeToken, types=[TOKEN])
         stored: list[Value] = []
         for part, view in zip(parts, self.views(parts, slot, b), strict=True):
-            index = [number(b, 0) for _ in cast(TileType, part.type).shape]
+            index = [number(b, 0) for _ in ct.tile_type(part).shape]
             operands = part, view, *index, token
             stored.append(b.value(ct.StoreView, *operands, types=[TOKEN], segments=(1, 1, len(index), 1)))
         token = stored[0] if len(stored) == 1 else b.value(ct.JoinTokens, *stored, types=[TOKEN])
         drawn, token = b.add(
-            ct.AtomicRMW, b.value(ct.Offset, self.tickets, tile), self.taken, token, types=[NUMBER, TOKEN],
-            segments=(1, 1, 0, 1), order=ct.MemoryOrder.ACQ_REL, scope=ct.Scope.DEVICE, mode=ct.AtomicMode.ADD,
-        ).results  # fmt: skip
+            ct.AtomicRMW,
+            b.value(ct.Offset, self.tickets, tile),
+            self.taken,
+            token,
+            types=[NUMBER, TOKEN],
+            segments=(1, 1, 0, 1),
+            order=ct.MemoryOrder.ACQ_REL,
+            scope=ct.Scope.DEVICE,
+            mode=ct.AtomicMode.ADD,
+        ).results
         return equals(b, b.value(ct.AddI, drawn, self.taken), self.shares.steps), token
 
     def totals(self, parts: Sequence[Value], token: Value, b: Builder) -> list[Value]:
@@ -301,13 +319,13 @@ class _Streamed(Writer):
         first = self.shares.owner(self.base, b)
         final = added(b, self.base, difference(b, self.shares.steps, number(b, 1)))
         behind = added(b, self.shares.owner(promised(b, final, 0), b), number(b, 1))
-        kinds = [cast(TileType, part.type) for part in parts]
+        kinds = [ct.tile_type(part) for part in parts]
         block = Block([NUMBER, *kinds])
         each = Builder(block, b.location)
         slot = self.slot(block.args[0], equals(each, block.args[0], first), each)
         sums: list[Value] = []
         for total, view in zip(block.args[1:], self.views(parts, slot, each), strict=True):
-            index = [number(each, 0) for _ in cast(TileType, total.type).shape]
+            index = [number(each, 0) for _ in ct.tile_type(total).shape]
             read = each.add(ct.LoadView, view, *index, token, types=[total.type, TOKEN], segments=(1, len(index), 1))
             sums.append(plus(total, read.results[0], each))
         each.add(ct.Continue, *sums, types=())
@@ -317,18 +335,18 @@ class _Streamed(Writer):
         return list(made.results)
 
     def slot(self, cta: Value, begins: Value, b: Builder) -> Value:
-        """Which of all places in memory a CTA's part has."""
+        """The memory slot of a CTA's part."""
         second = pick(b, begins, number(b, 1), number(b, 0))
         return promised(b, added(b, product(b, cta, number(b, PLACES)), second), 0)
 
     def views(self, parts: Sequence[Value], slot: Value, b: Builder) -> list[Value]:
-        """The memory of a place, for a part of each sum."""
+        """The memory of a slot, for a part of each sum."""
         wide = b.value(ct.ExtI, slot, types=[LONG], signedness=ct.Signedness.SIGNED)
         offset = b.value(ct.MulI, wide, constant(b, self.size, LONG))
         made: list[Value] = []
         before = 0
         for part in parts:
-            kind = cast(TileType, part.type)
+            kind = ct.tile_type(part)
             place = b.value(ct.AddI, offset, constant(b, before, LONG)) if before else offset
             made.append(rows(b, b.value(ct.Offset, self.memory, place), kind, 1))
             before += kind.size

@@ -1,9 +1,8 @@
 """ConvertCudaTileToTileAA: a cuda_tile entry as an nv_tileaa function, one op of the source at a time.
 
 Part A: arithmetic and control flow; part B: memory and views; part C: matrix products and reductions (the three parts
-of the seeds' pass). Nothing is lost: `tileaa_to_cuda_tile` gives the same program again, but that indices and
-offsets of i8 and i16 are extended. An access whose token the source leaves out comes after nothing: it gets the
-function's first token.
+of the seeds' pass). Nothing is lost: `tileaa_to_cuda_tile` restores the same program, except that i8 and i16 indices
+and offsets are extended. An access without a token in the source is unordered: it gets the function's first token.
 """
 
 from __future__ import annotations
@@ -20,15 +19,15 @@ from ir.types import BF16, F8E4M3FN, F8E5M2, F16, F32, F64, I32, TF32, IntType, 
 from lowering.convert.logical_forms import arithmetic, bind, logical_type, same_parts
 
 SPELLED = (F16, BF16, F32, F64, TF32, F8E4M3FN, F8E5M2)
-"""Floats of which arith.constant has every number; a scalar of another type is a literal like those of tensors."""
+"""Floats whose every value arith.constant can express; a scalar of another type is a literal like those of tensors."""
 
 
 INDEX = "index"
-"""Operands that say which tile of a view: read as unsigned (CUDA Tile IR 13.4, load_view_tko)."""
+"""Operands that select the tile of a view: read as unsigned (CUDA Tile IR 13.4, load_view_tko)."""
 
 
 def at_least_32_bits(value: Value, extended: type[Op], b: Builder) -> Value:
-    """Integers that number tiles or elements, as i32 where they are narrower."""
+    """Indices of tiles or elements, extended to i32 if they are narrower."""
     kind, element = value.type, nv_tileaa.element_of(value.type)
     if not isinstance(element, IntType) or element.width >= I32.width:
         return value
@@ -65,7 +64,7 @@ class _Converter:
         return made
 
     def region(self, region: Region, op: Op) -> Region:
-        """A region with the logical form of its operations; one that may be left out yields nothing."""
+        """A region with the logical form of its operations; an absent optional one yields nothing."""
         made = self.block(region.block.args if region.blocks else ())
         inside = Builder(made, op.location)
         if region.blocks:
@@ -93,8 +92,8 @@ class _Converter:
         return [logical_type(r.type) for r in op.results]
 
     def same(self, op: Op, cls: type[Op], b: Builder) -> list[Value]:
-        """The operation that has the same parts; only a token that it must have may be missing, and the index of a
-        tile is no narrower than i32, so that halves of tiles have numbers too.
+        """The operation with the same parts; only a required token may be missing, and tile indices are at least i32,
+        so that halves of tiles can be indexed too.
         """
         operands, segments = self.of(op.operands), list(op.segments)
         for at, group in enumerate(cls.info.operands):
@@ -110,7 +109,7 @@ class _Converter:
         return made.results
 
     def start(self) -> Value:
-        """The function's first token, which is made when it is needed."""
+        """The function's first token, created on demand."""
         if self.first_token is None:
             made = nv_tileaa.CreateMemToken((), [nv_tileaa.MEM_TOKEN], {"start": True}, location=self.entry.location)
             made.parent = self.body
@@ -142,20 +141,24 @@ class _Converter:
 
     def loop(self, op: ct.For, b: Builder) -> list[Value]:
         made = b.add(
-            scf.For, *self.of(op.operands), types=self.types(op), regions=[self.region(op.body, op)],
-            segments=op.segments, **({"unsigned": True} if op.unsigned_cmp else {}),
-        )  # fmt: skip
+            scf.For,
+            *self.of(op.operands),
+            types=self.types(op),
+            regions=[self.region(op.body, op)],
+            segments=op.segments,
+            **({"unsigned": True} if op.unsigned_cmp else {}),
+        )
         return made.results
 
     def branch(self, op: ct.If, b: Builder) -> list[Value]:
-        """scf.if, unless a side leaves what is around it."""
+        """scf.if, unless a side has an early exit."""
         cls = nv_tileaa.If if any(isinstance(each, _LEAVING) for each in _ends(op)) else scf.If
         regions = [self.region(each, op) for each in (op.then_, op.else_)]
         made = b.add(cls, self.values[op.condition], types=self.types(op), regions=regions)
         return made.results
 
     def end(self, op: ct.Continue | ct.Yield, b: Builder) -> list[Value]:
-        """What ends its region in order; a `continue` from inside a branch or an endless loop is one."""
+        """The terminator of a region in order, or a `continue` from inside a branch or a while loop."""
         around = op.parent.parent_op if op.parent else None
         ordered = isinstance(op, ct.Yield) or isinstance(around, ct.For)
         b.add(scf.Yield if ordered else nv_tileaa.Continue, *self.of(op.operands), types=())
@@ -215,4 +218,4 @@ SPECIAL: dict[type[Op], Callable[[_Converter, Any, Builder], list[Value]]] = {
     ct.MmaF: _Converter.product,
     ct.MmaI: _Converter.product,
 }
-"""What has other parts at this level; the rest is in the declarations of nv_tileaa and of arithmetic."""
+"""Operations with different parts at this level; the rest is in the declarations of nv_tileaa and of arithmetic."""

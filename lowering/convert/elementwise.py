@@ -1,6 +1,6 @@
 """cuda_tile arithmetic as arith, math and llvm ops: the scalar op of the next level and its attributes.
 
-An op's declaration names its scalar form (`lowers_to`); here stand only what attributes add to it.
+An op's declaration names its scalar form (`lowers_to`); only what attributes add is here.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from ir.dialects.cuda_tile.constraints import TileOp
 from ir.types import FloatType, Type
 
 DIALECTS = (arith, llvm, math)
-"""Where `lowers_to` points; importing them declares the ops that `OPS` is asked for."""
+"""The dialects `lowers_to` points to; importing them registers their ops in `OPS`."""
 
 ROUNDINGS = {
     ct.Rounding.NEAREST_EVEN: "rn",
@@ -49,7 +49,7 @@ def scalar_op(
 ) -> tuple[type[Op], dict[str, Any]]:
     """The op class of the next level and its attributes, for operands of element type `source`.
 
-    Raises UnsupportedError, located at `op`, where there is none.
+    Raises UnsupportedError, located at `op`, if there is none.
     """
     if not issubclass(cls, TileOp) or not cls.lowers_to:
         raise _unsupported(cls, op)

@@ -1,8 +1,8 @@
-"""How cuda_tile and nv_tileaa say the same: types, arithmetic, and the operations that have the same parts.
+"""The correspondence of cuda_tile and nv_tileaa: types, arithmetic, and the operations that have the same parts.
 
 Each is declared in one direction and inverted here, so that `cuda_tile_to_tileaa` and `tileaa_to_cuda_tile` cannot
-differ: an operation of nv_tileaa names what it `means`, and arithmetic goes the way of `scalar_op`, whose inverse is a
-table of all that it can be asked. Comparisons for equality forget whether they are signed: nothing follows from it.
+differ: an operation of nv_tileaa names what it `means`, and arithmetic uses `scalar_op`, whose inverse is a table of
+all its possible inputs. Equality comparisons lose their signedness, which has no effect.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def _memref(kind: TensorViewType) -> nv_tileaa.MemrefType:
 
 @cache
 def tile_ir_type(kind: Type) -> Type | None:
-    """The inverse of `logical_type`; None where nothing has this logical type."""
+    """The inverse of `logical_type`; None if no type has this logical type."""
     match kind:
         case nv_tileaa.MemTokenType():
             return TOKEN
@@ -108,13 +108,13 @@ def _view(kind: nv_tileaa.TiledViewType) -> TileViewType | None:
 
 @cache
 def same_parts() -> dict[type[Op], type[Op]]:
-    """By an operation of Tile IR the one of nv_tileaa that means it."""
+    """For each operation of Tile IR, the nv_tileaa operation that means it."""
     logical = (cls for cls in OPS.values() if issubclass(cls, nv_tileaa.Logical) and cls.means is not None)
     return {cls.means: cls for cls in logical if cls.means is not None}
 
 
 def bind(values: dict[Value, Value], old: Sequence[Value], new: Sequence[Value]) -> None:
-    """New values for old ones, which give them their names; what has no new values has none."""
+    """Map old values to new ones and pass on their names; an operation without new values maps nothing."""
     for before, after in zip(old, new, strict=False):
         values[before] = after
         after.name = after.name or before.name
@@ -134,7 +134,7 @@ WRAPS = {
 def arithmetic(cls: type[Op], attributes: Mapping[str, Any], source: Type, result: Type, op: Op | None = None) -> Form:
     """The operation of arith or math, and its attributes, for an elementwise one of Tile IR.
 
-    `source` and `result` are element types. Raises UnsupportedError, located at `op`, where there is none.
+    `source` and `result` are element types. Raises UnsupportedError, located at `op`, if there is none.
     """
     given = {a.name: attributes.get(a.name, a.default) for a in cls.info.attributes}
     found, extra = scalar_op(cls, given, source, result, op)
@@ -161,7 +161,7 @@ def _said(cls: type[Op], attributes: Mapping[str, Any]) -> Said:
 
 @cache
 def _inverse() -> dict[type[Op], dict[Said, Form]]:
-    """What each form of arithmetic means; of several meanings the one that is nearest to its defaults."""
+    """The meaning of each form of arithmetic; of several, the one nearest to its defaults."""
     found: dict[type[Op], dict[Said, Form]] = {}
     for cls in (cls for cls in OPS.values() if issubclass(cls, TileOp) and cls.lowers_to.startswith(DIALECTS)):
         for attributes in _choices(cls):

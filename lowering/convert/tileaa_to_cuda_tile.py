@@ -1,7 +1,7 @@
 """The way back from nv_tileaa to the operations of Tile IR, in which the e-graph's terms are declared.
 
-The inverse of `cuda_tile_to_tileaa`: what that made of an entry becomes the same entry. A program from a file is
-verified as nv_tileaa before, and as Tile IR behind; all that can be said of both is checked there.
+The inverse of `cuda_tile_to_tileaa`: its output becomes the same entry again. A program from a file is verified as
+nv_tileaa before and as Tile IR after the conversion, which covers everything the two share.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from typing import Any
 
 import numpy as np
 
-from ir.bits import bit_pattern
+from ir.bits import bit_pattern, number_of
 from ir.core import Block, Builder, Location, Op, OptionalOperand, Region, TileError, Type, Value
 from ir.dialects import arith, nv_tileaa, scf
 from ir.dialects import cuda_tile as ct
 from ir.dialects.cuda_tile.numerics import from_bits
-from ir.types import TOKEN, FloatType, IntType
+from ir.types import BF16, F16, F32, F64, TOKEN, FloatType, IntType
 from lowering.convert.logical_forms import TYPES, bind, tile_ir_arithmetic, tile_ir_type
 
 
@@ -30,8 +30,8 @@ def as_tile_ir(func: nv_tileaa.Func) -> tuple[ct.Module, ct.Entry]:
 
 
 class _Raiser:
-    """`values` are those of Tile IR by those of nv_tileaa, `starts` first tokens, `grids` the operations that were
-    last asked about the grid, with the axes.
+    """`values` are those of Tile IR by those of nv_tileaa, `starts` first tokens, `grids` the latest grid queries, with
+    their axes.
     """
 
     def __init__(self, func: nv_tileaa.Func):
@@ -89,7 +89,7 @@ class _Raiser:
             bind(self.values, op.results, results)
 
     def of(self, values: Sequence[Value]) -> list[Value]:
-        """The values of Tile IR; the function's first token becomes one where more than accesses ask for it."""
+        """The values of Tile IR; the function's first token becomes one only if more than accesses use it."""
         for value in values:
             if value not in self.values and value in self.starts:
                 made = ct.MakeToken((), [TOKEN], location=self.func.location)
@@ -99,7 +99,7 @@ class _Raiser:
         return [self.values[value] for value in values]
 
     def same(self, op: Op, cls: type[Op], b: Builder) -> list[Value]:
-        """The operation that has the same parts; an access after the function's first token has none."""
+        """The operation that has the same parts; an access ordered after the function's first token has no token."""
         operands, segments = op.operands, [*op.segments, *([0] * (len(cls.info.operands) - len(op.segments)))]
         for at, (group, start) in enumerate(zip(cls.info.operands, accumulate(segments, initial=0), strict=False)):
             if isinstance(group, OptionalOperand) and segments[at] and operands[start] in self.starts:
@@ -115,7 +115,7 @@ class _Raiser:
         if found is None:
             said = ", ".join(f"{name} = {value!r}" for name, value in op.attributes.items())
             message = f"'{op.name}'{' with ' if said else ''}{said} is not an operation of nv_tileaa"
-            raise TileError(message, op.location, "operations of nv_tileaa are those that Tile IR can say")
+            raise TileError(message, op.location, "nv_tileaa has exactly the operations of Tile IR")
         cls, attributes = found
         return b.add(cls, *self.of(op.operands), types=self.types(op), **attributes).results
 
@@ -152,7 +152,7 @@ class _Raiser:
         return [b.value(ct.MakeToken, types=[TOKEN])]
 
     def grid(self, op: nv_tileaa.ProgramId | nv_tileaa.NumPrograms, b: Builder) -> list[Value]:
-        """One operation of Tile IR says all axes."""
+        """One operation of Tile IR returns all axes."""
         cls = ct.GetTileBlockId if isinstance(op, nv_tileaa.ProgramId) else ct.GetNumTileBlocks
         made, axes = self.grids.get((b.block, cls), (None, set[int]()))
         if made is None or op.axis in axes:
@@ -164,15 +164,18 @@ class _Raiser:
     def constant(self, op: arith.Constant, b: Builder) -> list[Value]:
         kind = op.result.type
         if not isinstance(kind, IntType | FloatType):
-            op.fail("must be a scalar, is {}: constant_tensor has tensors", kind)
+            op.fail("must be a scalar, is {}: use constant_tensor for tensors", kind)
         if isinstance(kind, IntType):
             fits = type(op.value) in (int, bool) and holds(kind, int(op.value))
             op.expect(fits, "{!r} does not fit {}", op.value, kind)
-            array = np.array([int(op.value)]).astype(ct.dtype_of(kind))
+            literal = ct.DenseElements.of(number_of(kind, bit_pattern(kind, op.value)), kind)
+        elif kind in (F16, BF16, F32, F64):
+            literal = ct.DenseElements.of(op.value, kind)
         else:
             bits = bit_pattern(kind, op.value)
             array = from_bits(np.array([bits], f"u{ct.dtype_of(kind).itemsize}"), kind)
-        return [b.value(ct.Constant, types=self.types(op), value=ct.DenseElements(array))]
+            literal = ct.DenseElements(array)
+        return [b.value(ct.Constant, types=self.types(op), value=literal)]
 
     def get_global(self, op: nv_tileaa.GetGlobal, b: Builder) -> list[Value]:
         """The array becomes one of the module."""
@@ -183,7 +186,7 @@ class _Raiser:
         )  # fmt: skip
         known = self.globals.setdefault(op.symbol, made)
         same = known.attributes == made.attributes
-        op.expect(same, "@{} is another array than at {}", op.symbol, known.location)
+        op.expect(same, "@{} differs from the array at {}", op.symbol, known.location)
         return [b.value(ct.GetGlobal, types=self.types(op), name=op.symbol)]
 
     def offset(self, op: nv_tileaa.AddPtr, b: Builder) -> list[Value]:
@@ -215,4 +218,4 @@ _SPECIAL: dict[type[Op], Callable[[_Raiser, Any, Builder], list[Value]]] = {
     nv_tileaa.AddPtr: _Raiser.offset,
     nv_tileaa.Dot: _Raiser.product,
 }
-"""The inverse of the special ones of `cuda_tile_to_tileaa`."""
+"""The inverse of the special cases of `cuda_tile_to_tileaa`."""

@@ -1,4 +1,4 @@
-"""Effects with operands: stores, strong loads and updates, what CTAs tell each other, assertions and prints."""
+"""Effects with operands: stores, strong loads and updates, exchanges between CTAs, assertions and prints."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ KINDS = {
     ct.AtomicMode.ADDF: "fadd", ct.AtomicMode.MAX: "smax", ct.AtomicMode.MIN: "smin", ct.AtomicMode.UMAX: "umax",
     ct.AtomicMode.UMIN: "umin", ct.AtomicMode.XCHG: "exch",
 }  # fmt: skip
-"""What nvgpu.atomic calls each update."""
+"""The name of each update in nvgpu.atomic."""
 
 
 def ordering(order: ct.MemoryOrder, scope: ct.Scope | None) -> dict[str, Any]:
@@ -44,7 +44,7 @@ def load(d: Decoder, op: ct.LoadPtr, item: SkeletonEffect) -> None:
 
 @lowers_effect(ct.AtomicRMW, ct.AtomicCAS)
 def update(d: Decoder, op: ct.AtomicRMW | ct.AtomicCAS, item: SkeletonEffect) -> None:
-    """An atomic update, and its result where it is used."""
+    """An atomic update, and its result if used."""
     choice, operands, kinds = result_of(d, op, item)
     order = ordering(op.order, op.scope)
     values = 1 if isinstance(op, ct.AtomicRMW) else 2
@@ -52,9 +52,14 @@ def update(d: Decoder, op: ct.AtomicRMW | ct.AtomicCAS, item: SkeletonEffect) ->
     if isinstance(op, MultimemAccess):
         kind, order = op.kind, dict[str, Any]({"order": "", "scope": ""}, **order)
     made = d.builder.add(
-        nv_tileas.Atomic, *operands, types=kinds if d.used(item.item, 0) else (),
-        segments=(1, values, int(op.mask is not None)), kind=kind, width=choice.width, **order,
-    )  # fmt: skip
+        nv_tileas.Atomic,
+        *operands,
+        types=kinds if d.used(item.item, 0) else (),
+        segments=(1, values, int(op.mask is not None)),
+        kind=kind,
+        width=choice.width,
+        **order,
+    )
     if made.results:
         d.effects[item.item, 0] = (len(d.scopes) - 1, made.results[0])
     opened(d, item)
@@ -63,7 +68,7 @@ def update(d: Decoder, op: ct.AtomicRMW | ct.AtomicCAS, item: SkeletonEffect) ->
 def result_of(
     d: Decoder, op: ct.LoadPtr | ct.AtomicRMW | ct.AtomicCAS, item: SkeletonEffect
 ) -> tuple[StoreChoice, list[Value], list[Type]]:
-    """How an access is done, its operands, the type of its result; what follows stands at its place in the source."""
+    """The form of an access, its operands, the type of its result; sets the location of the following ops."""
     choice = d.selection.stores[item.item]
     operands = [d.value_at(k, choice.layout) for k in item.placed]
     d.builder.location = op.location
@@ -71,7 +76,7 @@ def result_of(
 
 
 def opened(d: Decoder, item: SkeletonEffect) -> None:
-    """The access of an item was put at the end of the innermost scope."""
+    """Record that the access of an item was added at the end of the innermost scope."""
     d.opened(d.order.store_id(item), len(d.scopes) - 1)
 
 
@@ -106,22 +111,36 @@ def store_staged(d: Decoder, item: SkeletonEffect) -> None:
     more: dict[str, Any] = {"reduction": kind} if (kind := reduction(item.op)) else {}
     d.builder.location = item.op.location
     d.builder.add(
-        nv_tileas.StagedStore, held, *rest, types=(), shared=d.selection.oracle.shared(choice.shared),
-        atom=choice.atom, bytes=choice.width, ordered=bool(d.order.of_store(item)),
-        parts=choice.parts, **more,
-    )  # fmt: skip
+        nv_tileas.StagedStore,
+        held,
+        *rest,
+        types=(),
+        shared=d.selection.oracle.shared(choice.shared),
+        atom=choice.atom,
+        bytes=choice.width,
+        ordered=bool(d.order.of_store(item)),
+        parts=choice.parts,
+        **more,
+    )
     opened(d, item)
 
 
 @lowers_effect(nv_tileas.Exchange)
 def exchange(d: Decoder, op: nv_tileas.Exchange, item: SkeletonEffect) -> None:
-    """What the CTAs of a cluster tell each other, and where it is known."""
+    """An exchange between the CTAs of a cluster, and where its results are known."""
     choice = d.selection.stores[item.item]
     operands = [d.value_at(k, choice.layout) for k in item.operands]
     kinds = [d.placed_type(result.type, choice.layout) for result in op.results]
     d.builder.location = op.location
-    made = d.builder.add(nv_tileas.Exchange, *operands, types=kinds, segments=(len(operands), 0, 0), among=op.among,
-                         other=op.other, drained=choice.drained)  # fmt: skip
+    made = d.builder.add(
+        nv_tileas.Exchange,
+        *operands,
+        types=kinds,
+        segments=(len(operands), 0, 0),
+        among=op.among,
+        other=op.other,
+        drained=choice.drained,
+    )
     d.effects.update({(item.item, k): (len(d.scopes) - 1, result) for k, result in enumerate(made.results)})
 
 

@@ -32,14 +32,14 @@ def combiner(region: OpRegion) -> OpRegion:
             kind = uniform_type(op.result.type)
             values[op.result] = b.value(arith.Constant, types=[kind], value=op.value.item)
         elif isinstance(op, ct.Reshape | ct.Broadcast | ct.Permute | ct.Assume):
-            values[op.results[0]] = operands[0]  # of scalars: nothing
+            values[op.results[0]] = operands[0]  # a no-op on scalars
         else:
             values[op.results[0]] = scalar(b, op, operands)
     return OpRegion([block])
 
 
 def scalar(b: Builder, op: Op, operands: list[Value]) -> Value:
-    """One operation on scalars. Raises UnsupportedError, located, for what is no arithmetic."""
+    """One operation on scalars. Raises UnsupportedError, located, for anything but arithmetic."""
     if not isinstance(op, TileOp) or op.placement is not ELEMENTWISE or not operands:
         raise UnsupportedError(
             f"'{op.name}' in a combiner is not supported yet", op.location, "combine by arithmetic and select"

@@ -1,5 +1,5 @@
-"""A chosen program on its way to nv_tileas: the scopes under construction, what each placed class has become, which
-accesses are open; and the tables of what placed operations, items of the skeleton and effects become.
+"""State of decoding a chosen program to nv_tileas: the scopes under construction, the result for each placed class, the
+open accesses; and the tables of lowerings for placed operations, skeleton items and effects.
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ from lowering.selection import Selection
 from lowering.tokens import STORE, Accesses, Order
 
 Made = Mapping[int, Any]
-"""What the classes of the operands became."""
+"""The results for the classes of the operands."""
 
 
 @dataclass
 class Scope:
     """A block under construction inside `depth` loops or branches.
 
-    `open` are the accesses since the last barrier: those of other threads may still be under way. In a loop they
-    begin with all that an earlier iteration may have made, `body`; other scopes have no body. `allocated` is memory
-    that lasts until the end of the block.
+    `open` are the accesses since the last barrier: those of other threads may still be in flight. In a loop they start
+    with all that an earlier iteration may have made, `body`; other scopes have no body. `allocated` is memory that
+    lasts until the end of the block.
     """
 
     builder: Builder
@@ -46,7 +46,7 @@ class Scope:
 
 
 class Decoder:
-    """A chosen program on its way: state and services."""
+    """Decoding of a chosen program: state and services."""
 
     def __init__(self, selection: Selection):
         self.selection = selection
@@ -55,17 +55,17 @@ class Decoder:
         self.interner = self.program.interner
         self.values: dict[int, Any] = {}  # placed class -> Value, list of Values, or None for a missing operand
         self.needs = Needs(selection)
-        self.depth: dict[int, int] = {}  # placed class -> depth of the scope it stands in
+        self.depth: dict[int, int] = {}  # placed class -> depth of its scope
         self.scopes: list[Scope] = []
         self.arguments: list[Value] = []
         self.loops: dict[int, tuple[int, Value | None, dict[int, Value]]] = {}  # loop -> depth, counter, carried values
-        self.sides: dict[int, int] = {}  # side of a branch that is being built -> depth
+        self.sides: dict[int, int] = {}  # side of a branch under construction -> depth
         self.streamed = streamed_classes(selection.saturated, selection.forbid)
-        self.loaded: set[int] = set()  # placed loads that stand somewhere, perhaps in a scope that is closed
+        self.loaded: set[int] = set()  # placed loads that have been emitted, perhaps in a closed scope
         self.results: dict[tuple[int, int], Value] = {}
         self.effects: dict[tuple[int, int], tuple[int, Value]] = {}
         self.order = Order(selection)
-        self.ordered: set[int] = set()  # placed copies that come after a store of their own loop
+        self.ordered: set[int] = set()  # placed copies ordered after a store of their own loop
         self.staged = frozenset(STORE + item for item, choice in selection.stores.items() if choice.atom)
         self.leaves = {(n.item, n.index) for n in selection.node.values() if isinstance(n, ItemResult)}
         self.sources: dict[int, Op] = {}
@@ -94,7 +94,7 @@ class Decoder:
             lowers_item[type(item)](self, item)
 
     def eviction(self, node: Load) -> str:
-        """The policy of the L2 cache for what a load brings; empty: none."""
+        """The L2 cache policy of a load; empty: none."""
         return self.streamed.get(self.selection.owner[node.cls][0], "")
 
     def used(self, item: int, index: int) -> bool:
@@ -106,12 +106,12 @@ class Decoder:
         return self.placed(self.frozen.held_in[self.frozen.class_of(number), layout])
 
     def before(self, item: SkeletonEffect) -> None:
-        """Make what must precede a store precede it: its loads placed, then a barrier if threads may race."""
+        """Emit what must precede a store: place its loads, then a barrier if threads may race."""
         self.loads_before(item)
         self.barrier_behind(self.order.of_store(item), len(self.scopes) - 1)
 
     def loads_before(self, item: SkeletonEffect) -> None:
-        """Place the loads that an item comes after."""
+        """Place the loads that an item is ordered after."""
         for load in sorted(self.order.loads_before(item)):
             for placed in self.order.loads[load]:
                 if placed not in self.loaded:
@@ -119,8 +119,8 @@ class Decoder:
         self.builder.location = item.op.location
 
     def barrier_behind(self, accesses: Accesses, depth: int) -> None:
-        """A barrier at the end of a scope if one of these accesses is open there. What tensor copies store stays open
-        where it was not waited for: threads that meet know nothing of it.
+        """A barrier at the end of a scope if one of these accesses is open there. Tensor stores stay open unless waited
+        for: a barrier does not order them.
         """
         scope = self.scopes[depth]
         if accesses & scope.open:
@@ -131,7 +131,7 @@ class Decoder:
             scope.open.intersection_update(left)
 
     def stores_written(self, accesses: Accesses, depth: int) -> bool:
-        """All tensor stores that are open in a scope have written memory, if one is among these accesses; says so."""
+        """Wait for all open tensor stores of a scope if one is among these accesses; returns whether it did."""
         scope = self.scopes[depth]
         found = bool(accesses & scope.open & self.staged)
         if found:
@@ -139,7 +139,7 @@ class Decoder:
         return found
 
     def release(self) -> None:
-        """At the end of the innermost block nobody uses the memory that was asked for there any more."""
+        """Free the memory allocated in the innermost block at its end."""
         scope = self.scopes[-1]
         if scope.allocated:
             self.stores_written(frozenset(scope.open), len(self.scopes) - 1)
@@ -149,22 +149,22 @@ class Decoder:
             scope.builder.add(nv_tileas.Free, memory, types=())
 
     def opened(self, access: int, depth: int) -> None:
-        """An access was put at the end of a scope, before what stands in the inner ones."""
+        """Record that an access was added at the end of a scope, before the contents of inner ones."""
         for scope in self.scopes[depth:]:
             scope.open.add(access)
 
     # --- values
 
     def placed(self, cls: int) -> Any:
-        """The value of a placed class, made now unless it was made before."""
+        """The value of a placed class, emitted now unless it already exists."""
         if cls not in self.values:
             self.make(cls)
         return self.values[cls]
 
     def make(self, cls: int) -> None:
-        """Make a class and, before it, what it needs, without recursion on long chains: copies to shared memory first,
-        which take no registers and arrive meanwhile; then what needs most registers, so that a tile that is only read
-        from memory is not held while the other operand is computed.
+        """Emit a class after its operands, without recursion on long chains: copies to shared memory first, which take
+        no registers and arrive meanwhile; then the operand that needs the most registers, so that a tile that is only
+        loaded is not live while the other operand is computed.
         """
         stack = [cls]
         while stack:
@@ -182,7 +182,9 @@ class Decoder:
             self.build(top, node)
 
     def outside(self, cls: int, node: Node) -> list[int]:
-        """The placed classes that must be there before a node is built: its operands, or what makes those again."""
+        """The placed classes that must exist before a node is built: its operands, or the inputs to rematerialise
+        them.
+        """
         found: list[int] = []
         stack = [(c, self.selection.again.get((cls, c), {})) for c in reversed(node.children)]
         while stack:
@@ -194,7 +196,7 @@ class Decoder:
         return found
 
     def operand(self, builder: Builder, cls: int, again: dict[int, Node]) -> Any:
-        """An operand that is there, or made again here."""
+        """An existing operand, or one rematerialised here."""
         if cls not in again:
             return self.values[cls]
         node = again[cls]
@@ -232,10 +234,11 @@ class Decoder:
         self.values[cls] = lowers[type(node)](self, node, scope.builder, made)
 
     def load_depth(self, node: Load, depth: int) -> int:
-        """A load stands no higher than what its token comes after; a barrier orders it behind stores.
+        """A load is placed no higher than the accesses its token is ordered after; a barrier orders it after stores.
 
-        An asynchronous copy in a loop may be moved ahead of it, so what it comes after outside is waited for there.
-        A load through pointers, which no bounds protect, stays inside the loops and branches that it was written in.
+        An asynchronous copy in a loop may be moved ahead of the loop, so accesses outside that it is ordered after are
+        waited for there. A load through pointers, which has no bounds check, stays inside its source loops and
+        branches.
         """
         stores = self.order.stores_before(node)
         guarded = self.guarded.get(self.selection.owner[node.cls][0], 0)
@@ -285,12 +288,12 @@ class Decoder:
 
 
 lowers: Lowerings[Decoder, [Builder, Made], Any] = Lowerings("lowering")
-"""What a placed operation becomes in the block that it stands in: a Value, a list of them (operand lists, several
+"""The lowering of a placed operation in its block: a Value, a list of them (operand lists, several
 results), or None for a missing operand."""
 lowers_item: Lowerings[Decoder, [], None] = Lowerings("decoding")
-"""What an item of the skeleton becomes."""
+"""The lowering of a skeleton item."""
 lowers_effect: Lowerings[Decoder, [SkeletonEffect], None] = Lowerings("lowering")
-"""What the operation of an item becomes."""
+"""The lowering of the operation of a skeleton item."""
 
 
 def enclosing(op: Op) -> int:

@@ -1,8 +1,8 @@
 """The chosen e-nodes as an nv_tileas program: every value where its operands allow it, effects in skeleton order.
 
-A value stands in the innermost loop that its operands need, so what does not change in a loop is computed before it.
-Memory tokens are spent here: an access whose token says that it comes after another access gets a barrier between them
-(the threads of a CTA then see each other's writes), and loads that a store must follow are placed before it.
+A value is placed in the innermost loop that its operands need, so loop-invariant values are hoisted. Memory tokens are
+resolved here: an access whose token orders it after another gets a barrier in between (the threads of a CTA then see
+each other's writes), and loads that must precede a store are placed before it.
 """
 
 from __future__ import annotations
@@ -34,16 +34,20 @@ def decode(selection: Selection, name: str) -> nv_tileas.Func:
     d.region(d.program.skeleton)
     target = d.selection.target
     attributes = {
-        "sym_name": name, "target": target.name, "warps": d.selection.warps, "params": launch.parameters(entry),
-        "ranges": tuple(ranges(d, entry.parameters)), "asked_ctas": target.asked_ctas,
+        "sym_name": name,
+        "target": target.name,
+        "warps": d.selection.warps,
+        "params": launch.parameters(entry),
+        "ranges": tuple(ranges(d, entry.parameters)),
+        "asked_ctas": target.asked_ctas,
         "cluster": (entry.cluster, 1, 1),
-    }  # fmt: skip
+    }
     return nv_tileas.Func((), (), attributes, [OpRegion([block])], entry.location)
 
 
 def ranges(d: Decoder, parameters: Sequence[Value]) -> Iterator[tuple[int, int, int, int]]:
-    """Parameters of which every execution promises more than their type says: the number, the least and the
-    greatest value, a power of two that divides it.
+    """Parameters with assumptions that hold in every execution: the number, the least and the greatest value, a power
+    of two that divides it.
     """
     for number, parameter in enumerate(parameters):
         kind, cls = parameter.type, d.frozen.class_of(d.program.number_of(parameter))
@@ -54,7 +58,7 @@ def ranges(d: Decoder, parameters: Sequence[Value]) -> Iterator[tuple[int, int, 
                 d.frozen.analysis["high"].get(cls, whole[1]),
             )
             divisor = d.frozen.analysis["divisor"].get(cls, 1)
-            if (*whole, 1) != (low, high, divisor) and low <= high:  # promises that contradict each other are none
+            if (*whole, 1) != (low, high, divisor) and low <= high:  # contradictory assumptions are ignored
                 yield number, low, high, divisor
 
 
@@ -71,7 +75,7 @@ def store(d: Decoder, item: SkeletonEffect) -> None:
 
 @lowers_item(SkeletonLoop)
 def loop(d: Decoder, item: SkeletonLoop) -> None:
-    """A loop: counted, or endless until its body says that it is over."""
+    """A loop: counted, or a while loop that ends when its body exits."""
     op, builder = item.op, d.builder
     bounds = [] if item.again else [d.uniform(k) for k in (item.lower, item.upper, item.step)]
     indices = [i for i, kind in enumerate(item.types) if not isinstance(kind, TokenType)]
@@ -91,23 +95,28 @@ def loop(d: Decoder, item: SkeletonLoop) -> None:
     else:
         d.builder.add(scf.Yield, *yields, types=())
     left = d.scopes.pop().open
-    d.scopes[-1].open |= left  # beside what was open: the body may not have run
+    d.scopes[-1].open |= left  # in addition to those open before: the body may not have run
     builder.location = op.location
     types, regions = [v.type for v in inits], [OpRegion([body])]
     if item.again:
         made = builder.add(scf.While, *inits, types=types, regions=regions, segments=(len(inits),))
     else:
         made = builder.add(
-            scf.For, *bounds, *inits, types=types, segments=(1, 1, 1, len(inits)), regions=regions,
+            scf.For,
+            *bounds,
+            *inits,
+            types=types,
+            segments=(1, 1, 1, len(inits)),
+            regions=regions,
             **({"unsigned": True} if cast(ct.For, op).unsigned_cmp else {}),
-        )  # fmt: skip
+        )
     d.results.update({(item.loop, i): r for i, r in zip(indices, made.results, strict=True)})
 
 
 def carried_on(d: Decoder, values: Sequence[tuple[int, int]]) -> list[Value]:
-    """What a loop carries on, numbers and layouts. Made first is what needs no product of its own: the sum of a row
-    takes the tile that is an operand of the next product too, and leaves a column of it. Not where tiles do not fit
-    anyhow (swa_attention of TileGym on sm_120a: 260 registers of 201, 60 bytes are spilled so and 4 otherwise).
+    """The carried values of a loop, numbers and layouts. Values that need no further product are emitted first: a row
+    sum reads a tile that is also an operand of the next product, and leaves a column of it. Not if tiles do not fit
+    anyway (swa_attention of TileGym on sm_120a: 260 registers of 201, 60 bytes spilled with this order and 4 without).
     """
     classes = [d.frozen.held_in[d.frozen.class_of(number), layout] for number, layout in values]
     needed = d.needs.products(classes, d.values)
@@ -144,7 +153,7 @@ def branch(d: Decoder, item: SkeletonBranch) -> None:
         depth = len(d.scopes) - 1
         left |= d.scopes.pop().open
         del d.sides[side]
-        for placed in set(d.values) - before:  # what stands inside is not seen after it
+        for placed in set(d.values) - before:  # values inside are not visible after it
             if d.depth[placed] >= depth:
                 del d.values[placed], d.depth[placed]
         regions.append(OpRegion([block]))

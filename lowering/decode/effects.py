@@ -1,8 +1,7 @@
-"""Effects without operands but tokens: grids that depend on each other, fences, memory that a tile block asks for, and
-its next tile.
+"""Effects with only tokens as operands: dependent grids, fences, memory allocation of a tile block, and its next tile.
 
-Every thread waits for the grids before, so no barrier is needed behind that; nor is there one between a thread's
-accesses and its fence, but what comes after the fence comes after a barrier.
+Every thread waits for the preceding grids, so no barrier is needed after the wait; nor between a thread's accesses and
+its fence, but accesses after the fence come after a barrier.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from lowering.decode.context import Decoder, lowers_effect
 from lowering.layouts.elements import element_bytes
 
 LEAST_ALIGNMENT = 16
-"""Of what the heap gives. Source: CUDA C++ Programming Guide, malloc."""
+"""Alignment of heap memory. Source: CUDA C++ Programming Guide, malloc."""
 
 
 @lowers_effect(ct.GdcLaunchDependents)
@@ -37,7 +36,7 @@ def wait(d: Decoder, op: ct.GdcWait, item: SkeletonEffect) -> None:
 
 @lowers_effect(ct.MemoryFenceAlias)
 def fence(d: Decoder, op: ct.MemoryFenceAlias, item: SkeletonEffect) -> None:
-    """Accesses under one address come before those under another one."""
+    """Order accesses through one address before those through another."""
     d.loads_before(item)
     d.stores_written(d.order.of_store(item), len(d.scopes) - 1)
     d.builder.add(nv_tileas.FenceAlias, types=())
@@ -46,20 +45,24 @@ def fence(d: Decoder, op: ct.MemoryFenceAlias, item: SkeletonEffect) -> None:
 
 @lowers_effect(ct.Alloca)
 def allocate(d: Decoder, op: ct.Alloca, item: SkeletonEffect) -> None:
-    """Memory until the end of the region that the operation is in."""
+    """Memory until the end of the enclosing region."""
     d.builder.location = op.location
     pointer = cast(PointerType, element_type(op.result))
     memory = d.builder.value(
-        nv_tileas.Alloca, types=[GLOBAL_PTR], bytes=op.num_elem * element_bytes(pointer.pointee),
-        alignment=max(op.alignment, LEAST_ALIGNMENT), file=op.location.file, line=max(op.location.line, 0),
-    )  # fmt: skip
+        nv_tileas.Alloca,
+        types=[GLOBAL_PTR],
+        bytes=op.num_elem * element_bytes(pointer.pointee),
+        alignment=max(op.alignment, LEAST_ALIGNMENT),
+        file=op.location.file,
+        line=max(op.location.line, 0),
+    )
     d.scopes[-1].allocated.append(memory)
     d.effects[item.item, 0] = (len(d.scopes) - 1, memory)
 
 
 @lowers_effect(nv_tileas.Meet)
 def meet(d: Decoder, op: nv_tileas.Meet, item: SkeletonEffect) -> None:
-    """The CTAs of a cluster meet; all threads of this one have met too."""
+    """Barrier of the CTAs of a cluster, which includes all threads of this one."""
     d.loads_before(item)
     d.stores_written(d.order.of_store(item), len(d.scopes) - 1)
     d.builder.add(nv_tileas.Exchange, types=(), segments=(0, 0, 0), among=op.among)

@@ -1,8 +1,8 @@
-"""In which order the operands of an operation are computed: the one that needs the fewest registers at a time.
+"""The order in which the operands of an operation are computed: the one with the lowest register pressure.
 
 Source: R. Sethi, J. D. Ullman, The Generation of Optimal Code for Arithmetic Expressions, JACM 17 (1970), with tiles of
-different sizes: first the operand whose computation needs most beyond what it leaves. Values that several operations
-use count in each.
+different sizes: first the operand whose computation needs the most registers beyond its result. Values with several
+uses count in each.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from lowering.layouts.layout import Layout
 from lowering.selection import Selection
 
 FREE = (placed.Constant, placed.PlacedSplat, placed.Iota, leaves.LoopLeaf, leaves.ItemResult)
-"""Values that exist already, or are made where they are used."""
+"""Values that exist already, or are emitted at their use."""
 
 
 class Needs:
@@ -50,7 +50,7 @@ class Needs:
         return self._needed[cls] - self._left[cls]
 
     def products(self, classes: Iterable[int], made: Container[int]) -> dict[int, int]:
-        """The products that each class, and each below it, needs beside what is made: a mask with a bit for each."""
+        """The products that each class, directly or indirectly, needs beyond those already emitted: a bit mask."""
         found: dict[int, int] = {}
         products = 0
         stack = list(classes)
@@ -76,7 +76,7 @@ class Needs:
         return found
 
     def size(self, cls: int) -> int:
-        """Registers that hold a tile; none for what lies in shared memory."""
+        """Registers that hold a tile; none for one in shared memory."""
         value, layout = self.selection.owner.get(cls, (-1, 0))
         placed = self.selection.oracle.layouts[layout]
         type = self.frozen.analysis["type"].get(value)  # tokens and missing operands have none

@@ -1,5 +1,5 @@
-"""How each placed operation becomes nv_tileas ops: a function of the decoder, the e-node, and the builder of the block
-that it stands in. `made` holds what the classes of its operands became.
+"""The lowering of each placed operation to nv_tileas ops: a function of the decoder, the e-node, and the builder of its
+block. `made` holds the results for the classes of its operands.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from typing import Any, cast
 from egraph import leaves, placed
 from egraph.forms import PlacedForm, placed_form
 from egraph.placed import Mechanism
-from egraph.term import Node, Placed
+from egraph.term import Node, Number, Placed
 from ir.core import Block, Builder, Op, Region, Type, Value
 from ir.dialects import arith, nv_tileas
 from ir.dialects import cuda_tile as ct
@@ -50,10 +50,7 @@ def elementwise(d: Decoder, node: PlacedForm, b: Builder, made: Made) -> Value:
 def literal(d: Decoder, b: Builder, number: int | float, kind: Type) -> Value:
     """A number as a scalar or a tile of it."""
     if isinstance(kind, TensorType):
-        import numpy as np
-
-        dtype = ct.dtype_of(cast(Any, kind.element))
-        return b.value(nv_tileas.Constant, types=[kind], value=ct.DenseElements(np.array([number], dtype)))
+        return b.value(nv_tileas.Constant, types=[kind], value=ct.DenseElements.of(number, cast(Any, kind.element)))
     return b.value(arith.Constant, types=[kind], value=number)
 
 
@@ -70,7 +67,7 @@ def attributes_of(d: Decoder, node: PlacedForm) -> dict[str, Any]:
 
 
 def pointee_bytes(d: Decoder, cls: int) -> int:
-    """Bytes of what a pointer value points to."""
+    """Bytes of the pointee of a pointer value."""
     kind = d.interner.type(d.frozen.analysis["type"][d.selection.owner[cls][0]])
     element = cast(TileType, kind).element
     return max(1, cast(PointerType, element).pointee.width // 8)
@@ -83,7 +80,7 @@ def pointee_bytes(d: Decoder, cls: int) -> int:
 def identity(
     d: Decoder, node: placed.Identity | placed.Assume | placed.Instead | leaves.Promised, b: Builder, made: Made
 ) -> Any:
-    """The value itself, or what stands for it."""
+    """The value itself, or its replacement."""
     return made[node.source]
 
 
@@ -127,7 +124,7 @@ def effect(d: Decoder, node: leaves.ItemResult, b: Builder, made: Made) -> Value
 
 @lowers(leaves.Missing)
 def missing(d: Decoder, node: leaves.Missing, b: Builder, made: Made) -> None:
-    """An operand that is left out."""
+    """An absent operand."""
 
 
 @lowers(placed.Constant)
@@ -147,9 +144,13 @@ def get_global(d: Decoder, node: PlacedForm, b: Builder, made: Made) -> Value:
     module = cast(Op, cast(Block, d.program.entry.parent).parent_op)
     found = cast(ct.Global, find_global(module, name))  # its uses were verified
     return b.value(
-        nv_tileas.GetGlobal, types=[d.type_of(node.cls)], symbol=name, type=found.type, value=found.value,
+        nv_tileas.GetGlobal,
+        types=[d.type_of(node.cls)],
+        symbol=name,
+        type=found.type,
+        value=found.value,
         alignment=found.alignment,
-    )  # fmt: skip
+    )
 
 
 @lowers(placed.PlacedSplat)
@@ -199,11 +200,11 @@ def extract(d: Decoder, node: placed.Part, b: Builder, made: Made) -> Value:
     return b.add(nv_tileas.Extract, source, *indices, types=[d.type_of(node.cls)], segments=segments, **shared).result
 
 
-@lowers(placed.Cat)
-def cat(d: Decoder, node: placed.Cat, b: Builder, made: Made) -> Value:
-    """Two tiles joined."""
-    parts = made[node.first], made[node.second]
-    return b.value(nv_tileas.Cat, *parts, types=[d.type_of(node.cls)], dim=node.dim)
+@lowers(placed.Direct)
+def direct(d: Decoder, node: placed.Direct, b: Builder, made: Made) -> Value:
+    """The operation that it names."""
+    numbers = {c.name: getattr(node, c.name) for c in node.columns if isinstance(c, Number)}
+    return b.value(node.becomes, *[made[c] for c in node.children], types=[d.type_of(node.cls)], **numbers)
 
 
 @lowers(placed.Insert)
@@ -282,21 +283,33 @@ def project(d: Decoder, node: leaves.Projection, b: Builder, made: Made) -> Valu
 def load_view(d: Decoder, node: placed.LoadView, b: Builder, made: Made) -> Value:
     """A tile straight into registers."""
     return b.value(
-        nv_tileas.TiledLoad, made[node.view], *made[node.index], types=[d.type_at(node.type, node.layout)],
-        bytes=node.bytes, ordered=not d.order.alone(node), evict=d.eviction(node),
-    )  # fmt: skip
+        nv_tileas.TiledLoad,
+        made[node.view],
+        *made[node.index],
+        types=[d.type_at(node.type, node.layout)],
+        bytes=node.bytes,
+        ordered=not d.order.alone(node),
+        evict=d.eviction(node),
+    )
 
 
 @lowers(placed.Copy)
 def copy(d: Decoder, node: placed.Copy, b: Builder, made: Made) -> Value:
     """A tile into shared memory."""
     return b.value(
-        nv_tileas.TiledCopy, made[node.view], *made[node.index], types=[d.type_at(node.type, node.shared)],
-        bytes=node.bytes, ragged=node.inside < node.bytes, asynchronous=node.mechanism != Mechanism.REGISTERS,
-        tma=node.mechanism == Mechanism.TMA, ordered=node.cls in d.ordered,
-        stages=d.selection.stages.get(node.cls, 0), after_store=d.order.after_store(node),
+        nv_tileas.TiledCopy,
+        made[node.view],
+        *made[node.index],
+        types=[d.type_at(node.type, node.shared)],
+        bytes=node.bytes,
+        ragged=node.inside < node.bytes,
+        asynchronous=node.mechanism != Mechanism.REGISTERS,
+        tma=node.mechanism == Mechanism.TMA,
+        ordered=node.cls in d.ordered,
+        stages=d.selection.stages.get(node.cls, 0),
+        after_store=d.order.after_store(node),
         evict=d.eviction(node) if node.mechanism == Mechanism.TMA else "",
-    )  # fmt: skip
+    )
 
 
 @lowers(placed.SharedRead)
@@ -312,10 +325,16 @@ def gather_copy(d: Decoder, node: placed.GatherCopy, b: Builder, made: Made) -> 
     pointer, mask = made[node.pointer], made[node.mask]
     present = [x for x in (pointer, mask) if x is not None]
     return b.add(
-        nv_tileas.GatherCopy, *present, types=[d.type_at(node.type, node.shared)], segments=(1, int(mask is not None)),
-        width=node.width, asynchronous=True, ordered=node.cls in d.ordered,
-        stages=d.selection.stages.get(node.cls, 0), after_store=d.order.after_store(node),
-    ).result  # fmt: skip
+        nv_tileas.GatherCopy,
+        *present,
+        types=[d.type_at(node.type, node.shared)],
+        segments=(1, int(mask is not None)),
+        width=node.width,
+        asynchronous=True,
+        ordered=node.cls in d.ordered,
+        stages=d.selection.stages.get(node.cls, 0),
+        after_store=d.order.after_store(node),
+    ).result
 
 
 @lowers(placed.Hold)
@@ -333,9 +352,13 @@ def load_ptr(d: Decoder, node: placed.LoadPointer, b: Builder, made: Made) -> Va
     present = [x for x in (pointer, mask, other) if x is not None]
     segments = (1, int(mask is not None), int(other is not None))
     return b.add(
-        nv_tileas.Gather, *present, types=[d.type_at(node.type, node.layout)], segments=segments, width=node.width,
+        nv_tileas.Gather,
+        *present,
+        types=[d.type_at(node.type, node.layout)],
+        segments=segments,
+        width=node.width,
         ordered=not d.order.alone(node),
-    ).result  # fmt: skip
+    ).result
 
 
 @lowers(placed.Product)
@@ -369,21 +392,24 @@ def product(d: Decoder, node: placed.Product, b: Builder, made: Made) -> Value:
 
 @lowers(placed.PlacedReduce)
 def reduce(d: Decoder, node: placed.PlacedReduce, b: Builder, made: Made) -> Value:
-    """One dimension folded."""
+    """Reduce one dimension."""
     return folded(d, b, node, [made[node.list]], [cast(TileType, d.interner.type(node.type))])[0]
 
 
 @lowers(placed.PlacedFold)
 def fold(d: Decoder, node: placed.PlacedFold, b: Builder, made: Made) -> list[Value]:
-    """One dimension of several tiles folded together."""
+    """Reduce one dimension of several tiles together."""
     operands: list[Value] = made[node.list]
     return folded(d, b, node, operands, d.interner.attributes[node.types])
 
 
 def folded(
-    d: Decoder, b: Builder, node: placed.PlacedReduce | placed.PlacedFold, operands: list[Value],
+    d: Decoder,
+    b: Builder,
+    node: placed.PlacedReduce | placed.PlacedFold,
+    operands: list[Value],
     kinds: Sequence[TileType],
-) -> list[Value]:  # fmt: skip
+) -> list[Value]:
     """A reduction; its registers and lanes by the atoms that were priced."""
     folding = d.selection.folds.of(node, cast(TensorType, operands[0].type).shape, len(operands))
     types = [TensorType(k.shape, k.element, folding.plan.layout) if k.shape else uniform_type(k) for k in kinds]
@@ -415,11 +441,11 @@ def write_shared(d: Decoder, node: placed.WriteShared, b: Builder, made: Made) -
 
 
 NEVER_ASKED = (ct.MakeToken, ct.JoinTokens)
-"""Tokens are spent where the order of accesses is decided (`lowering.tokens`): no value stands for them."""
+"""Tokens are resolved when the order of accesses is decided (`lowering.tokens`): they have no values."""
 
 
 def without_lowering(classes: Iterable[type[Node]]) -> list[str]:
-    """Placed operations that nothing lowers: neither a function nor, where they are arithmetic, a scalar op."""
+    """Placed operations without a lowering: neither a function nor, if they are arithmetic, a scalar op."""
     missing: list[str] = []
     for cls in classes:
         maker = lowers.find(cls)

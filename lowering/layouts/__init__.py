@@ -1,4 +1,4 @@
-"""Linear layouts over F2: where tile elements lie in registers and shared memory, and how to move them."""
+"""Linear layouts over F2: the positions of tile elements in registers and shared memory, and how to move them."""
 
 from lowering.layouts.access import (
     Access,

@@ -1,4 +1,4 @@
-"""How a distributed layout is moved to and from memory: vector accesses, ldmatrix/stmatrix, global tiles, cp.async.
+"""Moving distributed layouts to and from memory: vector accesses, ldmatrix/stmatrix, global tiles, cp.async.
 
 Every address is split into what depends on the thread and what is constant for each access:
     address = (thread part ^ access.xor) + access.add
@@ -234,7 +234,7 @@ def global_access(layout: Layout, shape: Shape, contiguous_dim: int, max_vector:
     """
     fields = dim_bits(shape)
     if sum(field.width for field in fields) != layout.bits:
-        raise LayoutError(f"{layout} is no layout of a tile of shape {shape}")
+        raise LayoutError(f"{layout} is not a layout of a tile of shape {shape}")
     shift, width = fields[contiguous_dim] if shape else (0, 0)
     units = [1 << (shift + k) for k in range(min(width, log2(max_vector)))]
     vector = vector_bits(layout.reg, layout.thread, units)
@@ -262,7 +262,8 @@ class AsyncCopy:
 
 @dataclass(frozen=True, slots=True)
 class AsyncCopyPlan:
-    """A tile copied from global to shared memory by cp.async, `bytes` each; the layout only says who copies what.
+    """A tile copied from global to shared memory by cp.async, `bytes` each; the layout only determines which thread
+    copies what.
 
     Threads whose `free` bits are not 0 would copy replicas and must stay idle. `wavefronts` counts bank passes of the
     writes of one warp.

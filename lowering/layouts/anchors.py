@@ -17,7 +17,7 @@ def coalesced(
 ) -> Layout:
     """Vectors along `contiguous_dim`, then lanes along it, then lanes and warps over the other dimensions.
 
-    What is left goes to registers; a tile smaller than the CTA is replicated over the high lanes and warps.
+    The rest goes to registers; a tile smaller than the CTA is replicated over the high lanes and warps.
     Dimensions after the contiguous one are filled from the last to the first.
     """
     fields = dim_bits(shape)

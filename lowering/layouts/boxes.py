@@ -1,4 +1,4 @@
-"""Tensor copies of a tile as the schedule needs them: dimensions of the map, one box, and where each box goes."""
+"""Tensor copies of a tile for the schedule: dimensions of the map, the box, and the position of each box."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from lowering.layouts.shapes import Shape
 from lowering.layouts.shared import SharedLayout
 from lowering.layouts.tma import tma_plan
 
-ATOM_BYTES = 1024  # eight rows of the widest swizzle, after which its pattern begins anew; same source
+ATOM_BYTES = 1024  # eight rows of the widest swizzle, after which its pattern repeats; same source
 SWIZZLES = (128, 64, 32)  # bytes of rows that a swizzle spans; source: ptx.md section 3, shared swizzle
 
 
@@ -26,7 +26,7 @@ class Boxes:
 
 
 def swizzle_row(shape: Shape, contiguous: int, element_bytes: int) -> int:
-    """Bytes of one row of a swizzled buffer: at most 128, less where the tile's rows are shorter."""
+    """Bytes of one row of a swizzled buffer: at most 128, less if the tile's rows are shorter."""
     return min(128, shape[contiguous] * element_bytes)
 
 
@@ -37,7 +37,7 @@ def memory_order(shape: Shape, contiguous: int) -> tuple[int, ...]:
 
 @cache
 def boxes(shape: Shape, contiguous: int, shared: SharedLayout) -> Boxes | None:
-    """The boxes that fill `shared`, or None where the accelerator cannot make that layout."""
+    """The boxes that fill `shared`, or None if TMA cannot produce that layout."""
     try:
         plan = tma_plan(shared, shape, contiguous)
     except LayoutError:
@@ -48,8 +48,8 @@ def boxes(shape: Shape, contiguous: int, shared: SharedLayout) -> Boxes | None:
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """A tile that several CTAs bring, one part each: the boxes of the first part, and from one part to the next the
-    difference of coordinates and of bytes in the buffer.
+    """A tile loaded by several CTAs, one part each: the boxes of the first part, and the offset from one part to the
+    next in coordinates and in bytes of the buffer.
     """
 
     first: Boxes
@@ -58,8 +58,8 @@ class Parts:
 
 
 def parted(whole: Boxes, count: int, size_bytes: int) -> Parts | None:
-    """The boxes of a tile of `size_bytes` in `count` parts that are alike: whole boxes where there are enough, else
-    each box cut along its last dimension. None where neither can be; a swizzle must begin anew in each part.
+    """The boxes of a tile of `size_bytes` in `count` equal parts: whole boxes if there are enough, otherwise each box
+    cut along its last dimension. None if neither is possible; a swizzle must restart in each part.
     """
     if len(whole.places) % count == 0:
         return _alike(whole, len(whole.places) // count)
@@ -74,13 +74,15 @@ def parted(whole: Boxes, count: int, size_bytes: int) -> Parts | None:
 
 
 def _alike(whole: Boxes, count: int) -> Parts | None:
-    """Runs of `count` boxes, each as far from the one before."""
+    """Runs of `count` boxes at equal distances."""
     runs = [whole.places[at : at + count] for at in range(0, len(whole.places), count)]
     (origin, offset), (following, behind) = runs[0][0], runs[1][0]
     step, size = tuple(b - a for a, b in zip(origin, following, strict=True)), behind - offset
     for number, run in enumerate(runs):
-        moved = [(tuple(o + number * s for o, s in zip(at, step, strict=True)), place + number * size)
-                 for at, place in runs[0]]  # fmt: skip
+        moved = [
+            (tuple(o + number * s for o, s in zip(at, step, strict=True)), place + number * size)
+            for at, place in runs[0]
+        ]
         if moved != list(run):
             return None
     return Parts(Boxes(whole.dims, whole.box, whole.swizzle, runs[0]), step, size)

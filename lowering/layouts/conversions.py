@@ -77,9 +77,9 @@ def plan(src: Layout, dst: Layout, element_bits: int, target: Target = SM_80) ->
 
 @cache
 def estimate(src: Layout, dst: Layout, element_bits: int, target: Target = SM_80) -> float:
-    """The cost of `plan` without looking for a swizzle: through shared memory it is taken to be conflict-free.
+    """The cost of `plan` without searching for a swizzle: shared memory is assumed to be conflict-free.
 
-    Pricing needs every conversion of an e-graph, planning only those that are chosen: 0.1 ms instead of 1.5 ms each.
+    Pricing needs every conversion of an e-graph, planning only the chosen ones: 0.1 ms instead of 1.5 ms each.
     """
     if src == dst or register_permutation(src, dst) is not None:
         return 0.0
@@ -95,7 +95,7 @@ def estimate(src: Layout, dst: Layout, element_bits: int, target: Target = SM_80
 
 @cache
 def shuffle_plan(src: Layout, dst: Layout, element_bits: int, target: Target = SM_80) -> Shuffle | None:
-    """Conversion inside warps, or None where elements change warps."""
+    """Conversion inside warps, or None if elements change warps."""
     steps = shuffle_steps(src, dst)
     if steps is None:
         return None
@@ -131,7 +131,7 @@ def _cycles(layout: Layout, shared: SharedLayout, feature: Feature, target: Targ
 
 
 def _matrix(layout: Layout, shared: SharedLayout, feature: Feature, target: Target) -> LdMatrix | None:
-    """The matrix form where the target has it and it is no dearer than plain accesses."""
+    """The matrix form if the target has it and it is not more expensive than plain accesses."""
     matrix = _legal_matrix(layout, shared, feature, target)
     if matrix is None or _matrix_cycles(matrix, target) > _plain_cycles(layout, shared, target):
         return None
@@ -139,7 +139,7 @@ def _matrix(layout: Layout, shared: SharedLayout, feature: Feature, target: Targ
 
 
 def _legal_matrix(layout: Layout, shared: SharedLayout, feature: Feature, target: Target) -> LdMatrix | None:
-    """The matrix form where the target has it; stmatrix has no predicate that keeps warps from writing replicas."""
+    """The matrix form if the target has it; stmatrix has no predicate to keep warps from writing replicas."""
     matrix = ldmatrix(layout, shared) if target.has(feature) else None
     return None if matrix is not None and feature is Feature.STMATRIX and matrix.free.warp else matrix
 
@@ -156,9 +156,9 @@ def _pipe_cycles(count: int, wavefronts: int, target: Target) -> float:
 
 
 def _plain_cycles(layout: Layout, shared: SharedLayout, target: Target) -> float:
-    """Cost of `access_plan` from the bases alone, without making the plan.
+    """Cost of `access_plan` from the bases alone, without building the plan.
 
-    Counts also the instructions that assemble b32 words from elements which are not neighbours in register order.
+    Also counts the instructions that assemble b32 words from elements that are not adjacent in register order.
     """
     size = shared.element_bytes
     reg, lane, warp = (compose(shared.offset, part) for part in (layout.reg, layout.lane, layout.warp))
@@ -197,7 +197,7 @@ def _candidates(src: Layout, dst: Layout, element_bytes: int) -> tuple[SharedLay
 
 
 def _shared_registers(src: Layout, dst: Layout) -> list[int]:
-    """A basis of the elements that are apart only by registers in both layouts, in register order where possible:
+    """A basis of the elements that differ only in registers in both layouts, in register order where possible:
     then b32 words hold neighbouring registers."""
     common = intersection(src.reg, dst.reg)
     inside = Echelon(common)
@@ -228,7 +228,7 @@ def _swizzle(src: Layout, dst: Layout, vector: list[int], element_bytes: int) ->
 def _phase(layout: Layout, vector: list[int], element_bytes: int) -> list[int]:
     """Lanes served together: those of one phase at the widest access the layout has along `vector`.
 
-    Where the vector lies over lanes, as ldmatrix wants it, the eight rows of a matrix are what must not collide.
+    If the vector spans lanes, as ldmatrix requires, the eight rows of a matrix must not collide.
     """
     registers = Echelon(layout.reg)
     length = 0

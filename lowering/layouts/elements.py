@@ -1,4 +1,4 @@
-"""What one element of a tile takes: in memory, and where threads exchange it."""
+"""The size of one tile element: in memory, and when threads exchange it."""
 
 from __future__ import annotations
 
@@ -20,5 +20,5 @@ def moved_bits(element: Type) -> int:
 
 
 def tile_registers(values: int, element: Type) -> int:
-    """32-bit registers of a thread that holds so many elements of a tile."""
+    """32-bit registers of a thread that holds `values` elements of a tile."""
     return -(-values * moved_bits(element) // REGISTER_BITS)

@@ -1,19 +1,22 @@
 """Linear algebra over GF(2) on plain integers: a vector is an int, a matrix a tuple of columns ("bases").
 
 The image of index i under bases b is the XOR of b[k] over the set bits k of i. Ints keep the 14-bit maps of a GEMM
-in microseconds; NumPy is used only where a whole table is wanted.
+in microseconds; NumPy is used only for whole tables.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from functools import cache
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 Bases = tuple[int, ...]
-IndexArray = NDArray[np.int64]
+IndexArray: TypeAlias = "NDArray[np.int64]"
 
 
 def apply(bases: Sequence[int], index: int) -> int:
@@ -55,7 +58,7 @@ def log2(size: int) -> int:
 
 
 class Echelon:
-    """Row echelon form of a growing list of vectors that remembers how each row is made of them."""
+    """Row echelon form of a growing list of vectors that records how each row is composed of them."""
 
     __slots__ = ("count", "rows")
 
@@ -85,7 +88,7 @@ class Echelon:
         return rest != 0
 
     def solve(self, vector: int) -> int | None:
-        """A mask of vectors whose XOR is `vector`, None when there is none."""
+        """A mask of vectors whose XOR is `vector`, None if there is none."""
         rest, mask = self.reduce(vector)
         return None if rest else mask
 

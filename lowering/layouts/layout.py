@@ -1,7 +1,7 @@
 """Distributed layouts: which element of a tile each register of each thread holds, as a linear map over F2.
 
 Sizes are powers of two. An element is named by its row-major flattened index (last dimension in the lowest bits), so
-reshaping keeps a layout as it is. Source of the idea: Linear Layouts, arXiv 2505.23819.
+reshaping does not change a layout. Source of the idea: Linear Layouts, arXiv 2505.23819.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def read_bases(text: str) -> Bases:
 
 
 class LayoutError(TileError):
-    """A tile, warp count or access that no layout of the wanted kind can serve."""
+    """A tile, warp count or access that no layout of the required kind can serve."""
 
 
 @spelled("#nv_tileas.linear")
@@ -135,7 +135,7 @@ class Layout(Attribute):
         return rank(self.bases) == len(self.bases)
 
     def free(self) -> Free:
-        """The bits that only make replicas."""
+        """The bits that only distinguish replicas."""
         return _free(self)
 
     def vector_bits(self, minor: Sequence[int]) -> int:

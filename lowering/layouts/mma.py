@@ -19,10 +19,10 @@ class MmaTile:
 
     Each warp owns contiguous rows and columns. Warp number: low bits along m, then n. Register order, lowest first:
     a: atom, k blocks, m blocks, batch. b: atom, n blocks, k blocks, batch. c: atom, n blocks, m blocks, batch.
-    `scales` of a and b, where the atom takes them: k blocks, m (n) blocks, batch, so that those of a row for four steps
+    `scales` of a and b, if the atom takes them: k blocks, m (n) blocks, batch, so that those of a row for four steps
     of k are the bytes of one register.
-    So the accumulator of one product is, register by register, the A operand of the next where warp_n is 1, and an
-    ldmatrix.x4 of b (two atoms) stays inside one k block, as fragment double-buffering wants.
+    So the accumulator of one product is, register by register, the A operand of the next if warp_n is 1, and an
+    ldmatrix.x4 of b (two atoms) stays inside one k block, as fragment double-buffering requires.
     """
 
     atom: MmaAtom
@@ -66,7 +66,7 @@ class MmaTile:
 
 class MmaStep(NamedTuple):
     """One matrix instruction: its k block and the element registers of A, B and C (accumulator, read and written), and
-    the first element registers of the scales of A and B that it takes.
+    the first element registers of the scales of A and B, if any.
     """
 
     k: int
@@ -88,9 +88,10 @@ def _powers(unit: int, count: int) -> list[int]:
 def mma_tile(
     atom: MmaAtom, m: int, n: int, k: int, warp_m: int, warp_n: int, batch: int = 1, copies: int = 1
 ) -> MmaTile:
-    """Lay out A (m x k), B (k x n) and C (m x n), which `copies` grids of warps compute alike, each holding all of it.
+    """Lay out A (m x k), B (k x n) and C (m x n), computed redundantly by `copies` grids of warps, each holding all of
+    it.
 
-    Raises LayoutError where the atoms do not fill the tile evenly.
+    Raises LayoutError if the atoms do not fill the tile evenly.
     """
     am, an, ak = atom.shape
     for name, size, unit in (("M", m, am * warp_m), ("N", n, an * warp_n), ("K", k, ak)):
@@ -127,8 +128,8 @@ def mma_tile(
 
 @cache
 def warp_grids(atom: MmaAtom, m: int, n: int, warps: int) -> tuple[tuple[int, int], ...]:
-    """Grids (warp_m, warp_n) of `warps` warps that the atom fills, most square warp tiles first; of fewer warps where
-    the tile is too small for all: the others compute copies.
+    """Grids (warp_m, warp_n) of `warps` warps that the atom fills, most square warp tiles first; of fewer warps if the
+    tile is too small for all: the others compute copies.
 
     A square warp tile reads the fewest operand bytes for its products.
     """

@@ -1,4 +1,4 @@
-"""How a prefix scan along one dimension goes through a layout: one doubling step for each bit of the coordinate.
+"""A prefix scan along one dimension of a layout: one doubling step for each bit of the coordinate.
 
 After step k every element knows the scan over its aligned block of 2^(k+1) elements, and the block's total. A step
 takes the total of the sibling block from another register, lane or warp: the one whose number differs in one bit.
@@ -33,7 +33,7 @@ class Step(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ScanPlan:
-    """The steps in order, and how many different totals a thread has when it first asks another warp."""
+    """The steps in order, and how many different totals a thread has at its first cross-warp step."""
 
     steps: tuple[Step, ...]
     slots: int
@@ -41,7 +41,9 @@ class ScanPlan:
 
 @cache
 def scan_dim(shape: Shape, dim: int, layout: Layout) -> ScanPlan | None:
-    """Plan a scan; None where a bit of the coordinate belongs to no one bit of the register, lane or warp number."""
+    """Plan a scan; None if a bit of the coordinate does not map to a single bit of the register, lane or warp
+    number.
+    """
     field = dim_bits(shape)[dim]
     parts = ((Part.REGISTER, layout.reg), (Part.LANE, layout.lane), (Part.WARP, layout.warp))
     steps: list[Step] = []

@@ -1,4 +1,4 @@
-"""What broadcast, reduce and permute do to a layout: dimensions are bit fields of the flattened index."""
+"""The effect of broadcast, reduce and permute on a layout: dimensions are bit fields of the flattened index."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class DimBits(NamedTuple):
 
 @cache
 def dim_bits(shape: Shape) -> tuple[DimBits, ...]:
-    """Bit field of every dimension of a row-major tile. Raises LayoutError for a size that is no power of two."""
+    """Bit field of every dimension of a row-major tile. Raises LayoutError for a size that is not a power of two."""
     fields: list[DimBits] = []
     shift = 0
     for size in reversed(shape):
@@ -68,19 +68,19 @@ def permute(shape: Shape, perm: tuple[int, ...], layout: Layout) -> Layout:
 
 
 def _corner(part: Shape, whole: Shape, element: int) -> int:
-    """An element of a part as an element of the whole that it is the first corner of."""
+    """An element of a part as an element of the whole: its first corner."""
     return _move(element, dim_bits(part), dim_bits(whole))
 
 
 def block_bits(part: Shape, whole: Shape) -> tuple[int, ...]:
-    """The element bits of the whole that say which part an element belongs to, those of the last dimension first."""
+    """The element bits of the whole that select the part of an element, those of the last dimension first."""
     pairs = reversed(list(zip(dim_bits(part), dim_bits(whole), strict=True)))
     return tuple(1 << new.shift + k for old, new in pairs for k in range(old.width, new.width))
 
 
 @cache
 def layout_of_whole(part: Shape, whole: Shape, layout: Layout) -> Layout:
-    """Layout of a tile of which each thread holds, of every part, what it holds of one in `layout`."""
+    """Layout of a tile in which each thread holds, of every part, what it holds of one part in `layout`."""
     reg, lane, warp = (
         tuple(_corner(part, whole, b) for b in bases) for bases in (layout.reg, layout.lane, layout.warp)
     )
@@ -89,8 +89,8 @@ def layout_of_whole(part: Shape, whole: Shape, layout: Layout) -> Layout:
 
 @cache
 def layout_of_part(part: Shape, whole: Shape, layout: Layout) -> Layout | None:
-    """The layout of which `layout` is that of the whole, its registers in any order; None where threads differ in the
-    part they hold.
+    """The layout of a part of a whole in `layout`, with registers in any order; None if threads hold different
+    parts.
     """
     blocks = block_bits(part, whole)
     mask = sum(blocks)
@@ -104,7 +104,7 @@ def layout_of_part(part: Shape, whole: Shape, layout: Layout) -> Layout | None:
 
 @cache
 def part_registers(part: Shape, whole: Shape, small: Layout, large: Layout) -> tuple[tuple[int, ...], ...]:
-    """For every part, by its number in row-major order, the register of the whole that each of its registers is."""
+    """For every part, by its row-major number, the register of the whole for each of its registers."""
     place = {element: r for r, element in enumerate(large.register_elements())}
     blocks = block_bits(part, whole)
     corners = [sum(b for k, b in enumerate(blocks) if number >> k & 1) for number in range(1 << len(blocks))]
@@ -191,8 +191,8 @@ class Reduction:
 
 @cache
 def reduce_dim(shape: Shape, dim: int, layout: Layout) -> Reduction:
-    """Plan the reduction of `dim`. Raises LayoutError where a thread bit mixes `dim` with another dimension held by
-    other bits (never so for anchors, fragments and what permute and broadcast make of them)."""
+    """Plan the reduction of `dim`. Raises LayoutError if a thread bit mixes `dim` with another dimension held by
+    other bits (never for anchors, fragments and their permutes and broadcasts)."""
     projected = _project(layout, shape, (dim,))
     free = layout.free()
     compact = _drop_replicas(projected)

@@ -1,4 +1,4 @@
-"""Shared-memory layouts: where each element of a tile lies, as a linear map from element bits to offset bits."""
+"""Shared-memory layouts: the offset of each element of a tile, as a linear map from element bits to offset bits."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ class SharedLayout(Attribute):
     """Offset (in elements) of element e = XOR of offset[k] over the set bits k of e; a permutation of the tile.
 
     The XOR acts on the offset from the buffer's start, so it equals the hardware's swizzle of the absolute address when
-    the buffer is aligned to `alignment` bytes. `ctas`: 2 where a pair of CTAs holds the tile, the lower half of the
-    offsets in the one whose rank is even, the upper half at the same place in the other one.
+    the buffer is aligned to `alignment` bytes. `ctas`: 2 if a pair of CTAs holds the tile, the lower half of the
+    offsets in the one of even rank, the upper half at the same place in the other one.
     """
 
     offset: Bases
@@ -52,7 +52,7 @@ class SharedLayout(Attribute):
         return f"<b>shared layout of {size}</b><p>offsets {', '.join(map(str, self.offset))}</p>"
 
     def mlir(self) -> str:
-        """The bases, the bytes of an element, and the CTAs where there are several."""
+        """The bases, the bytes of an element, and the CTAs if there are several."""
         ctas = f", ctas = {self.ctas}" if self.ctas > 1 else ""
         return f"#nv_tileas.shared<offset = [{', '.join(map(str, self.offset))}], bytes = {self.element_bytes}{ctas}>"
 
@@ -72,8 +72,8 @@ class SharedLayout(Attribute):
 
     @property
     def alignment(self) -> int:
-        """Bytes to which the buffer must be aligned: whole swizzle atoms (8 rows of 128 bytes), a row for small ones,
-        which tensor copies may fill (PTX ISA, cp.async.bulk.tensor).
+        """Bytes to which the buffer must be aligned: whole swizzle atoms (8 rows of 128 bytes), a row for small
+        buffers, which tensor copies may fill (PTX ISA, cp.async.bulk.tensor).
         """
         return min(max(self.size_bytes, SWIZZLE_ROW_BYTES), PERIOD)
 
@@ -90,7 +90,7 @@ class SharedLayout(Attribute):
         return invert(self.offset)
 
     def run_bytes(self, shape: Shape, dim: int) -> int:
-        """Bytes of neighbours along a dimension that lie together."""
+        """Bytes of contiguous neighbours along a dimension."""
         field = dim_bits(shape)[dim]
         bases = enumerate(self.offset[field.shift : field.shift + field.width])
         return self.element_bytes << next((i for i, base in bases if base != 1 << i), field.width)
@@ -105,7 +105,7 @@ class SharedLayout(Attribute):
 
     @staticmethod
     def of_pair(half: SharedLayout, shape: Shape, dim: int) -> SharedLayout:
-        """A tile of this shape of which each CTA of a pair holds a half along a dimension, laid out as `half`."""
+        """A tile of this shape of which each CTA of a pair holds a half along a dimension, in layout `half`."""
         field = dim_bits(shape)[dim]
         top = field.shift + field.width - 1
         bases = (*half.offset[:top], 1 << half.bits, *half.offset[top:])
@@ -113,7 +113,7 @@ class SharedLayout(Attribute):
 
     @property
     def own(self) -> SharedLayout:
-        """What one CTA holds of a tile, which is all but for a pair."""
+        """The part of a tile that one CTA holds: all of it, except in a pair."""
         if self.ctas == 1:
             return self
         top = self.offset.index(1 << self.bits - 1)
@@ -130,8 +130,8 @@ class SharedLayout(Attribute):
 def swizzled(shape: Shape, order: tuple[int, ...] | None, element_bytes: int, mode: int = 128) -> SharedLayout:
     """Rows of `mode` bytes along order[0], swizzled as TMA and wgmma do; `order` lists dimensions fastest first.
 
-    None means row-major. Rows longer than the span are cut into panels `[panel][row][mode bytes]`; shorter rows lie
-    densely one after the other, and the XOR still acts on address bits. mode: 0 (no swizzle), 32, 64 or 128 bytes.
+    None means row-major. Rows longer than the span are cut into panels `[panel][row][mode bytes]`; shorter rows are
+    packed densely, and the XOR still acts on address bits. mode: 0 (no swizzle), 32, 64 or 128 bytes.
     """
     if mode not in SWIZZLE_BITS:
         raise LayoutError(f"no swizzle of {mode} bytes; choose 0, 32, 64 or 128")
@@ -152,8 +152,8 @@ def swizzled(shape: Shape, order: tuple[int, ...] | None, element_bytes: int, mo
 
 @cache
 def side_by_side(layout: Layout, element_bytes: int) -> SharedLayout:
-    """Where threads that hold elements in `layout` read as many of them at a time as an access is wide: those of a
-    thread side by side, of its registers the first closest. Else in the order of the elements.
+    """The layout in which threads that hold elements in `layout` read a full access at a time: a thread's elements are
+    adjacent, in register order. Otherwise in the order of the elements.
     """
     threads = 0
     for base in layout.thread:

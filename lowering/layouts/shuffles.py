@@ -8,7 +8,7 @@ replicas of the source are made such that it is. Then
     before: source register r <- r + G thread   (conditional exchanges)
     round t: shuffle of register F t from lane M tau + S t
     after:  destination register r <- r + H thread.
-Source of the idea: Linear Layouts, arXiv 2505.23819, section on warp shuffles; the general construction is our own.
+Source of the idea: Linear Layouts, arXiv 2505.23819, section on warp shuffles; the general construction is new here.
 """
 
 from __future__ import annotations
@@ -61,10 +61,10 @@ class ShuffleSteps:
 
     @property
     def places(self) -> int:
-        """Integer instructions of a thread that say which lane it reads and which exchanges it makes.
+        """Integer instructions of a thread that compute its source lane and its exchanges.
 
-        A shift, a mask and an OR for each run of bits that move alike, an XOR a round; a parity and a comparison for
-        each exchange. Source: `shuffle` in lowering/convert/tileas_to_nvgpu/compute.py.
+        A shift, a mask and an OR for each run of bits that move by the same distance, an XOR a round; a parity and a
+        comparison for each exchange. Source: `shuffle` in lowering/convert/tileas_to_nvgpu/compute.py.
         """
         moves = {base.bit_length() - k for k, base in enumerate(self.lane_map) if base}
         lanes = 0 if self.butterfly else 3 * len(moves) - 1 + sum(1 for r in self.rounds if r.lane)
@@ -113,7 +113,7 @@ def _routes(src: Layout, dst: Layout) -> _Routes | None:
 def _separate(routes: _Routes) -> list[int] | None:
     """Make the offered register a function of the source lane. Returns H: register XOR of each thread bit.
 
-    None where a warp holds too little of the tile: then one lane would have to offer two registers in one round.
+    None if a warp holds too little of the tile: one lane would have to offer two registers in one round.
 
     Lane directions v that read one lane but different registers of it are sent to different lanes: by taking another
     replica of the source (free), or by receiving another register in that round (H).
@@ -185,8 +185,8 @@ def _exchanges(columns: Sequence[int]) -> tuple[Exchange, ...]:
 def shuffle_steps(src: Layout, dst: Layout) -> ShuffleSteps | None:
     """Steps that turn `src` into `dst` without leaving a warp, one shuffle a register.
 
-    None where an element must cross warps, or where that is not enough (never so if each warp holds the same part of
-    the tile in both layouts).
+    None where an element must cross warps, or if that is not enough (never if each warp holds the same part of the tile
+    in both layouts).
     """
     slim, reg_map = without_replicas(dst)
     routes = _routes(src, slim)

@@ -1,5 +1,5 @@
-"""Stores of a tile through a buffer of a part of it, one part after the other: which registers a part is, and where it
-lies. A part is boxes of the accelerator that differ in registers only, so that all threads write to each.
+"""Stores of a tile through a buffer for part of it, one part after the other: the registers of a part, and its
+position. A part is a set of TMA boxes that differ only in registers, so that all threads write to each.
 """
 
 from __future__ import annotations
@@ -14,7 +14,9 @@ from lowering.layouts.shared import SharedLayout
 
 @dataclass(frozen=True, slots=True)
 class StoreParts:
-    """Of each part the same layouts, in registers and in the buffer, and its registers by their numbers in the tile."""
+    """The layouts of a part, the same for all, in registers and in the buffer, and each part's register numbers in
+    the tile.
+    """
 
     layout: Layout
     shared: SharedLayout
@@ -23,7 +25,7 @@ class StoreParts:
 
 @cache
 def by_parts(layout: Layout, shared: SharedLayout, box: int) -> SharedLayout:
-    """The same boxes of `box` elements in another order: those that differ in registers only are the furthest apart."""
+    """The same boxes of `box` elements in another order: those that differ only in registers are furthest apart."""
     low = log2(box)
     places = {offset: k for k, offset in enumerate(shared.offset) if offset >> low and not offset & offset - 1}
     order = sorted(places, key=lambda offset: (1 << places[offset] in layout.reg, offset))
@@ -33,14 +35,14 @@ def by_parts(layout: Layout, shared: SharedLayout, box: int) -> SharedLayout:
 
 @cache
 def in_parts(layout: Layout, shared: SharedLayout, count: int) -> StoreParts | None:
-    """A tile in `count` parts, a power of two, by the highest bits of its place in the buffer; None where these are not
-    chosen by registers alone.
+    """A tile in `count` parts, a power of two, by the highest bits of the offset in the buffer; None if these are not
+    selected by registers alone.
     """
     top = log2(count)
     tops = [1 << shared.bits - top + i for i in range(top)]
     if not set(tops) <= set(shared.offset):
         return None
-    gone = [shared.offset.index(each) for each in tops]  # the bits of the element that say which part
+    gone = [shared.offset.index(each) for each in tops]  # the element bits that select the part
     bases = (*layout.reg, *layout.lane, *layout.warp)
     mask = sum(1 << k for k in gone)
     if any(1 << k not in layout.reg for k in gone) or any(base & mask and base & base - 1 for base in bases):
@@ -54,11 +56,12 @@ def in_parts(layout: Layout, shared: SharedLayout, count: int) -> StoreParts | N
     return StoreParts(
         Layout(tuple(without(base, gone) for base in kept), lane, warp, layout.bits - top),
         SharedLayout(
-            tuple(offset for k, offset in enumerate(shared.offset) if k not in gone), shared.bits - top,
+            tuple(offset for k, offset in enumerate(shared.offset) if k not in gone),
+            shared.bits - top,
             shared.element_bytes,
         ),
         tuple(tuple(more | place for place in own) for more in each),
-    )  # fmt: skip
+    )
 
 
 def without(number: int, bits: list[int]) -> int:

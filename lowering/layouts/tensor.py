@@ -1,4 +1,4 @@
-"""Tiles in tensor memory: which row and column of a tile lies in which lane and column, and what threads hold of it.
+"""Tiles in tensor memory: the lane and column of each row and column of a tile, and the register layout of threads.
 
 Source: PTX ISA 8.8, tcgen05, Data Path Layout D (one CTA, M = 128) and tcgen05.ld, 32x32b.
 """
@@ -25,7 +25,7 @@ COLUMN_BITS = 32  # of a lane of a column; PTX ISA, Tensor Memory
 class TensorTile:
     """An M x N x K tile cut into atoms. Lane: row of the atom; column: column of the atom, blocks along N, along M.
 
-    `c` is what the warps hold of it in registers: one row a thread, the columns of tensor memory in order, the highest
+    `c` is the register layout of the warps: one row a thread, the columns of tensor memory in order, the highest
     bits of the column chosen by the warpgroup. `columns` are those of all blocks, `held` those that one thread reads.
     """
 
@@ -50,8 +50,8 @@ class TensorTile:
 
 @cache
 def tensor_tile(atom: TensorAtom, m: int, n: int, k: int, warps: int) -> TensorTile:
-    """Lay out D (m x n) for `warps` warps. Raises LayoutError where the atoms or the warps do not fill the tile evenly,
-    or tensor memory does not hold it.
+    """Lay out D (m x n) for `warps` warps. Raises LayoutError if the atoms or the warps do not fill the tile evenly, or
+    it does not fit in tensor memory.
     """
     am, an, ak = atom.shape
     for name, size, unit in (("M", m, am), ("N", n, an), ("K", k, ak)):
@@ -72,34 +72,36 @@ def tensor_tile(atom: TensorAtom, m: int, n: int, k: int, warps: int) -> TensorT
 
 def rows_by_lane(m: int, n: int, warps: int) -> Layout:
     """How `warps` warps hold a tile of tensor memory in registers: one row a thread, columns in order, blocks of rows
-    behind one another, the highest bits of the column chosen by the warpgroup.
+    one after another, the highest bits of the column chosen by the warpgroup.
     """
     along = [1 << i for i in range(log2(n))] + [(LANES << i) * n for i in range(log2(m // LANES))]
     lanes = [n << i for i in range(log2(LANES))]
     groups, inner = log2(warps // WARPS), log2(LANES_OF_WARP)
     return Layout(
-        tuple(along[: len(along) - groups]), tuple(lanes[:inner]),
-        (*lanes[inner:], *along[len(along) - groups :]), log2(m * n),
-    )  # fmt: skip
+        tuple(along[: len(along) - groups]),
+        tuple(lanes[:inner]),
+        (*lanes[inner:], *along[len(along) - groups :]),
+        log2(m * n),
+    )
 
 
 def left_factor(m: int, k: int, width: int, warps: int) -> Layout | None:
-    """How threads hold a left factor of elements of `width` bits that they write to tensor memory, rows in lanes as
-    those of the accumulator; None where a thread's share is no whole column.
+    """The layout in which threads hold a left factor of `width`-bit elements that they write to tensor memory, rows in
+    the same lanes as the accumulator's; None if a thread's share is not whole columns.
     """
     layout = rows_by_lane(m, k, warps)
     return layout if layout.n_regs * width >= COLUMN_BITS and layout.reg[:1] == (1,) else None
 
 
 def over_accumulator(layout: Layout, m: int) -> bool:
-    """May a left factor of `m` rows in this layout lie over an accumulator that its threads have read? Where each warp
-    writes only columns that no other one reads: all columns of its rows are its own.
+    """May a left factor of `m` rows in this layout overlay an accumulator that its threads have read? Yes if each warp
+    writes only columns that no other warp reads: it owns all columns of its rows.
     """
     return layout.n_warps // WARPS in (1, m // LANES)
 
 
 def takes(accumulator: tuple[int, ...], left: tuple[int, ...], width: int) -> bool:
-    """Is there room for a left factor of elements of `width` bits where an accumulator of a shape lies?"""
+    """Does a left factor of `width`-bit elements fit in the place of an accumulator of a shape?"""
     return accumulator[0] == left[0] and accumulator[1] >= left_pitch(left[1], width)
 
 
@@ -110,22 +112,22 @@ def left_pitch(k: int, width: int) -> int:
 
 def column_of(element: int, columns: int, width: int, pitch: int) -> int:
     """The column of an element of a tile whose rows have `columns` elements of `width` bits, blocks of rows `pitch`
-    columns behind one another.
+    columns apart.
     """
     return element % columns * width // COLUMN_BITS + element // columns // LANES * pitch
 
 
-SCALES = 4  # of a row that lie in one column; PTX ISA, tcgen05.mma, Scale Factor layouts
+SCALES = 4  # of a row in one column; PTX ISA, tcgen05.mma, Scale Factor layouts
 SCALE_ROWS, SCALE_BYTES = 32, 512  # rows of one column; bytes that one tcgen05.cp.32x128b.warpx4 copies
 SCALE_COLUMNS = SCALE_BYTES // SCALE_ROWS // SCALES  # that it fills
 
 
 @cache
 def scale_layout(shape: Shape, k_dim: int) -> SharedLayout | None:
-    """Where one-byte scales lie in shared memory, `k_dim` the dimension along K, such that 512 bytes at a time can be
-    copied to tensor memory: 32 rows of 16 bytes, the four scales of a row in a word, rows 32 apart in the next words,
-    then more scales of a row where there are less than 128 rows. Blocks of 128 rows and four scales follow one another
-    along K first, as CUTLASS and cuBLAS have them. None where a tile does not fill such a block.
+    """The shared layout of one-byte scales, `k_dim` the dimension along K, from which 512 bytes at a time can be copied
+    to tensor memory: 32 rows of 16 bytes, the four scales of a row in a word, rows 32 apart in the next words, then
+    more scales of a row if there are fewer than 128 rows. Blocks of 128 rows and four scales are ordered along K first,
+    as in CUTLASS and cuBLAS. None if a tile does not fill such a block.
 
     Source: PTX ISA, tcgen05.mma, Scale Factor layouts; CUTLASS, Sm1xxBlockScaledConfig.
     """
@@ -157,7 +159,7 @@ def scale_columns(rows: int, count: int) -> int:
 
 
 def scale_memory(nbytes: int) -> int:
-    """Columns of tensor memory for `nbytes` of scales of both factors; what lies behind begins as accumulators do."""
+    """Columns of tensor memory for `nbytes` of scales of both factors; what follows is aligned as accumulators are."""
     columns = nbytes // (SCALE_ROWS * SCALES)
     return -(-columns // LEAST_COLUMNS) * LEAST_COLUMNS
 
@@ -168,8 +170,8 @@ def scale_place(rows: int, row: int, scale: int) -> tuple[int, int]:
 
 
 def kept(layout: Layout) -> Layout:
-    """The layout of a sum that stays in tensor memory, as threads load and store it: another order of their registers,
-    which nothing else has, so that what has it lies there.
+    """The layout of a sum that stays in tensor memory, as threads load and store it: a register order used for nothing
+    else, so that this layout implies tensor memory.
     """
     return Layout(layout.reg[::-1], layout.lane, layout.warp, layout.bits)
 
@@ -180,10 +182,10 @@ def by_column(layout: Layout) -> list[int]:
 
 
 def tile_columns(size: int, width: int) -> int:
-    """Columns that a tile of so many elements of `width` bits takes."""
+    """Columns of a tile with that many elements of `width` bits."""
     return max(LEAST_COLUMNS, size * width // COLUMN_BITS // LANES)
 
 
 def allocation(columns: int) -> int:
-    """Columns to allocate for as many: a power of two."""
+    """Columns to allocate: a power of two."""
     return max(LEAST_COLUMNS, 1 << (columns - 1).bit_length())

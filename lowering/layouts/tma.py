@@ -47,17 +47,17 @@ class TmaPlan:
 
 @cache
 def tma_plan(layout: SharedLayout, shape: Shape, contiguous: int) -> TmaPlan:
-    """Cut a tile whose dimension `contiguous` has stride 1 in global memory. Raises LayoutError where no boxes fit."""
+    """Cut a tile whose dimension `contiguous` has stride 1 in global memory. Raises LayoutError if no boxes fit."""
     if len(shape) > MAX_RANK:
         raise LayoutError(f"a tensor copy has at most {MAX_RANK} dimensions, the tile has {len(shape)}")
-    for swizzle in sorted(SWIZZLES):  # none first: a row of 128 bytes would else lie in the first row of a swizzle only
+    for swizzle in sorted(SWIZZLES):  # none first: else a row of 128 bytes would only use a swizzle's first row
         dense = unswizzled(layout, swizzle)
         plan = None if dense is None else _boxes(dense, layout.element_bytes, shape, contiguous, swizzle)
         if plan is not None:
             return plan
     raise LayoutError(
-        f"shared layout {layout} of {shape} is no swizzle of dense boxes along dimension {contiguous}",
-        hint="panels of at most 128 bytes along the dimension that is contiguous in global memory are",
+        f"shared layout {layout} of {shape} is not a swizzle of dense boxes along dimension {contiguous}",
+        hint="expected panels of at most 128 bytes along the dimension that is contiguous in global memory",
     )
 
 
@@ -93,7 +93,7 @@ def _boxes(dense: tuple[int, ...], element: int, shape: Shape, contiguous: int, 
     return TmaPlan(dims, box, swizzle, byte, max(8 * swizzle, DST_ALIGNMENT), pieces)
 
 
-FIELD = 32  # bits that hold a coordinate where several share a number; tiles are below 2^31 along a dimension
+FIELD = 32  # bits of a coordinate when several share a number; tiles are below 2^31 along a dimension
 
 
 def _packed(place: tuple[int, int], rank: int) -> int:

@@ -1,6 +1,6 @@
 """Tiles for warpgroup products: D and register-A layouts, the instructions of a warpgroup, shared operands.
 
-A shared operand is legal where the wgmma canonical layouts can describe it; its plan holds the constant part of the
+A shared operand is legal if the wgmma canonical layouts can describe it; its plan holds the constant part of the
 matrix descriptor and the byte displacement of every block. Source: PTX ISA, wgmma, Shared Memory Matrix Layout; ptx.md
 section 3, Canonical operand layouts.
 """
@@ -20,7 +20,7 @@ from lowering.layouts.shared import CHUNK_BYTES, SWIZZLE_BITS, SharedLayout, swi
 
 CORE_ROWS = 8  # rows of a core matrix, 16 bytes each; PTX ISA, wgmma, Core Matrices
 TRANSPOSED = 2  # bytes of the largest elements that may be MN-major; PTX ISA, wgmma.mma_async, imm-trans
-IGNORED_LBO = 16  # bytes; the field of swizzled K-major operands is not read, 1 is what CUTLASS writes
+IGNORED_LBO = 16  # bytes; the field is not read for swizzled K-major operands; CUTLASS writes 1
 Pair = tuple[int, int]
 
 
@@ -42,7 +42,7 @@ class WgmmaTile:
     """An M x N x K tile cut into atoms over a grid of groups_m x groups_n warpgroups, each with contiguous rows, cols.
 
     Warp number: two bits of the warp in its group, then groups along m, then n. Register order, lowest first: a: atom,
-    k blocks, m blocks. c: two columns, eight rows, columns of the atom, n blocks, m blocks. So where groups_n is 1 the
+    k blocks, m blocks. c: two columns, eight rows, columns of the atom, n blocks, m blocks. So if groups_n is 1 the
     accumulator of one product is, register by register, the register operand A of the next.
     """
 
@@ -67,7 +67,7 @@ class WgmmaTile:
         return self.groups_m * self.groups_n
 
     def steps(self) -> list[WgmmaStep]:
-        """All instructions of a warpgroup, k outermost: the same accumulators come back as late as possible."""
+        """All instructions of a warpgroup, k outermost: the same accumulators recur as late as possible."""
         mb, nb, kb = self.blocks
         a, c = 1 << len(self.atom.a.reg), 4 * self.atom.groups
         return [
@@ -97,7 +97,7 @@ def _powers(unit: int, count: int) -> list[int]:
 def wgmma_tile(atom: WgmmaAtom, m: int, n: int, k: int, warpgroups: int, groups_n: int = 1) -> WgmmaTile:
     """Lay out A (m x k) and D (m x n); groups_n of the warpgroups stand along n.
 
-    Raises LayoutError where the atoms do not fill the tile evenly or N of the atom is no power of two.
+    Raises LayoutError if the atoms do not fill the tile evenly or N of the atom is not a power of two.
     """
     am, an, ak = atom.shape
     groups_m = warpgroups // groups_n
@@ -108,7 +108,9 @@ def wgmma_tile(atom: WgmmaAtom, m: int, n: int, k: int, warpgroups: int, groups_
                 hint="choose a larger tile, fewer warpgroups or another atom",
             )
     if an & (an - 1):
-        raise LayoutError(f"{atom.name}: N = {an} is no power of two, as tiles are", hint="choose 8, 16, ..., 256")
+        raise LayoutError(
+            f"{atom.name}: N = {an} is not a power of two, as tile sizes are", hint="choose 8, 16, ..., 256"
+        )
     mb, nb, kb = m // (am * groups_m), n // (an * groups_n), k // ak
     group_rows, group_cols = _powers(am * mb, groups_m), _powers(an * nb, groups_n)
 
@@ -139,7 +141,7 @@ def warpgroup_grids(atom: WgmmaAtom, m: int, n: int, warpgroups: int) -> tuple[t
 
 @dataclass(frozen=True, slots=True)
 class MatrixOperand:
-    """How descriptors name blocks of a tile in shared memory.
+    """Matrix descriptors for blocks of a tile in shared memory.
 
     `swizzle` (span in bytes, 0 none), `lbo`, `sbo` (bytes) are the descriptor's fields; `k_major` false sets the
     instruction's trans flag. `mn_bytes`, `k_bytes`: byte displacement of each bit of the two coordinates.
@@ -174,7 +176,7 @@ def operand_layout(shape: Shape, k_dim: int, element_bytes: int, k_major: bool, 
     """The dense canonical layout of an operand tile: panels of `swizzle` bytes (16 without swizzle) along its major.
 
     `shape` has two dimensions, `k_dim` is the one along K: 1 for A (m, k), 0 for B (k, n), 1 for B (n, k).
-    A tensor copy writes each panel as one box. Raises LayoutError where the tile is narrower than a panel.
+    A tensor copy writes each panel as one box. Raises LayoutError if the tile is narrower than a panel.
     """
     fast = k_dim if k_major else 1 - k_dim
     span = swizzle or CHUNK_BYTES
@@ -194,7 +196,7 @@ def operand_layout(shape: Shape, k_dim: int, element_bytes: int, k_major: bool, 
 
 
 def unswizzled(layout: SharedLayout, swizzle: int) -> tuple[int, ...] | None:
-    """Byte of each element bit before the XOR of a swizzle, None where the layout is no dense one so swizzled."""
+    """Byte of each element bit before the XOR of a swizzle, None if the layout is not a dense one with this swizzle."""
     bits = SWIZZLE_BITS[swizzle]
     dense: list[int] = []
     for place in layout.offset:
@@ -210,10 +212,11 @@ def unswizzled(layout: SharedLayout, swizzle: int) -> tuple[int, ...] | None:
 def matrix_operand(
     layout: SharedLayout, shape: Shape, k_dim: int, mn_size: int, least: int = TRANSPOSED
 ) -> MatrixOperand:
-    """How one instruction with `mn_size` rows of A or columns of B (64 or N) names blocks of a tile in shared memory.
+    """Descriptors of one instruction with `mn_size` rows of A or columns of B (64 or N) for blocks of a tile in shared
+    memory.
 
-    `least`: bytes of the smallest elements that it reads MN-major; tcgen05 reads bytes so, wgmma does not. Raises
-    LayoutError where no canonical layout fits.
+    `least`: bytes of the smallest elements that it reads MN-major; tcgen05 can read bytes this way, wgmma cannot.
+    Raises LayoutError if no canonical layout fits.
     """
     fields = dim_bits(shape)
     mn, k = fields[1 - k_dim], fields[k_dim]
@@ -231,14 +234,14 @@ def matrix_operand(
                 lbo, sbo = strides
                 return MatrixOperand(swizzle, k_major, lbo, sbo, mn_bytes, k_bytes, CORE_ROWS * (swizzle or 16))
     raise LayoutError(
-        f"shared layout {layout} of {shape} is no canonical wgmma operand",
-        hint="panels of 32, 64 or 128 swizzled bytes along one dimension (operand_layout) are",
+        f"shared layout {layout} of {shape} is not a canonical wgmma operand",
+        hint="expected panels of 32, 64 or 128 swizzled bytes along one dimension (operand_layout)",
     )
 
 
 def _strides(mn: tuple[int, ...], k: tuple[int, ...], element: int, size: int, k_major: bool, swizzle: int
              ) -> tuple[int, int] | None:  # fmt: skip
-    """(LBO, SBO) where dense byte displacements follow the canonical layout, else None."""
+    """(LBO, SBO) if dense byte displacements follow the canonical layout, otherwise None."""
     wanted = log2(size)
     depth = log2(K_BYTES // element)
     if len(mn) < wanted or len(k) < depth:
@@ -268,7 +271,7 @@ def _strides(mn: tuple[int, ...], k: tuple[int, ...], element: int, size: int, k
 
 
 def _stride(bytes_: tuple[int, ...]) -> int | None:
-    """The constant stride behind a run of bits, 0 for an empty run, None where it is not constant or too wide."""
+    """The constant stride of a run of bits, 0 for an empty run, None if it is not constant or too wide."""
     if not bytes_:
         return 0
     steady = all(byte == bytes_[0] << i for i, byte in enumerate(bytes_))

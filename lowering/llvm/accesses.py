@@ -1,4 +1,4 @@
-"""Plain loads and stores as LLVM's own, whose addresses its back end computes: without a guard, an order among threads
+"""Plain loads and stores as LLVM's own, whose addresses its back end computes: those without a guard, a memory order,
 or a cache operator other than `nc`, which is LLVM's `invariant`. All others are inline PTX.
 """
 
@@ -14,7 +14,7 @@ from lowering.llvm.values import llvm_type
 
 
 class Body(Protocol):
-    """What an access needs of the function that is written."""
+    """What an access needs from the function being printed."""
 
     names: dict[Value, str]
 
@@ -32,7 +32,7 @@ class Body(Protocol):
 
 
 def is_plain(op: Op) -> bool:
-    """Does LLVM have a load or store that is this one?"""
+    """Does LLVM have an equivalent load or store?"""
     if not isinstance(op, nvvm.Ld | nvvm.St) or op.order or op.wide() or op.cache not in ("", "nc"):
         return False
     guarded = op.pred is not None or (isinstance(op, nvvm.Ld) and op.l2CacheHint is not None)
@@ -42,7 +42,7 @@ def is_plain(op: Op) -> bool:
 
 
 def access(body: Body, op: nvvm.Ld | nvvm.St) -> None:
-    """Write it; PTX asks for addresses that are multiples of what is moved at once."""
+    """Print it; PTX requires addresses aligned to the access size."""
     moved = op.moves()
     bits = memory_bits(moved[0].type)
     one = f"i{bits}"

@@ -1,7 +1,6 @@
-"""Inline PTX: one operation's instructions as selection makes them, with LLVM's operands for holes.
+"""Inline PTX: one operation's instructions from selection, with LLVM's operands as placeholders.
 
-Selection sees one operation alone: what it takes from others are constants, displacements of addresses and negations of
-predicates.
+Selection sees a single operation: it folds only constants, address displacements and negated predicates of others.
 """
 
 from __future__ import annotations
@@ -50,11 +49,11 @@ class Inline(Selector):
         self.needed = {value for block in self.blocks for op in block.ops for value in op.operands}
 
     def root(self, value: Value) -> Value:
-        """Each value has a register of its own: LLVM's types tell them apart."""
+        """Each value has its own register: LLVM's types are distinct."""
         return value
 
     def foldable(self, value: Value, into: Op, *kinds: type[Op]) -> Op | None:
-        """Nothing: what other operations compute are operands."""
+        """Nothing: results of other operations are operands."""
         return None
 
     def address(self, pointer: Value, uses: list[Value]) -> str:
@@ -76,7 +75,7 @@ class Inline(Selector):
         return LABEL
 
     def assembly(self, op: Op) -> Assembly:
-        """What an operation is as inline PTX."""
+        """The inline PTX of an operation."""
         self.code, self.places = [], set()
         lowers.of(op)(self, op)
         return _assembly(op, self.code[::-1], self.places)

@@ -16,10 +16,9 @@ from lowering.llvm.accesses import access, is_plain
 from lowering.llvm.assembly import Inline
 from lowering.llvm.operations import same_in_llvm
 from lowering.llvm.values import literal, llvm_type
-from lowering.ptx.boundary import DIRECTIVES, Row
+from lowering.ptx.boundary import DIRECTIVES, Row, version
 from lowering.ptx.printer import SHARED_ALIGNMENT
 from lowering.symbols import symbol
-from lowering.targets import target
 
 TENSOR_MAP_PARAMETER = "{llvm.byval = !llvm.array<128 x i8>, llvm.align = 64 : i64, nvvm.grid_constant}"
 # Not unroll.disable, of which the back end makes .pragma "nounroll" for ptxas.
@@ -27,8 +26,8 @@ AS_IT_IS = "loop_annotation = #llvm.loop_annotation<disableNonforced = true>"
 
 
 def print_module(func: llvm.Func) -> str:
-    """A kernel whose registers have been granted, as a module for `mlir-opt`, with the target that it is for."""
-    major, minor = target(func.target).ptx_version
+    """A kernel with granted registers as a module for `mlir-opt`, with its target."""
+    major, minor = version(func)
     body = Body(func).text()
     externs = sorted(
         {op.extern for block in func.body.blocks for op in block.ops if isinstance(op, Instruction)} - {""}
@@ -36,11 +35,18 @@ def print_module(func: llvm.Func) -> str:
     declared = f" attributes {{llvm.module_asm = [{', '.join(map(escape, externs))}]}}" if externs else ""
     shared = [_shared()] if func.dynamic_smem else []
     chip = f'#nvvm.target<chip = "{func.target}", features = "+ptx{major}{minor}", O = 3>'
-    return "\n".join([
-        "module attributes {gpu.container_module} {",
-        f"gpu.module @kernels [{chip}]{declared} {{",
-        *shared, *map(_global, func.arrays), body, "}", "}", "",
-    ])  # fmt: skip
+    return "\n".join(
+        [
+            "module attributes {gpu.container_module} {",
+            f"gpu.module @kernels [{chip}]{declared} {{",
+            *shared,
+            *map(_global, func.arrays),
+            body,
+            "}",
+            "}",
+            "",
+        ]
+    )
 
 
 def _shared() -> str:
@@ -58,7 +64,7 @@ def _global(array: GlobalArray) -> str:
 
 
 def _attribute(row: Row, func: llvm.Func) -> str:
-    """What a directive is upstream; empty where the kernel has none."""
+    """The upstream form of a directive; empty if the kernel has none."""
     numbers = row.line(func).partition(" ")[2]
     listed = isinstance(func.attributes.get(row.attribute), tuple)
     value = f"array<i32: {numbers}>" if listed else f"{numbers} : i32"
@@ -130,7 +136,7 @@ class Body:
     # Operations
 
     def operation(self, op: Op) -> None:
-        """As LLVM writes it, where it means the same, else as inline PTX; what nobody reads is left out."""
+        """In LLVM's form if equivalent, otherwise as inline PTX; dead operations are left out."""
         if op.effect is PURE and self.inline.needed.isdisjoint(op.results):
             return
         if isinstance(op, llvm.Br | llvm.CondBr):
@@ -153,7 +159,9 @@ class Body:
             self.names[op.results[0]] = made
 
     def _branch(self, op: llvm.Br | llvm.CondBr) -> None:
-        """A branch back keeps LLVM from unrolling the loop: the schedule has said how much of it is in flight."""
+        """A back edge keeps LLVM from unrolling the loop: the schedule has already decided how much of it is in
+        flight.
+        """
         targets = ", ".join(self.blocks[block] for block in op.successors)
         properties: list[str] = []
         if any(self.order[block] <= self.order[op.parent] for block in op.successors if op.parent is not None):
@@ -164,7 +172,9 @@ class Body:
         self.line(op.name, [self.typed(value) for value in op.operands], "", f"[{targets}]{shown}")
 
     def _barrier(self, op: nvvm.Barrier0 | nvvm.NamedBarrier) -> None:
-        """Upstream's own, unlike inline PTX, is nothing that LLVM may copy into two branches: it knows `convergent`."""
+        """Upstream's own operation, which, unlike inline PTX, is `convergent`, so LLVM does not duplicate it into
+        two branches.
+        """
         numbers = (op.barrierId, op.numberOfThreads) if isinstance(op, nvvm.NamedBarrier) else ()
         given = [self.constant(number, "i32") for number in numbers]
         sizes = "1, 1, 0" if given else "0, 0, 0"
@@ -251,4 +261,4 @@ FORMS: dict[type[Op], Callable[[Body, Any], str]] = {
     llvm.PtrToInt: _cast,
     llvm.IntToPtr: _cast,
 }
-"""Operations that LLVM writes in another way than we do; returns the name of the result."""
+"""Operations with a different form in LLVM; each function returns the name of the result."""

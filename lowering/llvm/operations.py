@@ -9,15 +9,15 @@ from ir.types import F16, F32, F64, IntType
 from ir.upstream import is_upstream
 
 UNDEFINED_BY_VALUE = (llvm.Shl, llvm.LShr, llvm.AShr, llvm.SDiv, llvm.UDiv, llvm.SRem, llvm.URem)
-"""Undefined in LLVM for some second operands, for which PTX says what is computed: shifts by more bits than there are,
-divisors of zero, which a lane that is masked out may have.
+"""Undefined in LLVM for some second operands for which PTX defines the result: shifts beyond the width, and zero
+divisors, which a masked-out lane may have.
 """
 OTHERWISE = (llvm.FPToSI, llvm.FPToUI, llvm.MaxNum, llvm.MinNum, llvm.Maximum, llvm.Minimum)
-"""Undefined in LLVM where the number does not fit, for which PTX takes the nearest that does; extrema of LLVM may be
-either of two zeros, and of a signalling NaN either operand.
+"""Undefined in LLVM if the number does not fit, where PTX saturates; LLVM's extrema may return either of two zeros, and
+either operand for a signalling NaN.
 """
 REGISTERS = (llvm.SExt, llvm.ZExt, llvm.Trunc, llvm.Bitcast)
-"""Conversions that know no floats."""
+"""Conversions without floats."""
 EXACT = (F32, F64)
 """Types of floats in which LLVM's back end computes with the instruction that we print, and on every target."""
 

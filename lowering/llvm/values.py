@@ -1,4 +1,4 @@
-"""Types and constants of the nvvm level as LLVM has them, and the registers that inline PTX takes them in."""
+"""Types and constants of the nvvm level in LLVM, and their register constraints in inline PTX."""
 
 from __future__ import annotations
 

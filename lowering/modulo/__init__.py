@@ -1,4 +1,4 @@
-"""Modulo schedules of loops: which operation of which iteration starts when, so that iterations begin soonest.
+"""Modulo schedules of loops: the start of each operation, for the shortest initiation interval.
 
 graph     operations with what they take of each unit, dependences with delay and distance
 bounds    no schedule is shorter: the busiest unit, the slowest recurrence

@@ -1,7 +1,7 @@
-"""Which products begin an iteration early: those whose loops, as predicted, then take less time and still fit.
+"""Which products are issued one iteration early: those whose loops are then predicted to be faster and still fit.
 
-The prediction is of the chosen operations in the order of the code (`in_order`). What a thread holds then is what the
-loop carries and keeps, and the sums of two iterations: no such product may make the code spill.
+The prediction is for the chosen operations in code order (`in_order`). A thread then holds the carried and live-in
+values of the loop and the sums of two iterations: no such product may cause spills.
 """
 
 from __future__ import annotations
@@ -26,21 +26,21 @@ from lowering.selection.resources import ADDRESSES, SAFETY, columns_of, register
 from lowering.selection.trips import trip_counts
 
 LESS = ADDRESSES - 36
-"""Fewer registers than elsewhere lie beside such tiles where a CTA has an SM alone, since fragments take the place of
+"""Fewer registers are needed in addition to such tiles if a CTA has an SM alone, because fragments take the place of
 sums: with tiles of 202 of 240 registers (attention of 128 x 128 x 128) and 206 of 248 (128 x 64 x 64) ptxas 13.5 spills
 none. With 174 of 232, two CTAs an SM (AttentionFMHA), it spills 64 bytes, so there `SAFETY` holds as elsewhere.
 """
 TURN = 2 * 20
-"""Cycles that a wait at a named barrier and an arrival take at least, an estimate: each as long as shared memory's."""
+"""Minimum cycles of a wait and an arrival at a named barrier, an estimate: each as long as a shared memory access."""
 FREE = (nv_tileas.Constant, nv_tileas.Iota, nv_tileas.Broadcast)
-"""What makes tiles that no register holds, or as many as their source."""
+"""Ops whose tiles take no registers, or as many as their source."""
 
 
 @dataclass(frozen=True)
 class Prediction:
-    """Of one loop: cycles of an iteration as the body says, and with its first product an iteration early; why it is
-    not made so, empty where it is. turns: cycles where the warpgroups compute at different places of it, which named
-    barriers see to if they are `in_turns`.
+    """The prediction for one loop: cycles of an iteration in source order, and with its first product one iteration
+    early; why it is not applied, empty if it is. turns: cycles with the warpgroups at different points of the loop,
+    which named barriers enforce if they are `in_turns`.
     """
 
     loop: Loop
@@ -52,7 +52,7 @@ class Prediction:
 
 
 def predictions(selection: Selection, func: nv_tileas.Func) -> Iterator[tuple[Prediction, scf.For, Early]]:
-    """A prediction for each loop of a placed kernel that has a product to begin early."""
+    """A prediction for each loop of a placed kernel that has a product that can be issued early."""
     latency = float(selection.target.latency.mma)
     trips = trip_counts(selection.saturated)
     able = {number: (op, found) for number, op in placed_loops(selection, func).items() if (found := find(op))}
@@ -67,11 +67,11 @@ def predictions(selection: Selection, func: nv_tileas.Func) -> Iterator[tuple[Pr
         why_not = ""
         count = trips[loop.item.loop]
         if (count - 1) * (before - after) <= once:  # the first one's product is waited for as before
-            why_not = f"so few iterations ({count:g}) do not save what one product more takes"
+            why_not = f"{count:g} iterations are too few to pay for one more product"
         elif held > room:
-            why_not = f"{held} registers of a thread would hold tiles, {room} may"
+            why_not = f"tiles would need {held} registers a thread, at most {room} are free"
         elif columns > most:  # its accumulator is then not free for the next product's left factor
-            why_not = f"{columns} columns of tensor memory would be taken, {most} may"
+            why_not = f"it would need {columns} columns of tensor memory, at most {most} are free"
         groups = selection.warps // GROUP
         turns = in_turns(loop.graph, latency, first, groups) if groups > 1 else after
         yield Prediction(loop, before, after, why_not, turns, turns + TURN < after), op, found
@@ -84,7 +84,7 @@ def room_of(selection: Selection) -> int:
 
 
 def choose(selection: Selection, func: nv_tileas.Func) -> int:
-    """Mark the products of a placed kernel that begin an iteration early; how many do."""
+    """Mark the products of a placed kernel to issue one iteration early; returns how many."""
     chosen = [(made, found) for made, _, found in predictions(selection, func) if not made.why_not]
     for made, found in chosen:
         found.product.attributes |= {"early": True, "turns": made.in_turns}
@@ -115,7 +115,7 @@ def held_registers(loop: scf.For, found: Early) -> int:
 
 
 def through(loop: Op) -> Iterator[Value]:
-    """Values that are made before an operation and read behind it, or behind what it stands in."""
+    """Values live across an operation, or across what encloses it."""
     block = loop.parent
     while block is not None:
         place = block.ops.index(loop)

@@ -1,12 +1,12 @@
-"""Who gathers the tiles of a loop: those who compute, or a producer of 1, 2 or 4 warps; predicted, the shortest taken.
+"""Which agent gathers the tiles of a loop: the consumers, or a producer of 1, 2 or 4 warps; the fastest by prediction.
 
     no producer    all warps make pointers, copy, meet at a barrier and wait for their products, in the order of the
                    code
     a producer     those who compute wait for stages alone, so that products may run on; the producer makes pointers and
                    copies, on as many of the schedulers as it has warps
-Both share what an SM has. Of a run that one copy brings only the first pointer and mask are made. Tiles that tensor
-copies can bring are brought so by any producer. Loops without gathered tiles have one assignment that is sensible: a
-producer, which takes instructions from those who compute and gives them none.
+Both share the resources of an SM. Only the first pointer and mask of a run copied at once are computed. Any producer
+uses tensor copies for tiles that allow them. Loops without gathered tiles have one sensible assignment: a producer,
+which takes instructions off the consumers and adds none.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from dataclasses import replace
 from ir.core import Block, Builder
 from ir.dialects import nv_tileas, scf
 from ir.records import dataclass
-from lowering.atoms.barrier import LEAST_REGISTERS, PRODUCER_REGISTERS, moves_registers, register_shares
+from lowering.atoms.barrier import LEAST_REGISTERS, PRODUCER_REGISTERS, agents_gather, register_shares
 from lowering.atoms.wgmma import WARPGROUP
 from lowering.cost import ASYNCHRONOUS, Machine
 from lowering.loops import paths
@@ -38,17 +38,17 @@ from lowering.targets.occupancy import occupancy
 from lowering.targets.target import WARP
 
 PRODUCERS = (4, 2, 1)
-"""Warps of a producer that are tried, the most first: of equal times the one whose copies are begun the soonest."""
+"""Numbers of producer warps to try, the largest first: of equal times the one whose copies are issued soonest."""
 SOONER = 0.97
-"""Of the time without a producer: latencies are estimates, so what is closer stays as it is."""
+"""Of the time without a producer: latencies are estimates, so closer results change nothing."""
 OUTSIDE = f"{REGISTERS} {where((), True)}"  # the row of code outside of all loops
 POINTER = 2  # 32-bit registers that a thread of a producer holds for each of its copies
 
 
 @dataclass(frozen=True)
 class Assignment:
-    """Cycles of an SM for an iteration of a loop where those who compute gather its tiles (`producers` 0) or a producer
-    of so many warps does, and `ctas` share the SM; why it cannot be made so, empty where it can.
+    """Cycles of an SM for an iteration of a loop if the consumers gather its tiles (`producers` 0) or a producer of
+    that many warps does, with `ctas` sharing the SM; why it is not possible, empty if it is.
     """
 
     producers: int
@@ -68,15 +68,15 @@ class Assignment:
 
 @dataclass(frozen=True)
 class Assigned:
-    """What was predicted of each way to gather the tiles of a loop, without a producer first."""
+    """The prediction for each way to gather the tiles of a loop, without a producer first."""
 
     loop: Loop
     ways: tuple[Assignment, ...]
 
 
 def assignments(selection: Selection, func: nv_tileas.Func) -> Iterator[tuple[Assigned, scf.For]]:
-    """The ways for each loop of a placed kernel that has gathered tiles in a ring, on targets that move registers."""
-    if not moves_registers(selection.target):
+    """The ways for each loop of a placed kernel that has gathered tiles in a ring, on targets where agents gather."""
+    if not agents_gather(selection.target):
         return
     gathering = {number: op for number, op in placed_loops(selection, func).items() if gathers(op)}
     for loop in loops(selection, gathering):
@@ -92,7 +92,7 @@ def assignments(selection: Selection, func: nv_tileas.Func) -> Iterator[tuple[As
 
 
 def assign(selection: Selection, func: nv_tileas.Func) -> int:
-    """Mark the gathered copies that the kernel's producer makes; its warps, 0 where it makes none."""
+    """Mark the gathered copies performed by the kernel's producer; returns its warps, 0 if it performs none."""
     found = [*assignments(selection, func)]
     count = shortest(selection, [each for each, _ in found])
     for _, op in found if count else ():
@@ -102,7 +102,7 @@ def assign(selection: Selection, func: nv_tileas.Func) -> int:
 
 
 def shortest(selection: Selection, found: list[Assigned]) -> int:
-    """Warps of the producer with which the loops take the least time together, 0 where it saves too little."""
+    """Warps of the producer with the shortest total time of the loops, 0 if it saves too little."""
     trips = Trips(trip_counts(selection.saturated), paths(selection.saturated.program.skeleton))
     _, outside = spilled(selection)
     once = Machine(selection.target, selection.warps).spill(outside).scalar()
@@ -143,7 +143,9 @@ def gathers(loop: scf.For) -> list[nv_tileas.GatherCopy]:
 
 
 class _Times:
-    """What an iteration of one loop takes, by who makes its copies; CTAs of an SM wait while others compute."""
+    """The time of an iteration of one loop, by the agent that performs its copies; CTAs of an SM wait while others
+    compute.
+    """
 
     def __init__(self, selection: Selection, loop: Loop):
         self.target = selection.target
@@ -161,12 +163,12 @@ class _Times:
 
     @property
     def busiest(self) -> float:
-        """What the busiest unit of the SM takes, of all agents together."""
+        """The time of the SM's busiest unit, over all agents."""
         return bounds(Graph(self.whole.operations, ())).resource
 
     @property
     def filling(self) -> float:
-        """What instructions of all schedulers take that make pointers and begin copies."""
+        """The time of the instructions, over all schedulers, that compute pointers and issue copies."""
         uses: dict[str, float] = {}
         for number in self.ahead:
             for unit, use in self.whole.operations[number].uses.items():
@@ -174,14 +176,14 @@ class _Times:
         return max(uses.values(), default=0.0)
 
     def alone(self) -> float:
-        """Without a producer: copies are begun between the barrier and the products, which an iteration waits for."""
+        """Without a producer: copies are issued between the barrier and the products that an iteration waits for."""
         latency = self.target.latency
         found = interval(self.rest, float(latency.mma), joined=self.joined)
         found = max(found, waited(self.rest, float(latency.mma)) if self.joined else 0.0)
         return max(self.busiest, (found + self.filling + latency.barrier) / self.ctas)
 
     def beside(self, warps: int) -> float:
-        """Beside a producer of so many warps: it waits for a stage, an access to shared memory, and fills it."""
+        """With a producer of that many warps: it waits for a stage, an access to shared memory, and fills it."""
         latency, schedulers = self.target.latency, float(self.target.throughput.issue)
         filled = self.filling * max(1.0, schedulers / warps) + latency.shared
         computed = interval(self.rest, float(latency.mma), joined=self.joined)
@@ -190,12 +192,12 @@ class _Times:
 
 
 def waited(graph: Graph, latency: float) -> float:
-    """What the products of an iteration take that waits for each of them."""
+    """The time of the products of an iteration that waits for each of them."""
     return sum(graph.operations[number].busy for number in products(graph)) + latency * bool(products(graph))
 
 
 def feeding(graph: Graph) -> set[int]:
-    """The operations that copy ahead, and those that nothing but such a copy reads, whose work is the copier's."""
+    """The operations that copy ahead, and those used only by such copies, whose work is done by the copying agent."""
     found = {number for number, each in enumerate(graph.operations) if each.ahead}
     waiting = [*found]
     while waiting:
@@ -222,22 +224,22 @@ def runs(graph: Graph, copies: Mapping[int, int], ahead: set[int]) -> dict[int, 
 
 
 def why_not(selection: Selection, func: nv_tileas.Func, loop: scf.For, warps: int) -> str:
-    """What keeps a producer of so many warps from filling the ring of a loop; empty: nothing."""
+    """What prevents a producer of that many warps from filling the ring of a loop; empty if nothing does."""
     ops, kind = func.body.block.ops, selection.target
     arguments = {argument: i for i, argument in enumerate(func.body.block.args)}
     agents = Agents(Builder(Block(), func.location), ops, arguments, ranks_of(func, kind), warps)
     copies = asynchronous(loop.body.block)
     plans = agents.plan(loop, [*by_rings(copies, gathered=True).values()])
     if not plans:
-        return "it cannot have all that its copies need"
+        return "it cannot compute everything that its copies need"
     tier = kind.shared_by(selection.ctas) if selection.ctas > 1 else kind
     shares = register_shares(WARP * selection.warps, WARPGROUP, PRODUCER_REGISTERS, tier)
     pointers = sum(copies_of(copy, fill) for plan in plans for copy, fill in zip(plan.copies, plan.fills, strict=True))
     held = LEAST_REGISTERS + POINTER * pointers
     if held > shares.other:
-        return f"its threads would hold {held} registers, {shares.other} may"
+        return f"its threads would need {held} registers, at most {shares.other} are granted"
     inside, _ = spilled(selection)
-    return f"loops of those who compute would spill {inside} registers" if inside else ""
+    return f"the consumers' loops would spill {inside} registers" if inside else ""
 
 
 def copies_of(copy: Copy, fill: Fill) -> int:
@@ -262,7 +264,7 @@ def spilled(selection: Selection) -> tuple[int, int]:
 def spare(selection: Selection) -> dict[str, int]:
     """Registers of a thread that the tiles of a program leave, by the rows of registers; less than 0: they spill."""
     graph, used = selection.graph, selection.answer.resources
-    limits = zip(graph.resource_names, graph.limit.tolist(), strict=True)
+    limits = zip(graph.resource_names, graph.columns.limit, strict=True)
     return {
         name: int(limit - used[name]) - selection.spilled[name] for name, limit in limits if name in selection.spilled
     }

@@ -1,4 +1,4 @@
-"""How short an interval can be at all: the busiest unit must do its work, and no recurrence may overtake itself.
+"""Lower bounds on the initiation interval: the busiest unit must do its work, and no recurrence may overtake itself.
 
 Source: B. R. Rau, Iterative Modulo Scheduling, MICRO-27 (1994), sections 2.2 and 2.3 (ResMII and RecMII).
 """
@@ -13,7 +13,9 @@ from lowering.modulo.graph import EPSILON, Dependence, Graph
 
 @dataclass(frozen=True)
 class Bounds:
-    """Lower bounds of the interval, in the time of the graph, and what sets each: a unit, the operations of a cycle."""
+    """Lower bounds of the interval, in the time of the graph, and what determines each: a unit, the operations of a
+    cycle.
+    """
 
     resource: float
     unit: str
@@ -51,8 +53,8 @@ def one_at_a_time(graph: Graph) -> int:
 def slowest_cycle(graph: Graph) -> tuple[float, tuple[int, ...]]:
     """The largest ratio of delay to distance over all cycles, and the operations of one that has it; 0 without cycles.
 
-    Begins with 0 and goes from one cycle that the ratio does not satisfy to the next, each with a larger ratio, until
-    there is none (Newton's method). Raises ValueError for a cycle of distance 0 and positive delay.
+    Starts at 0 and moves from one cycle that violates the ratio to the next, each with a larger ratio, until there is
+    none (Newton's method). Raises ValueError for a cycle of distance 0 and positive delay.
     """
     ratio, found = 0.0, ()
     while (cycle := late_cycle(graph, ratio)) is not None:
@@ -92,7 +94,7 @@ def _cycle(by: list[Dependence | None], last: int | None) -> list[Dependence]:
     while not cycle or place != start:
         step = by[place] if place is not None else None
         if step is None:
-            raise AssertionError("a path that grows for ever has a step to each of its operations")
+            raise AssertionError("a path that grows without bound has a step to each of its operations")
         cycle.append(step)
         place = step.source
     return cycle[::-1]

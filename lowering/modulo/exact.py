@@ -1,4 +1,4 @@
-"""Is there a schedule with a given interval, and which holds the fewest registers? By a 0-1 program.
+"""Existence of a schedule with a given interval, and the one with the fewest registers, by a 0-1 program.
 
 A variable for each operation and slot of the steady state, a whole number for each operation's iteration; a dependence
 is a row for each slot, which makes relaxations much tighter than one row a dependence. Source: A. E. Eichenberger,
@@ -109,7 +109,7 @@ class _Program:
                 self.rows.append((float(self.interval * each.distance), row, inf))
 
     def solve(self, budget: Budget, begin: Schedule | None) -> Answer:
-        """Run HiGHS until the budget has no more looks at nodes or rounds of cuts."""
+        """Run HiGHS until the budget of nodes or rounds of cuts is used up."""
         import highspy
 
         highs: Any = highspy.Highs()
@@ -185,7 +185,7 @@ class _Program:
         return found
 
     def schedule(self, values: list[float]) -> Schedule:
-        """The schedule that columns say. Raises AssertionError for one that is not legal: a fault of this program."""
+        """The schedule that columns say. Raises AssertionError for one that is not legal: a bug in this module."""
         starts: list[int] = []
         for operation in range(self.count):
             slot = max(range(self.interval), key=lambda s: values[self.slot(operation, s)])

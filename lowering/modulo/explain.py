@@ -29,7 +29,8 @@ LITTLE = 0.05
 def schedules(selection: Selection) -> Iterator[str]:
     """How fast each innermost loop of a chosen program could go if its iterations overlapped as well as they can.
 
-    Times are predicted by the tables of the target, not measured. Of these schedules the code has what `ahead` chose.
+    Times are predicted by the tables of the target, not measured. The code follows these schedules only as far as
+    `ahead` chose.
     """
     placed = decode(selection, selection.saturated.program.entry.sym_name)
     made = {each.loop.item.loop: each for each, _, _ in predictions(selection, placed)}
@@ -38,20 +39,20 @@ def schedules(selection: Selection) -> Iterator[str]:
     for number, loop in enumerate(loops(selection)):
         if not number:
             yield "loops (predicted by the target's tables: what the chosen operations allow)"
-        yield f"  loop at {loop.item.op.location}: {loop.cycles:.0f} cycles an iteration where nothing overlaps"
+        yield f"  loop at {loop.item.op.location}: {loop.cycles:.0f} cycles an iteration without overlap"
         if loop.item.loop in made:
             yield f"    {early_product(made[loop.item.loop])}"
         if loop.item.loop in assigned:
             yield f"    {gathering(assigned[loop.item.loop], producers)}"
         if meets(loop.item):
-            yield "    CTAs of the cluster wait for each other in it: no schedule is looked for"
+            yield "    CTAs of the cluster wait for each other in it: not scheduled"
             continue
         yield from (f"    {line}" for line in lines(search(loop.graph)))
 
 
 def meets(loop: SkeletonLoop) -> bool:
-    """Do the CTAs of a cluster wait for each other in a loop? Delays of hundreds of cycles make the search for its
-    schedule take minutes, and say what it would.
+    """Do the CTAs of a cluster wait for each other in a loop? With delays of hundreds of cycles the search for its
+    schedule takes minutes, and the delays determine the result anyway.
     """
     return any(isinstance(item, SkeletonEffect) and isinstance(item.op, Exchange | Meet) for item in loop.body.walk())
 
@@ -69,15 +70,15 @@ def masks(selection: Selection) -> Iterator[str]:
 
 
 def early_product(made: Prediction) -> str:
-    """What was predicted of a loop with its first product an iteration early, and whether it is made so."""
-    how = "made so" if not made.why_not else f"not made so: {made.why_not}"
-    turns = f"; its warpgroups in turns {made.turns:.0f}: {'made so' if made.in_turns else 'not made so'}"
-    said = f"as the source has it {made.before:.0f}, with its first product an iteration early {made.after:.0f}: {how}"
+    """The prediction for a loop with its first product one iteration early, and whether it is applied."""
+    how = "made so" if not made.why_not else f"not applied: {made.why_not}"
+    turns = f"; its warpgroups in turns {made.turns:.0f}: {'applied' if made.in_turns else 'not applied'}"
+    said = f"in source order {made.before:.0f}, with its first product an iteration early {made.after:.0f}: {how}"
     return said if made.why_not else said + turns
 
 
 def gathering(found: Assigned, producers: int) -> str:
-    """What was predicted of each way to gather the tiles of a loop, and which is taken."""
+    """The prediction for each way to gather the tiles of a loop, and the chosen one."""
     taken = next(each for each in found.ways if each.producers == producers)
     return f"gathered tiles: {', '.join(map(str, found.ways))}; taken: {taken.who}"
 
@@ -93,9 +94,7 @@ def lines(found: Found) -> Iterator[str]:
         names = " -> ".join(operations[each].name for each in limits.cycle)
         yield f"recurrence bound {limits.recurrence:.0f}: {names}"
     held = f"{schedule.registers():.0f} registers a thread hold results on average"
-    yield f"{schedule.stages} iterations at a time; {held}, " + (
-        "the fewest" if found.fewest else "perhaps not the fewest"
-    )
+    yield f"{schedule.stages} iterations at a time; {held}, " + ("the fewest" if found.fewest else "not proved minimal")
     letters = dict(zip(order(schedule), LETTERS, strict=False))
     width = max(map(len, schedule.graph.units), default=0)
     for unit in schedule.graph.units:

@@ -1,4 +1,4 @@
-"""What is scheduled: operations of a loop's body, what each takes of the units of an SM, and what waits for what."""
+"""The scheduling problem: operations of a loop's body, their use of the units of an SM, and their dependences."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from math import ceil
 from ir.records import dataclass
 
 EPSILON = 1e-9
-"""What sums of uses exceed a unit by from rounding alone."""
+"""Rounding tolerance of sums of uses."""
 
 OWNED = frozenset({"tensor", "global"})
-"""Units that work on one operation at a time, asynchronously: tensor cores, what brings tiles from global memory. The
-pipes of instructions are shared: warps are apart and ptxas interleaves independent operations, so that what is taken
-of a pipe is counted over a whole interval.
+"""Units that process one operation at a time, asynchronously: tensor cores, loads of tiles from global memory.
+Instruction pipes are shared: warps are at different points and ptxas interleaves independent operations, so the use of
+a pipe is counted over a whole interval.
 """
 
 
@@ -24,8 +24,8 @@ class Operation:
     """An operation of a loop's body.
 
     uses: for how long it would keep each unit busy, in the time of the graph; spread evenly over the `span` slots that
-    it is under way. registers: of a thread, that its result holds. ahead: a ring has its result iterations ahead, so
-    that nothing waits for it.
+    it takes. registers: of a thread, for its result. ahead: a ring holds its result iterations ahead, so nothing waits
+    for it.
     """
 
     name: str
@@ -118,7 +118,7 @@ class Schedule:
 
     @property
     def stages(self) -> int:
-        """Iterations that are under way at a time."""
+        """Iterations in flight at a time."""
         ends = (start + each.span for start, each in zip(self.starts, self.graph.operations, strict=True))
         return max(1, -(-max(ends, default=1) // self.interval))
 
@@ -133,7 +133,7 @@ class Schedule:
         return ceil(max(taken, default=0.0) - EPSILON)
 
     def table(self) -> dict[str, list[float]]:
-        """The reservation table: what is taken of each unit in each slot of the steady state."""
+        """The reservation table: the use of each unit in each slot of the steady state."""
         return reservations(self.graph.operations, self.starts, self.interval, self.graph.units)
 
     def lifetimes(self) -> list[int]:
@@ -153,7 +153,7 @@ class Schedule:
         return sum(each.registers * life for each, life in spans) / self.interval
 
     def violations(self) -> Iterator[str]:
-        """What a schedule must not do and does; nothing of a legal one."""
+        """The violations of a schedule; none for a legal one."""
         names = [each.name for each in self.graph.operations]
         for each in self.graph.dependences:
             if self.waits(each) < each.delay:

@@ -1,9 +1,9 @@
-"""How long an iteration takes of code that keeps the order of the loop's body: warps issue it in order, tensor cores
-and copies go on by themselves, and what an iteration waits for at its end nothing of the next one overlaps.
+"""The time of an iteration of code in the order of the loop's body: warps issue it in order, tensor cores and copies
+run asynchronously, and nothing of the next iteration overlaps the waits at the end of this one.
 
-A product that is made an iteration early (`lowering/schedule/rotation.py`) is retimed: what reads it reads that of the
-iteration before. Source: retiming, after Leiserson and Saxe, Algorithmica 6 (1991); the interval is the least one for
-which the longest paths of the retimed graph fit, as in modulo scheduling with one stage.
+A product issued one iteration early (`lowering/schedule/rotation.py`) is retimed: its readers read that of the previous
+iteration. Source: retiming, after Leiserson and Saxe, Algorithmica 6 (1991); the interval is the least one for which
+the longest paths of the retimed graph fit, as in modulo scheduling with one stage.
 """
 
 from __future__ import annotations
@@ -81,8 +81,8 @@ def interval(graph: Graph, latency: float, ahead: Set[int] = frozenset(), joined
 
 
 def in_turns(graph: Graph, latency: float, ahead: Set[int], groups: int) -> float:
-    """Cycles of an iteration where `groups` warpgroups, each with its part of the tiles, are at different places: each
-    has the units for itself, as far as all of them together leave them.
+    """Cycles of an iteration if `groups` warpgroups, each with its part of the tiles, are at different points: each has
+    the units to itself, as far as all of them together allow.
     """
     part = 1 - 1 / groups
     operations = tuple(

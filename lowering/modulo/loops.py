@@ -1,8 +1,8 @@
-"""The graph of each innermost loop of a chosen program: its e-nodes with their prices, and who reads what.
+"""The graph of each innermost loop of a chosen program: its e-nodes with their prices, and their dependences.
 
-Renamings (reshapes, broadcasts, what loops carry) cost nothing, so what reads them reads what they rename. An operation
-that goes register by register may begin when the first registers of its operands are there, and ends after the last;
-products, reductions and conversions wait for whole tiles, and are waited for whole.
+Renamings (reshapes, broadcasts, carried values) cost nothing, so their readers read what they rename. A register-wise
+operation may start when the first registers of its operands are available, and ends after the last; products,
+reductions and conversions wait for whole tiles, and are waited for whole.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ LOADS = (placed.LoadView, placed.LoadPointer)
 
 @dataclass(frozen=True)
 class Loop:
-    """An innermost loop, and the graph of its body in cycles: of a CTA's warps in step, or of one of the `turns` that
-    they take on the units of an SM.
+    """An innermost loop, and the graph of its body in cycles: for a CTA's warps in lockstep, or for one of the `turns`
+    in which they use the units of an SM.
     """
 
     item: SkeletonLoop
@@ -42,7 +42,7 @@ class Loop:
 
     @property
     def cycles(self) -> float:
-        """What an iteration takes where nothing overlaps."""
+        """The cycles of an iteration without overlap."""
         return sum(each.busy for each in self.graph.operations)
 
 
@@ -123,7 +123,7 @@ class _Body:
         return len(self.operations) - 1
 
     def price(self, cls: int, node: Node) -> NodeCost | None:
-        """What a node costs where it was chosen."""
+        """The cost of a chosen node in its context."""
         layout = self.selection.owner.get(cls, (-1, 0))[1]
         return self.pricer.price(node, NodeContext(layout, self.selection.warps, self.item.loop))
 
@@ -160,7 +160,7 @@ class _Body:
             self.dependences.append(Dependence(source, reader, delay, later, bool(self.operations[source].registers)))
 
     def made_by(self, cls: int, distance: int, seen: set[tuple[int, int]]) -> Iterator[tuple[int, int]]:
-        """The operations that make a class, and of how many iterations before; none where it is there already."""
+        """The operations that define a class, and how many iterations earlier; none if it is live-in."""
         node = self.nodes.get(cls)
         if cls in self.numbers:
             yield self.numbers[cls], distance
@@ -225,7 +225,7 @@ class _Body:
         made = {(n.item, n.index): cls for cls, n in self.nodes.items() if isinstance(n, leaves.ItemResult)}
         for item in items:
             cycles = prices.get(item.item, 0.0)
-            told = isinstance(item.op, Exchange | Meet)  # it waits, and no unit is busy
+            told = isinstance(item.op, Exchange | Meet)  # it only waits; no unit is busy
             cost = Cost(latency=cycles) if told else Cost(memory=cycles, parts=(("global", cycles),))
             number = self.add(f"{item.op.name.split('.')[-1]} line {item.op.location.line}", cost, 0.0, False, False)
             found.append((item, number))
@@ -245,5 +245,5 @@ class _Body:
         for node in selection.answer.chosen.values():
             choice = selection.choices.get(node)
             if isinstance(choice, StoreChoice):
-                found[choice.item] = float(selection.graph.cost[node]) / trips
+                found[choice.item] = selection.graph.columns.cost[node] / trips
         return found

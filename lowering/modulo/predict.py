@@ -1,13 +1,13 @@
-"""What a chosen program takes: its loops by the order of their code, all else by the cost tables.
+"""The predicted time of a chosen program: its loops by code order, everything else by the cost tables.
 
-A loop takes as long as its busiest unit, or as what one of the warps of a scheduler waits for in the order of the code,
-which the others of the CTA and other CTAs of the SM share: `tilesat.mca` says the same of assembled code. All of it is
+A loop takes as long as its busiest unit, or as the dependent waits of one warp of a scheduler in code order, shared
+among the other warps of the CTA and other CTAs of the SM: `tilesat.mca` does the same for assembled code. All of it is
 predicted from the tables of the target.
 """
 
 from __future__ import annotations
 
-import numpy as np
+import math
 
 from ir.records import dataclass
 from lowering.loops import paths
@@ -22,8 +22,8 @@ from lowering.targets import Feature
 
 @dataclass(frozen=True)
 class LoopTime:
-    """Of one innermost loop: iterations; of each the cycles of the busiest `unit`, and of a warp that has the SM for
-    itself, shared by those that take turns.
+    """Of one innermost loop: iterations; of each the cycles of the busiest `unit`, and of a warp with the SM to itself,
+    divided by the warps that share it.
     """
 
     trips: float
@@ -79,5 +79,5 @@ def predicted(selection: Selection, ctas: int | None = None) -> Time:
         count = trips.of(number)
         found.append(LoopTime(count, limits.resource * turns, limits.unit, waiting))
         counted += count * loop.cost
-    whole = float(np.sum(selection.by_tables.cost[list(selection.answer.chosen.values())]))
+    whole = math.fsum(map(selection.by_tables.columns.cost.__getitem__, selection.answer.chosen.values()))
     return Time(tuple(found), max(0.0, whole - counted))

@@ -1,5 +1,4 @@
-"""Iterative modulo scheduling: operations by height, each in the first slot that is free, others thrown out where none
-is.
+"""Iterative modulo scheduling: operations by height, each in the first free slot, evicting others if there is none.
 
 Source: B. R. Rau, Iterative Modulo Scheduling: An Algorithm For Software Pipelining Loops, MICRO-27 (1994).
 """

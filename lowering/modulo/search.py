@@ -1,4 +1,4 @@
-"""The shortest interval of a loop, with its proof, and among its schedules one that holds few registers."""
+"""The shortest interval of a loop, with its proof, and among its schedules one with few live registers."""
 
 from __future__ import annotations
 
@@ -52,9 +52,8 @@ class Found:
 def search(graph: Graph, budget: Budget | None = None) -> Found:
     """Schedule the operations of a loop, whose uses and delays are in cycles.
 
-    The heuristic's interval is taken where it meets the lower bound; else shorter ones are looked for, from the lower
-    bound up, until one is found or the budget ends. Raises ValueError where dependences within an iteration close a
-    cycle.
+    The heuristic's interval is taken if it meets the lower bound; otherwise shorter ones are tried, from the lower
+    bound up, until one is found or the budget ends. Raises ValueError if dependences within an iteration close a cycle.
     """
     budget = budget or Budget(DEFAULT_BUDGET)
     limits = bounds(graph)
@@ -63,7 +62,7 @@ def search(graph: Graph, budget: Budget | None = None) -> Found:
     least = slots_of(rounded)
     schedule = iterative(rounded, least + one_after_another(rounded))
     if schedule is None:
-        raise AssertionError("operations one after another are a schedule")
+        raise AssertionError("a schedule of the operations one after another exists")
     while least < schedule.interval:
         answer = feasible(rounded, least, budget)
         if answer.schedule is not None:

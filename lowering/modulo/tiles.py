@@ -1,4 +1,4 @@
-"""What a tile of a persistent loop takes: by all warpgroups together, or by groups of warps that take tiles in turn.
+"""The time of a tile of a persistent loop: by all warpgroups together, or by groups of warps that alternate on tiles.
 
     cooperative    the main loop, then all else
     ping-pong      the main loops one behind the other, or all that the busiest unit has to do for a tile, or half of

@@ -1,1 +1,3 @@
-"""The road as passes by name: what each takes and makes (table), pipelines as text (syntax), how they run (manager)."""
+"""The compilation pipeline as named passes: the input and output level of each (table), pipelines as text (syntax),
+how they run (manager).
+"""

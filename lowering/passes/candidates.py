@@ -1,8 +1,8 @@
 """The programs of a kernel that are worth a trial: whole and in slices by cost, numbers of warps and CTAs by time.
 
-Extraction adds up what the units of the machine do, since only sums have bounds that can be proved. A loop takes as
-long as its busiest unit, or as what a warp waits for, so programs that cost about as much are scheduled too, and that
-which is predicted to take the least time is kept (`lowering/modulo/predict.py`).
+Extraction adds up the work of the machine's units, because only sums have provable bounds. A loop takes as long as its
+busiest unit, or as the waits of a warp, so programs of similar cost are scheduled too, and the one with the shortest
+predicted time is kept (`lowering/modulo/predict.py`).
 """
 
 from __future__ import annotations
@@ -18,7 +18,6 @@ from egraph.skeleton import SkeletonLoop
 from ir.core import TileError, VerifyError
 from ir.dialects import cuda_tile as ct
 from ir.dialects import nv_tileas
-from ir.records import dataclass
 from lowering.atoms.names import STREAM
 from lowering.atoms.tcgen05 import BY_AGENT, BY_SCALES, PAIR
 from lowering.clusters import Division, Refusal
@@ -33,6 +32,7 @@ from lowering.passes.manager import Context
 from lowering.passes.registry import Step
 from lowering.passes.source import divided, glance, prepared
 from lowering.passes.syntax import with_options
+from lowering.passes.trial import UNSPILLED, Trial
 from lowering.persistence import best_order
 from lowering.schedule import MemoryExceededError
 from lowering.schedule.pairs import TensorPairError
@@ -47,26 +47,26 @@ from lowering.targets.target import PORTABLE
 
 CLUSTERS = tuple(1 << bits for bits in range(1, PORTABLE.bit_length()))  # CTAs of a cluster that are tried
 MOST_PARTS = 16  # of a product's steps in a grid: the last CTA reads all of them, 64 KB each of 128 x 128 f32
-UNSPILLED = 1.05  # an estimate: of attention's priced registers ptxas 13.5 stored 0 of 32, 134 of 32, 175 of 128
 MIN_GAIN = 1.05  # the whole kernel is not searched again, half a second of CPU, where it could save less than 5 %
 NEAR = 1.1  # times the bound of a whole: attention_varlen's slices have 1.06 times its bound and a quarter of its cost
 AUTO = "auto"
-TENSOR = "tcgen05"  # names of atoms in tensor memory begin so
+TENSOR = "tcgen05"  # prefix of the names of atoms in tensor memory
 CLOSE = 1.08
-"""What costs more is not ranked. Of 345 kernels of the corpus (sm_80, sm_90a) five have a program with more warps
-that is predicted to take 3 % less time and costs up to 15 % more; `tilesat mca` of the assembled loops agrees where it
-costs 5 and 7 % more (1,613 to 1,136 and 1,704 to 1,654 cycles), not where it costs 11 to 14 % more (1 to 8 % longer).
+"""Times the lowest cost: programs above it are not ranked. Of 345 kernels of the corpus (sm_80, sm_90a) five have a
+program with more warps that is predicted to take 3 % less time and costs up to 15 % more; `tilesat mca` of the
+assembled loops agrees if it costs 5 and 7 % more (1,613 to 1,136 and 1,704 to 1,654 cycles), but not if it costs 11 to
+14 % more (1 to 8 % longer).
 """
-SOONER = 0.97  # of the time: tables of latencies are estimates, so what is closer is decided by cost
+SOONER = 0.97  # of the time: latency tables are estimates, so closer results are decided by cost
 
 
 class CandidateError(Exception):
-    """A defect of the compiler: what its passes made of a candidate breaks the rules of a level. No user's error, so
-    nothing that leaves a candidate for its cost or size takes it for one.
+    """A compiler bug: a candidate is not legal at its level. Not a user error, so it is never caught where candidates
+    are dropped for their cost or size.
     """
 
     def __init__(self, candidate: str, broken: VerifyError):
-        super().__init__(f"candidate '{candidate}' breaks the rules of a level: {broken}")
+        super().__init__(f"candidate '{candidate}' is not legal at its level: {broken}")
         self.candidate = candidate
 
 
@@ -79,31 +79,6 @@ def lawful(context: Context) -> Generator[None]:
         raise CandidateError(context.path[-1] if context.path else "whole", error) from error
 
 
-@dataclass(frozen=True)
-class Trial:
-    """A program: the kernel, or it in slices; the passes that made it; what they chose and made."""
-
-    entry: ct.Entry
-    steps: tuple[Step, ...]
-    found: Selection
-    made: nv_tileas.Func
-    context: Context
-
-    @property
-    def spills(self) -> int:
-        """Registers that were priced as spilled."""
-        return sum(self.found.spilled.values())
-
-    @property
-    def most(self) -> float:
-        """What is preferable costs less than this."""
-        return self.found.answer.cost * (UNSPILLED if self.spills else 1.0)
-
-    def preferable(self, best: Trial) -> bool:
-        """Does it cost less? Where fewer registers spill it may cost a little more: ptxas spills more than priced."""
-        return self.found.answer.cost < (best.most if self.spills < best.spills else best.found.answer.cost)
-
-
 def best_of_candidates(
     entry: ct.Entry,
     context: Context,
@@ -112,12 +87,12 @@ def best_of_candidates(
     blocks: int = 0,
     consumers: str = AUTO,
 ) -> nv_tileas.Func:
-    """Run the passes inside on the kernel and, where its loops spill registers, on the kernel in slices of rows and of
-    columns too, and keep the cheapest; of what costs little more with another number of warps or of CTAs an SM, keep
-    what is predicted to take the least time. Rings that cannot share memory as they were to are tried apart. On demand
-    do so for each number of CTAs of a cluster, which divide tiles or, where sums may be taken in any order, the steps
-    of products, those also in a grid, and keep that whose tile block costs least. Of a product in a loop over tiles let
-    warpgroups take tiles in turn where that is predicted to take clearly less time than all on one tile.
+    """Run the inner passes on the kernel and, if its loops spill registers, also on the kernel in slices of rows and of
+    columns, and keep the cheapest; among programs that cost little more with another number of warps or CTAs an SM,
+    keep the one with the shortest predicted time. Rings that cannot share memory as planned are tried separately. On
+    request, do this for each number of CTAs of a cluster, which divide tiles or, if sums may be reordered, the K steps
+    of products, the latter also in a grid, and keep the one with the cheapest tile block. For a product in a loop over
+    tiles, let warpgroups alternate on tiles if that is predicted to be clearly faster than sharing one tile.
     """
     trials: list[Trial] = []
     if clusters:
@@ -139,7 +114,7 @@ def best_of_candidates(
 
 
 def best_of(entry: ct.Entry, steps: Sequence[Step], context: Context, tried: list[Trial]) -> Trial:
-    """The best program of a kernel for its number of CTAs; all that are `tried` are noted."""
+    """The best program of a kernel for its number of CTAs; all candidates are recorded in `tried`."""
     trials = of_skeletons(entry, steps, context)
     best = cheapest_of_slices(trials, slices_of(trials[0].entry, context), steps, context)
     best = soonest(best, trials, context)
@@ -153,8 +128,8 @@ Plan = Callable[[ct.Entry, int], ct.Entry | list[Division] | Refusal]
 
 
 def cheapest_way(ways: Ways, steps: Sequence[Step], context: Context, blocks: int, tried: list[Trial]) -> Trial:
-    """The best program of the way for CTAs to divide it whose tile block costs least, of equal ones the first. Raises
-    the error of the first way where there is none for any.
+    """The best program of the division among CTAs with the cheapest tile block, of equal ones the first. Raises the
+    error of the first division if none has a program.
     """
     found: list[Clustered] = []
     best: tuple[float, Trial] | None = None
@@ -182,9 +157,7 @@ def cheapest_way(ways: Ways, steps: Sequence[Step], context: Context, blocks: in
 
 
 def of_divisions(entry: ct.Entry, context: Context) -> Iterator[tuple[Way, ct.Entry]]:
-    """The kernel as the work of as many CTAs as are asked for, in each way that is worth a trial: `entry` is the one
-    that was planned.
-    """
+    """The kernel divided among the requested CTAs, in each way that is worth a trial: `entry` is the planned one."""
     first, *others = context.divisions
     ctas = first.entry.cluster
     yield Way(ctas, parts=first.parts), context.shared.uncut.get(entry, entry)
@@ -195,10 +168,10 @@ def of_divisions(entry: ct.Entry, context: Context) -> Iterator[tuple[Way, ct.En
 def of_clusters(
     entry: ct.Entry, steps: Sequence[Step], context: Context, blocks: int
 ) -> Iterator[tuple[Way, ct.Entry | Refusal]]:
-    """The kernel as the work of one CTA and of several: where the target has clusters by the plan that divides tiles
-    and, where sums may be taken in `any_order`, the one that divides steps; there by CTAs of the grid too, of which as
-    many as fill the device with so many tile `blocks` are tried beside, and, where it `streams`, those that fit it with
-    even shares of all steps, if a last round would leave some of them idle.
+    """The kernel as the work of one CTA and of several: on targets with clusters by dividing tiles and, if sums may be
+    taken in `any_order`, by dividing K steps; then also by CTAs of the grid, including as many as fill the device with
+    that many tile `blocks`, and, if it `streams`, by the CTAs that fit the device with even shares of all steps, if a
+    last round would leave some of them idle.
     """
     (fast,) = (step.options["fast"] for step in steps if step.work.name == "saturate")
     (forbid,) = (step.options["forbid"] for step in steps if step.work.name == "extract")
@@ -227,12 +200,12 @@ def of_clusters(
 
 
 def slices_of(entry: ct.Entry, context: Context) -> list[ct.Entry]:
-    """The kernel in slices, made once for all targets."""
+    """The kernel in slices, computed once for all targets."""
     return context.shared.once(("slices", entry), lambda: in_slices(entry))
 
 
 def of_skeletons(entry: ct.Entry, steps: Sequence[Step], context: Context) -> list[Trial]:
-    """The kernel as it is written, and with loops that permissions allow in place of its own: the best comes first."""
+    """The kernel as written, and with the alternative loops that permissions allow: the best comes first."""
     best = whole(entry, steps, context, "whole")
     trials, tried = [best], list[OtherLoops]()
     (fast,) = (step.options["fast"] for step in steps if step.work.name == "saturate")
@@ -256,7 +229,7 @@ def of_skeletons(entry: ct.Entry, steps: Sequence[Step], context: Context) -> li
 
 
 def whole(entry: ct.Entry, steps: Sequence[Step], context: Context, name: str) -> Trial:
-    """A kernel that is not cut; where it spills, its search is put aside until slices have been tried."""
+    """The uncut kernel; if it spills, its search is suspended until slices have been tried."""
     first = with_options(steps, "extract", aside=True, sliced=bool(slices_of(entry, context)))
     return attempt(entry, context.trying(name), first)
 
@@ -264,17 +237,16 @@ def whole(entry: ct.Entry, steps: Sequence[Step], context: Context, name: str) -
 def cheapest_of_slices(
     trials: list[Trial], slices: Sequence[ct.Entry], steps: Sequence[Step], context: Context
 ) -> Trial:
-    """The cheapest of the kernel as a whole, the first of the trials, and in slices, where it spills registers: these
-    with as many warps as the whole has, and what spills again with none to spill, with other numbers of warps if need
-    be.
-    The search for the whole was put aside, and goes on where that is still the best; else a program that spills is
-    looked for where one could still be preferable.
+    """The cheapest of the whole kernel, the first of the trials, and, if it spills registers, the kernel in slices:
+    slices use as many warps as the whole, and those that spill are tried again without spills, with other numbers of
+    warps if necessary. The suspended search for the whole continues if it is still the best; otherwise a program that
+    spills is searched for if one could still be preferable.
     """
     best = first = trials[0]
     if not first.spills:
         return first
     entry, least = first.entry, first.found.answer.bound  # of the whole kernel
-    same = first.found.warps  # what slices chose themselves wherever one was the cheapest of the corpus
+    same = first.found.warps  # what slices chose themselves whenever one was the cheapest in the corpus
     others = in_order(first, slices, steps, context)
     for name, other, unspilled, warps in others:  # grows while it is walked
         if other is entry and best.most < MIN_GAIN * least:
@@ -282,7 +254,7 @@ def cheapest_of_slices(
         try:
             wanted = searching(steps, best.most, warps, unspilled=unspilled)
             trial = attempt(other, context.trying(name), wanted)
-        except TileError:  # where it does not fit or costs more, the best so far stays
+        except TileError:  # if it does not fit or costs more, the best so far stays
             if unspilled and warps == same:
                 rest = first.found.offered.get("warps", ())
                 others += [(f"{name}, {count} warps", other, True, count) for count in rest if count != same]
@@ -306,13 +278,13 @@ def cheapest_of_slices(
 
 
 Candidate = tuple[str, ct.Entry, bool, int]
-"""What is tried: its name, the kernel, may it spill no registers, its warps (0: any)."""
+"""A candidate: its name, the kernel, whether spills are forbidden, its warps (0: any)."""
 
 
 def in_order(first: Trial, slices: Sequence[ct.Entry], steps: Sequence[Step], context: Context) -> list[Candidate]:
-    """Slices, and the whole kernel without spills: what may be cheaper comes first, and limits what the others must
-    cost. A first look at slices gives bounds; those clearly above the bound of the whole come after it. What costs too
-    much by that bound is left out.
+    """Slices, and the whole kernel without spills: potentially cheaper ones come first, and limit the cost of the
+    others. A first look at slices gives bounds; those clearly above the bound of the whole come after it. Candidates
+    that cost too much by that bound are left out.
     """
     near: list[Candidate] = []
     far: list[Candidate] = []
@@ -325,13 +297,13 @@ def in_order(first: Trial, slices: Sequence[ct.Entry], steps: Sequence[Step], co
 
 
 def searching(steps: Sequence[Step], below: float, warps: int, *, unspilled: bool = False) -> tuple[Step, ...]:
-    """The passes, which look for a program of so many warps that costs less than `below`."""
+    """The passes, set to search for a program with `warps` warps that costs less than `below`."""
     return with_options(with_options(steps, "extract", below=below, unspilled=unspilled), "encode", warps=warps)
 
 
 def least_cost(entry: ct.Entry, context: Context, steps: Sequence[Step]) -> float:
-    """What no program of these passes costs less than, by a first look, from which extraction goes on; infinite where
-    none fits or costs little enough, 0 where another method or price is asked for.
+    """A lower bound on the cost of programs of these passes, from a first look that extraction continues from; infinite
+    if none fits or is cheap enough, 0 if another method or price is requested.
     """
     extracting = [step.work.name for step in steps].index("extract")
     options = steps[extracting].options
@@ -345,9 +317,9 @@ def least_cost(entry: ct.Entry, context: Context, steps: Sequence[Step]) -> floa
 
 
 def soonest(best: Trial, trials: list[Trial], context: Context) -> Trial:
-    """Where the loops of the best program wait, that of more warps or more CTAs an SM which costs little more and is
-    predicted to take the least time; the best where none is predicted to take clearly less, or where its cost is
-    further from the bound: there a search takes long (half a second of CPU in intra_chunk_prepare of TileGym).
+    """If the loops of the best program wait, the program with more warps or more CTAs an SM that costs little more and
+    has the shortest predicted time; the best program if none is predicted to be clearly faster, or if its cost is
+    further from the bound: then a search takes long (half a second of CPU in intra_chunk_prepare of TileGym).
     """
     (options,) = (step.options for step in best.steps if step.work.name == "extract")
     rivals = list(larger(best.found)) if usual(options) and best.found.answer.gap <= 1 - SOONER else []
@@ -373,19 +345,19 @@ def soonest(best: Trial, trials: list[Trial], context: Context) -> Trial:
 
 
 def usual(options: Mapping[str, Any]) -> bool:
-    """Is the program looked for by the usual method, at the target's prices?"""
+    """Is the program searched for by the usual method, at the target's prices?"""
     return options["method"] == "auto" and options["costs"] is None
 
 
 def larger(found: Selection) -> Iterator[tuple[str, int]]:
-    """Larger numbers of warps and of CTAs an SM than those taken, where the kernel has loops."""
+    """Larger numbers of warps and of CTAs an SM than those chosen, if the kernel has loops."""
     if any(isinstance(item, SkeletonLoop) for item in found.saturated.program.skeleton.walk()):
         for name, taken in (("warps", found.warps), ("ctas", found.ctas)):
             yield from ((name, count) for count in found.offered.get(name, ()) if count > taken)
 
 
 def scheduled(entry: ct.Entry, context: Context, steps: Sequence[Step]) -> nv_tileas.Func:
-    """The program that passes make of a kernel; rings that were to share memory and could not, apart."""
+    """The program that passes produce from a kernel; rings that were to share memory but cannot are separated."""
     try:
         return context.through(steps, entry)
     except MemoryExceededError:  # agents fill one of them, threads another
@@ -393,8 +365,8 @@ def scheduled(entry: ct.Entry, context: Context, steps: Sequence[Step]) -> nv_ti
 
 
 def attempt(entry: ct.Entry, context: Context, steps: Sequence[Step]) -> Trial:
-    """The choice and the program that passes make of a kernel. Raises TileError where none costs little enough,
-    CandidateError where it breaks a level's rules.
+    """The choice and the program that passes make of a kernel. Raises TileError if none is cheap enough, CandidateError
+    if it is not legal at a level.
     """
     try:
         with lawful(context):
@@ -405,7 +377,7 @@ def attempt(entry: ct.Entry, context: Context, steps: Sequence[Step]) -> Trial:
         return attempt(entry, context, forbidding(steps, BY_AGENT))
     except TensorScaledError:
         return attempt(entry, context, forbidding(steps, BY_SCALES))
-    except TensorMemoryError:  # what the loop does beside its product, the choice of another way to do it has shown
+    except TensorMemoryError:  # the choice has revealed what else the loop does besides its product
         return attempt(entry, context, forbidding(steps, TENSOR))
     return Trial(entry, tuple(steps), context.levels["chosen"], made, context)
 

@@ -25,7 +25,9 @@ def size(kernel: Op) -> int:
 
 
 def to_nvgpu(func: nv_tileas.Func, context: Context, forbid: tuple[str, ...]) -> gpu.GpuFunc:
-    """Make tiles the registers of one thread, views addresses, and agents branches on its number."""
+    """Turn tiles into the registers of one thread, views into addresses, and agents into branches on the thread
+    number.
+    """
     for op in func.body.block.ops:
         if isinstance(op, nv_tileas.AgentSwitch) and sum(op.agent_strides) % GROUP:
             message = f"the agents have {sum(op.agent_strides)} warps, not whole warpgroups of {GROUP}"
@@ -36,20 +38,20 @@ def to_nvgpu(func: nv_tileas.Func, context: Context, forbid: tuple[str, ...]) ->
 
 
 def to_nvvm(func: gpu.GpuFunc, context: Context, forbid: tuple[str, ...]) -> llvm.Func:
-    """Convert each operation by its pattern and structured control to branches; number, fold and hoist values."""
+    """Convert each operation by its pattern and structured control to branches; value-number, fold and hoist."""
     made = nvgpu_to_nvvm.convert(func, frozenset(forbid))
     context.count(operations=lambda: size(made), blocks=len(made.body.blocks))
     return made
 
 
 def simplify(func: llvm.Func, context: Context) -> llvm.Func:
-    """Lead edges past tests whose outcome they know; do before a branch what both of its sides begin with."""
+    """Redirect edges past tests with known outcome; hoist common code of both sides above a branch."""
     context.count(changes=simplify_branches(func))
     return func
 
 
 def merge_carried(func: llvm.Func, context: Context) -> llvm.Func:
-    """Leave out values that loops carry beside others which are always the same."""
+    """Remove carried values that always equal another carried value."""
     context.count(values=merge_carried_values(func.body.blocks))
     return func
 
@@ -61,38 +63,38 @@ def carry_stages(func: llvm.Func, context: Context) -> llvm.Func:
 
 
 def carry_read(func: llvm.Func, context: Context) -> llvm.Func:
-    """Carry coordinates in place of counters, parities that are waited for in place of their opposites; displace
-    destinations of copies before loops.
+    """Carry coordinates instead of counters, and awaited parities instead of their opposites; displace copy
+    destinations before loops.
     """
     context.count(values=carry_as_read(func))
     return func
 
 
 def recompute(func: llvm.Func, context: Context) -> llvm.Func:
-    """Compute addresses and predicates again behind loops that need all registers for themselves."""
+    """Rematerialise addresses and predicates after loops with high register pressure."""
     context.count(values=rematerialize(func.body.blocks))
     return func
 
 
 def simplify_uses(func: llvm.Func, context: Context) -> llvm.Func:
-    """Leave out operations on bits that nobody reads; scale, shift and compare by what reads the result."""
+    """Remove operations on unread bits; choose scaling, shifts and comparisons by the uses of the result."""
     context.count(changes=simplify_by_uses(func))
     return func
 
 
 def insert_ocg_knobs(func: llvm.Func, context: Context) -> llvm.Func:
     """Put pragmas for the scheduler of ptxas before fences and barriers, and one at the entry of kernels with products
-    on sm_100 to sm_110; ptxas 13.5 knows none of them and warns of each. Only `--ocg-knobs` asks for it.
+    on sm_100 to sm_110; ptxas 13.5 supports none of them and warns about each. Enabled only by `--ocg-knobs`.
     """
-    from lowering.ptx.knobs import insert_knobs  # for those who ask
+    from lowering.ptx.knobs import insert_knobs  # on demand
 
     context.count(pragmas=insert_knobs(func))
     return func
 
 
 def to_llvm(func: llvm.Func, context: Context) -> str:
-    """Write a module of upstream MLIR beside the road: operations that LLVM has as we do, inline PTX for all others."""
-    from lowering.llvm import print_module  # brings the printers of levels, for those who ask
+    """Print a module of upstream MLIR: LLVM operations where equivalent, inline PTX for all others."""
+    from lowering.llvm import print_module  # brings the printers of levels, on demand
 
     program = MachineProgram.select(func)
     grant(func, program.blocks, program.live)
@@ -102,7 +104,7 @@ def to_llvm(func: llvm.Func, context: Context) -> str:
 
 
 def select(func: llvm.Func, context: Context) -> MachineProgram:
-    """Cover every needed value by one PTX instruction; immediates, displacements and dead code need none."""
+    """Cover every needed value by one PTX instruction; immediates, displacements and dead code need no instruction."""
     refuse_boundary(func)
     made = MachineProgram.select(func)
     count = sum(len(block.code) for block in made.blocks)
@@ -111,14 +113,14 @@ def select(func: llvm.Func, context: Context) -> MachineProgram:
 
 
 def grant_registers(program: MachineProgram, context: Context) -> MachineProgram:
-    """Count the registers that a thread needs; where agents hand them over, say how many each gets."""
+    """Count the registers that a thread needs; if agents reallocate them, set how many each gets."""
     grant(program.func, program.blocks, program.live)
     context.count(registers=program.func.registers, maxnreg=program.func.maxnreg)
     return program
 
 
 def coalesce_registers(program: MachineProgram, context: Context) -> MachineProgram:
-    """Put values that an edge or an instruction hands over into one register, where they are not live at once."""
+    """Put values connected by an edge or an instruction into one register if their live ranges do not overlap."""
     program.coalesce()
     context.count(values=lambda: len(program.groups))
     return program

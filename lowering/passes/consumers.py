@@ -1,10 +1,9 @@
-"""Whether warpgroups compute on one tile of a persistent loop, or in turn on successive ones: what takes less time."""
+"""Whether warpgroups share one tile of a persistent loop, or alternate on successive ones: whichever is faster."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from ir.core import TileError
 from ir.dialects import cuda_tile as ct
@@ -16,6 +15,7 @@ from lowering.modulo.tiles import PING_PONG, cooperative, in_turn
 from lowering.passes.registry import Step
 from lowering.passes.source import warp_counts
 from lowering.passes.syntax import with_options
+from lowering.passes.trial import Trial
 from lowering.schedule.pingpong import EPILOGUE, GROUPS, refuse
 from lowering.schedule.units import GROUP
 from lowering.selection.choices import TileTime
@@ -23,13 +23,10 @@ from lowering.selection.trips import PRODUCTS
 from lowering.targets import Feature, Target
 from lowering.targets.target import RESERVED
 
-if TYPE_CHECKING:
-    from lowering.passes.candidates import Trial
-
 
 def choice(best: Trial, target: Target) -> bool:
-    """Is there a choice: a product in a loop over tiles, by warpgroups that have an SM to themselves? CTAs that share
-    one overlap by themselves.
+    """Is there a choice: a product in a loop over tiles, by warpgroups of the only CTA on an SM? CTAs that share an SM
+    already overlap.
     """
     if not target.has(Feature.WGMMA) or best.made.cluster != (1, 1, 1) or not in_tiles(best.entry):
         return False
@@ -41,15 +38,16 @@ def in_tiles(entry: ct.Entry) -> bool:
     """Is there a product in a loop within a loop over tiles, which carries no values?"""
     return any(
         isinstance(inner, ct.For) and any(isinstance(op, PRODUCTS) for op in inner.walk())
-        for tiles in entry.body.block.ops if isinstance(tiles, ct.For)
+        for tiles in entry.body.block.ops
+        if isinstance(tiles, ct.For)
         if all(isinstance(value.type, TokenType) for value in tiles.results)
         for inner in tiles.body.block.ops
-    )  # fmt: skip
+    )
 
 
 def grouped(steps: Sequence[Step]) -> tuple[Step, ...]:
-    """The passes, for groups of one warpgroup that take tiles in turn: both share the main loop's ring and scratch, and
-    no other buffer.
+    """The passes, for groups of one warpgroup that alternate on tiles: they share the main loop's ring and scratch
+    memory, and no other buffer.
     """
     made = with_options(steps, "tileas-materialize-schedule", consumers=PING_PONG)
     (given,) = (step.options["forbid"] for step in steps if step.work.name == "extract")
@@ -58,16 +56,16 @@ def grouped(steps: Sequence[Step]) -> tuple[Step, ...]:
 
 
 def in_groups(entry: ct.Entry, attempt: Callable[[Sequence[Step]], Trial], steps: Sequence[Step]) -> Trial:
-    """A program whose warpgroups take tiles in turn. Raises UnsupportedError, located, where one cannot hold a tile."""
+    """A program whose warpgroups alternate on tiles. Raises UnsupportedError, located, if one cannot hold a tile."""
     if GROUP not in warp_counts(entry):
-        refuse(entry, "one warpgroup has no registers for the sums of a tile")
+        refuse(entry, "one warpgroup has too few registers for the accumulators of a tile")
     made = attempt(grouped(steps))
     made.found.consumers = (replace(of_groups(made), taken=True),)
     return made
 
 
 def quicker(best: Trial, attempt: Callable[[Sequence[Step]], Trial], clearly: float) -> Trial:
-    """The best program or, where it is predicted to take clearly less time, one whose warpgroups take tiles in turn."""
+    """The best program or, if predicted to be clearly faster, one whose warpgroups alternate on tiles."""
     now = cooperative(best.found)
     try:
         other = attempt(grouped(best.steps))
@@ -83,14 +81,14 @@ def quicker(best: Trial, attempt: Callable[[Sequence[Step]], Trial], clearly: fl
 
 
 def of_groups(made: Trial) -> TileTime:
-    """The time of a program whose warpgroups take tiles in turn, and epilogues too, if they do."""
+    """The time of a program whose warpgroups alternate on tiles, and take turns in epilogues too, if they do."""
     epilogues = any(isinstance(op, nv_tileas.TakeTurn) and op.of == EPILOGUE for op in made.made.walk())
     return in_turn(made.found, GROUPS, epilogues)
 
 
 def held(func: nv_tileas.Func) -> int:
-    """Registers of a thread for sums and for the tiles that are read beside them in an order which keeps reading and
-    storing apart; all others are read piece by piece.
+    """Registers of a thread for sums and for the tiles read alongside them, whose order keeps reading and storing
+    apart; all others are read piece by piece.
     """
     sums = (registers_of(op.result) for op in func.walk() if isinstance(op, nv_tileas.Dot))
     read = (registers_of(op.result) for op in func.walk() if isinstance(op, nv_tileas.TiledLoad) and op.ordered)

@@ -1,9 +1,11 @@
-"""The levels of the road: what each is, how it prints, whether `tilesat opt` reads it, which operations it may hold."""
+"""The levels of the pipeline: what each is, how it prints, whether `tilesat opt` reads it, which operations it may
+hold.
+"""
 
 from __future__ import annotations
 
 from dataclasses import field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ir.core import Op, VerifyError
 from ir.dialects.cuda_tile import Entry
@@ -11,13 +13,10 @@ from ir.levels import LEVEL_OF
 from ir.records import dataclass
 from lowering.passes.registry import loaded
 
-if TYPE_CHECKING:
-    from lowering.passes.manager import Context
-
 BEFORE_SCHEDULING = (
     "nv_tileas.tiled_copy", "nv_tileas.gather_copy", "nv_tileas.hold", "nv_tileas.staged_store",
 )  # fmt: skip
-"""What scheduling gives a time and a place in memory, and so leaves none of."""
+"""Operations that scheduling replaces, by giving them a time and a place in memory."""
 PIPELINED = tuple(
     f"nv_tileas.async.pipeline.{name}"
     for name in (
@@ -25,11 +24,11 @@ PIPELINED = tuple(
         "advance_iter", "inc_iter", "produce_one", "producer_acquire", "producer_commit", "producer_write", "yield",
     )
 )  # fmt: skip
-"""What scheduling makes of them, and lowering of pipelines takes away."""
+"""Operations that scheduling creates, and pipeline lowering removes."""
 BARRIERS = tuple(
     f"nv_tileas.async.mbarrier_{name}" for name in ("arrive", "arrive_copies", "expect_tx", "wait")
 )  # fmt: skip
-"""What lowering of pipelines makes."""
+"""Operations that pipeline lowering creates."""
 SCHEDULED = tuple(
     f"nv_tileas.{name}"
     for name in (
@@ -38,13 +37,13 @@ SCHEDULED = tuple(
         "async.send", "async.tiled_copy", "async.tiled_tma_load", "async.tiled_tma_store", "async.wait",
     )
 )  # fmt: skip
-"""What scheduling makes and stays."""
+"""Operations that scheduling creates and that remain."""
 
 
 @dataclass(frozen=True)
 class Level:
-    """One level. `printer` is MODULE:FUNCTION of (program, context) -> text; `dialects` are those whose operations are
-    legal, but for those in `illegal`, and so are those in `borrowed`; a level without dialects has no operations.
+    """One level. `printer` is MODULE:FUNCTION of (program, context) -> text; operations of `dialects` are legal, except
+    those in `illegal`, and so are those in `borrowed`; a level without dialects has no operations.
     """
 
     name: str
@@ -56,8 +55,8 @@ class Level:
     borrowed: frozenset[str] = frozenset()
     known: dict[type[Op], bool] = field(default_factory=dict[type[Op], bool], compare=False, repr=False)
 
-    def text(self, program: Any, context: Context) -> str:
-        """A program of this level as text."""
+    def text(self, program: Any, context: object) -> str:
+        """A program of this level as text; `context` is that of its passes (`lowering.passes.manager`)."""
         return loaded(self.printer)(program, context)
 
     def legal(self, kind: type[Op]) -> bool:
@@ -70,15 +69,15 @@ class Level:
         return found
 
     def refuse_illegal(self, program: Op, after: str = "") -> None:
-        """Raise VerifyError, located, for the first operation that does not belong to the level; it is one that pass
-        `after` has left, or that a file holds.
+        """Raise VerifyError, located, for the first operation that is not legal at the level, left by pass `after` or
+        read from a file.
         """
         if all(map(self.legal, kinds(program))):
             return
         left = next(op for op in program.walk() if not self.legal(type(op)))
         hint = f"{self.name} holds operations of {', '.join(sorted(self.dialects))}"
         if left.name in self.illegal:
-            hint = "a kernel that is not scheduled yet says placed = true, one with pipelines says pipelined = true"
+            hint = "an unscheduled kernel has placed = true, one with pipelines has pipelined = true"
         where = f"after {after}" if after else f"in {self.name}"
         raise VerifyError(f"'{left.name}' is not legal {where}", left.location, hint)
 
@@ -99,7 +98,7 @@ def kinds(program: Op) -> set[type[Op]]:
 
 PRINTERS = "lowering.passes.text"
 POINTERS = frozenset({"llvm.bitcast", "llvm.getelementptr", "llvm.inttoptr", "llvm.ptrtoint"})
-"""What arithmetic on pointers is called on tiles too."""
+"""Pointer arithmetic that applies to tiles too."""
 TILES = frozenset({"nv_tileas", "arith", "math", "scf"})
 
 LEVELS: dict[str, Level] = {
@@ -107,16 +106,16 @@ LEVELS: dict[str, Level] = {
     for each in (
         Level("cuda_tile", "the source: tiles, views, tokens, loops", f"{PRINTERS}:source", True,
               frozenset({"cuda_tile"})),
-        Level("nv_tileaa", "the same in upstream's words: tensors, memrefs", f"{PRINTERS}:operations", True,
+        Level("nv_tileaa", "the same in upstream's terms: tensors, memrefs", f"{PRINTERS}:operations", True,
               frozenset({"nv_tileaa", "arith", "math", "scf"})),
-        Level("encoded", "the kernel as rows of the e-graph's tables, and its skeleton of effects",
+        Level("encoded", "the kernel as rows of the e-graph's tables, with its skeleton of effects",
               f"{PRINTERS}:encoded"),
         Level("egraph", "the saturated e-graph", f"{PRINTERS}:egraph"),
         Level("chosen", "one node for each class that the cheapest program needs", f"{PRINTERS}:chosen"),
-        Level("placed", "nv_tileas before scheduling: tiles in layouts, copies without a time or a buffer",
+        Level("placed", "nv_tileas before scheduling: tiles in layouts, copies not yet scheduled or buffered",
               f"{PRINTERS}:operations", True, TILES,
               frozenset((*SCHEDULED, *PIPELINED, *BARRIERS)), POINTERS),
-        Level("pipelined", "nv_tileas with pipelines: regions that fill or read a stage, iterators that say which",
+        Level("pipelined", "nv_tileas with pipelines: regions that fill or read a stage, iterators that select which",
               f"{PRINTERS}:operations", True, TILES, frozenset((*BEFORE_SCHEDULING, *BARRIERS)), POINTERS),
         Level("nv_tileas", "tiles in layouts, with buffers, rings, barriers and agents", f"{PRINTERS}:operations", True,
               TILES, frozenset((*BEFORE_SCHEDULING, *PIPELINED)), POINTERS),
@@ -129,7 +128,7 @@ LEVELS: dict[str, Level] = {
         Level("llvm", "beside the road: a module of upstream MLIR for its NVPTX back end", f"{PRINTERS}:ptx"),
     )
 }  # fmt: skip
-"""From above to below."""
+"""From top to bottom."""
 
 
 def level_of(program: Op) -> str:

@@ -1,4 +1,4 @@
-"""The passes between Tile IR and nv_tileaa, which says the same in upstream's words."""
+"""The passes between Tile IR and nv_tileaa, which is equivalent, in upstream's terms."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def to_tileaa(entry: ct.Entry, context: Context) -> nv_tileaa.Func:
 
 
 def to_tile_ir(func: nv_tileaa.Func, context: Context) -> ct.Entry:
-    """Convert back to Tile IR, in whose operations the e-graph's terms are declared."""
+    """Convert back to Tile IR, whose operations are the e-graph's terms."""
     made = as_tile_ir(func)[1]
     context.count(operations=lambda: size(made))
     return made

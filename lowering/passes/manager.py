@@ -1,4 +1,6 @@
-"""Running pipelines: levels checked before anything runs, results shared among targets, watchers told of every pass."""
+"""Running pipelines: levels are checked before anything runs, results are shared among targets, watchers are
+notified of every pass.
+"""
 
 from __future__ import annotations
 
@@ -22,19 +24,19 @@ VERIFYING = "verify levels"
 
 
 class Watcher:
-    """Is told of each pass as it runs; those whose result another target has made already do not run again."""
+    """Notified of each pass as it runs; passes whose result another target already computed do not run again."""
 
     def before(self, step: Step, program: Any, context: Context) -> None:
         """A pass begins."""
 
     def after(self, step: Step, program: Any, context: Context) -> None:
-        """A pass has made this."""
+        """A pass has produced this."""
 
 
 @dataclass
 class Shared:
-    """What the targets of one compilation have in common: results of shared passes, and how the user wants it run;
-    `sliced`: the kernel had to be cut; `uncut`: what was cut, by what became of it.
+    """State shared by the targets of one compilation: results of shared passes, and run options; `sliced`: the kernel
+    had to be cut; `uncut`: the original kernel, by cut kernel.
     """
 
     targets: tuple[Target, ...]
@@ -46,7 +48,7 @@ class Shared:
     results: dict[Any, Any] = field(default_factory=dict[Any, Any])
 
     def once(self, key: Any, make: Callable[[], Any]) -> Any:
-        """What `make` made when it was first asked for under this key."""
+        """The result of `make`, cached under this key."""
         if key not in self.results:
             self.results[key] = make()
         return self.results[key]
@@ -54,9 +56,9 @@ class Shared:
 
 @dataclass
 class Context:
-    """One program on its way for one target: what each level was, seconds and counts of each pass.
+    """The compilation of one program for one target: its levels, seconds and counts of each pass.
 
-    `path` names the passes around it and the variant of the kernel that they try.
+    `path` names the enclosing passes and the variant of the kernel that they try.
     """
 
     target: Target
@@ -66,16 +68,16 @@ class Context:
     levels: dict[str, Any] = field(default_factory=dict[str, Any])
     path: tuple[str, ...] = ()
     running: str = ""
-    divisions: tuple[Any, ...] = ()  # ways in which CTAs may divide a tile block, the planned one first
+    divisions: tuple[Any, ...] = ()  # possible divisions of a tile block among CTAs, the planned one first
 
     def through(self, steps: Sequence[Step], program: Any) -> Any:
-        """A program through a pipeline, which `check_levels` has checked."""
+        """Run a program through a pipeline, already checked by `check_levels`."""
         for step in steps:
             program = self.levels[step.work.gives] = self.step(step, program)
         return program
 
     def step(self, step: Step, program: Any) -> Any:
-        """A program through one pass, or its result for another target of the compilation."""
+        """Run a program through one pass, or reuse the result of another target of the compilation."""
         if not step.work.shared:
             return self.run(step, program)
         key = (id(program), step)
@@ -109,7 +111,7 @@ class Context:
         return made
 
     def check(self, step: Step, made: Any) -> None:
-        """Nothing is left over at a border; what is made is verified where that is asked for. Raises VerifyError."""
+        """Check that the result is legal at its level, and verify it if requested. Raises VerifyError."""
         work = step.work
         if not isinstance(made, Op) or work.around:
             return
@@ -121,21 +123,21 @@ class Context:
         self.seconds[VERIFYING] = self.seconds.get(VERIFYING, 0.0) + time.perf_counter() - start
 
     def count(self, **numbers: float | Callable[[], float]) -> None:
-        """Add to the statistics of the pass that runs; functions are called where someone wants them."""
+        """Add to the statistics of the pass that runs; functions are called only if statistics are requested."""
         if self.shared.counting:
             known = self.counts.setdefault(self.running, {})
             for name, number in numbers.items():
                 known[name] = known.get(name, 0) + (number() if callable(number) else number)
 
     def trying(self, variant: str) -> Context:
-        """For a variant of the kernel: levels of its own, seconds and counts in common."""
+        """A context for a variant of the kernel: separate levels, shared seconds and counts."""
         path = (*self.path, variant)
         return Context(self.target, self.shared, self.seconds, self.counts, dict(self.levels), path)
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a pipeline made for one target."""
+    """The result of a pipeline for one target."""
 
     program: Any
     level: str
@@ -147,7 +149,7 @@ class Outcome:
 
 
 def tiers_of(program: Op, targets: Sequence[str]) -> tuple[Target, ...]:
-    """The targets as a kernel wants them: those named for a source, its own for a kernel below the e-graph."""
+    """The targets as requested by a kernel: the named ones for a source, its own for a kernel below the e-graph."""
     if isinstance(program, ct.Entry | nv_tileaa.Func):
         from lowering.selection.hints import as_asked  # brings the e-graph, which the levels below do without
 
@@ -162,16 +164,16 @@ def run(
     verify_each: bool = False, counting: bool = False, seconds: Mapping[str, float] | None = None,
     tiers: tuple[Target, ...] | None = None, shared: Shared | None = None,
 ) -> list[Outcome]:  # fmt: skip
-    """A verified kernel through a pipeline, once for each target; `seconds` are those already spent; `shared`: with the
-    results of passes that earlier runs on this very program, for targets of these features, had in common.
+    """Run a verified kernel through a pipeline, once for each target; `seconds` are those already spent; `shared`:
+    results of shared passes of earlier runs on this same program, for targets with these features.
 
     Raises VerifyError, at the column of the pipeline, for a pass at the wrong level, and located for an operation that
-    is not of the program's; TileError, located, as its passes do.
+    is not legal at the program's level; TileError, located, as its passes do.
     """
     level = check_levels(steps, level_of(program))
     LEVELS[level_of(program)].refuse_illegal(program)
     for name in names(steps):
-        assert PASSES[name].function  # imported now: no pass is charged for it
+        assert PASSES[name].function  # imported now, so that no pass is charged for it
     made = Shared(tiers_of(program, targets) if tiers is None else tiers, watchers, verify_each, counting)
     if shared is not None:
         made.results = shared.results

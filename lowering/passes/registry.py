@@ -1,4 +1,4 @@
-"""What a pass is: its name, the levels before and after it, its options and statistics, and the function that does it.
+"""The record of a pass: its name, the levels before and after it, its options and statistics, and its function.
 
 `lowering.passes.table` declares all of them; the command line, the pipeline syntax, the docs and the tests derive from
 that table. A function is imported when its pass first runs, and its docstring is what `tilesat passes` prints.
@@ -10,32 +10,28 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import field
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 from ir.records import dataclass
 
-if TYPE_CHECKING:
-    from lowering.passes.manager import Context
-
 Function = Callable[..., Any]
-"""(program, context, **options) -> program; of a pass around others (program, context, steps, **options)."""
+"""(program, context, **options) -> program; for a pass with inner passes (program, context, steps, **options)."""
 
 KINDS: Mapping[str, str] = {
     "flag": "true or false",
     "count": "a whole number",
     "number": "a number",
     "name": "a name",
-    "names": "names with commas between",
-    "function": "a Python function, which only a program can give",
+    "names": "comma-separated names",
+    "function": "a Python function, available from Python only",
 }
 """Kinds of options and what they expect."""
 
 
 @dataclass(frozen=True)
 class Option:
-    """One option of a pass: of a kind in KINDS, what it is where it is left out, and its legal values where they are
-    few, of which NAME:N is any number from 1. `check` names the function (MODULE:FUNCTION) that raises TileError for a
-    value that means nothing.
+    """One option of a pass: of a kind in KINDS, with its default, and its legal values if they are few, where NAME:N is
+    any number from 1. `check` names the function (MODULE:FUNCTION) that raises TileError for an invalid value.
     """
 
     name: str
@@ -46,7 +42,7 @@ class Option:
     check: str = ""
 
     def read(self, text: str) -> Any:
-        """The value that a text spells. Raises ValueError, with what was expected."""
+        """The value of a text. Raises ValueError, with what was expected."""
         if self.kind == "flag" and text in ("true", "false"):
             return text == "true"
         if self.kind == "count" and text.isdecimal():
@@ -66,7 +62,7 @@ class Option:
         return ",".join(cast("tuple[str, ...]", value)) if self.kind == "names" else str(value)
 
     def refuse(self, value: Any) -> None:
-        """Raise TileError for a value that `check` refuses."""
+        """Raise TileError for a value that `check` rejects."""
         if self.check:
             loaded(self.check)(value)
 
@@ -81,10 +77,10 @@ class Statistic:
 
 @dataclass(frozen=True)
 class Pass:
-    """A transformation of the road. `home` is MODULE:FUNCTION; `shared`: its result serves all targets of a
-    compilation; `verified`: what it makes is always verified, not only with --verify-each; `around`: a pipeline of its
-    own stands in parentheses behind its name; `again`: it leaves what it made as it is, so a text of the level that it
-    takes and gives goes through it in any case.
+    """A transformation of the pipeline. `home` is MODULE:FUNCTION; `shared`: its result serves all targets of a
+    compilation; `verified`: its result is always verified, not only with --verify-each; `around`: its name is followed
+    by an inner pipeline in parentheses; `again`: it is idempotent, so text of the level that it takes and gives always
+    goes through it.
     """
 
     name: str
@@ -100,7 +96,7 @@ class Pass:
 
     @property
     def function(self) -> Function:
-        """What does it."""
+        """The function that implements it."""
         return loaded(self.home)
 
     @property
@@ -128,14 +124,14 @@ class Step:
         return {each.name: each.default for each in self.work.options} | dict(self.given)
 
     def given_also(self, **values: Any) -> Step:
-        """The step with more options, those left out that have their default."""
+        """The step with additional options, without those at their default."""
         merged = dict(self.given) | values
         defaults = {each.name: each.default for each in self.work.options}
         kept = tuple((name, value) for name, value in merged.items() if value != defaults[name])
         return Step(self.work, kept, self.inner, self.column)
 
-    def run(self, program: Any, context: Context) -> Any:
-        """What the pass makes of a program."""
+    def run(self, program: Any, context: object) -> Any:
+        """The result of the pass on a program."""
         if self.work.around:
             return self.work.function(program, context, self.inner, **self.options)
         return self.work.function(program, context, **self.options)

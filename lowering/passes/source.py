@@ -13,7 +13,7 @@ from egraph.saturate import Limits, Saturated
 from egraph.saturate import saturate as saturate_program
 from egraph.schedulers import TURNS
 from extract import CostFunction, Extractor
-from ir.core import UnsupportedError
+from ir.core import Op, UnsupportedError
 from ir.dialects import cuda_tile as ct
 from ir.dialects import nv_tileas
 from ir.dialects.nv_tileas import PartialSum
@@ -33,22 +33,24 @@ from lowering.schedule.rotation import rotate
 from lowering.schedule.tensor import place_accumulators
 from lowering.selection import Selection, first_bound, select
 from lowering.slicing import HELD, THREADS, Product, fitted, in_slices
+from lowering.source.half_bytes import in_bytes, of_halves
 from lowering.source.induction import from_counters, growing
 from lowering.source.sliced_loops import in_trips
 from lowering.source.supported import refuse_on_target, refuse_oversized, refuse_unsupported, registers_of
+from lowering.source.unit_batches import of_one, without_unit_batches
 from lowering.source.unrolling import unrolled
 from lowering.targets import Feature
 from lowering.targets.target import LEAST_WARPS, WARP
 
 INFINITE = float("inf")
-FOLDED = 64  # registers a thread for a reduced tile, with which 4 warps do: as many again are computed from it
-SPREAD = 16  # the same for tiles of which each element goes its own way: more only make the code of a thread longer
+FOLDED = 64  # registers a thread for a reduced tile for which 4 warps suffice: as many again are computed from it
+SPREAD = 16  # the same for tiles whose elements are independent: more only make the code of a thread longer
 SINK = "sink-negf"  # the theory of egraph/rules/sink-negf.egg
 
 
 @dataclass(frozen=True)
 class Encoded:
-    """A kernel as facts, and who will answer the questions about its layouts."""
+    """A kernel as facts, and the oracle for queries about its layouts."""
 
     program: EncodedProgram
     oracle: LayoutOracle
@@ -56,7 +58,7 @@ class Encoded:
 
 @dataclass(frozen=True)
 class Prepared:
-    """A saturated e-graph and what answered its questions: one serves all targets."""
+    """A saturated e-graph and the oracle of its queries: one serves all targets."""
 
     saturated: Saturated
     oracle: LayoutOracle
@@ -64,11 +66,30 @@ class Prepared:
     """Extraction problems that were built from it."""
 
 
-def make_persistent(entry: ct.Entry, context: Context, schedule: str, group: int, blocks: int) -> ct.Entry:
-    """Let as many tile blocks as fit the device at once go through all tiles, each in a loop around the kernel.
+def pack_half_bytes(entry: ct.Entry, context: Context) -> ct.Entry:
+    """Let arrays of f4E2M1FN be arrays of bytes, two elements each: loads are unpacked, what is stored is packed."""
+    made = in_bytes(entry)
+    context.count(accesses=lambda: sum(map(accesses_halves, entry.walk())))
+    return made
 
-    *dynamic* is what the targets have: tile blocks that have not started are taken over, or a counter gives the next.
-    They are taken in the order that brings the fewest bytes to the L2 cache.
+
+def accesses_halves(op: Op) -> bool:
+    """Is this a load or a store of f4E2M1FN?"""
+    return isinstance(op, ct.LoadView | ct.StoreView) and of_halves(op.view.type)
+
+
+def drop_unit_batches(entry: ct.Entry, context: Context) -> ct.Entry:
+    """Let products with a batch dimension of one be products of two dimensions, and loops carry their sums so."""
+    made = without_unit_batches(entry)
+    context.count(products=lambda: sum(map(of_one, entry.walk())))
+    return made
+
+
+def make_persistent(entry: ct.Entry, context: Context, schedule: str, group: int, blocks: int) -> ct.Entry:
+    """Let as many tile blocks as fit the device at once process all tiles, each in a loop around the kernel.
+
+    *dynamic* depends on the target: a CTA takes over tile blocks that have not started, or draws the next from a
+    counter. Tile blocks are ordered to load the fewest bytes into the L2 cache.
     """
     targets = context.shared.targets
     if schedule == "dynamic":
@@ -83,14 +104,14 @@ def make_persistent(entry: ct.Entry, context: Context, schedule: str, group: int
 
 
 def plan_ctas(entry: ct.Entry, context: Context, ctas: int, cut: str) -> ct.Entry:
-    """Divide the work of a tile block among the CTAs of a cluster, where an option or a hint asks for several. Other
-    ways to divide it are left to `best-of-candidates`, which compares what they cost.
+    """Divide a tile block among the CTAs of a cluster, if an option or a hint asks for several. Other divisions are
+    left to `best-of-candidates`, which compares their costs.
     """
     asked = ctas or context.target.asked_cluster
     if ctas:
         refuse_cluster(ctas, context.target, entry)
     found: list[Division] | Refusal = [Division(entry, ())]
-    if asked > 1:  # the same entries for all targets that ask for as many: they share what follows
+    if asked > 1:  # the same entries for all targets with this number: they share what follows
         parts = tuple(map(int, cut.split("x"))) if cut else ()
         found = context.shared.once(("cluster", entry, asked, cut), lambda: divided(entry, asked, parts))
     if isinstance(found, Refusal):
@@ -109,19 +130,19 @@ def divided(entry: ct.Entry, ctas: int, parts: tuple[int, ...] = ()) -> list[Div
 
 
 def prepared(entry: ct.Entry) -> ct.Entry:
-    """A division as the passes before `best-of-candidates` leave one."""
-    return from_counters(unrolled(entry))
+    """A division in the form that the passes before `best-of-candidates` produce."""
+    return from_counters(unrolled(in_bytes(entry)))
 
 
 def unroll(entry: ct.Entry, context: Context) -> ct.Entry:
-    """Write out counted loops of one trip, and small ones of a few."""
+    """Unroll counted loops of one trip, and small ones of a few."""
     made = unrolled(entry)
     context.count(loops=lambda: loops(entry) - loops(made))
     return made
 
 
 def simplify_induction_variables(entry: ct.Entry, context: Context) -> ct.Entry:
-    """Compute carried numbers that loads need, and that grow by a constant in each iteration, from loops' counters."""
+    """Compute carried values that loads need, and that grow by a constant in each iteration, from loop counters."""
     made = from_counters(entry)
     context.count(variables=lambda: sum(len(list(growing(op))) for op in entry.walk() if isinstance(op, ct.For)))
     return made
@@ -133,7 +154,7 @@ def loops(entry: ct.Entry) -> int:
 
 
 def check_supported(entry: ct.Entry, context: Context) -> ct.Entry:
-    """Refuse operations, parameters, conversions and sizes of tiles that have no lowering, before any work is spent."""
+    """Reject operations, parameters, conversions and tile sizes without a lowering, before any work is done."""
     parameters(entry)
     refuse_unsupported(entry)
     refuse_oversized(entry, WARP * max(warp_counts(entry)))
@@ -143,8 +164,8 @@ def check_supported(entry: ct.Entry, context: Context) -> ct.Entry:
 
 
 def slice_products(entry: ct.Entry, context: Context, half: int, count: int) -> ct.Entry:
-    """Cut products whose accumulators no CTA can hold into slices of rows or columns, each with a loop of its own. On
-    demand cut loops into slices of an iteration each, whose loads come before the first store.
+    """Cut products whose accumulators do not fit in a CTA into slices of rows or columns, each with its own loop. On
+    request cut loops into slices of one iteration each, whose loads come before the first store.
     """
     made, cut = fitted(entry), 0
     if count:
@@ -152,7 +173,7 @@ def slice_products(entry: ct.Entry, context: Context, half: int, count: int) -> 
     if half:
         ways = in_slices(made)
         if half > len(ways):
-            message = f"the largest products can be cut in {len(ways)} ways, 'half' asks for number {half}"
+            message = f"expected half up to {len(ways)}, the number of ways to cut the largest products, got {half}"
             raise UnsupportedError(message, entry.location, "slices have at least 64 rows or columns of a product")
         made = ways[half - 1]
     context.count(products=lambda: products(made) - products(entry), loops=cut)
@@ -167,7 +188,7 @@ def products(entry: ct.Entry) -> int:
 
 
 def encode(entry: ct.Entry, context: Context, warps: int) -> Encoded:
-    """Number the values, make a row of each pure operation and weak load, keep effects as an ordered skeleton."""
+    """Number the values, turn each pure operation and weak load into a row, keep effects as an ordered skeleton."""
     tiers = context.shared.targets
     asked = {tier.asked_warps for tier in tiers}
     offered = sorted({*(warp_counts(entry) if 0 in asked else ()), *asked} - {0})
@@ -182,7 +203,7 @@ def encode(entry: ct.Entry, context: Context, warps: int) -> Encoded:
 
 
 def divided_in_tiles(entry: ct.Entry) -> bool:
-    """Do the CTAs of a cluster divide a tile, and not the steps of its products?"""
+    """Do the CTAs of a cluster divide a tile, rather than the K steps of its products?"""
     return entry.cluster > 1 and not any(isinstance(op, PartialSum) for op in entry.walk())
 
 
@@ -225,17 +246,22 @@ def extract(
 
 
 def glance(prepared: Prepared, context: Context, options: Mapping[str, Any]) -> float:
-    """What no program that `extract` finds with these options costs less than, as far as its first steps know."""
+    """A lower bound on the cost of programs that `extract` finds with these options, from its first steps."""
     return first_bound(
-        prepared.saturated, prepared.oracle, context.target, frozenset(options["forbid"]), options["apart"],
-        options["below"], prepared.problems,
-    )  # fmt: skip
+        prepared.saturated,
+        prepared.oracle,
+        context.target,
+        frozenset(options["forbid"]),
+        options["apart"],
+        options["below"],
+        prepared.problems,
+    )
 
 
 def decode(selection: Selection, context: Context) -> nv_tileas.Func:
-    """Write the chosen nodes as a program: each value as far outside of loops as its operands allow; mark the products
-    that begin an iteration early, and the gathered tiles that a producer brings, where loops are then predicted to be
-    faster.
+    """Write the chosen nodes as a program: each value hoisted out of loops as far as its operands allow; mark the
+    products to issue one iteration early, and the gathered tiles that a producer loads, if that is predicted to make
+    loops faster.
     """
     func = decode_choice(selection, selection.saturated.program.entry.sym_name)
     func.attributes["placed"] = True
@@ -250,14 +276,14 @@ def decode(selection: Selection, context: Context) -> nv_tileas.Func:
 
 
 def rotate_loops(func: nv_tileas.Func, context: Context) -> nv_tileas.Func:
-    """Rotate the loops whose first product is to begin an iteration early."""
+    """Rotate the loops whose first product is to be issued one iteration early."""
     made = rotate(func, context.target)
     context.count(loops=made)
     return func
 
 
 def place_in_tensor_memory(func: nv_tileas.Func, context: Context) -> nv_tileas.Func:
-    """Let accumulators of products in tensor memory lie there: loops no longer carry them, they are loaded behind."""
+    """Keep accumulators of tensor-memory products there: loops no longer carry them, they are loaded afterwards."""
     context.count(products=place_accumulators(func))
     return func
 
@@ -265,8 +291,8 @@ def place_in_tensor_memory(func: nv_tileas.Func, context: Context) -> nv_tileas.
 def materialize_schedule(
     func: nv_tileas.Func, context: Context, consumers: str, forbid: tuple[str, ...]
 ) -> nv_tileas.Func:
-    """Give copies a time, a buffer and an agent: pipelines whose stages have no numbers yet, regions that fill and read
-    them, warps that only copy, scratch memory.
+    """Assign copies a time, a buffer and an agent: pipelines whose stages have no numbers yet, regions that fill and
+    read them, producer warps, scratch memory.
     """
     made = materialize(func, context.target, consumers, forbid)
     made.attributes.pop("placed", None)
@@ -294,14 +320,14 @@ def lower_regions(func: nv_tileas.Func, context: Context) -> nv_tileas.Func:
 
 
 def peel_masks(func: nv_tileas.Func, context: Context, forbid: tuple[str, ...]) -> nv_tileas.Func:
-    """Split loops at the iterations in which masks let everything pass, where that is predicted to pay."""
+    """Split loops at the iterations where masks are all true, if that is predicted to pay off."""
     made = peel(func, context.target, forbid)
     context.count(loops=made)
     return func
 
 
 def map_execution_units(func: nv_tileas.Func, context: Context) -> nv_tileas.Func:
-    """Align agents to whole warpgroups, which setmaxnreg acts on, and put small ones into the holes between them."""
+    """Align agents to whole warpgroups, the unit of setmaxnreg, and put small ones into the gaps between them."""
     made = map_agents(func, context.target)
     switches = [op for op in made.walk() if isinstance(op, nv_tileas.AgentSwitch)] if context.shared.counting else []
     context.count(
@@ -311,13 +337,14 @@ def map_execution_units(func: nv_tileas.Func, context: Context) -> nv_tileas.Fun
 
 
 def warp_counts(entry: ct.Entry) -> tuple[int, ...]:
-    """Numbers of warps that the CTA may have; extraction chooses. Where no product is computed, one, since cost alone
-    never asks for more: the fewest that hold a tile which is reduced, and so held whole, or that share others well.
+    """Candidate numbers of warps for the CTA; extraction chooses. A single number for kernels without products, because
+    cost alone never asks for more: the fewest warps that hold a reduced tile, which must be held whole, or that share
+    others well.
     """
     products = max((registers_of(op.acc, THREADS) for op in entry.walk() if isinstance(op, Product)), default=0)
     if products:
         return (LEAST_WARPS, 2 * LEAST_WARPS) if products <= HELD else (2 * LEAST_WARPS,)
-    folds = [op for op in entry.walk() if isinstance(op, ct.Reduce | ct.Scan)]
+    folds = [op for op in entry.walk() if isinstance(op, ct.Combining)]
     if folds:
         most, few = max(registers_of(value, THREADS) for op in folds for value in op.operands), FOLDED
     else:

@@ -1,7 +1,7 @@
 """Pipelines as text: `a,b{option=1 other=x,y},c(d,e)`, in the form of MLIR's pass pipelines.
 
-Options stand in braces with spaces between, the passes that run inside another one in parentheses. Values with spaces,
-commas apart, or braces are written in double quotes.
+Options are in braces, separated by spaces; the passes inside another one are in parentheses. Values with spaces, commas
+apart, or braces are in double quotes.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from lowering.passes.registry import Pass, Step
 from lowering.passes.table import PASSES
 
 WHERE = "<passes>"
-"""The file that messages about a pipeline name."""
+"""The file name in messages about a pipeline."""
 _NAME = re.compile(r"[a-zA-Z][\w-]*")
 _VALUE = re.compile(r'"[^"]*"|[^\s{}"]*')
 
@@ -31,7 +31,7 @@ def parse(text: str) -> tuple[Step, ...]:
     reader = _Reader(text)
     steps = reader.steps()
     if reader.at < len(text):
-        reader.fail(f"unexpected {text[reader.at]!r}", "passes have commas between: a,b{option=1},c(d,e)")
+        reader.fail(f"unexpected {text[reader.at]!r}", "separate passes with commas: a,b{option=1},c(d,e)")
     return steps
 
 
@@ -65,7 +65,7 @@ class _Reader:
             self.at += 1
 
     def take(self, mark: str) -> bool:
-        """Is this the next character? Then it is behind us."""
+        """Is this the next character? If so, consume it."""
         self.skip()
         found = self.text.startswith(mark, self.at)
         self.at += found
@@ -139,21 +139,22 @@ def check_levels(steps: Sequence[Step], level: str) -> str:
     for step in steps:
         if step.work.takes != level:
             raise VerifyError(
-                f"{step.work.name!r} takes {step.work.takes}, here the program is {level}",
+                f"{step.work.name!r} takes {step.work.takes}, but the program here is {level}",
                 Location(WHERE, 1, step.column), _way(level, step.work.takes),
             )  # fmt: skip
         inside = check_levels(step.inner, level) if step.inner else step.work.gives
         if inside != step.work.gives:
             raise VerifyError(
                 f"the passes inside {step.work.name!r} end at {inside}, not at {step.work.gives}",
-                Location(WHERE, 1, step.column), _way(inside, step.work.gives),
-            )  # fmt: skip
+                Location(WHERE, 1, step.column),
+                _way(inside, step.work.gives),
+            )
         level = step.work.gives
     return level
 
 
 def _way(start: str, end: str) -> str:
-    """What to say to one who is at a level and needs another."""
+    """The hint for a program at a level that needs another."""
     ways: dict[str, list[str]] = {start: []}
     waiting = [start]
     for level in waiting:
@@ -167,16 +168,17 @@ def _way(start: str, end: str) -> str:
 
 
 def names(steps: Sequence[Step]) -> Iterator[str]:
-    """The names of all passes of a pipeline, those inside others too."""
+    """The names of all passes of a pipeline, including inner ones."""
     for step in steps:
         yield step.work.name
         yield from names(step.inner)
 
 
 def until(steps: Sequence[Step], name: str) -> tuple[Step, ...]:
-    """The pipeline up to pass `name`, and with it. Of passes inside another one those before it remain by themselves.
+    """The pipeline up to pass `name`, and with it. If it is inside another pass, the inner passes before it remain
+    without their enclosing pass.
 
-    Raises VerifyError where the pipeline does not have it.
+    Raises VerifyError if the pipeline does not have it.
     """
     kept: list[Step] = []
     for step in steps:
@@ -189,8 +191,8 @@ def until(steps: Sequence[Step], name: str) -> tuple[Step, ...]:
 
 
 def since(steps: Sequence[Step], level: str) -> tuple[Step, ...]:
-    """What is left of a pipeline for a program of a level: all behind the last pass that makes it and may not
-    run again. Passes inside another one count where the level is inside it.
+    """The rest of a pipeline for a program of a level: everything after the last pass that produces the level and may
+    not run again. Inner passes count if the level is inside.
     """
     flat: list[Step] = []
     for step in steps:
@@ -198,14 +200,14 @@ def since(steps: Sequence[Step], level: str) -> tuple[Step, ...]:
         flat += step.inner if inside and any(level == each.work.gives for each in step.inner) else (step,)
     made = [place for place, step in enumerate(flat) if step.work.gives == level and not step.work.again]
     if not made and level != flat[0].work.takes:
-        raise VerifyError(f"the pipeline does not come to {level}", hint=f"it has {show(steps)}")
+        raise VerifyError(f"the pipeline does not reach {level}", hint=f"it has {show(steps)}")
     if level == flat[0].work.takes:
         return tuple(flat)
     return tuple(flat[made[-1] + 1 :])
 
 
 def with_pass(steps: Sequence[Step], name: str, before: str) -> tuple[Step, ...]:
-    """The pipeline with one more pass before the pass `before`, which is in no other."""
+    """The pipeline with one more pass before the pass `before`, which must be at top level."""
     return tuple(each for step in steps for each in ((*parse(name), step) if step.work.name == before else (step,)))
 
 

@@ -1,4 +1,6 @@
-"""Each level as text, for --print-after and for what `tilesat opt` prints. Of those that read back, as they read."""
+"""Each level as text, for --print-after and for the output of `tilesat opt`. Levels that can be read back print in
+that form.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,7 @@ from lowering.selection import Selection
 
 
 def source(entry: ct.Entry, context: Context) -> str:
-    """The module of an entry, with this form of it in its place."""
+    """The module of an entry, with this form of the entry in it."""
     block = Block()
     module = entry.parent.parent_op if entry.parent is not None else None
     if not isinstance(module, ct.Module):
@@ -48,7 +50,7 @@ def egraph(prepared: Prepared, context: Context) -> str:
 
 
 def chosen(selection: Selection, context: Context) -> str:
-    """A line for each placed class with its node and the layout, then what was chosen for stores and loops."""
+    """A line for each placed class with its node and layout, then the choices for stores and loops."""
     return "\n".join(_chosen(selection)) + "\n"
 
 
@@ -66,7 +68,7 @@ def _chosen(selection: Selection) -> Iterator[str]:
 
 
 def machine(program: MachineProgram, context: Context) -> str:
-    """Instructions on values, the values that edges hand over, and which share a register."""
+    """Instructions on values, the values passed along edges, and which share a register."""
     return program.text()
 
 

@@ -1,4 +1,4 @@
-"""Persistent kernels: a loop over tile blocks around a kernel, their order, and what that costs."""
+"""Persistent kernels: a loop over tile blocks around a kernel, the order of tile blocks, and their cost."""
 
 from lowering.persistence.loop import already, persistent
 from lowering.persistence.order import best_order

@@ -1,15 +1,16 @@
-"""Which of a kernel's programs is kept, where the way to go through tile blocks is a choice."""
+"""The choice among a kernel's schedules of tile blocks."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from math import prod
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 from ir.core import Op, TileError
 from ir.dialects import cuda_tile as ct
 from ir.dialects import llvm, nv_tileas
+from lowering.compiled import Compiled
 from lowering.cost import UNKNOWN_TRIPS, Cost
 from lowering.persistence.order import best_order, orders
 from lowering.persistence.price import PricedProgram, Scheduled, scheduled, uneven
@@ -18,30 +19,27 @@ from lowering.schedule.states import enclosing
 from lowering.schedule.tensor import multiplies
 from lowering.targets import Target
 
-if TYPE_CHECKING:
-    from lowering.pipeline import Compiled
-
 SCHEDULES = ("off", "static", "dynamic")
-"""That are tried; *atomic* is dynamic where the hardware does not hand over tiles."""
+"""Schedules that are tried; *atomic* is what dynamic means if the hardware cannot hand over tiles."""
 
-CLEARLY = 0.97  # as much less: starts and waits are estimates; that of the choice of warps (`passes.candidates`)
+CLEARLY = 0.97  # required ratio: start-up times and waits are estimates; same value as for warps (`passes.candidates`)
 
 
 def cheapest_schedule(
     entry: ct.Entry, target: Target, made: Mapping[str, Compiled], errors: Mapping[str, TileError], tile_blocks: int
 ) -> Compiled:
-    """What costs least for a launch of `tile_blocks`, and clearly less than those before it in `SCHEDULES`; with what
-    each costs, or why there is none.
+    """The cheapest schedule for a launch of `tile_blocks`, if clearly cheaper than those before it in `SCHEDULES`; with
+    the cost of each, or why it is not possible.
     """
     counted, best = orders(entry, target, tile_blocks)[0], best_order(entry, target, tile_blocks)
     programs = {name: priced(each, entry) for name, each in made.items()}
-    together = {name for name, each in made.items() if name != "off" and not in_turn(each)}  # as off: no tiles in turn
+    together = {name for name, each in made.items() if name != "off" and not in_turn(each)}  # as for off: no ping-pong
     waits = min((programs[name].waits for name in together), default=0.0)
     found: list[Scheduled] = []
     for name in SCHEDULES:
         if name in made:
             program = programs[name]
-            if name == "off":  # extraction prices what loops wait for: those over tile blocks too
+            if name == "off":  # extraction prices the waits of loops, including those over tile blocks
                 program = replace(program, waits=max(waits, program.waits))
             order = best if made[name].selection.orders else counted
             found.append(scheduled(name, program, order, target, tile_blocks, uneven(entry)))
@@ -55,7 +53,7 @@ def cheapest_schedule(
 
 
 def priced(made: Compiled, entry: ct.Entry) -> PricedProgram:
-    """What counts of a program for the choice; where it has a loop over tile blocks, that is the outermost."""
+    """The figures of a program for the choice; a loop over tile blocks is its outermost one."""
     func, found = cast(llvm.Func, made.modules["nvvm"]), made.selection
     tiles = 1 if made.persistent == "off" else UNKNOWN_TRIPS
     known = [found.priced[node] for node in found.answer.chosen.values() if node in found.priced]
@@ -70,13 +68,13 @@ def priced(made: Compiled, entry: ct.Entry) -> PricedProgram:
 
 
 def in_turn(made: Compiled) -> float:
-    """Cycles of a tile that pass while warpgroups compute others, where they take tiles in turn."""
+    """Cycles of a tile that overlap with other warpgroups' tiles, in ping-pong."""
     return sum(each.hidden for each in made.selection.consumers if each.taken)
 
 
 def overlaps(ops: list[Op], held: int) -> bool:
-    """Do the steps of a tile block run beside what the threads do with the sums of another? Where one warp runs all
-    loops of products, be it an agent or that of another CTA.
+    """Do the steps of a tile block overlap with the threads' work on the sums of another? They do if one warp runs all
+    product loops, in an agent or in another CTA.
     """
     agents = any(isinstance(op, nv_tileas.AgentSwitch) and nv_tileas.MULTIPLY in op.roles for op in ops)
     dots = [op for op in ops if isinstance(op, nv_tileas.TensorDot)]
@@ -85,6 +83,6 @@ def overlaps(ops: list[Op], held: int) -> bool:
 
 
 def shorter_side(known: Sequence[tuple[float, Cost]], tiles: int, busy: float) -> float:
-    """Cycles of a tile block in the loops of its steps, or those of all else, whichever are fewer."""
+    """Cycles of a tile block in its product loops, or those of everything else, whichever is less."""
     steps = sum(trips / tiles * cost.scalar() for trips, cost in known if trips > tiles)
     return max(0.0, min(steps, busy - steps))

@@ -1,14 +1,14 @@
-"""Kernels made persistent: as many tile blocks as fit the device at once go through all tiles of the logical grid.
+"""Persistent kernels: as many tile blocks as fit the device at once process all tiles of the logical grid.
 
     kernel(id)    becomes    for t = first; t < tiles; t = next: kernel(coordinates of t in the logical grid)
 
-*static* and *atomic*: the launcher gives the logical grid, and the counter, as parameters behind the source's own
+*static* and *atomic*: the launcher passes the logical grid, and the counter, as parameters after the source's own
 (`lowering.launch.GRID`, `COUNTER`; `launch` in the manifest's records), and chooses how many tile blocks run. Each
-takes every n-th tile, or draws the next one from a counter in global memory, which is zero at launch. *taken*: all of
-the grid is launched, and a tile block takes the place of one that has not started (clusterlaunchcontrol). The next tile
-is asked for before its own begins, so that it is known in time.
-Source: tileas-dynamic-persistent, whose is_valid_program_id is the comparison with the number of tiles, or the flag
-that cancel_next_program_id gives; CUTLASS's persistent tile schedulers.
+takes every n-th tile, or draws the next one from a counter in global memory, which is zero at launch. *taken*: the
+whole grid is launched, and a tile block takes over one that has not started (clusterlaunchcontrol). The next tile is
+requested before the current one starts, so that it is known in time. Source: tileas-dynamic-persistent, whose
+is_valid_program_id is the comparison with the number of tiles, or the flag that cancel_next_program_id returns;
+CUTLASS's persistent tile schedulers.
 """
 
 from __future__ import annotations
@@ -17,13 +17,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
-import numpy as np
-
 from ir.core import PURE, Block, Builder, Op, Region, UnsupportedError, Value
 from ir.dialects import cuda_tile as ct
 from ir.dialects.nv_tileas import CancelNextProgramId
 from ir.records import dataclass
-from ir.types import I32, TOKEN, PointerType, TileType
+from ir.types import I1, I32, TOKEN, PointerType, TileType
 from lowering.launch import COUNTER, GRID
 from lowering.persistence.order import AS_COUNTED, as_counted, grouped, regrouped
 from lowering.source.numbers import FLAG, NUMBER, added, product, promised
@@ -33,7 +31,7 @@ COUNTED: Final = TileType((), PointerType(I32))
 
 
 def already(entry: ct.Entry) -> bool:
-    """Does a kernel go through tiles itself: in a loop whose step is a number of tile blocks?"""
+    """Does a kernel already loop over tiles itself, with a number of tile blocks as the step?"""
     counts = {result for op in entry.walk() if isinstance(op, ct.GetNumTileBlocks) for result in op.results}
     return any(isinstance(op, ct.For) and without_promises(op.step) in counts for op in entry.walk())
 
@@ -41,7 +39,7 @@ def already(entry: ct.Entry) -> bool:
 def persistent(entry: ct.Entry, schedule: str, width: int = AS_COUNTED) -> ct.Entry:
     """The entry with its body in a loop over the tiles of the logical grid, in groups of `width` along x.
 
-    Raises UnsupportedError, located, for a `return` inside a loop, which would have to end two.
+    Raises UnsupportedError, located, for a `return` inside a loop, which would have to exit two loops.
     """
     given = {"taken": (), "static": GRID, "atomic": (*GRID, COUNTER)}[schedule]
     old = entry.body.block
@@ -62,8 +60,8 @@ def persistent(entry: ct.Entry, schedule: str, width: int = AS_COUNTED) -> ct.En
 
 @dataclass
 class Tiles:
-    """A loop over tiles that is being made: its body so far, of one tile its coordinates in the logical grid, and what
-    is carried on to the next one.
+    """A loop over tiles under construction: its body so far, the current tile's coordinates in the logical grid, and
+    the values carried to the next one.
     """
 
     kind: type[Op]
@@ -77,7 +75,7 @@ class Tiles:
 
 
 def counted(b: Builder, given: Sequence[Value], width: int) -> Tiles:
-    """Tiles by their numbers: every n-th one, or the next that a counter gives."""
+    """Tiles by number: every n-th one, or the next one from a counter."""
     extents, counter = given[: len(GRID)], given[len(GRID) :]
     grid = [promised(b, value, 1) for value in extents]
     first = promised(b, b.add(ct.GetTileBlockId, types=[NUMBER] * 3).results[0], 0)
@@ -91,9 +89,13 @@ def counted(b: Builder, given: Sequence[Value], width: int) -> Tiles:
     loop = Tiles(ct.For, (first, tiles, count), (1, 1, 1, 0), block, inside, (), grid)
     if counter:
         done = inside.value(
-            ct.CmpI, number, tiles, types=[FLAG], predicate=ct.Predicate.GREATER_THAN_OR_EQUAL,
+            ct.CmpI,
+            number,
+            tiles,
+            types=[FLAG],
+            predicate=ct.Predicate.GREATER_THAN_OR_EQUAL,
             signedness=ct.Signedness.SIGNED,
-        )  # fmt: skip
+        )
         following = (drawn(inside, counter[0], count),)
         leave_when(inside, done)
         loop = Tiles(ct.Loop, (first,), (1,), block, inside, (), grid, following)
@@ -102,13 +104,13 @@ def counted(b: Builder, given: Sequence[Value], width: int) -> Tiles:
 
 
 def taken(b: Builder, width: int) -> Tiles:
-    """The tile that the hardware started, then those that it has not started yet and gives up; in their place those of
-    the order in groups.
+    """The tile that the hardware started, then tiles that it has not started yet and hands over; with groups, mapped to
+    the grouped order.
     """
     first = [promised(b, value, 0) for value in b.add(ct.GetTileBlockId, types=[NUMBER] * 3).results]
     grid = [promised(b, value, 1) for value in b.add(ct.GetNumTileBlocks, types=[NUMBER] * 3).results]
     groups = regrouped(b, grid, width) if width else None
-    yes = b.value(ct.Constant, types=[FLAG], value=ct.DenseElements(np.asarray(True)))
+    yes = b.value(ct.Constant, types=[FLAG], value=ct.DenseElements.of(True, I1))
     block = Block([FLAG, NUMBER, NUMBER, NUMBER])
     inside = Builder(block, b.location)
     leave_when(inside, inside.value(ct.XorI, block.args[0], yes, types=[FLAG]))
@@ -119,29 +121,37 @@ def taken(b: Builder, width: int) -> Tiles:
 
 
 def drawn(b: Builder, counter: Value, count: Value) -> Value:
-    """The number of the tile after those that begin at once."""
+    """The number of a tile drawn from the counter, after those that start first."""
     one = constant(b, 1, NUMBER)
     token = b.value(ct.MakeToken, types=[TOKEN])
     old = b.add(
-        ct.AtomicRMW, counter, one, token, types=[NUMBER, TOKEN], segments=(1, 1, 0, 1),
-        order=ct.MemoryOrder.RELAXED, scope=ct.Scope.DEVICE, mode=ct.AtomicMode.ADD,
-    ).results[0]  # fmt: skip
+        ct.AtomicRMW,
+        counter,
+        one,
+        token,
+        types=[NUMBER, TOKEN],
+        segments=(1, 1, 0, 1),
+        order=ct.MemoryOrder.RELAXED,
+        scope=ct.Scope.DEVICE,
+        mode=ct.AtomicMode.ADD,
+    ).results[0]
     return added(b, promised(b, old, 0), count)
 
 
 def leave_when(b: Builder, done: Value) -> None:
-    """End the loop where there is no tile left."""
+    """End the loop if there is no tile left."""
     leaving = Block()
     Builder(leaving, b.location).add(ct.Break, types=())
     b.add(ct.If, done, types=(), regions=[Region([leaving]), Region([])])
 
 
 class Writer(Rewriter):
-    """Operations anew, for one tile of many: its coordinates for the tile block's, the next tile for the end.
+    """Rewrites operations for one tile of many: its coordinates replace the tile block's, the next tile replaces the
+    end.
 
-    What every tile block computes alike, views of parameters and promises about them, comes `before` the loop: a
-    promise counts where it is sure to be reached, and without it there is no tensor map. Behind what may end a tile
-    nothing moves.
+    Operations common to all tile blocks, views of parameters and assumptions about them, are hoisted `before` the loop:
+    an assumption counts only where it is certain to be reached, and without it there is no tensor map. Nothing moves
+    across a possible early exit of a tile.
     """
 
     def __init__(self, tiles: Tiles, before: Builder):
@@ -162,13 +172,13 @@ class Writer(Rewriter):
                 self.varying.update(map(self.new.__getitem__, op.results))
 
     def alike(self, op: Op) -> bool:
-        """Does every tile block compute this, and the same?"""
+        """Does every tile block compute this, with the same result?"""
         if not self.reached or op.effect is not PURE or op.regions or isinstance(op, ct.MakeToken):
             return False
         return self.varying.isdisjoint(map(self.new.__getitem__, op.operands))
 
     def region(self, region: Region) -> Region:
-        """A region's blocks: what a branch or a loop does is not sure to be reached."""
+        """A region's blocks: the body of a branch or a loop is not certain to be reached."""
         reached, self.reached = self.reached, False
         made = super().region(region)
         self.reached = reached
@@ -191,6 +201,8 @@ class Writer(Rewriter):
     def end(self, op: Op, b: Builder) -> None:
         """The end of a tile."""
         if self.loops:
-            message = "a persistent kernel cannot return from inside a loop, which would have to end only this tile"
+            message = (
+                "a persistent kernel cannot return from inside a loop: the return would have to end only this tile"
+            )
             raise UnsupportedError(message, op.location, "leave the loop by break, or compile with --persistent off")
         b.add(ct.Continue, *self.tiles.following, types=())

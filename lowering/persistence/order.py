@@ -1,27 +1,26 @@
-"""The order in which tile blocks go through the grid, by the bytes that it brings from memory to the L2 cache.
+"""The order of tile blocks, chosen by the bytes that it loads from memory into the L2 cache.
 
-What runs at once reads a tile of an array once from memory, and from the L2 cache as often as it is read besides.
-Counted as the hardware counts them, x first, n tile blocks at once have X different x and n / X different y, where the
-grid is X wide. In *groups* of w along x the next y comes after w tile blocks, so they have w different x and n / w
-different y: of two factors that depend on x and y each, w + n / w tiles are read, the fewest where w is the root of n.
+Concurrent tile blocks read a tile of an array once from memory, and otherwise from the L2 cache. In hardware order, x
+first, n concurrent tile blocks have X different x and n / X different y, where the grid is X wide. In *groups* of w
+along x the next y comes after w tile blocks, so they have w different x and n / w different y: for two factors that
+depend on x and on y, w + n / w tiles are read, the minimum being at w = sqrt(n).
 
     as counted        t = x + X y + X Y z
-    in groups of w    a group is all y of w neighbouring x, or of those that are left; in it x counts first, then y
+    in groups of w    a group is all y of w neighbouring x, or of the remaining ones; x varies fastest in it, then y
 
 Source: CUTLASS's tile schedulers (swizzles and orders of rasterisation); schedules.md, section 1. A grid's extents are
-known at launch only: it is taken to be a square. No order of tile blocks is promised by Tile IR, so each is right.
+known only at launch: it is assumed to be square. Tile IR does not specify an order of tile blocks, so every order is
+correct.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from typing import cast
 
 from ir.core import Builder, Op, Value
 from ir.dialects import cuda_tile as ct
 from ir.records import dataclass
-from ir.types import TileType
 from lowering.atoms.evictions import Indices, Reach, sum_of
 from lowering.cost import UNKNOWN_TRIPS
 from lowering.layouts.elements import element_bytes
@@ -34,17 +33,18 @@ from lowering.targets.target import LEAST_WARPS
 
 AS_COUNTED = 0
 WIDTHS = (AS_COUNTED, 1, 2, 4, 8, 16, 32)
-"""Of groups. CUTLASS has up to 8 by rows or columns, Triton's tutorial 8; beyond 32 nothing is won: 170 tile blocks at
-once have the fewest tiles of two factors of one size with 13."""
-ROUNDS = 8  # over the device, of a launch that is not known: a GEMM of 4,096 in tiles of 128 has 7.8 on an H100
+"""Group widths. CUTLASS has up to 8 by rows or columns, Triton's tutorial 8; beyond 32 there is no gain: for 170
+concurrent tile blocks and two factors of equal size, the best width is 13.
+"""
+ROUNDS = 8  # waves over the device, for an unknown launch: a GEMM of 4,096 in tiles of 128 has 7.8 on an H100
 COORDINATES = (
-    27  # SASS instructions of ptxas 13.5 that groups take more: 28 of a GEMM on sm_80, 53 in two agents on sm_90a
+    27  # additional SASS instructions for groups, ptxas 13.5: 28 of a GEMM on sm_80, 53 in two agents on sm_90a
 )
 
 
 @dataclass(frozen=True)
 class Order:
-    """Groups of `width` along x, or as the hardware counts: bytes of memory, and cycles of an SM, for a tile block."""
+    """Groups of `width` along x, or hardware order: bytes of memory, and cycles of an SM, for a tile block."""
 
     width: int
     memory: float
@@ -61,9 +61,9 @@ def best_order(entry: ct.Entry, target: Target, tile_blocks: int = 0) -> Order:
 
 
 def orders(entry: ct.Entry, target: Target, tile_blocks: int = 0) -> list[Order]:
-    """What each order costs for a kernel, of which `tile_blocks` are launched; 0: more than run at once.
+    """The cost of each order for a kernel with `tile_blocks` launched; 0: more than run at once.
 
-    Of two orders the cost is compared, and no more: loads whose tiles are each tile block's own are left out.
+    Costs are only for comparison: loads whose tiles are not shared between tile blocks are left out.
     """
     chip = device(target.name)
     at_once = max(1, chip.multiprocessors * max(1, target.asked_ctas) // target.asked_cluster)
@@ -71,7 +71,7 @@ def orders(entry: ct.Entry, target: Target, tile_blocks: int = 0) -> list[Order]
     at_once, extent = min(at_once, tile_blocks), math.sqrt(tile_blocks)
     shared = list(reused(entry))
     found: list[Order] = []
-    for width in WIDTHS if {0, 1} <= axes(entry) else (AS_COUNTED,):  # of one axis there is one order
+    for width in WIDTHS if {0, 1} <= axes(entry) else (AS_COUNTED,):  # with one axis there is one order
         memory = sum(size * different(reach.axes, width or extent, at_once, extent) for size, reach in shared) / at_once
         more = COORDINATES * LEAST_WARPS / float(target.throughput.issue) if width else 0.0
         found.append(Order(width, memory, memory / chip.memory_bytes + more))
@@ -79,7 +79,7 @@ def orders(entry: ct.Entry, target: Target, tile_blocks: int = 0) -> list[Order]
 
 
 def axes(entry: ct.Entry) -> set[int]:
-    """The axes of the grid that a kernel asks for its place in."""
+    """The grid axes that a kernel reads its coordinates of."""
     operations = list(entry.walk())
     used = {value for op in operations for value in op.operands}
     ids = [op for op in operations if isinstance(op, ct.GetTileBlockId)]
@@ -87,8 +87,8 @@ def axes(entry: ct.Entry) -> set[int]:
 
 
 def reused(entry: ct.Entry) -> Iterator[tuple[float, Reach]]:
-    """Bytes that a tile block loads which others load too, by what their place depends on; a tile that is loaded twice
-    counts once.
+    """Bytes that a tile block loads and others load too, by the axes that their position depends on; a tile loaded
+    twice counts once.
     """
     indices, seen = Indices(), set[tuple[Value, ...]]()
     for op in entry.walk():
@@ -100,12 +100,12 @@ def reused(entry: ct.Entry) -> Iterator[tuple[float, Reach]]:
             continue
         seen.add(place)
         reach = sum_of([part for part in parts if part is not None])
-        kind = cast(TileType, op.results[0].type)
+        kind = ct.tile_type(op.results[0])
         yield kind.size * element_bytes(kind.element) * steps(reach.loops), reach
 
 
 def steps(loops: frozenset[Op]) -> float:
-    """Iterations of loops in one another."""
+    """Iterations of nested loops."""
     made = 1.0
     for loop in loops:
         trips = trips_of(loop) if isinstance(loop, ct.For) else None
@@ -114,8 +114,8 @@ def steps(loops: frozenset[Op]) -> float:
 
 
 def different(axes: frozenset[int], width: float, at_once: int, extent: float) -> float:
-    """Tiles of those that run at once, one each, that differ by the axes that their places depend on; of a grid of
-    `extent` x `extent` tile blocks.
+    """The number of different tiles among concurrent tile blocks, one each, by the axes that their positions depend on;
+    in a grid of `extent` x `extent` tile blocks.
     """
     along_y = min(at_once / min(width, extent), extent)
     counts = {0: at_once / along_y, 1: along_y}
@@ -127,7 +127,7 @@ def different(axes: frozenset[int], width: float, at_once: int, extent: float) -
 
 @dataclass(frozen=True)
 class Grouped:
-    """The grid in groups: what all tile blocks compute alike of its extents."""
+    """The grid in groups: values that all tile blocks compute from its extents."""
 
     grid: Sequence[Value]
     width: Value
@@ -153,7 +153,7 @@ class Grouped:
 
 
 def grouped(b: Builder, grid: Sequence[Value], width: int) -> Grouped:
-    """Groups no wider than the grid, so that no product is more than the number of its tiles."""
+    """Groups no wider than the grid, so that no product exceeds the number of its tiles."""
     narrow = b.value(ct.MinI, grid[0], constant(b, width, NUMBER), signedness=ct.Signedness.SIGNED)
     narrow = promised(b, narrow, 1, width)
     band, plane = (promised(b, product(b, each, grid[1]), 1) for each in (narrow, grid[0]))
@@ -162,15 +162,15 @@ def grouped(b: Builder, grid: Sequence[Value], width: int) -> Grouped:
 
 @dataclass(frozen=True)
 class Regrouped:
-    """The grid in groups where the hardware counts tile blocks, x first, and hands them over: `fits` says that those of
-    one z have numbers of 32 bits, else they stay where they are.
+    """The grid in groups if the hardware counts tile blocks, x first, and hands them over: `fits` means that the
+    numbers of one z fit in 32 bits; otherwise the order is unchanged.
     """
 
     groups: Grouped
     fits: Value
 
     def coordinates(self, b: Builder, ids: Sequence[Value]) -> list[Value]:
-        """x, y, z of the tile that is done in place of the one at `ids`."""
+        """x, y, z of the tile that replaces the one at `ids`."""
         zero = constant(b, 0, NUMBER)
         x, y = (promised(b, b.value(ct.Select, self.fits, each, zero), 0) for each in ids[:2])
         made = self.groups.in_plane(b, added(b, product(b, y, self.groups.grid[0]), x))
@@ -179,10 +179,11 @@ class Regrouped:
 
 
 def regrouped(b: Builder, grid: Sequence[Value], width: int) -> Regrouped:
-    """Groups of a grid of any size: no product is more than 32 bits hold."""
+    """Groups of a grid of any size: every product fits in 32 bits."""
     most = quotient(b, constant(b, MOST, NUMBER), grid[1])
-    fits = b.value(ct.CmpI, grid[0], most, types=[FLAG], predicate=ct.Predicate.LESS_THAN_OR_EQUAL,
-                   signedness=ct.Signedness.SIGNED)  # fmt: skip
+    fits = b.value(
+        ct.CmpI, grid[0], most, types=[FLAG], predicate=ct.Predicate.LESS_THAN_OR_EQUAL, signedness=ct.Signedness.SIGNED
+    )
     rows = promised(b, b.value(ct.Select, fits, grid[1], constant(b, 1, NUMBER)), 1)
     return Regrouped(grouped(b, [grid[0], rows, grid[2]], width), fits)
 

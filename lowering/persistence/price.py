@@ -1,18 +1,18 @@
-"""What a launch costs by how CTAs go through its tile blocks: each its own, in turns, or as they become free.
+"""The cost of a launch by schedule of tile blocks: one per CTA, round-robin, or dynamic.
 
-Extraction's cost is that of a CTA, in cycles of an SM; of a persistent kernel it holds `UNKNOWN_TRIPS` tile blocks.
-CTAs that share an SM take turns: their cycles count one behind the other, but not what each waits for memory meanwhile.
+Extraction's cost is that of a CTA, in cycles of an SM; for a persistent kernel it covers `UNKNOWN_TRIPS` tile blocks.
+CTAs that share an SM alternate: their cycles add up, but their waits for memory overlap.
 
-    off        CTAs of an SM x tile block, and in each round over the device a start and what a tile block waits
-    static     the same without the starts but the first; rings that no producer fills ahead are filled again
-    dynamic    the same as static, with what drawing costs in the price of the tile block
+    off        CTAs of an SM x tile block, and in each wave over the device a start-up and the waits of a tile block
+    static     the same with only the first start-up; rings that no producer fills ahead are refilled
+    dynamic    the same as static, with the cost of drawing included in the tile block
 
-Where an agent begins products in tensor memory, or several CTAs of an SM do, the steps of one tile block run beside
-what threads do with the sums of another: of the two the shorter is hidden, in each tile block but the last.
+If an agent issues products in tensor memory, or several CTAs of an SM do, the steps of one tile block overlap with the
+threads' work on the sums of another: the shorter of the two is hidden, in every tile block but the last.
 
-What is left for the last round takes as long as if it were more. Where tile blocks differ, since the steps of a loop
-depend on which it is, those that are drawn (by the hardware too) even out, but for the last; in turns a CTA may get the
-longest each time, as it does where the grid's extent is a multiple of the number of CTAs.
+A partial last wave takes as long as a full one. If tile blocks differ, because the steps of a loop depend on the tile
+block, dynamic schedules (including the hardware's) even out, except for the last; round-robin, a CTA may get the
+longest each time, as it does if the grid's extent is a multiple of the number of CTAs.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ from lowering.targets.devices import multiprocessors
 TRIPS = (
     2  # to memory before a CTA computes: parameters and tensor maps, then the first tiles; an estimate, as latencies
 )
-LONGEST = 2.0  # times the mean: of loops of 0 to n steps, as many of each
+LONGEST = 2.0  # times the mean: for loops of 0 to n steps, equally many of each
 
 
 @dataclass(frozen=True)
 class PricedProgram:
-    """What a schedule has made: cycles of a CTA for a tile block, those that it waits for memory apart, CTAs of a tile
-    block, CTAs that an SM holds, whether its rings are filled ahead, where it has some, and cycles of a tile block that
-    run beside those of another.
+    """A program under a schedule: cycles of a CTA for a tile block, its waits for memory separately, CTAs of a tile
+    block, CTAs an SM, whether its rings, if any, are filled ahead, and cycles of a tile block that overlap with
+    another.
     """
 
     busy: float
@@ -49,9 +49,9 @@ class PricedProgram:
 
 @dataclass(frozen=True)
 class Scheduled:
-    """A schedule that was tried, by the name of its option: cycles of a CTA for a tile block, those that its share of
-    the memory takes, those that it waits for memory, CTAs an SM, and what that adds up to, less what is hidden under
-    the next one's; or why there is no such program.
+    """A schedule that was tried, by the name of its option: cycles of a CTA for a tile block, cycles for its share of
+    memory bandwidth, waits for memory, CTAs an SM, and the total minus what is hidden by the next tile block; or why
+    there is no such program.
     """
 
     schedule: str
@@ -105,7 +105,7 @@ def uneven(entry: ct.Entry) -> bool:
 
 
 def depends(values: tuple[Value, ...], on: set[Value]) -> bool:
-    """Are values made of others, by operations that have no regions?"""
+    """Do values depend on others, through operations without regions?"""
     waiting, seen = list(values), set[Value]()
     while waiting:
         value = waiting.pop()

@@ -1,4 +1,4 @@
-"""Which layouts values are wanted in: the questions of the demand rules, answered by linear algebra."""
+"""The layouts in which values are demanded: queries of the demand rules, answered by linear algebra."""
 
 from lowering.placement.oracle import LayoutOracle, MmaChoice
 from lowering.placement.seeds import seed

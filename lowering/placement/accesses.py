@@ -1,22 +1,20 @@
-"""Meanings of the source's loads and stores: what rules may say of them.
+"""Semantics of the source's loads and stores, for checking rules about them. A load through a view gives an arbitrary
+tile, identified by its view, index and token; a load through pointers reads the sample's memory.
 
-A load through a view gives any tile, known by its view, index and token; a load through pointers is what the sample's
-memory holds. Rules state both of a load's result, and a store's value lies in the buffer that a copy takes to memory.
+Rules relate a load's result to both, and a store's value is in the buffer that a copy writes to memory.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 from egraph.sexpr import Atom, List, Sexpr
 from egraph.soundness.model import Datum, Unsound
 from ir.types import PartitionViewType
 from lowering.layouts.elements import element_bytes
 from lowering.placement import memory, views
-
-if TYPE_CHECKING:
-    from lowering.placement.meaning import PlacedSample
+from lowering.placement.context import LayoutSample
 
 ANSWERS: dict[str, tuple[tuple[str, tuple[int, ...]], ...]] = {
     "load_layout": (("ask_load", (0, 1)),),
@@ -27,8 +25,8 @@ STATED = ("loaded", "gathered")
 BY_POINTERS, BY_VIEW = "load_ptr_tko", "load_view_tko"
 
 
-def viewed(sample: PlacedSample, form: List) -> Datum:
-    """A load through a view, whose operands are new: a tile and a token."""
+def viewed(sample: LayoutSample, form: List) -> Datum:
+    """A load through a view with fresh operands: a tile and a token."""
     found = memory.tile(sample)
     number = len(sample.loads)
     view = view_of(sample, found)
@@ -40,7 +38,7 @@ def viewed(sample: PlacedSample, form: List) -> Datum:
     return Datum(None, (found, Datum(None, ("token", number))))
 
 
-def view_of(sample: PlacedSample, tile: Datum) -> Datum:
+def view_of(sample: LayoutSample, tile: Datum) -> Datum:
     """A new view of tiles of a type."""
     seen = memory.seen_as(sample, sample.tile_type(tile))
     view = Datum(seen, ("view", len(sample.views)))
@@ -48,28 +46,28 @@ def view_of(sample: PlacedSample, tile: Datum) -> Datum:
     return view
 
 
-def stated(sample: PlacedSample, head: str, arguments: Sequence[Sexpr]) -> None:
-    """Test what a rule states of a load: its first result, of these operands and types."""
+def stated(sample: LayoutSample, head: str, arguments: Sequence[Sexpr]) -> None:
+    """Test what a rule states about a load: its first result, for these operands and types."""
     value, first, second = (sample.datum(item) for item in arguments[:3])
     if head == "gathered":
         third = sample.datum(arguments[3])
         if (id(first), id(second), id(third)) not in sample.gathers.get(id(value), ()):
-            raise Unsound("a tile is not what these pointers, mask and padding give")
+            raise Unsound("a tile is not the one that these pointers, mask and padding load")
     elif sample.loads.get((first.data, second.data, sample.integer(arguments[3]))) is not value:
-        raise Unsound("a tile is not what this view and index name")
+        raise Unsound("a tile is not the one that this view and index select")
     elif sample.interner.types[sample.integer(arguments[5])] != first.type:
-        raise Unsound("a load through a view of another type")
+        raise Unsound("a load through a view of a different type")
     if value.type != sample.type_at(arguments[-1 if head == "gathered" else 4]):
-        raise Unsound("a load's tile has another type")
+        raise Unsound("a load's tile has a different type")
 
 
-def remembered(sample: PlacedSample, form: List, found: Datum) -> None:
-    """A load through pointers, for what rules state of it."""
+def remembered(sample: LayoutSample, form: List, found: Datum) -> None:
+    """A load through pointers, for what rules state about it."""
     operands = tuple([id(sample.datum(item)) for item in form.items[1:4]])
     sample.gathers.setdefault(id(found.data[0]), set()).add((operands[0], operands[1], operands[2]))
 
 
-def saved(sample: PlacedSample, arguments: Sequence[Sexpr]) -> None:
+def saved(sample: LayoutSample, arguments: Sequence[Sexpr]) -> None:
     """The numbers of a store's value and of its view."""
     value, view = (sample.leaf("N", (item,)) for item in arguments)
     sample.require(value is not view)

@@ -1,8 +1,9 @@
-"""Which products may add up in tensor memory: of tiles that a loop of their own brings, from zero, read behind it.
+"""Which products may accumulate in tensor memory: products of tiles that their own loop loads, starting from zero and
+read after it.
 
-Judged on the source program, as `ahead` and `held` are: one warp then runs the loop, and nothing in it needs registers,
-nor do the other warps know what else it leaves. Where other loops are around that one, over tile blocks say, the warp
-is an agent of its own, which goes on to the next tile while the others read this one. Other products are read from
+Decided on the source program, like `ahead` and `held`: one warp then runs the loop, nothing in it needs registers, and
+the other warps do not have its other results. If that loop is nested in others, for example over tile blocks, the warp
+is a separate agent, which continues with the next tile while the others read this one. Other products are read from
 tensor memory one by one.
 """
 
@@ -26,22 +27,22 @@ Product = ct.MmaF | ct.MmaI | ct.MmaFScaled
 
 
 def accumulated(program: EncodedProgram) -> Iterator[int]:
-    """Numbers of such products, whose factors are as their loops load them."""
+    """Numbers of such products whose factors are used as loaded."""
     return (program.number_of(op.results[0]) for op in adding_up(program) if not signs(op))
 
 
 def negated(program: EncodedProgram) -> Iterator[int]:
-    """Numbers of those one of whose factors is negated first."""
+    """Numbers of those with one factor negated first."""
     return (program.number_of(op.results[0]) for op in adding_up(program) if signs(op))
 
 
 def scaled_sums(program: EncodedProgram) -> Iterator[int]:
-    """Numbers of block-scaled products that are added up so, of factors and scales as their loops load them."""
+    """Numbers of block-scaled products accumulated this way, with factors and scales used as loaded."""
     return (program.number_of(op.results[0]) for op in adding_up(program, program.factors) if not signs(op))
 
 
 def adding_up(program: EncodedProgram, among: Iterable[Op] | None = None) -> Iterator[Product]:
-    """Such products, of the plain ones or `among` others; one factor may be negated, and nothing else done to it."""
+    """Such products, of the plain ones or `among` others; one factor may be negated, but not changed otherwise."""
     loops = {item.op for item in program.skeleton.walk() if isinstance(item, SkeletonLoop) and not item.again}
     read = {value for op in program.entry.walk() for value in op.operands if not isinstance(value.type, TokenType)}
     for op in products(program) if among is None else among:
@@ -54,23 +55,23 @@ def adding_up(program: EncodedProgram, among: Iterable[Op] | None = None) -> Ite
 
 
 def by_agent(program: EncodedProgram) -> dict[int, bool]:
-    """Numbers of those whose loop has others around it, the block-scaled ones included: are they such?"""
+    """Numbers of those whose loop is nested in others, including block-scaled ones."""
     found = (*adding_up(program), *adding_up(program, program.factors))
     return {program.number_of(op.results[0]): isinstance(op, ct.MmaFScaled) for op in found if around(above(op))}
 
 
 def above(op: Op | None) -> Op | None:
-    """The operation around one."""
+    """The enclosing operation."""
     return None if op is None or op.parent is None else op.parent.parent_op
 
 
 def top(loop: Op | None) -> bool:
-    """Is a loop one of the kernel's own?"""
+    """Is a loop at top level?"""
     return isinstance(above(loop), ct.Entry)
 
 
 def around(loop: Op | None) -> bool:
-    """Are there other loops around a loop, and nothing else but branches?"""
+    """Is a loop nested in other loops, with nothing else around it but branches?"""
     found, each = False, above(loop)
     while isinstance(each, ct.For | ct.Loop | ct.If):
         found, each = found or not isinstance(each, ct.If), above(each)
@@ -78,19 +79,19 @@ def around(loop: Op | None) -> bool:
 
 
 def rescaled(program: EncodedProgram) -> Iterator[tuple[int, int, int]]:
-    """Numbers of products of a loop that add to what it carries, scaled; of what it carries and of the factor."""
+    """Numbers of products of a loop that add to its scaled carried value; of the carried value and of the factor."""
     for found in rescaling(program):
         product, carried, factor = map(program.number_of, found)
         yield product, carried, factor
 
 
 def seldom_scaled(program: EncodedProgram) -> Iterator[int]:
-    """Numbers of such factors that are 1 in most steps, since the level below which the sums are lags."""
+    """Numbers of such factors that are 1 in most steps, because the running level of the sums lags."""
     return (program.number_of(factor) for *_, factor in rescaling(program) if lags(factor))
 
 
 def rescaling(program: EncodedProgram) -> Iterator[tuple[Value, Value, Value]]:
-    """Such products, what their loops carry, and the factors."""
+    """Such products, their carried values, and the factors."""
     for op in products(program):
         scaled, body = op.acc.op, op.parent
         if isinstance(scaled, ct.MulF) and body is not None and scaled.parent is body and plain(scaled):
@@ -101,13 +102,13 @@ def rescaling(program: EncodedProgram) -> Iterator[tuple[Value, Value, Value]]:
 
 
 def over_scores(program: EncodedProgram) -> Iterator[int]:
-    """Numbers of products whose left factor is computed from another product of their block, over whose accumulator it
-    may lie.
+    """Numbers of products whose left factor is computed from another product of their block, and may overlay its
+    accumulator.
     """
     for op in products(program):
         factor, block = op.lhs.type, op.parent
         if not isinstance(factor, TileType) or block is None or op not in block.ops:
-            continue  # one of scaled factors is made beside the program
+            continue  # the alternative with scaled factors is not part of the program
         wanted = {op.lhs}
         for each in reversed(block.ops[: block.ops.index(op)]):
             if not wanted.intersection(each.results):
@@ -125,7 +126,7 @@ def plain(op: ct.MulF) -> bool:
 
 
 def stays(op: ct.MmaF | ct.MmaI, scaled: ct.MulF, carried: Value, body: Block) -> bool:
-    """Does a loop do nothing with what it carries but scale it, add a product to it, and carry that?"""
+    """Does a loop only scale its carried value, add a product to it, and carry the result?"""
     loop, end, result = body.parent_op, body.terminator, op.results[0]
     if not isinstance(loop, ct.For) or carried not in body.args[1:] or scaled.operands.count(carried) != 1:
         return False
@@ -146,7 +147,7 @@ def read_alone(program: EncodedProgram) -> Iterator[int]:
 
 
 def adds_up(op: Product, loop: ct.For, read: set[Value]) -> bool:
-    """Is this product all that a loop does with tiles but for loading them, and its sum all of it that is read?"""
+    """Is this product the loop's only use of tiles besides loading them, and its sum the only result that is read?"""
     body = loop.body.block
     if op.acc not in body.args or op.acc is body.args[0]:
         return False
@@ -158,15 +159,20 @@ def adds_up(op: Product, loop: ct.For, read: set[Value]) -> bool:
     others = [v for i, v in enumerate(loop.init_values) if i != place]
     aside = [*signs(op), *(unpacking(v, op) for v in op.operands)]
     return (
-        carried and left[place] is op.results[0] and adders == [op] and zero(loop.init_values[place])
+        carried
+        and left[place] is op.results[0]
+        and adders == [op]
+        and zero(loop.init_values[place])
         and not any(v in read for i, v in enumerate(loop.results) if i != place)
-        and all(scalar(v) for v in others) and all(loaded(v, body) for v in factors(op))
-        and all(each is op or each in aside or quiet(each) for each in body.ops[:-1]) and len(signs(op)) < 2
-    )  # fmt: skip
+        and all(scalar(v) for v in others)
+        and all(loaded(v, body) for v in factors(op))
+        and all(each is op or each in aside or quiet(each) for each in body.ops[:-1])
+        and len(signs(op)) < 2
+    )
 
 
 def factors(op: Product) -> list[Value]:
-    """What a product reads beside what it adds to; bytes where a block-scaled one has f4 unpacked from them."""
+    """The operands of a product except its addend; the packed bytes if a block-scaled one has f4 unpacked from them."""
     found = (v for v in op.operands if v is not op.acc)
     return [made.source if isinstance(made := unpacking(v, op), ct.Unpack) else v for v in found]
 
@@ -178,7 +184,7 @@ def unpacking(value: Value, op: Product) -> Op | None:
 
 
 def signs(op: Product) -> list[ct.NegF]:
-    """What negates the factors of a product, where it is done right before the product or before a renaming."""
+    """The negations of a product's factors, directly before the product or before a renaming."""
     return [made for v in (op.lhs, op.rhs) if isinstance(made := origin(v).op, ct.NegF)]
 
 
@@ -196,6 +202,6 @@ def quiet(op: Op) -> bool:
 
 
 def scalar(value: Value) -> bool:
-    """Is a value no tile of several elements?"""
+    """Is a value not a tile of several elements?"""
     kind = value.type
     return isinstance(kind, TokenType) or not isinstance(kind, TileType) or kind.size == 1

@@ -1,8 +1,9 @@
-"""Which loads may be made ahead of a loop's iterations: those that come after no store of the loop and, where they go
-through pointers, whose addresses and mask depend on nothing but its counter.
+"""Which loads may run ahead of a loop's iterations: those not ordered after a store of the loop and, for loads through
+pointers, whose addresses and mask depend only on its counter.
 
-Judged on the source program, by tokens; what else the tile depends on, the producer computes again or is told. A ring
-that consumers fill is asked for iterations that do not exist: what those would promise about alignment may not be true.
+Decided on the source program, by tokens; other values that the tile depends on are rematerialised by the producer or
+sent to it. A ring that consumers fill is also addressed for iterations that do not exist: alignment assumptions may not
+hold for those.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from ir.types import TokenType
 
 
 def ahead(program: EncodedProgram) -> Iterator[int]:
-    """Numbers of the tiles that such loads make."""
+    """Numbers of the tiles of such loads."""
     for op in program.source.values():
         if isinstance(op, ct.LoadPtr) and not (op.order == ct.MemoryOrder.WEAK and foreseen(op)):
             continue
@@ -39,7 +40,7 @@ def behind_store(token: Value | None, body: Block) -> bool:
 
 
 def promised(program: EncodedProgram, frozen: Frozen) -> set[int]:
-    """Numbers of the tiles that loads in a loop make from alignment that its body promises and facts do not prove."""
+    """Numbers of the tiles of loads in a loop whose alignment is assumed in its body but not proved by facts."""
     made = [row for row in program.facts.get("r.promised", ()) if frozen.class_of(row[0]) != frozen.class_of(row[1])]
     ops = {program.source[number] for number, *_ in made}
     promises = {op for op in ops if isinstance(op, ct.Assume) and isinstance(op.predicate, ct.DivBy)}
@@ -52,7 +53,7 @@ def loads(program: EncodedProgram) -> Iterator[Op]:
 
 
 def inside(load: Op) -> set[Op]:
-    """What its operands come of in its own block, with what is nested there."""
+    """The operations of its block that its operands depend on, including nested ones."""
     found, waiting = set[Op](), [load]
     while waiting:
         for value in waiting.pop().operands:
@@ -65,7 +66,7 @@ def inside(load: Op) -> set[Op]:
 
 
 def foreseen(load: Op) -> bool:
-    """Do its operands come of the counter of its loop and of what is computed outside, by arithmetic alone?"""
+    """Do its operands follow from the loop counter and loop-invariant values by arithmetic alone?"""
     body = load.parent
     token = load.token if isinstance(load, ct.LoadView | ct.LoadPtr) else None
     waiting, seen = [v for v in load.operands if v is not token], set[Value]()

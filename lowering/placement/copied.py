@@ -1,4 +1,6 @@
-"""How threads copy tiles of views: along which dimension, who copies what, and whether through shared memory."""
+"""How threads copy tiles of views: along which dimension, which thread copies what, and whether through shared
+memory.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,7 @@ from lowering.layouts.shared import PERIOD
 
 
 def contiguous_dim(kind: PartitionViewType) -> int | None:
-    """The tile dimension with stride 1, the last where several have it; None where none does."""
+    """The tile dimension with stride 1, the last if several have it; None if none does."""
     unit = [d for d in range(len(kind.tile)) if kind.view.strides[kind.dim_map[d]] == 1]
     return unit[-1] if unit else None
 
@@ -23,5 +25,5 @@ def copy_threads(view: PartitionViewType, warps: int, nbytes: int) -> Layout:
 
 
 def worth_staging(kind: TileType) -> bool:
-    """Is a tile moved through shared memory? Not predicates, nor what is less than one swizzle atom."""
+    """Is a tile staged through shared memory? Not predicates, nor tiles smaller than one swizzle atom."""
     return kind.element != I1 and kind.size * element_bytes(kind.element) >= PERIOD

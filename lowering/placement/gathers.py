@@ -1,13 +1,14 @@
-"""Meanings of loads through pointers: an element is what lies at its address where its mask lets it, else a given one.
+"""Semantics of loads through pointers: an element is read from its address if its mask is true, otherwise it is a given
+value.
 
-Addresses are drawn in groups that are consecutive and aligned, as gathers of rows have them. A vector is loaded where a
-thread holds it as a whole, its addresses are consecutive and aligned to its bytes, and one bit of the mask decides.
+Addresses are drawn in consecutive, aligned groups, as in gathers of rows. A vector can be loaded if a thread holds it
+as a whole, its addresses are consecutive and aligned to its bytes, and one bit of the mask decides.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import numpy as np
 
@@ -19,10 +20,7 @@ from ir.types import I1, FloatType, IntType, PointerType, TileType
 from lowering.layouts.elements import element_bytes
 from lowering.layouts.layout import Layout
 from lowering.placement import memory
-from lowering.placement.values import Held
-
-if TYPE_CHECKING:
-    from lowering.placement.meaning import PlacedSample
+from lowering.placement.context import Held, LayoutSample
 
 RUNS = ("pointer_run", "mask_run")
 """Facts of pointers and masks: elements along the last dimension that one access takes."""
@@ -30,13 +28,13 @@ ANSWERS: dict[str, tuple[tuple[str, tuple[int, ...]], ...]] = {
     "gather_run": (("ask_gather_run", (0, 1)),),
     "runs_read": (("ask_runs", (0, 1)),),
 }
-_ANY = 1 << 30  # without a mask all of a tile is one run
+_ANY = 1 << 30  # without a mask, the whole tile is one run
 _GROUPS = (1, 2, 4, 8, 8)
 _SPACE = 1 << 12
 """Addresses are below this times the bytes of a group."""
 
 
-def pointers(sample: PlacedSample, type_: TileType) -> Datum:
+def pointers(sample: LayoutSample, type_: TileType) -> Datum:
     """Pointers to elements of a type: groups of consecutive ones, aligned or not."""
     size, shape = element_bytes(type_.element), type_.shape
     group = min(sample.random.pick(_GROUPS), shape[-1])
@@ -46,7 +44,7 @@ def pointers(sample: PlacedSample, type_: TileType) -> Datum:
     return Datum(TileType(shape, PointerType(cast(IntType | FloatType, type_.element))), found)
 
 
-def mask(sample: PlacedSample, shape: tuple[int, ...]) -> Datum:
+def mask(sample: LayoutSample, shape: tuple[int, ...]) -> Datum:
     """None, or one of groups along the last dimension."""
     if sample.random.chance(0.3):
         return Datum(None, None)
@@ -55,8 +53,8 @@ def mask(sample: PlacedSample, shape: tuple[int, ...]) -> Datum:
     return Datum(TileType(shape, I1), np.repeat(bits, group, -1).reshape(shape).astype(np.bool_))
 
 
-def gathered(sample: PlacedSample, arguments: Sequence[Sexpr]) -> None:
-    """A value that a gather gives: it is drawn, or made of its number's type; zeros stand where r.runs speaks of it."""
+def gathered(sample: LayoutSample, arguments: Sequence[Sexpr]) -> None:
+    """A value loaded by a gather: drawn, or of its number's type; padded with zeros if r.runs mentions it."""
     value, names = arguments[0], [cast(Atom, each).text for each in arguments]
     known = None if isinstance(value, Atom) and sample.is_free(value) else sample.datum(value)
     type_ = sample.tile_type(memory.tile(sample) if known is None else known)
@@ -76,8 +74,8 @@ def gathered(sample: PlacedSample, arguments: Sequence[Sexpr]) -> None:
     sample.padded = allowed.data is not None and not zeros
 
 
-def run(sample: PlacedSample, head: str, form: Sexpr) -> int:
-    """A fact about runs: as strong as it is true, or weaker; the same each time it is asked."""
+def run(sample: LayoutSample, head: str, form: Sexpr) -> int:
+    """A fact about runs, at most as strong as is true; the same for each query."""
     value = sample.datum(form)
     key = head, id(value)
     if key not in sample.runs:
@@ -90,7 +88,7 @@ def run(sample: PlacedSample, head: str, form: Sexpr) -> int:
 
 
 def is_run(head: str, value: Datum, count: int) -> bool:
-    """Do pointers, or a mask, come in such runs?"""
+    """Do pointers, or a mask, have such runs?"""
     if count <= 1 or value.data is None:
         return True
     type_, data = cast(TileType, value.type), value.data
@@ -103,16 +101,16 @@ def is_run(head: str, value: Datum, count: int) -> bool:
     return meaning.contiguous(data, type_, dim, count) and meaning.aligned(data, dim, count, count * size)
 
 
-def claim(sample: PlacedSample, head: str, form: Sexpr, count: int) -> None:
+def claim(sample: LayoutSample, head: str, form: Sexpr, count: int) -> None:
     """Test a fact about runs that a rule sets."""
     if not is_run(head, sample.datum(form), count):
         raise Unsound(f"({head} ...) is not {count}")
 
 
 def _taken(
-    sample: PlacedSample, addresses: Array, allowed: Array | None, other: Array | None, type_: TileType
+    sample: LayoutSample, addresses: Array, allowed: Array | None, other: Array | None, type_: TileType
 ) -> Array:
-    """What lies at addresses, where it is allowed."""
+    """The contents of addresses, where the mask allows."""
     flat = meaning.integers(addresses).reshape(-1)
     found = np.array(sample.random.tile(type_)).reshape(-1)
     for k, address in enumerate(flat):
@@ -121,7 +119,7 @@ def _taken(
     return found if allowed is None or other is None else np.where(allowed, found, other)
 
 
-def _vectors(sample: PlacedSample, layout: Layout, shape: tuple[int, ...], count: int) -> None:
+def _vectors(sample: LayoutSample, layout: Layout, shape: tuple[int, ...], count: int) -> None:
     """Raise Unsound where some thread does not hold vectors of so many elements along the last dimension as a whole."""
     for row in layout.element_map():
         held = set(map(int, row))
@@ -132,9 +130,9 @@ def _vectors(sample: PlacedSample, layout: Layout, shape: tuple[int, ...], count
 
 
 def _runs(
-    addresses: Held, allowed: Held, layout: Layout, shape: tuple[int, ...], count: int, sample: PlacedSample
+    addresses: Held, allowed: Held, layout: Layout, shape: tuple[int, ...], count: int, sample: LayoutSample
 ) -> None:
-    """Raise Unsound where an access of so many elements takes what does not lie together, or part of a mask."""
+    """Raise Unsound where an access of so many elements is not contiguous, or splits a mask."""
     for head, held in zip(RUNS, (addresses, allowed), strict=True):
         if held.data is None:
             continue
@@ -143,8 +141,8 @@ def _runs(
             raise Unsound(f"{count} elements of one access do not make a run ({head})")
 
 
-def loaded(sample: PlacedSample, items: Sequence[Sexpr]) -> Held:
-    """A gather of registers: each thread loads what it holds the pointers of."""
+def loaded(sample: LayoutSample, items: Sequence[Sexpr]) -> Held:
+    """A gather of registers: each thread loads the elements whose pointers it holds."""
     addresses, allowed, other = (sample.placed(item) for item in items[:3])
     type_, layout, count = (
         sample.type_at(items[4]),
@@ -158,8 +156,8 @@ def loaded(sample: PlacedSample, items: Sequence[Sexpr]) -> Held:
     return Held(type_, found[layout.element_map()], layout)
 
 
-def copied(sample: PlacedSample, items: Sequence[Sexpr]) -> memory.Stored:
-    """The same copied to shared memory, zeros where the mask leaves elements out."""
+def copied(sample: LayoutSample, items: Sequence[Sexpr]) -> memory.Stored:
+    """The same copied to shared memory, with zeros for masked elements."""
     addresses, allowed = (sample.placed(item) for item in items[:2])
     type_, layout, shared = (
         sample.type_at(items[3]),

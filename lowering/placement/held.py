@@ -1,6 +1,7 @@
-"""Which factors of matrix products registers may hold before shared memory does, and which come in runs of pointers.
+"""Which factors of matrix products may be in registers before shared memory, and which are gathered in runs of
+pointers.
 
-Judged on the source program. Products of warps and of warpgroups take computed left factors from registers.
+Decided on the source program. Products of warps and of warpgroups take computed left factors from registers.
 """
 
 from __future__ import annotations
@@ -11,12 +12,12 @@ from egraph.encode import EncodedProgram
 from ir.core import Value
 from ir.dialects import cuda_tile as ct
 
-RENAMED = (ct.Permute, ct.Reshape, ct.Assume)  # the same elements: what they are made of is asked instead
+RENAMED = (ct.Permute, ct.Reshape, ct.Assume)  # the same elements: look at their operand instead
 SPREAD = (ct.Broadcast, ct.Reshape)  # of one literal
 
 
 def held(program: EncodedProgram, left: bool) -> Iterator[int]:
-    """Numbers of right factors that are computed, and of left ones where products take those from memory too."""
+    """Numbers of right factors that are computed, and of left ones if products also read those from memory."""
     for op in program.source.values():
         if isinstance(op, ct.MmaF | ct.MmaI):
             for value in (origin(op.rhs), *([origin(op.lhs)] if left else [])):
@@ -25,7 +26,7 @@ def held(program: EncodedProgram, left: bool) -> Iterator[int]:
 
 
 def runs(program: EncodedProgram) -> Iterator[int]:
-    """Numbers of factors that are gathered by weak loads, with nothing or zeros where a mask leaves elements out."""
+    """Numbers of factors that are gathered by weak loads, with nothing or zeros for masked elements."""
     for op in program.source.values():
         if isinstance(op, ct.MmaF | ct.MmaI):
             for value in (origin(made(program, origin(v))) for v in (op.lhs, op.rhs)):
@@ -35,13 +36,13 @@ def runs(program: EncodedProgram) -> Iterator[int]:
 
 
 def made(program: EncodedProgram, value: Value) -> Value:
-    """A tile as it is encoded, where it is loaded transposed."""
+    """A tile in its encoded form, if it is loaded transposed."""
     op = program.source.get(program.number_of(value))
     return op.results[0] if isinstance(op, ct.Permute) else value
 
 
 def origin(value: Value) -> Value:
-    """What a tile is before it is permuted or reshaped."""
+    """A tile before permutes and reshapes."""
     while isinstance(value.op, RENAMED):
         value = value.op.operands[0]
     return value
@@ -54,4 +55,4 @@ def zero(padding: Value | None) -> bool:
     if padding is None:
         return True
     made = padding.op
-    return isinstance(made, ct.Constant) and made.value.splat and not any(made.value.array.tobytes())
+    return isinstance(made, ct.Constant) and made.value.splat and not any(made.value.data)

@@ -1,10 +1,10 @@
-"""What placed terms mean, for checking the rules that make them: which thread and register holds which element.
+"""Semantics of placed terms, for checking the rules that create them: which thread and register holds which element.
 
-`(held_in v l)` and `(native v l)` are v's elements where layout l puts them: an array of [threads, registers], or for a
-value that every thread holds whole the value itself. A placed operation is evaluated on such arrays: an elementwise
-one register by register, a conversion by its two maps, and one that renames registers leaves them where they are. A
-rule that wants, offers or has a value in a layout must name a layout of that value's size. What loops carry and
-branches yield is any tile, the same on both sides; a reduction takes the greatest element.
+`(held_in v l)` and `(native v l)` are v's elements in layout l: an array of [threads, registers], or, for a value that
+every thread holds whole, the value itself. A placed operation is evaluated on such arrays: an elementwise one register
+by register, a conversion by its two maps, and one that renames registers leaves them unchanged. A rule that wants,
+offers or has a value in a layout must name a layout of that value's size. Carried values and branch results are
+arbitrary tiles, the same on both sides; a reduction takes the greatest element.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import cache
 from math import prod
-from types import SimpleNamespace
 from typing import Any, cast
 
 import numpy as np
@@ -20,7 +19,7 @@ import numpy as np
 from egraph.sexpr import Atom, List, Sexpr
 from egraph.soundness import meaning
 from egraph.soundness.model import Datum, NotCovered, Reject, Unbound, Unsound
-from egraph.soundness.sample import NO_HINTS, Bound, Hints, Sample
+from egraph.soundness.sample import Bound, Sample
 from egraph.soundness.sampling import Array
 from egraph.terms import ELEMENTWISE, UNIFORM, Signature, signatures
 from ir.types import TileType
@@ -30,13 +29,11 @@ from lowering.layouts.layout import LANE_BITS, Layout, LayoutError
 from lowering.layouts.shapes import permute, reduce_dim
 from lowering.layouts.shared import SharedLayout
 from lowering.placement import accesses, gathers, memory, parts, products, values, views
-from lowering.placement.oracle import LayoutOracle
-from lowering.placement.values import Held
+from lowering.placement.context import Held, LayoutSample
 
-WARPS = (1, 2, 4)
 _WANTS = ("want", "offer", "has", "held_in")
 _OF_ANY = (*_WANTS, *memory.PLACES, "instead", "ask_default", "taken")
-"""Relations that may be the only ones to speak of a value."""
+"""Relations that may be the only ones to mention a value."""
 _MORE = (*memory.OF_LAYOUTS, *views.WIDTHS, "view_strides")
 _YIELDS = ("loop_init", "loop_yield", "branch_yield")
 _DEFAULTS = ("default_layout", "carry_default", "branch_default", "uniform_type")
@@ -55,32 +52,13 @@ _ANSWERS: dict[str, tuple[tuple[str, tuple[int, ...]], ...]] = {
     **gathers.ANSWERS,
     **views.ANSWERS,
 }
-"""Relations of answers: the questions that make their rows, with the columns that the question has of them."""
+"""Relations of answers: the queries that produce their rows, with the columns that come from the query."""
 
 
-class PlacedSample(Sample):
+class PlacedSample(LayoutSample):
     """A sample with layouts: those of want, offer and has are drawn, answers are those of the oracle."""
 
     runs_loops = False
-
-    def __init__(self, rng: np.random.Generator, hints: Hints = NO_HINTS):
-        super().__init__(rng, hints)
-        self.warps = int(self.random.pick(WARPS))
-        self.oracle = self.asked(rng)
-        self.loads: dict[tuple[Any, Any, int], Datum] = {}
-        self.gathers: dict[int, set[tuple[int, int, int]]] = {}  # operands of loads through pointers, by what they give
-        self.views: dict[Any, views.Access] = {}
-        self.widths: dict[tuple[str, Any], int] = {}
-        self.cells: dict[int, Any] = {}  # of global memory, by address
-        self.runs: dict[tuple[str, int], int] = {}
-        self.padded = False  # is what a gather's mask leaves out anything but zero?
-        self.leaves: dict[tuple[str, tuple[int, ...]], Datum] = {}
-        self.kinds: dict[tuple[int, ...], TileType] = {}
-
-    def asked(self, rng: np.random.Generator) -> LayoutOracle:
-        """The oracle of a program of this sample's warps."""
-        program: Any = SimpleNamespace(interner=self.interner, source={})
-        return LayoutOracle(program, (self.warps,), boxed=bool(rng.spawn(1)[0].integers(2)), paired=True)
 
     # --- layouts
 
@@ -140,29 +118,11 @@ class PlacedSample(Sample):
             return gathers.pointers(self, self.tile_type(memory.tile(self)))
         return super().any_integer_tile()
 
-    def renamed(self, before: Datum, after: Datum) -> None:
-        """A numbered value that is what a gather gives."""
-        for key, value in self.leaves.items():
-            if value is before:
-                self.leaves[key] = after
-        self.env.update({name: after for name, value in self.env.items() if value is before})
-
     def located(self, value: Datum, id_: int) -> Datum:
         """The value in a layout of registers or of shared memory."""
         if isinstance(self.oracle.layouts[id_], SharedLayout):
             return memory.stored(self, value, id_)
         return self.held(value, id_)
-
-    def gathered(self, held: Held, layout: Layout) -> Array:
-        """The elements in order, from where a layout says that they lie; its replicas must agree."""
-        places = layout.element_map()
-        if held.layout is None or held.data.shape != places.shape:
-            raise Unsound("a tile is read in a layout of another size")
-        found = np.empty(layout.size, held.data.dtype)
-        found[places] = held.data
-        if not meaning.equal(found[places], held.data):
-            raise Unsound("threads that hold the same element hold different values")
-        return found
 
     # --- matching and stating
 
@@ -226,8 +186,11 @@ class PlacedSample(Sample):
         if head == "uniform_type":
             self.require(self.type_at(arguments[0]).size == 1)
             return
-        like = Datum(self.type_at(arguments[0]), None) if head == "default_layout" else self.leaf(
-            head.removesuffix("_default"), arguments[:2])  # fmt: skip
+        like = (
+            Datum(self.type_at(arguments[0]), None)
+            if head == "default_layout"
+            else self.leaf(head.removesuffix("_default"), arguments[:2])
+        )
         self._bind(arguments[-1], self.layout(like))
 
     def answer(self, head: str, arguments: Sequence[Sexpr]) -> None:
@@ -278,7 +241,7 @@ class PlacedSample(Sample):
         """A layout that is wanted, offered or had must be one of the value's size; a question claims nothing."""
         if action.head in _WANTS:
             if not self.fits(self.datum(action.items[1]), self.integer(action.items[2])):
-                raise Unsound(f"({action.head} ...) names a layout of another size")
+                raise Unsound(f"({action.head} ...) names a layout of a different size")
         elif action.head == "taken":
             self.datum(action.items[1])
         elif action.head in accesses.STATED:
@@ -287,10 +250,10 @@ class PlacedSample(Sample):
             views.assertion(self, action.head, action.items[1:])
         elif action.head in memory.PLACES:
             if not memory.fits(self, self.datum(action.items[1]), self.integer(action.items[2])):
-                raise Unsound(f"({action.head} ...) names a layout of another size")
+                raise Unsound(f"({action.head} ...) names a layout of a different size")
         elif action.head == "tiles":
             if not values.is_list(self.datum(action.items[1])):
-                raise Unsound("(tiles ...) of what is no list")
+                raise Unsound("(tiles ...) of what is not a list")
         elif action.head.startswith("ask_"):
             for item in action.items[1:]:
                 self.evaluate(item)
@@ -327,23 +290,6 @@ class PlacedSample(Sample):
     def is_term(self, form: List) -> bool:
         """The value of a number is a term too."""
         return form.head == "N" or super().is_term(form)
-
-    def leaf(self, head: str, columns: Sequence[Sexpr]) -> Datum:
-        """Any tile; what a loop carries, yields and leaves has one type."""
-        size = 1 if head == "N" else 2
-        for column in columns[:size]:
-            if isinstance(column, Atom) and self.is_free(column):
-                self.env[column.text] = int(self.random.rng.integers(3))
-        key = tuple([self.integer(column) for column in columns[:size]])
-        if key not in self.kinds:
-            free = not columns[2:] or (isinstance(columns[2], Atom) and self.is_free(columns[2]))
-            self.kinds[key] = self.random.tile_type() if free else self.type_at(columns[2])
-        type_ = self.kinds[key]
-        if columns[2:]:
-            self._bind(columns[2], self.interner.types.id(type_))
-        if (head, key) not in self.leaves:
-            self.leaves[head, key] = Datum(type_, self.random.tile(type_))
-        return self.leaves[head, key]
 
     def reduction(self, operands: Sexpr, dim: Sexpr, body: Sexpr, identities: Sexpr, ty: Sexpr) -> Datum:
         """The greatest element along a dimension, which stands for any combiner."""
@@ -399,13 +345,6 @@ class PlacedSample(Sample):
                 return self.elementwise(placed, form)
         return super().evaluate(form)
 
-    def placed(self, form: Sexpr) -> Held:
-        """An operand that is placed."""
-        found = self.evaluate(form)
-        if not isinstance(found, Held):
-            raise NotCovered("an operand that is no placed value")
-        return found
-
     def elementwise(self, signature: Signature, form: List) -> Held:
         """The operation register by register."""
         operands = [self.placed(item) for item in form.items[1 : 1 + len(signature.operands)]]
@@ -441,7 +380,7 @@ class PlacedSample(Sample):
         """The tile type that a type column names."""
         found = self.interner.types[self.integer(form)]
         if not isinstance(found, TileType):
-            raise Unsound(f"{found} is no tile type")
+            raise Unsound(f"{found} is not a tile type")
         return found
 
 
@@ -468,7 +407,7 @@ def _converted(sample: PlacedSample, items: Sequence[Sexpr]) -> Held:
 
 
 def _literal(name: str) -> Callable[[PlacedSample, Sequence[Sexpr]], Held]:
-    """A value made from nothing, in the layout that the term names."""
+    """A value without operands, in the layout that the term names."""
 
     def made(sample: PlacedSample, items: Sequence[Sexpr]) -> Held:
         return sample.held(sample.draw(List((Atom(name, 0), *items[:-1]), 0, 0, 0)), sample.integer(items[-1]))
@@ -486,7 +425,7 @@ def _permuted(sample: PlacedSample, items: Sequence[Sexpr]) -> Held:
 
 
 def _broadcast(sample: PlacedSample, items: Sequence[Sexpr]) -> Held:
-    """Each thread repeats what it holds: the source's element must be among its registers."""
+    """Each thread repeats its elements: the source's element must be among its registers."""
     source, type_ = sample.placed(items[0]), sample.type_at(items[1])
     after = sample.oracle.layout(sample.integer(items[2]))
     small = cast(TileType, source.type)
@@ -508,7 +447,7 @@ def _product(name: str) -> Callable[[PlacedSample, Sequence[Sexpr]], Held]:
 
 
 def _reduced(sample: PlacedSample, items: Sequence[Sexpr]) -> Held:
-    """One dimension folded, of the tile that the term's layout says is held; what is left stays where it was."""
+    """Reduce one dimension of the tile held in the term's layout; the other elements stay in place."""
     source, layout = sample.placed(items[0]), sample.oracle.layout(sample.integer(items[5]))
     tile, dim = cast(TileType, source.type), sample.integer(items[1])
     whole = source.data if source.layout is None else sample.gathered(source, layout).reshape(tile.shape)
@@ -519,7 +458,7 @@ def _reduced(sample: PlacedSample, items: Sequence[Sexpr]) -> Held:
 
 
 def _leaf(sample: PlacedSample, head: str, items: Sequence[Sexpr]) -> Held:
-    """What a loop carries or a branch yields, in the layout that the term names."""
+    """A carried value or branch result, in the layout that the term names."""
     return sample.held(sample.leaf(head, items[:-1]), sample.integer(items[-1]))
 
 
@@ -550,20 +489,16 @@ _OPERATIONS: dict[str, Callable[[PlacedSample, Sequence[Sexpr]], Held | memory.S
     "p.write_shared": lambda sample, items: memory.written(sample, [items[k] for k in (0, 1, 3, 2)]),
     "p.permute_shared": memory.permuted,
     "p.reshape_shared": memory.reshaped,
-    "p.extract": parts.extracted,
-    "p.extract_shared": parts.extracted_shared,
-    "p.insert": parts.inserted,
-    "p.cat": parts.joined,
+    **parts.PLACED,
     "p.proj": values.projected,
     "p.list": values.held_list,
     "p.nil": lambda sample, items: Held(None, ()),
-    "p.fold": lambda sample, items: values.placed_fold(sample, "fold", items),
-    "p.scan": lambda sample, items: values.placed_fold(sample, "scan", items),
+    **values.PLACED,
     "p.carry": lambda sample, items: _leaf(sample, "carry", items),
     "p.res": lambda sample, items: _leaf(sample, "res", items),
     "p.branch": lambda sample, items: _leaf(sample, "branch", items),
 }
-"""What placed operations give, by constructor."""
+"""The results of placed operations, by constructor."""
 
 
 @cache

@@ -1,14 +1,14 @@
-"""Meanings of tiles in shared memory, and of loads through views: which offset of a buffer holds which element.
+"""Semantics of tiles in shared memory, and of loads through views: which offset of a buffer holds which element.
 
-A value in a shared layout is its elements in the order of their offsets. What a view and an index name in global memory
-is any tile, the same for all that read it there. An access of more bytes than are aligned there, or inside (`views`),
+A value in a shared layout is its elements in the order of their offsets. The tile of a view at an index in global
+memory is arbitrary, but the same for every read. An access of more bytes than are aligned or in bounds there (`views`)
 is an error, and so is an instruction that cannot move a tile between two layouts.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import numpy as np
 
@@ -24,15 +24,12 @@ from lowering.layouts.elements import element_bytes
 from lowering.layouts.layout import Layout, LayoutError
 from lowering.layouts.shared import SWIZZLE_BITS, SharedLayout, swizzled
 from lowering.placement import views
-from lowering.placement.values import Held
-
-if TYPE_CHECKING:
-    from lowering.placement.meaning import PlacedSample
+from lowering.placement.context import Held, LayoutSample
 
 PLACES = ("want_shared", "staged", "boxed", "ahead", "gather_staged")
 """Relations of a value and a shared layout."""
 NUMBERED = ("r.ahead", "r.held", "r.runs", "r.taken")
-"""Relations of the numbers of values: what is worth doing with these; they claim nothing."""
+"""Relations of value numbers: heuristics about what is worth doing; they claim nothing."""
 ANSWERS: dict[str, tuple[tuple[str, tuple[int, ...]], ...]] = {
     "run_bytes": (("ask_run", (0, 1, 2)),),
     "shared_read": (("ask_shared", (0, 1, 2)),),
@@ -44,7 +41,7 @@ ANSWERS: dict[str, tuple[tuple[str, tuple[int, ...]], ...]] = {
 }
 """Relations of answers, as in `meaning`."""
 OF_LAYOUTS = ("boxed_read", "ahead_read")
-"""Of these, those whose layout of registers rules do not ask to be wanted."""
+"""Those whose register layout rules do not require to be demanded."""
 MATRICES = ("ldmatrix", "stmatrix")
 _SHAPES = ((16, 64), (64, 16), (32, 32), (4, 8), (2, 16, 32))
 _ELEMENTS = (F16, F16, F32, I8, I32)
@@ -57,8 +54,8 @@ class Stored(Datum):
     layout: SharedLayout | None = None
 
 
-def tile(sample: PlacedSample) -> Datum:
-    """A tile that a copy could move."""
+def tile(sample: LayoutSample) -> Datum:
+    """A tile that a copy can move."""
     type_ = TileType(_SHAPES[int(sample.random.rng.integers(len(_SHAPES)))], sample.random.pick(_ELEMENTS))
     return Datum(type_, sample.random.tile(type_))
 
@@ -78,7 +75,7 @@ def fragments(type_: TileType, warps: int) -> Layout:
     return Layout(tuple(bases), lanes, tuple(apart), bits)
 
 
-def layout_for(sample: PlacedSample, value: Datum) -> int:
+def layout_for(sample: LayoutSample, value: Datum) -> int:
     """Any shared layout of a value."""
     type_ = _moved(sample, value)
     size, bits = element_bytes(type_.element), type_.size.bit_length() - 1
@@ -91,7 +88,7 @@ def layout_for(sample: PlacedSample, value: Datum) -> int:
     return sample.oracle.layout_id(SharedLayout(bases, bits, size))
 
 
-def fits(sample: PlacedSample, value: Datum, id_: int) -> bool:
+def fits(sample: LayoutSample, value: Datum, id_: int) -> bool:
     """Is it a shared layout of as many elements of as many bytes as the value has?"""
     type_, found = value.type, sample.oracle.layouts[id_]
     if not isinstance(type_, TileType) or not isinstance(found, SharedLayout):
@@ -99,14 +96,14 @@ def fits(sample: PlacedSample, value: Datum, id_: int) -> bool:
     return 1 << found.bits == type_.size and found.element_bytes == element_bytes(type_.element)
 
 
-def stored(sample: PlacedSample, value: Datum, id_: int) -> Stored:
+def stored(sample: LayoutSample, value: Datum, id_: int) -> Stored:
     """A value in a shared layout."""
     if not fits(sample, value, id_):
         raise Unsound(f"layout {id_} is not one of {value.type} in shared memory")
     return _image(value.type, np.asarray(value.data).reshape(-1), sample.oracle.shared(id_))
 
 
-def relation(sample: PlacedSample, head: str, arguments: Sequence[Sexpr]) -> None:
+def relation(sample: LayoutSample, head: str, arguments: Sequence[Sexpr]) -> None:
     """Match a relation about memory."""
     if head in PLACES:
         value, at = sample.datum(arguments[0]), arguments[1]
@@ -119,8 +116,8 @@ def relation(sample: PlacedSample, head: str, arguments: Sequence[Sexpr]) -> Non
         sample.leaf("N", arguments[:1])
 
 
-def loaded(sample: PlacedSample, arguments: Sequence[Sexpr]) -> None:
-    """A value that a load through a view gives; its view and index are new."""
+def loaded(sample: LayoutSample, arguments: Sequence[Sexpr]) -> None:
+    """A value loaded through a view, with a fresh view and index."""
     if isinstance(arguments[0], Atom) and sample.is_free(arguments[0]):
         sample.env[arguments[0].text] = tile(sample)
     value = sample.datum(arguments[0])
@@ -136,7 +133,7 @@ def loaded(sample: PlacedSample, arguments: Sequence[Sexpr]) -> None:
     sample.views[view] = views.drawn(sample, element_bytes(type_.element))
 
 
-def seen_as(sample: PlacedSample, type_: TileType) -> PartitionViewType:
+def seen_as(sample: LayoutSample, type_: TileType) -> PartitionViewType:
     """A view of tiles of a type in an array of any sizes, one of whose dimensions is contiguous."""
     unit = len(type_.shape) - 1 if sample.random.chance(0.7) else int(sample.random.rng.integers(len(type_.shape)))
     strides = tuple(1 if d == unit else None for d in range(len(type_.shape)))
@@ -144,7 +141,7 @@ def seen_as(sample: PlacedSample, type_: TileType) -> PartitionViewType:
     return PartitionViewType(type_.shape, array, tuple(range(len(strides))), "zero")
 
 
-def _moved(sample: PlacedSample, value: Datum) -> TileType:
+def _moved(sample: LayoutSample, value: Datum) -> TileType:
     """The type of a tile of several elements that are whole bytes."""
     type_ = sample.tile_type(value)
     sample.require(type_.size > 1)
@@ -159,7 +156,7 @@ def _image(type_: Any, elements: Any, layout: SharedLayout) -> Stored:
     return Stored(type_, data, layout)
 
 
-def _operand(sample: PlacedSample, form: Sexpr) -> Stored:
+def _operand(sample: LayoutSample, form: Sexpr) -> Stored:
     """An operand in shared memory."""
     found = sample.evaluate(form)
     if not isinstance(found, Stored):
@@ -167,7 +164,7 @@ def _operand(sample: PlacedSample, form: Sexpr) -> Stored:
     return found
 
 
-def _instruction(sample: PlacedSample, form: Sexpr, layout: Layout, shared: SharedLayout) -> None:
+def _instruction(sample: LayoutSample, form: Sexpr, layout: Layout, shared: SharedLayout) -> None:
     """The instruction that moves a tile: that of matrices does so between some layouts only."""
     name = sample.interner.attributes[sample.integer(form)]
     if name in MATRICES and ldmatrix(layout, shared) is None:
@@ -177,20 +174,22 @@ def _instruction(sample: PlacedSample, form: Sexpr, layout: Layout, shared: Shar
 # --- placed operations
 
 
-def copied(sample: PlacedSample, items: Sequence[Sexpr]) -> Stored:
-    """What a view and an index name, copied by `a` bytes at a time, `b` of which are inside of the array or outside."""
+def copied(sample: LayoutSample, items: Sequence[Sexpr]) -> Stored:
+    """The tile of a view and an index, copied `a` bytes at a time, where `b` bytes are uniformly inside or outside
+    the array.
+    """
     view, index = (sample.placed(item).data for item in items[:2])
     number, shared, a, b, kind = (sample.integer(items[k]) for k in (2, 5, 6, 7, 8))
     access = sample.views[view]
     if a > access.aligned or b > access.inside or (kind == Mechanism.REGISTERS and a > access.inside):
-        raise Unsound(f"a copy of {a} bytes, {b} of them at a time inside, where {access}")
+        raise Unsound(f"a copy of {a} bytes, {b} at a time inside, where {access}")
     if (kind == Mechanism.CP_ASYNC and a not in CP_ASYNC) or (kind == Mechanism.TMA and a != TMA_ALIGNMENT):
         raise Unsound(f"no copy of kind {kind} moves {a} bytes")
     return stored(sample, _found(sample, view, index, number, items[3]), shared)
 
 
-def gotten(sample: PlacedSample, items: Sequence[Sexpr]) -> Held:
-    """The same loaded to registers, by vectors that a thread holds as a whole."""
+def gotten(sample: LayoutSample, items: Sequence[Sexpr]) -> Held:
+    """The same, loaded to registers by vectors that a thread holds as a whole."""
     view, index = (sample.placed(item).data for item in items[:2])
     number, seen, id_, nbytes = (sample.integer(items[k]) for k in (2, 4, 5, 6))
     value = _found(sample, view, index, number, items[3])
@@ -209,34 +208,34 @@ def gotten(sample: PlacedSample, items: Sequence[Sexpr]) -> Held:
     return sample.held(value, id_)
 
 
-def _found(sample: PlacedSample, view: Any, index: Any, number: int, ty: Sexpr) -> Datum:
+def _found(sample: LayoutSample, view: Any, index: Any, number: int, ty: Sexpr) -> Datum:
     """The tile that is loaded there."""
     value = sample.loads.get((view, index, number))
     if value is None or value.type != sample.type_at(ty):
-        raise Unsound("another view, index or type than that of the load")
+        raise Unsound("a view, index or type that differs from the load's")
     return value
 
 
-def read(sample: PlacedSample, items: Sequence[Sexpr]) -> Held:
+def read(sample: LayoutSample, items: Sequence[Sexpr]) -> Held:
     """From shared memory to registers."""
     source, layout = _operand(sample, items[0]), sample.oracle.layout(sample.integer(items[3]))
     shared = cast(SharedLayout, source.layout)
     if source.type != sample.type_at(items[1]) or layout.size != np.size(source.data):
-        raise Unsound("a tile is read as one of another type")
+        raise Unsound("a tile is read as a different type")
     _instruction(sample, items[2], layout, shared)
     return Held(source.type, np.asarray(source.data)[shared.offset_map()][layout.element_map()], layout)
 
 
-def written(sample: PlacedSample, items: Sequence[Sexpr]) -> Stored:
+def written(sample: LayoutSample, items: Sequence[Sexpr]) -> Stored:
     """From registers to shared memory."""
     source, shared = sample.placed(items[0]), sample.oracle.shared(sample.integer(items[2]))
     if source.layout is None or source.type != sample.type_at(items[1]):
-        raise Unsound("a tile is written as one of another type, or from no layout")
+        raise Unsound("a tile is written as a different type, or not from a layout")
     _instruction(sample, items[3], source.layout, shared)
     return _image(source.type, sample.gathered(source, source.layout), shared)
 
 
-def permuted(sample: PlacedSample, items: Sequence[Sexpr]) -> Stored:
+def permuted(sample: LayoutSample, items: Sequence[Sexpr]) -> Stored:
     """The same bytes as a tile of other dimensions."""
     source = _operand(sample, items[0])
     order: tuple[int, ...] = sample.interner.attributes[sample.integer(items[1])]
@@ -244,7 +243,7 @@ def permuted(sample: PlacedSample, items: Sequence[Sexpr]) -> Stored:
     return Stored(sample.type_at(items[2]), source.data, shared)
 
 
-def reshaped(sample: PlacedSample, items: Sequence[Sexpr]) -> Stored:
+def reshaped(sample: LayoutSample, items: Sequence[Sexpr]) -> Stored:
     """The same bytes as a tile of another shape."""
     source = _operand(sample, items[0])
     return Stored(sample.type_at(items[1]), source.data, source.layout)

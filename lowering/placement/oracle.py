@@ -1,7 +1,7 @@
-"""Answers to the questions of egraph/rules/{demand,isel}.egg: what layouts do under each operation, anchors, widths.
+"""Answers to the queries of egraph/rules/{demand,isel}.egg: layouts under each operation, anchors, widths.
 
-One oracle serves one program, and all numbers of warps that its CTA may have. It knows every target's atoms: what a
-target lacks is priced as infinite when its program is extracted, so one saturated e-graph serves all of them.
+One oracle serves one program, and all candidate numbers of warps of its CTA. It knows the atoms of all targets: atoms
+that a target lacks get infinite cost when its program is extracted, so one saturated e-graph serves all of them.
 """
 
 from __future__ import annotations
@@ -48,14 +48,14 @@ ALL_FEATURES = frozenset(feature for target in ALL_TARGETS.values() for feature 
 WARPS_OF_GROUP = 4  # PTX ISA, Asynchronous Warpgroup Level Matrix Instructions
 WGMMA_WIDTHS = (256, 128, 64, 32, 16, 8)  # N of atoms that power-of-two tiles are cut into, widest first
 MAX_WIDTHS = 2  # N tried for each grid: a narrower one issues more instructions and reads A more often
-MOST_BYTES = 512  # of a tile's parts that one thread holds: 128 registers, half of what a thread has
+MOST_BYTES = 512  # of a tile's parts held by one thread: 128 registers, half of a thread's
 TRANSPOSED_BYTES = 2  # of the elements that wgmma reads from either major; PTX ISA, wgmma.mma_async, imm-trans
 MAX_GRIDS = 2  # warp grids tried for each product: the two most square ones read the fewest operand bytes
 
 
 @dataclass(frozen=True, slots=True)
 class MmaChoice:
-    """An atom and how the warps share the tile."""
+    """An atom and the distribution of the tile over warps."""
 
     atom: MmaAtom | WgmmaAtom | TensorAtom
     grid: tuple[int, int]
@@ -73,15 +73,15 @@ def power_of_two_divisor(value: int) -> int:
 
 
 def wide_promised(program: EncodedProgram) -> bool:
-    """Does anybody promise a pointer to be aligned to the widest access?"""
+    """Is any pointer assumed to be aligned to the widest access?"""
     promises = (op.predicate for op in program.source.values() if isinstance(op, ct.Assume))
     return any(isinstance(each, ct.DivBy) and each.divisor % WIDE_BYTES == 0 for each in promises)
 
 
 class Layouts:
-    """Ids of layouts, told apart by the number of warps in their lowest bits: the rules convert only among equals.
+    """Ids of layouts, whose lowest bits encode the number of warps: the rules convert only between equal ones.
 
-    Source of the bits: egraph/rules/place.egg. Shared layouts, which know no warps, end in 0.
+    Source of the bits: egraph/rules/place.egg. Shared layouts, which are independent of warps, end in 0.
     """
 
     def __init__(self) -> None:
@@ -103,10 +103,10 @@ class LayoutOracle:
         self, program: EncodedProgram, warps: Sequence[int], features: frozenset[Feature] = ALL_FEATURES,
         boxed: bool = True, offered: Sequence[int] = (), paired: bool = False,
     ):  # fmt: skip
-        """`warps`: numbers of warps to offer layouts for. `features` of the targets that will be extracted for: atoms
-        that none of them has are not offered. `boxed`: all of them have tensor copies. `offered`: numbers that the
-        kernel may have, beside which its own is priced; `warps` by default. `paired`: a pair of its CTAs may
-        make products together.
+        """`warps`: numbers of warps to provide layouts for. `features` of the targets to extract for: atoms that none
+        of them has are left out. `boxed`: all of them have tensor copies. `offered`: candidate numbers of warps of the
+        kernel, among which its own is priced; `warps` by default. `paired`: a pair of its CTAs may compute products
+        together.
         """
         self.features = features
         self.boxed = boxed
@@ -116,7 +116,7 @@ class LayoutOracle:
         wide = Feature.WIDE_GLOBAL in features and wide_promised(program)
         self.widths = (WIDE_BYTES, MAX_BYTES) if wide else (MAX_BYTES,)  # of global accesses
         products = [op for op in program.source.values() if isinstance(op, ct.MmaF | ct.MmaI)]
-        folded = any(isinstance(op, ct.Reduce | ct.Scan) for op in program.source.values())
+        folded = any(isinstance(op, ct.Combining) for op in program.source.values())
         self.chained = len(products) > 1 or bool(products and folded)
         self.tensor_forms = (ALONE, PAIR) if paired else (ALONE,)  # of sums that stay in tensor memory through a loop
         self.layouts = Layouts()
@@ -150,7 +150,7 @@ class LayoutOracle:
         }
 
     def __call__(self, query: Query) -> Mapping[str, Sequence[Row]]:
-        """Answers to all new questions; defaults only when nothing else is left to answer."""
+        """Answers to all new queries; defaults only when nothing else is left to answer."""
         rows: dict[str, list[Row]] = {}
         for name, answer in self._answer.items():
             for question in query.new(name):
@@ -159,11 +159,11 @@ class LayoutOracle:
         return rows or self._defaults(query)
 
     def answers(self, question: str, row: Row) -> list[tuple[str, Row]]:
-        """The rows that answer one question, each with its relation."""
+        """The rows that answer one query, each with its relation."""
         return list(self._answer[question](row))
 
     def _defaults(self, query: Query) -> dict[str, list[Row]]:
-        """Coalesced layouts for carried values, branches and reduced tiles that nothing offers a layout for."""
+        """Coalesced layouts for carried values, branches and reduced tiles that have no other layout."""
         rows: dict[str, list[Row]] = {}
         for kind in ("carry", "branch"):
             offered = set(query.rows(f"ask_{kind}_offered"))
@@ -184,7 +184,7 @@ class LayoutOracle:
         return [self.layout_id(coalesced(kind.shape, dim, size, warps)) for warps in self.warps]
 
     def _folded(self, ty: int) -> list[int]:
-        """Layouts for a folded tile that has none: vectors, or an element a lane along each dimension."""
+        """Layouts for a reduced tile that has none: vectors, or an element a lane along each dimension."""
         kind, size = self.tile(ty), element_bytes(self.tile(ty).element)
         each = [coalesced(kind.shape, d, size, n, size) for n in self.warps for d in range(len(kind.shape))]
         return list(dict.fromkeys([*self._default(ty), *(map(self.layout_id, each) if kind.shape[1:] else ())]))
@@ -194,25 +194,25 @@ class LayoutOracle:
         return 0 if isinstance(layout, Layout) and layout.bits == 0 else self.layouts.id(layout)
 
     def layout(self, id: int) -> Layout:
-        """The distributed layout behind an id."""
+        """The distributed layout of an id."""
         found = self.layouts[id]
         if not isinstance(found, Layout):
             raise TypeError(f"{found} is not a distributed layout")
         return found
 
     def shared(self, id: int) -> SharedLayout:
-        """The shared layout behind an id."""
+        """The shared layout of an id."""
         found = self.layouts[id]
         if not isinstance(found, SharedLayout):
             raise TypeError(f"{found} is not a shared layout")
         return found
 
     def choice(self, id: int) -> MmaChoice:
-        """The matrix instruction and warp grid behind an id."""
+        """The matrix instruction and warp grid of an id."""
         return self.interner.attributes[id]
 
     def tile(self, ty: int) -> TileType:
-        """The tile type behind an id."""
+        """The tile type of an id."""
         kind = self.interner.types[ty]
         if not isinstance(kind, TileType):
             raise TypeError(f"{kind} is not a tile type")
@@ -247,7 +247,7 @@ class LayoutOracle:
             yield "gather_layout", (row[0], layout)
 
     def _mma_integer(self, row: Row) -> Iterator[tuple[str, Row]]:
-        """Products of bytes, whose signs are the last two columns of the question."""
+        """Products of bytes, whose signs are the last two columns of the query."""
         a, b, c = (self.tile(ty) for ty in row[:3])
         signed = (bool(row[3]), bool(row[4]))
         for choice, *layouts in self._choices(a, b, c, signed):
@@ -324,9 +324,9 @@ class LayoutOracle:
                 yield grid, mma_tile(atom, m, n, k, *grid, count, copies)
 
     def _grids(self, atom: MmaAtom, m: int, n: int) -> list[tuple[tuple[int, int], int]]:
-        """Warp grids to try, and how often the warps fill each; where products feed products or rows are reduced, also
-        the one that keeps rows in a warp: its accumulator is the next product's operand without a conversion, and a
-        row's reduction crosses no warps.
+        """Warp grids to try, and how often the warps fill each; if products feed products or rows are reduced, also the
+        one that keeps rows in a warp: its accumulator is the next product's operand without a conversion, and a row
+        reduction stays within a warp.
         """
         found: dict[tuple[tuple[int, int], int], None] = {}
         for warps in self.warps:
@@ -483,10 +483,11 @@ class LayoutOracle:
                 yield "gather_run", (ty, id, plan.vector)
 
     def _shared(self, row: Row) -> Iterator[tuple[str, Row]]:
-        """Shared layouts from which a fragment is read well: rows of 128 bytes, swizzled, contiguous as in memory. A
-        tile of one row lies as in memory where that is read as well: its boxes may be wider than a swizzle's row.
+        """Shared layouts from which a fragment is read efficiently: rows of 128 bytes, swizzled, contiguous as in
+        memory. A tile of one row keeps the memory order if that is read as efficiently: its boxes may be wider than a
+        swizzle's row.
 
-        A layout that global memory serves with full vectors needs no detour.
+        A layout that is loaded from global memory with full vectors needs no staging.
         """
         ty, vty, id = row
         view: PartitionViewType = self.interner.types[vty]
@@ -509,7 +510,9 @@ class LayoutOracle:
         yield "shared_read", (*row, self.layout_id(shared), self.interner.attributes.id("ld.shared"))
 
     def _write(self, row: Row) -> Iterator[tuple[str, Row]]:
-        """For each instruction that writes the buffer of a store, the layouts of fewest passes and of fewest boxes."""
+        """For each instruction that writes the buffer of a store, the layouts with the fewest passes and with the
+        fewest boxes.
+        """
         ty, vty, id = row
         view: PartitionViewType = self.interner.types[vty]
         kind, contiguous = self.tile(ty), contiguous_dim(view)
@@ -526,7 +529,7 @@ class LayoutOracle:
                 continue
             passes = access_plan(layout, shared, "store").wavefronts
             ways.setdefault("st.shared", {})[shared] = (passes, len(plan.places))
-            if matrices is not None and not matrices.free.warp:  # which no predicate keeps from writing replicas
+            if matrices is not None and not matrices.free.warp:  # no predicate keeps it from writing replicas
                 ways.setdefault("stmatrix", {})[shared] = (matrices.wavefronts, len(plan.places))
         for name, found in ways.items():
             fewest = (min(found, key=lambda shared: found[shared][::step]) for step in (1, -1))
@@ -534,7 +537,7 @@ class LayoutOracle:
                 yield "write_layout", (*row, self.layout_id(best), self.interner.attributes.id(name))
 
     def _narrow(self, row: Row) -> Iterator[tuple[str, Row]]:
-        """Bytes that lie together in the array and in a shared layout, where that is less than a copy's most."""
+        """Bytes that are contiguous both in the array and in a shared layout, if fewer than a copy's maximum."""
         ty, vty, id = row
         contiguous, kind = contiguous_dim(self.interner.types[vty]), self.tile(ty)
         run = 0 if contiguous is None else self.shared(id).run_bytes(kind.shape, contiguous)
@@ -542,7 +545,9 @@ class LayoutOracle:
             yield "narrow_copy", (*row, run)
 
     def _turn(self, row: Row) -> Iterator[tuple[str, Row]]:
-        """A loaded tile in a shared layout that no tensor copy makes; products read 16-bit elements as they lie."""
+        """A loaded tile in a shared layout that no tensor copy produces; products read 16-bit elements in either
+        major.
+        """
         ty, vty, id, shared = row
         view: PartitionViewType = self.interner.types[vty]
         contiguous = contiguous_dim(view)
@@ -562,7 +567,9 @@ class LayoutOracle:
         yield "hold_layout", (*row, self.interner.attributes.id("st.shared"))
 
     def _runs(self, row: Row) -> Iterator[tuple[str, Row]]:
-        """The shared layout from which a fragment of a gathered tile is read; what gathers well needs no detour."""
+        """The shared layout from which a fragment of a gathered tile is read; a tile that is gathered efficiently
+        needs no staging.
+        """
         ty, id = row
         kind, size = self.tile(ty), element_bytes(self.tile(ty).element)
         dim = len(kind.shape) - 1
@@ -574,8 +581,8 @@ class LayoutOracle:
             yield "runs_read", (*row, self.layout_id(shared), self.interner.attributes.id(name))
 
     def _boxed(self, row: Row) -> Iterator[tuple[str, Row]]:
-        """The tile as it lies in global memory, where full vectors serve the layout from there too, or where it is so
-        small that nothing else may bring it ahead.
+        """The tile in its global-memory order, if full vectors serve the layout from there too, or if it is so small
+        that nothing else can prefetch it.
         """
         ty, vty, id = row
         view: PartitionViewType = self.interner.types[vty]

@@ -1,11 +1,11 @@
-"""Meanings of parts of tiles: extract, insert and cat, drawn and placed. A thread that makes one from registers must
-hold every element that it is to give.
+"""Semantics of parts of tiles: extract, insert and cat, drawn and placed. A thread that computes one from registers
+must hold every element of its result.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 import numpy as np
 
@@ -13,18 +13,16 @@ from egraph.sexpr import Atom, List, Sexpr
 from egraph.soundness.model import Datum, Unsound
 from egraph.soundness.sampling import Array
 from ir.types import I32, TileType
-from lowering.placement.values import Held, whole
-
-if TYPE_CHECKING:
-    from lowering.placement.meaning import PlacedSample
+from lowering.placement.context import Held, LayoutSample
+from lowering.placement.values import whole
 
 
-def drawn(sample: PlacedSample, form: List) -> Datum:
-    """The value of an extract, an insert or a cat, with what is free of it drawn."""
+def drawn(sample: LayoutSample, form: List) -> Datum:
+    """The value of an extract, an insert or a cat, with its free variables drawn."""
     return _DRAWN[form.head](sample, form.items[1:])
 
 
-def _tile(sample: PlacedSample, form: Sexpr) -> Datum:
+def _tile(sample: LayoutSample, form: Sexpr) -> Datum:
     """A tile with dimensions."""
     if isinstance(form, Atom) and sample.is_free(form):
         sample.env[form.text] = sample.any_tile()
@@ -33,7 +31,7 @@ def _tile(sample: PlacedSample, form: Sexpr) -> Datum:
     return found
 
 
-def _like(sample: PlacedSample, form: Sexpr, type_: TileType) -> Datum:
+def _like(sample: LayoutSample, form: Sexpr, type_: TileType) -> Datum:
     if isinstance(form, Atom) and sample.is_free(form):
         sample.env[form.text] = Datum(type_, sample.random.tile(type_))
     found = sample.datum(form)
@@ -41,14 +39,14 @@ def _like(sample: PlacedSample, form: Sexpr, type_: TileType) -> Datum:
     return found
 
 
-def _divided(sample: PlacedSample, type_: TileType) -> TileType:
+def _divided(sample: LayoutSample, type_: TileType) -> TileType:
     """The type of a part."""
     sizes = tuple([max(1, n // sample.random.pick((1, 2, 4))) for n in type_.shape])
     return TileType(sizes, type_.element)
 
 
-def _indices(sample: PlacedSample, form: Sexpr, tile: TileType, part: TileType) -> tuple[int, ...]:
-    """Which part; drawn where it is free."""
+def _indices(sample: LayoutSample, form: Sexpr, tile: TileType, part: TileType) -> tuple[int, ...]:
+    """The index of the part; drawn if it is free."""
     if isinstance(form, Atom) and sample.is_free(form):
         counts = [a // b for a, b in zip(tile.shape, part.shape, strict=True)]
         numbers = [np.asarray(int(sample.random.rng.integers(n)), np.int32) for n in counts]
@@ -65,7 +63,7 @@ def _window(indices: Sequence[int], part: TileType) -> tuple[slice, ...]:
     return tuple([slice(i * n, (i + 1) * n) for i, n in zip(indices, part.shape, strict=True)])
 
 
-def _extract(sample: PlacedSample, items: Sequence[Sexpr]) -> Datum:
+def _extract(sample: LayoutSample, items: Sequence[Sexpr]) -> Datum:
     source, at, ty = items
     tile = _tile(sample, source)
     type_ = sample.tile_type(tile)
@@ -76,7 +74,7 @@ def _extract(sample: PlacedSample, items: Sequence[Sexpr]) -> Datum:
     return Datum(part, np.asarray(tile.data)[_window(_indices(sample, at, type_, part), part)])
 
 
-def _insert(sample: PlacedSample, items: Sequence[Sexpr]) -> Datum:
+def _insert(sample: LayoutSample, items: Sequence[Sexpr]) -> Datum:
     source, destination, at = items
     tile = _tile(sample, destination)
     type_ = sample.tile_type(tile)
@@ -94,7 +92,7 @@ def _tiles(part: TileType, tile: TileType) -> bool:
     return alike and all(b % a == 0 for a, b in zip(part.shape, tile.shape, strict=True))
 
 
-def _cat(sample: PlacedSample, items: Sequence[Sexpr]) -> Datum:
+def _cat(sample: LayoutSample, items: Sequence[Sexpr]) -> Datum:
     first, second, dim, ty = items
     left = _tile(sample, first)
     type_ = sample.tile_type(left)
@@ -110,9 +108,11 @@ def _cat(sample: PlacedSample, items: Sequence[Sexpr]) -> Datum:
     return Datum(joined, found)
 
 
-_DRAWN: dict[str, Callable[[PlacedSample, Sequence[Sexpr]], Datum]] = {
-    "extract": _extract, "insert": _insert, "cat": _cat,
-}  # fmt: skip
+_DRAWN: dict[str, Callable[[LayoutSample, Sequence[Sexpr]], Datum]] = {
+    "extract": _extract,
+    "insert": _insert,
+    "cat": _cat,
+}
 PARTS = tuple(_DRAWN)
 """Their constructors."""
 
@@ -121,8 +121,8 @@ PARTS = tuple(_DRAWN)
 
 
 def repeated(source: Held, wanted: Array) -> Array:
-    """What each thread holds of the elements that are wanted of it: numbers [threads, registers] in the source's order.
-    Raises Unsound where it does not hold one; of an element -1 nothing is wanted.
+    """The required elements from each thread's registers: numbers [threads, registers] in the source's order. Raises
+    Unsound if a thread does not hold one; -1 requires nothing.
     """
     if np.size(source.data) == 1:
         return np.broadcast_to(np.reshape(source.data, -1)[0], wanted.shape).copy()
@@ -133,21 +133,21 @@ def repeated(source: Held, wanted: Array) -> Array:
     for thread in range(len(wanted)):
         at = {int(e): r for r, e in enumerate(places[thread])} | {-1: 0}
         if not at.keys() >= set(wanted[thread].tolist()):
-            raise Unsound("a thread does not hold what it would repeat")
+            raise Unsound("a thread does not hold what it would recompute")
         found[thread] = source.data[thread, [at[int(e)] for e in wanted[thread]]]
     return found
 
 
-def _given(sample: PlacedSample, type_: TileType, data: Array, layout: Sexpr) -> Held:
-    """What the threads give, in a layout that the term names; of one element every thread has it."""
+def _given(sample: LayoutSample, type_: TileType, data: Array, layout: Sexpr) -> Held:
+    """The threads' results, in the layout that the term names; every thread has a single element."""
     id_ = sample.integer(layout)
     if id_ == 0:
         return Held(type_, np.reshape(data.reshape(-1)[0], type_.shape))
     return Held(type_, data, sample.oracle.layout(id_))
 
 
-def extracted(sample: PlacedSample, items: Sequence[Sexpr]) -> Held:
-    """A part of what each thread holds."""
+def extracted(sample: LayoutSample, items: Sequence[Sexpr]) -> Held:
+    """A part of a tile, within each thread's registers."""
     source, at, ty, layout = items
     held, part = sample.placed(source), sample.type_at(ty)
     after = sample.oracle.layout(sample.integer(layout))
@@ -156,15 +156,15 @@ def extracted(sample: PlacedSample, items: Sequence[Sexpr]) -> Held:
     return _given(sample, part, repeated(held, numbers.reshape(-1)[after.element_map()]), layout)
 
 
-def extracted_shared(sample: PlacedSample, items: Sequence[Sexpr]) -> Held:
-    """A part of what all threads hold, by shared memory."""
+def extracted_shared(sample: LayoutSample, items: Sequence[Sexpr]) -> Held:
+    """A part of a tile, through shared memory."""
     source, at, ty, layout, before = items
     held, part = sample.placed(source), sample.type_at(ty)
     found = whole(sample, held, sample.integer(before))[_window(numbers_of(sample.placed(at)), part)]
     return sample.held(Datum(part, found), sample.integer(layout))
 
 
-def joined(sample: PlacedSample, items: Sequence[Sexpr]) -> Held:
+def joined(sample: LayoutSample, items: Sequence[Sexpr]) -> Held:
     """Two tiles in one: each element is in a register of the one or of the other."""
     first, second, dim, ty, layout = items
     left, right, type_, d = sample.placed(first), sample.placed(second), sample.type_at(ty), sample.integer(dim)
@@ -178,7 +178,7 @@ def joined(sample: PlacedSample, items: Sequence[Sexpr]) -> Held:
     return _given(sample, type_, found.astype(left.data.dtype), layout)
 
 
-def inserted(sample: PlacedSample, items: Sequence[Sexpr]) -> Held:
+def inserted(sample: LayoutSample, items: Sequence[Sexpr]) -> Held:
     """A tile with a part replaced, in the registers of the tile."""
     source, destination, at, layout = items
     piece, held = sample.placed(source), sample.placed(destination)
@@ -188,6 +188,15 @@ def inserted(sample: PlacedSample, items: Sequence[Sexpr]) -> Held:
     numbers[_window(numbers_of(sample.placed(at)), part)] = np.arange(part.size).reshape(part.shape)
     wanted = numbers.reshape(-1)[after.element_map()]
     if held.layout is not None and held.data.shape != wanted.shape:
-        raise Unsound("a tile is read in a layout of another size")
+        raise Unsound("a tile is read in a layout of a different size")
     data = np.broadcast_to(held.data.reshape(-1)[0], wanted.shape) if held.layout is None else held.data
     return _given(sample, tile, np.where(wanted >= 0, repeated(piece, wanted), data), layout)
+
+
+PLACED: dict[str, Callable[[LayoutSample, Sequence[Sexpr]], Held]] = {
+    "p.extract": extracted,
+    "p.extract_shared": extracted_shared,
+    "p.insert": inserted,
+    "p.cat": joined,
+}
+"""What the placed ones give, by constructor."""

@@ -1,4 +1,4 @@
-"""Where the operands of prints are: every thread holds them all, so that any can print them."""
+"""Layouts of print operands: every thread holds them all, so that any can print them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def wanted(item: SkeletonEffect, oracle: LayoutOracle) -> list[tuple[int, int]]:
 
 
 def copies(item: SkeletonEffect, oracle: LayoutOracle, warps: int) -> list[tuple[int, int]]:
-    """Each operand's number with the layout that makes copies in all threads of so many warps."""
+    """Each operand's number with the layout that replicates it in all threads of `warps` warps."""
     kinds = [cast(TileType, value.type) for value in item.op.operands]
     layouts = [oracle.layout_id(Layout.copies(warps, kind.size)) for kind in kinds]
     return list(zip(item.operands, layouts, strict=True))

@@ -1,15 +1,15 @@
-"""Meanings of matrix products by an atom: which operand lies where in registers, shared or tensor memory.
+"""Semantics of matrix products by an atom: the position of each operand in registers, shared or tensor memory.
 
-A product is that of the source's operands where the choice of its atom reads them: a factor in registers by the
-fragment's layout, one in shared memory by the layout that the instruction's descriptor is made for, and the scales of
-a block-scaled one beside. What adds up in tensor memory through a loop, and what is read there, is the same number;
-a loop that scales its sum has the sum before and the factor as numbered values.
+A product is that of the source's operands as its atom reads them: a factor in registers by the fragment's layout, one
+in shared memory by the layout of the instruction's descriptor, plus the scales of a block-scaled one. A sum that
+accumulates in tensor memory through a loop, and a product read from there, have the same value; a loop that scales its
+sum has the previous sum and the factor as numbered values.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import numpy as np
 
@@ -18,14 +18,10 @@ from egraph.soundness.model import Datum, NotCovered, Unsound, evaluate
 from egraph.soundness.sampling import Array, Matrices
 from ir.core import Block, Type, Value
 from ir.dialects.cuda_tile import MmaFScaled
-from ir.types import BF16, F8E4M3FN, F8E5M2, F8E8M0FNU, F16, F32, IntType, TileType
+from ir.types import BF16, F8E4M3FN, F8E5M2, F16, F32, IntType, TileType
+from lowering.placement.context import Held, LayoutSample
 from lowering.placement.memory import Stored
 from lowering.placement.oracle import WARPS_OF_GROUP, MmaChoice
-from lowering.placement.values import Held
-
-if TYPE_CHECKING:
-    from lowering.placement.meaning import PlacedSample
-    from lowering.placement.soundness import ProductsSample
 
 QUESTIONS: dict[str, tuple[str, tuple[int, ...]]] = {
     "mma_choice": ("ask_mma", (0, 1, 2)),
@@ -42,8 +38,8 @@ QUESTIONS: dict[str, tuple[str, tuple[int, ...]]] = {
     "block_scaled_choice": ("ask_scaled", (0, 1, 2, 3, 4)),
     "tensor_scaled_choice": ("ask_scaled", (0, 1, 2, 3, 4)),
 }
-"""Relations of choices: the question that makes their rows, with the columns that it has of them. An atom and the
-layouts of the operands follow.
+"""Relations of choices: the query that produces their rows, with the columns that come from it. An atom and the layouts
+of the operands follow.
 """
 CHOICES = {
     "p.mmaf": ("mma_choice",),
@@ -57,13 +53,13 @@ CHOICES = {
     "p.mmaf_scaled": ("block_scaled_choice",),
     "p.tcgen05_block_scaled": ("tensor_scaled_choice",),
 }
-"""The choices that a placed product may be made by."""
+"""The choices that a placed product may use."""
 BY_SCALES = ("p.mmaf_scaled", "p.tcgen05_block_scaled")
 SCALED_SUM = "r.scaled_sum"
 NUMBERED = ("r.read", "r.accumulated", "r.negated", SCALED_SUM)
-"""Relations of the numbers of products: where their sum lies, which is no claim about its value."""
+"""Relations of the numbers of products: where their sum is kept, which claims nothing about its value."""
 SCALED = "r.scaled"
-"""The numbers of a product by scales, and of what it reads."""
+"""The numbers of a product by scales, and of its operands."""
 _OPERANDS = tuple([Atom(f"operand{k}", 0) for k in range(3)])
 _ROWS, _COLUMNS, _DEPTHS = (64, 128), (16, 32), (8, 16, 32, 64)
 """Sizes of tiles that fill one or two warpgroups' instructions of every kind, and of few k."""
@@ -73,7 +69,7 @@ BLOCK = 32  # factors of a scale; CUDA Tile IR 13.4, mmaf_scaled
 class Sizes:
     """The one size and types of products in a sample, such that instructions of warpgroups fill them."""
 
-    def __init__(self, sample: PlacedSample):
+    def __init__(self, sample: LayoutSample):
         pick = sample.random.pick
         self.m, self.n, self.k = pick(_ROWS), pick(_COLUMNS), pick(_DEPTHS)
         self.factor = pick((F16, BF16, F8E4M3FN, F8E5M2))
@@ -81,15 +77,15 @@ class Sizes:
         sample.random.matrices = Matrices((self.m,), (self.k,), (self.n,), (self.factor,))
 
     def fill_tensor_memory(self) -> None:
-        """Such that block-scaled products there have scales enough to copy."""
+        """Sizes for which block-scaled products there have enough scales to copy."""
         self.m = self.n = self.k = 128
 
-    def left(self, sample: PlacedSample) -> Datum:
+    def left(self, sample: LayoutSample) -> Datum:
         """A left factor."""
         kind = TileType((self.m, self.k), self.factor)
         return Datum(kind, sample.random.tile(kind))
 
-    def numbered(self, sample: PlacedSample) -> TileType:
+    def numbered(self, sample: LayoutSample) -> TileType:
         """A type for a value that a rule has by its number: a left factor or a sum."""
         left = TileType((self.m, self.k), self.factor)
         return left if sample.random.chance(0.4) else TileType((self.m, self.n), sample.random.pick((F32, F32, F16)))
@@ -103,7 +99,7 @@ def is_product(form: Sexpr) -> bool:
 # --- placed products
 
 
-def multiplied(sample: PlacedSample, head: str, items: Sequence[Sexpr]) -> Held:
+def multiplied(sample: LayoutSample, head: str, items: Sequence[Sexpr]) -> Held:
     """A product by an atom of a choice for the types."""
     choice: MmaChoice = sample.interner.attributes[sample.integer(items[3])]
     operands = [_placed(sample, item) for item in items[:3]]
@@ -125,7 +121,7 @@ def multiplied(sample: PlacedSample, head: str, items: Sequence[Sexpr]) -> Held:
     return _in_registers(sample, found, layouts[2])
 
 
-def scaled(sample: PlacedSample, head: str, items: Sequence[Sexpr]) -> Held:
+def scaled(sample: LayoutSample, head: str, items: Sequence[Sexpr]) -> Held:
     """A product whose instruction takes scales too."""
     places = (4, 5) if head == "p.mmaf_scaled" else (6, 7)  # of the scales
     operands = [_placed(sample, items[k]) for k in (0, 1, 2, *places)]
@@ -142,18 +138,18 @@ def by_scales(operands: Sequence[Datum]) -> Datum:
     return evaluate(MmaFScaled(values), list(operands))
 
 
-def _placed(sample: PlacedSample, item: Sexpr) -> Held | Stored:
+def _placed(sample: LayoutSample, item: Sexpr) -> Held | Stored:
     """An operand in registers or in shared memory."""
     found = sample.evaluate(item)
     if not isinstance(found, Held | Stored):
-        raise NotCovered("a factor that is no placed value")
+        raise NotCovered("a factor that is not a placed value")
     return found
 
 
 def _layouts(
-    sample: PlacedSample, head: str, key: tuple[int, ...], choice: int, operands: Sequence[Datum]
+    sample: LayoutSample, head: str, key: tuple[int, ...], choice: int, operands: Sequence[Datum]
 ) -> list[int]:
-    """Where the atom reads its operands; those in shared memory lie as one of its choices for these types says."""
+    """Where the atom reads its operands; those in shared memory in a layout of one of its choices for these types."""
     names = CHOICES[head]
     rows: list[list[int]] = []
     for question in dict.fromkeys(QUESTIONS[name][0] for name in names if len(QUESTIONS[name][1]) == len(key)):
@@ -166,10 +162,10 @@ def _layouts(
         pairs = zip(operands, row, strict=True)
         if all(not isinstance(each, Stored) or sample.oracle.layouts[id_] == each.layout for each, id_ in pairs):
             return row
-    raise Unsound("a factor lies in shared memory where the instruction does not read it")
+    raise Unsound("a factor is in shared memory, but the instruction does not read it there")
 
 
-def _whole(sample: PlacedSample, operand: Held | Stored, layout: int) -> Datum:
+def _whole(sample: LayoutSample, operand: Held | Stored, layout: int) -> Datum:
     """The elements of an operand, from where the atom reads them."""
     type_ = cast(TileType, operand.type)
     if isinstance(operand, Stored):
@@ -180,22 +176,22 @@ def _whole(sample: PlacedSample, operand: Held | Stored, layout: int) -> Datum:
 
 
 def _negated(operand: Held | Stored) -> Any:
-    """What imm-scale-a of -1 makes of a factor."""
+    """A factor under imm-scale-a of -1."""
     data: Array = np.negative(operand.data)
     if isinstance(operand, Stored):
         return Stored(operand.type, data, operand.layout)
     return Held(operand.type, data, operand.layout)
 
 
-def _scaled(sample: PlacedSample, before: Datum, factor: Sexpr, layout: int) -> Datum:
-    """The sum before, scaled where threads load it by a factor in the same layout."""
+def _scaled(sample: LayoutSample, before: Datum, factor: Sexpr, layout: int) -> Datum:
+    """The previous sum, scaled by a factor in the layout in which threads load it."""
     by = sample.placed(factor)
     if by.layout != sample.oracle.layout(layout):
-        raise Unsound("a sum is scaled in another layout than its factor's")
+        raise Unsound("a sum is scaled in a layout that differs from its factor's")
     return scaled_sum(sample, before, _whole(sample, by, layout))
 
 
-def scaled_sum(sample: PlacedSample, sum_: Datum, factor: Datum) -> Datum:
+def scaled_sum(sample: LayoutSample, sum_: Datum, factor: Datum) -> Datum:
     """A sum times its factor, rounded to nearest."""
     sample.env["operand0"], saved = sum_, sample.env.get("operand0")
     sample.env["operand1"], other = factor, sample.env.get("operand1")
@@ -206,7 +202,7 @@ def scaled_sum(sample: PlacedSample, sum_: Datum, factor: Datum) -> Datum:
     return found
 
 
-def _in_registers(sample: PlacedSample, found: Datum, id_: int) -> Held:
+def _in_registers(sample: LayoutSample, found: Datum, id_: int) -> Held:
     layout = sample.oracle.layout(id_)
     return Held(found.type, np.asarray(found.data).reshape(-1)[layout.element_map()], layout)
 
@@ -214,24 +210,9 @@ def _in_registers(sample: PlacedSample, found: Datum, id_: int) -> Held:
 # --- what rules say of products
 
 
-def rescaled(sample: PlacedSample, arguments: Sequence[Sexpr], form: List) -> None:
-    """A product n whose sum before is k scaled by m: `form` is the product."""
+def rescaled(sample: LayoutSample, arguments: Sequence[Sexpr], form: List) -> None:
+    """A product n whose previous sum is k scaled by m: `form` is the product."""
     number, before, factor = (sample.leaf("N", (each,)) for each in arguments)
     sample.require(before.type == factor.type == number.type)
     sample.env[cast(Atom, form.items[3]).text] = scaled_sum(sample, before, factor)
     sample.renamed(sample.leaf("N", arguments[:1]), sample.draw(form))
-
-
-def block_scaled(sample: ProductsSample, arguments: Sequence[Sexpr]) -> None:
-    """The numbers of a product by scales, and of its operands, whose values are drawn."""
-    (number, *others), sizes = arguments, sample.sizes
-    sizes.k = max(sizes.k, BLOCK)
-    factor = sample.random.pick((F8E4M3FN, F8E5M2))
-    blocks = sizes.k // BLOCK
-    shapes = ((sizes.m, sizes.k), (sizes.k, sizes.n), (sizes.m, sizes.n), (sizes.m, blocks), (blocks, sizes.n))
-    elements = (factor, factor, F32, F8E8M0FNU, F8E8M0FNU)
-    operands: list[Datum] = []
-    for at, shape, element in zip(others, shapes, elements, strict=True):
-        type_ = TileType(shape, element)
-        operands.append(sample.number(at, Datum(type_, sample.random.tile(type_))))
-    sample.renamed(sample.leaf("N", (number,)), by_scales(operands))

@@ -1,10 +1,13 @@
-"""What placement starts from: what is uniform, what stores and loops use, and layouts in which stores coalesce."""
+"""The starting facts of placement: uniform values, operands of stores and loops, and layouts in which stores
+coalesce.
+"""
 
 from __future__ import annotations
 
 from typing import cast
 
 from egraph.encode import EncodedProgram
+from egraph.scaled import by_magnitudes
 from egraph.skeleton import SkeletonBranch, SkeletonEffect, SkeletonLoop
 from ir.core import Type, UnsupportedError
 from ir.dialects import cuda_tile as ct
@@ -21,7 +24,7 @@ from lowering.targets import Feature
 
 
 def seed(program: EncodedProgram, oracle: LayoutOracle) -> dict[str, list[Row]]:
-    """Facts that placement starts from: what is uniform, what stores and loops use, in which layouts stores coalesce.
+    """The starting facts of placement: uniform values, operands of stores and loops, layouts in which stores coalesce.
 
     Raises UnsupportedError, located, for effects that have no lowering yet.
     """
@@ -37,6 +40,8 @@ def seed(program: EncodedProgram, oracle: LayoutOracle) -> dict[str, list[Row]]:
         (factors, *map(program.number_of, (*op.results, *op.operands[2:]))) for op, factors in program.factors.items()
     )
     rows["r.scaled"] = [(result, *factors, *others) for factors, result, *others in numbers]
+    signless = all(by_magnitudes(op) for op in program.factors if isinstance(op, ct.MmaFScaled))
+    rows["r.magnitudes"] = [(result,) for _, result, *_ in rows["r.scaled"][:1]] if signless else []
     rows["r.held"] = [(number,) for number in held(program, left=tensor)]
     rows["r.runs"] = [(number,) for number in runs(program)]
     for id, kind in oracle.interner.types.items():
@@ -57,7 +62,7 @@ def seed(program: EncodedProgram, oracle: LayoutOracle) -> dict[str, list[Row]]:
 def _seed_store(item: SkeletonEffect, oracle: LayoutOracle, rows: dict[str, list[Row]]) -> None:
     op = item.op
     if item.alone:
-        return  # nothing of it has a place
+        return  # it has no placed values
     if isinstance(op, ct.Assert):
         kind = cast(TileType, op.condition.type)
         rows["r.want"] += [(item.operands[0], layout) for layout in oracle.anchors(kind, len(kind.shape) - 1)]
@@ -97,7 +102,7 @@ def _seed_store(item: SkeletonEffect, oracle: LayoutOracle, rows: dict[str, list
 
 
 def _seed_access(item: SkeletonEffect, oracle: LayoutOracle, rows: dict[str, list[Row]]) -> None:
-    """An access in order that gives a tile: operands and result in one layout."""
+    """An ordered access with a tile result: operands and result in one layout."""
     result = item.op.results[0].type
     if not isinstance(result, TileType):
         item.op.fail("needs a tile")

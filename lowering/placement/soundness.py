@@ -1,4 +1,4 @@
-"""Checking the rules that make placed terms on random tiles in random layouts."""
+"""Checks the rules that create placed terms, on random tiles in random layouts."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from egraph.sexpr import Atom, List, Sexpr
 from egraph.soundness import Rule, Verdict, check_rule
 from egraph.soundness.model import Datum
 from egraph.soundness.sample import NO_HINTS, Bound, Hints
-from ir.types import TileType
+from ir.types import F8E4M3FN, F8E5M2, F8E8M0FNU, F32, TileType
 from lowering.placement import products
 from lowering.placement.meaning import PlacedSample
 
@@ -21,7 +21,7 @@ PLACED_RULESETS = ("demand", "place", "isel")
 
 
 class ProductsSample(PlacedSample):
-    """A sample for rules about matrix products: tiles that the instructions of warpgroups fill."""
+    """A sample for rules about matrix products: tiles that fill warpgroup instructions."""
 
     def __init__(self, rng: np.random.Generator, hints: Hints = NO_HINTS):
         super().__init__(rng, hints)
@@ -69,7 +69,7 @@ class ProductsSample(PlacedSample):
         if head == "r.rescaled" and self.product is not None:
             products.rescaled(self, arguments, self.product[0])
         elif head == products.SCALED:
-            products.block_scaled(self, arguments)
+            block_scaled(self, arguments)
         else:
             if head == products.SCALED_SUM:
                 self.sizes.fill_tensor_memory()
@@ -82,3 +82,18 @@ def check_placed(command: Command, seed: int, wanted: int, tries: int = 2000) ->
     sample = ProductsSample if about else PlacedSample
     verdicts = [check_rule(rule, seed, wanted, tries, sample) for rule in Rule.of(command)]
     return next((v for v in verdicts if not v.sound), verdicts[0])
+
+
+def block_scaled(sample: ProductsSample, arguments: Sequence[Sexpr]) -> None:
+    """The numbers of a product by scales, and of its operands, whose values are drawn."""
+    (number, *others), sizes = arguments, sample.sizes
+    sizes.k = max(sizes.k, products.BLOCK)
+    factor = sample.random.pick((F8E4M3FN, F8E5M2))
+    blocks = sizes.k // products.BLOCK
+    shapes = ((sizes.m, sizes.k), (sizes.k, sizes.n), (sizes.m, sizes.n), (sizes.m, blocks), (blocks, sizes.n))
+    elements = (factor, factor, F32, F8E8M0FNU, F8E8M0FNU)
+    operands: list[Datum] = []
+    for at, shape, element in zip(others, shapes, elements, strict=True):
+        type_ = TileType(shape, element)
+        operands.append(sample.number(at, Datum(type_, sample.random.tile(type_))))
+    sample.renamed(sample.leaf("N", (number,)), products.by_scales(operands))

@@ -16,9 +16,14 @@ Operands = Callable[[tuple[int, int], int, TensorAtom, int], Iterator[int]]
 
 
 def tensor_products(
-    a: TileType, b: TileType, c: TileType, counts: Sequence[int], operands: Operands,
-    signed: tuple[bool, bool] = BOTH_SIGNED, form: str = ALONE,
-) -> Iterator[tuple[TensorAtom, int, int, Layout]]:  # fmt: skip
+    a: TileType,
+    b: TileType,
+    c: TileType,
+    counts: Sequence[int],
+    operands: Operands,
+    signed: tuple[bool, bool] = BOTH_SIGNED,
+    form: str = ALONE,
+) -> Iterator[tuple[TensorAtom, int, int, Layout]]:
     """The widest atom of a form for each number of warps, and the layouts: of A and B in shared memory, K-major and
     MN-major, as `operands` gives them; of D in registers, where it is read. A pair's has the columns of the whole tile,
     of which each CTA brings a half.

@@ -8,8 +8,9 @@ place together. They stand for any combiner.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, cast
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any, cast
 
 import numpy as np
 
@@ -20,11 +21,8 @@ from egraph.soundness.sampling import Array
 from egraph.terms import by_name
 from ir.records import dataclass
 from ir.types import I32, TileType
-from lowering.layouts.layout import Layout
 from lowering.layouts.shapes import reduce_dim
-
-if TYPE_CHECKING:
-    from lowering.placement.meaning import PlacedSample
+from lowering.placement.context import Held, LayoutSample
 
 OF_KERNELS = (
     "arg", "iv", "effect", "get_global", "make_token", "join_tokens", "make_tensor_view", "make_partition_view",
@@ -39,13 +37,6 @@ _LONGEST = 2
 
 
 @dataclass(frozen=True, eq=False)
-class Held(Datum):
-    """A value in a layout: `data` is [threads, registers], or the value itself where `layout` is None."""
-
-    layout: Layout | None = None
-
-
-@dataclass(frozen=True, eq=False)
 class Folded(Datum):
     """The results of a fold along `dim`, or of a scan (-1), which lie where the tiles of type `source` lie."""
 
@@ -53,7 +44,7 @@ class Folded(Datum):
     dim: int = -1
 
 
-def made(sample: PlacedSample, form: List) -> Datum:
+def made(sample: LayoutSample, form: List) -> Datum:
     """A term that only a kernel has: known by its operands and columns, which are drawn where they are free."""
     term = by_name()[form.head]
     split = 1 + len(term.operands)
@@ -68,7 +59,7 @@ def made(sample: PlacedSample, form: List) -> Datum:
     return known(form.head, operands, [sample.integer(item) for item in form.items[split:]])
 
 
-def placed(sample: PlacedSample, head: str, items: Sequence[Sexpr]) -> Held:
+def placed(sample: LayoutSample, head: str, items: Sequence[Sexpr]) -> Held:
     """The same term of placed operands, which every thread holds whole."""
     count = len(by_name()[head].operands)
     operands = [sample.placed(item).data for item in items[:count]]
@@ -76,7 +67,7 @@ def placed(sample: PlacedSample, head: str, items: Sequence[Sexpr]) -> Held:
     return Held(found.type, found.data)
 
 
-def projected(sample: PlacedSample, items: Sequence[Sexpr]) -> Held:
+def projected(sample: LayoutSample, items: Sequence[Sexpr]) -> Held:
     """One result of a placed term with several."""
     found = sample.placed(items[0]).data[sample.integer(items[1])]
     return found if isinstance(found, Held) else Held(found.type, found.data)
@@ -106,14 +97,14 @@ def _scalar(key: Any) -> Datum:
     return Datum(TileType((), I32), key)
 
 
-def _type_id(sample: PlacedSample) -> int:
+def _type_id(sample: LayoutSample) -> int:
     return sample.interner.types.id(TileType((), I32))
 
 
 # --- lists, folds and scans
 
 
-def tile_list(sample: PlacedSample, form: List) -> Datum:
+def tile_list(sample: LayoutSample, form: List) -> Datum:
     """A list of tiles of one type, with what is free of it drawn; `(nil)` is empty."""
     if form.head == "nil":
         return Datum(None, ())
@@ -128,12 +119,12 @@ def tile_list(sample: PlacedSample, form: List) -> Datum:
     return Datum(None, (first, *sample.datum(rest).data))
 
 
-def held_list(sample: PlacedSample, items: Sequence[Sexpr]) -> Held:
+def held_list(sample: LayoutSample, items: Sequence[Sexpr]) -> Held:
     """A tile before a list of tiles, all placed."""
     return Held(None, (sample.placed(items[0]), *sample.placed(items[1]).data))
 
 
-def folded(sample: PlacedSample, form: List) -> Folded:
+def folded(sample: LayoutSample, form: List) -> Folded:
     """A fold or a scan of a list of tiles."""
     of, dim, *rest = form.items[1:]
     if isinstance(of, Atom) and sample.is_free(of):
@@ -167,7 +158,7 @@ def _results(head: str, type_: TileType, tiles: Sequence[Array], d: int, columns
     return Folded(None, each, type_, dim)
 
 
-def placed_fold(sample: PlacedSample, head: str, items: Sequence[Sexpr]) -> Held:
+def placed_fold(head: str, sample: LayoutSample, items: Sequence[Sexpr]) -> Held:
     """A fold or a scan of placed tiles: each is read in the layout that the term names, and results lie as in it."""
     source, dim, *rest = items
     layout_id = sample.integer(rest[-1])
@@ -179,7 +170,7 @@ def placed_fold(sample: PlacedSample, head: str, items: Sequence[Sexpr]) -> Held
     )
 
 
-def whole(sample: PlacedSample, held: Held, layout_id: int) -> Array:
+def whole(sample: LayoutSample, held: Held, layout_id: int) -> Array:
     """The tile of a placed value, read where a layout says that its elements lie."""
     if held.layout is None:
         return np.asarray(held.data)
@@ -187,7 +178,7 @@ def whole(sample: PlacedSample, held: Held, layout_id: int) -> Array:
     return sample.gathered(held, sample.oracle.layout(layout_id)).reshape(shape)
 
 
-def placed_results(sample: PlacedSample, value: Folded, layout_id: int) -> Held:
+def placed_results(sample: LayoutSample, value: Folded, layout_id: int) -> Held:
     """The results of a fold or a scan, each where its source lies in a layout, less the dimension that is folded."""
     assert value.source is not None
     if layout_id and value.dim >= 0:
@@ -196,14 +187,14 @@ def placed_results(sample: PlacedSample, value: Folded, layout_id: int) -> Held:
     return Held(None, tuple([sample.held(each, layout_id) for each in value.data]))
 
 
-def fits_list(sample: PlacedSample, value: Datum, layout_id: int) -> bool:
+def fits_list(sample: LayoutSample, value: Datum, layout_id: int) -> bool:
     """Is it a layout of each tile of a list, or of each source of a fold?"""
     if isinstance(value, Folded):
         return sample.fits(Datum(value.source, None), layout_id)
     return all(sample.fits(each, layout_id) for each in value.data)
 
 
-def held_each(sample: PlacedSample, value: Datum, layout_id: int) -> Held:
+def held_each(sample: LayoutSample, value: Datum, layout_id: int) -> Held:
     """A list, or results, in a layout."""
     if not fits_list(sample, value, layout_id):
         raise Unsound(f"layout {layout_id} is not one of what a list holds")
@@ -225,3 +216,9 @@ def layout_of(value: Datum) -> Datum:
     if is_list(value) and value.data:
         return value.data[0]
     return value
+
+
+PLACED: dict[str, Callable[[LayoutSample, Sequence[Sexpr]], Held]] = {
+    f"p.{head}": partial(placed_fold, head) for head in FOLDS
+}
+"""What placed folds and scans give, by constructor."""

@@ -10,20 +10,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import gcd
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import numpy as np
 
 from egraph.sexpr import Atom, List, Sexpr
 from egraph.soundness import meaning
 from egraph.soundness.model import Datum, Unsound
-from ir.records import dataclass
 from ir.types import F16, F32, I8, I32, PointerType, TensorViewType, TileType
 from lowering.layouts.elements import element_bytes
+from lowering.placement.context import Access, LayoutSample
 from lowering.placement.values import known
-
-if TYPE_CHECKING:
-    from lowering.placement.meaning import PlacedSample
 
 WIDTHS = ("view_bytes", "aligned_bytes")
 """Facts of views: bytes at a time that are inside of the array, or outside; and that are aligned."""
@@ -41,33 +38,18 @@ _STATIC = 0.4
 """How often a size or a stride is static."""
 
 
-@dataclass(frozen=True)
-class Access:
-    """What is true of a view: bytes of an element, bytes that are aligned, bytes at a time that are inside of the array
-    or outside.
-    """
-
-    element: int
-    aligned: int
-    inside: int
-
-    def of(self, fact: str) -> int:
-        """By the name of its fact."""
-        return self.inside if fact == "view_bytes" else self.aligned
-
-
-def drawn(sample: PlacedSample, element: int) -> Access:
+def drawn(sample: LayoutSample, element: int) -> Access:
     """Any."""
     aligned = max(element, 1 << int(sample.random.rng.integers(_WIDEST.bit_length())))
     return Access(element, aligned, max(element, aligned >> int(sample.random.rng.integers(4))))
 
 
-def opaque(sample: PlacedSample) -> Datum:
+def opaque(sample: LayoutSample) -> Datum:
     """A view that is known by its name."""
     return Datum(TileType((), I32), ("view", int(sample.random.rng.integers(1000))))
 
 
-def access(sample: PlacedSample, key: Any) -> Access:
+def access(sample: LayoutSample, key: Any) -> Access:
     """What is true of a view."""
     if key not in sample.views:
         partition = isinstance(key, tuple) and cast(Any, key)[0] == "make_partition_view"
@@ -77,7 +59,7 @@ def access(sample: PlacedSample, key: Any) -> Access:
     return sample.views[key]
 
 
-def tensor(sample: PlacedSample, form: List) -> Datum:
+def tensor(sample: LayoutSample, form: List) -> Datum:
     """A tensor view of numbers, whose operands and type are drawn."""
     element = sample.random.pick(_ELEMENTS)
     size, rank = element_bytes(element), 1 + int(sample.random.rng.integers(3))
@@ -101,7 +83,7 @@ def tensor(sample: PlacedSample, form: List) -> Datum:
     return view
 
 
-def _number(sample: PlacedSample) -> int:
+def _number(sample: LayoutSample) -> int:
     """One with a power of two in it."""
     return sample.random.pick(_ODD) << int(sample.random.rng.integers(6))
 
@@ -115,7 +97,7 @@ def _list(numbers: Sequence[int]) -> Datum:
     return Datum(None, tuple([Datum(TileType((), I32), np.asarray(n, np.int32)) for n in numbers]))
 
 
-def width(sample: PlacedSample, fact: str, form: Sexpr) -> int:
+def width(sample: LayoutSample, fact: str, form: Sexpr) -> int:
     """A fact about a view: as strong as it is true, or weaker; the same each time it is asked."""
     key = sample.datum(form).data
     true = access(sample, key)
@@ -123,18 +105,18 @@ def width(sample: PlacedSample, fact: str, form: Sexpr) -> int:
     return sample.widths.setdefault((fact, key), max(true.element, less))
 
 
-def divisor(sample: PlacedSample, form: Sexpr) -> int:
+def divisor(sample: LayoutSample, form: Sexpr) -> int:
     """What divides all numbers of a list, or less."""
     true = _divisor(sample, sample.datum(form))
     return max(1, true >> int(sample.random.rng.integers(3)) * sample.random.chance(0.3))
 
 
-def _divisor(sample: PlacedSample, found: Datum) -> int:
+def _divisor(sample: LayoutSample, found: Datum) -> int:
     items: tuple[Datum, ...] = found.data
     return min([_NOTHING, *(meaning.strongest("divisor", each.data, sample.tile_type(each)) for each in items)])
 
 
-def relation(sample: PlacedSample, head: str, arguments: Sequence[Sexpr]) -> None:
+def relation(sample: LayoutSample, head: str, arguments: Sequence[Sexpr]) -> None:
     """An item of a list; what is aligned of a view."""
     free = [isinstance(a, Atom) and sample.is_free(a) for a in arguments]
     if head == "view_strides":
@@ -154,7 +136,7 @@ def relation(sample: PlacedSample, head: str, arguments: Sequence[Sexpr]) -> Non
     sample.require(sample.same(sample.datum(arguments[2]), items[at]))
 
 
-def claim(sample: PlacedSample, fact: str, form: Sexpr, number: int) -> None:
+def claim(sample: LayoutSample, fact: str, form: Sexpr, number: int) -> None:
     """Test a fact that a rule sets."""
     about = sample.datum(form)
     if fact == DIVISOR:
@@ -166,7 +148,7 @@ def claim(sample: PlacedSample, fact: str, form: Sexpr, number: int) -> None:
         raise Unsound(f"({fact} ...) is not {number}")
 
 
-def assertion(sample: PlacedSample, head: str, arguments: Sequence[Sexpr]) -> None:
+def assertion(sample: LayoutSample, head: str, arguments: Sequence[Sexpr]) -> None:
     """Test a relation that a rule inserts."""
     if head == "view_strides":
         claim(sample, "aligned_bytes", arguments[0], sample.integer(arguments[1]))
@@ -174,4 +156,4 @@ def assertion(sample: PlacedSample, head: str, arguments: Sequence[Sexpr]) -> No
     items: tuple[Datum, ...] = sample.datum(arguments[0]).data
     at = sample.integer(arguments[1])
     if not (0 <= at < len(items) and sample.same(items[at], sample.datum(arguments[2]))):
-        raise Unsound(f"item {at} of a list is another")
+        raise Unsound(f"item {at} of a list differs")

@@ -1,8 +1,8 @@
-"""The function boundary: each attribute of a kernel, what upstream's nvvm calls it, and the line of PTX that says it.
+"""The function boundary: each attribute of a kernel, its name in upstream's nvvm, and its PTX directive.
 
 Source of the rows: the seeds' table of kernel attributes; PTX ISA, performance-tuning directives and cluster dimension
 directives. `nvvm.blocksareclusters` has no row: the launcher multiplies a grid of tile blocks by the cluster, and the
-grid of PTX counts CTAs, as `.reqnctapercluster` alone leaves it.
+PTX grid counts CTAs, as with `.reqnctapercluster` alone.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from math import prod
 
 from ir.core import TileError
 from ir.dialects import llvm
+from ir.instruction import Instruction
 from ir.records import dataclass
 from lowering.atoms.barrier import LEAST_REGISTERS
 from lowering.ptx.grant import MARGIN
@@ -21,12 +22,12 @@ from lowering.targets.occupancy import occupancy
 from lowering.targets.target import PORTABLE
 
 REGISTER_FILE = 65536  # 32-bit registers of an SM on every target; CUDA C++ Programming Guide, technical specifications
-CROWD = 3  # CTAs for whose share of the registers ptxas 13.5 spills a little rather than run fewer (seen at 168 of 190)
+CROWD = 3  # with this many CTAs or more, ptxas 13.5 prefers a small spill to fewer CTAs (seen at 168 of 190)
 
 
 @dataclass(frozen=True)
 class Row:
-    """One attribute of llvm.func: where it comes from, its name upstream, and its line of PTX, empty for none."""
+    """One attribute of llvm.func: its origin, its upstream name, and its PTX line, empty for none."""
 
     attribute: str
     source: str
@@ -35,18 +36,19 @@ class Row:
 
 
 def cluster_line(func: llvm.Func) -> str:
-    """A cluster of one CTA is what every kernel is launched as."""
+    """`.reqnctapercluster`; empty for one CTA, which is the default of every launch."""
     return f".reqnctapercluster {', '.join(map(str, func.cluster))}" if prod(func.cluster) > 1 else ""
 
 
 def minctas_line(func: llvm.Func) -> str:
-    """A kernel that says how many registers it starts with says just that."""
+    """`.minnctapersm`; left out if the kernel states its starting registers."""
     return f".minnctapersm {func.minctas}" if func.minctas and not func.maxnreg else ""
 
 
 def registers_line(func: llvm.Func) -> str:
-    """Where values would not fit the registers of several CTAs an SM, or where the CTAs that fit otherwise have more of
-    them than they need, tell ptxas that one is enough: no spills. It does not know the dynamic shared memory.
+    """If values would not fit in the registers of several CTAs an SM, or the CTAs that fit otherwise have more
+    registers than they need, state that one CTA is enough, so that ptxas does not spill. It does not know the dynamic
+    shared memory.
     """
     if func.maxnreg or func.minctas or not func.registers:
         return ""
@@ -74,9 +76,19 @@ ROWS = (TARGET, ENTRY, *DIRECTIVES)
 
 
 def refuse_boundary(func: llvm.Func) -> None:
-    """Raise TileError, located, for clusters that the target has not."""
+    """Raise TileError, located, if the target lacks the clusters."""
     count = prod(func.cluster)
     if count > 1 and not target(func.target).has(Feature.CLUSTER):
         raise TileError(f"clusters of {count} CTAs: {func.target} has no clusters", func.location, "leave cluster out")
     if count > PORTABLE:
         raise TileError(f"clusters of {count} CTAs: at most {PORTABLE} are portable", func.location, "make it smaller")
+
+
+def version(func: llvm.Func) -> tuple[int, int]:
+    """The version of PTX that the text is of: the target's, or a later one that a form of an instruction asks for."""
+    known = target(func.target).ptx_version
+    asked = (
+        op.needs().ptx for block in func.body.blocks for op in block.ops
+        if isinstance(op, Instruction) and type(op).needs is not Instruction.needs
+    )  # fmt: skip
+    return max(known, *asked, known)

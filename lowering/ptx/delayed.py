@@ -1,10 +1,10 @@
-"""Values of the iteration before: a loop that hands on what it was given beside what takes its place.
+"""Values of the previous iteration: a loop that carries both a value and its predecessor.
 
     do: use(before, now); next = f(now); before, now = now, next
 
-At the end of an iteration both `now` and `next` are needed, so two moves go round. The copy to `before` is as good
-where `next` is made: `now` is over then, `next` is made in its register, and one move is left. The stage that products
-still read, which is released an iteration late, is such a value.
+At the end of an iteration both `now` and `next` are needed, so each iteration has two moves. The copy to `before` can
+be made where `next` is defined: `now` is then dead, `next` is defined in its register, and one move is left. An example
+is the stage that products still read, which is released one iteration late.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from lowering.ptx.registers import Liveness
 
 
 def hand_over_early(blocks: list[MachineBlock], live: Liveness) -> int:
-    """Copy such values of loops of one block, in place, and say how many; if any, liveness is to be found anew."""
+    """Copy such values of single-block loops, in place, and return how many; if any, liveness must be recomputed."""
     count = 0
     for block in blocks:
         for edge in block.edges:
@@ -32,7 +32,7 @@ def hand_over_early(blocks: list[MachineBlock], live: Liveness) -> int:
 
 
 def place(block: MachineBlock, before: Value, now: Value, following: Value, live: Liveness) -> int | None:
-    """Where a loop makes what takes the place of `now`, if it reads neither `before` nor `now` behind that."""
+    """Where a loop defines the successor of `now`, if it reads neither `before` nor `now` after that."""
     at = next((at for at, each in enumerate(block.code) if following in each.defs), None)
     if at is None or register_bits(before.type) != register_bits(now.type):
         return None
@@ -42,7 +42,7 @@ def place(block: MachineBlock, before: Value, now: Value, following: Value, live
 
 
 def copy(blocks: list[MachineBlock], block: MachineBlock, at: int, now: Value) -> None:
-    """Copy a value before an instruction of a loop; all that runs behind that reads the copy."""
+    """Copy a value before an instruction of a loop; everything after it reads the copy."""
     made = Value(now.type, now.owner, now.index)
     block.code.insert(at, MachineInstruction(f"mov.{move_type(now.type)} %s, %s;", [made], [now]))
     for each in blocks:

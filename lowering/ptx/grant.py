@@ -1,8 +1,8 @@
-"""Registers by need: what an agent's code keeps in registers says how many CTAs an SM may hold.
+"""Registers by liveness: the registers that an agent's code needs determine how many CTAs fit an SM.
 
-The nvvm level gives a CTA all registers of an SM (or of the share that a hint asks for), and its producer what any
-needs. Liveness of the selected instructions says how many they need: a small producer leaves more to the consumers; and
-where there is room for another CTA, in shared memory and warps too, the CTA is given what one of so many has.
+The nvvm level gives a CTA all registers of an SM (or of the share that a hint asks for), and its producer a fixed
+number. Liveness of the selected instructions gives the real demand: a small producer leaves more to the consumers; and
+if another CTA fits, in shared memory and warps too, each CTA gets its share of that many.
 """
 
 from __future__ import annotations
@@ -19,31 +19,31 @@ from lowering.targets import target
 from lowering.targets.occupancy import Occupancy, occupancy
 
 MARGIN = 40
-"""Registers beside those that values take at once in the order of our code. With 25 ptxas 13.5 spills none of 18
+"""Registers added to the peak pressure of values in the order of our code. With 25 ptxas 13.5 spills none of 18
 kernels for sm_90a (TileGym, examples); with 35 one loop (LayerNorm, forward) gets 5 instructions longer, with 67 none.
 """
 SMALL = 40
-"""Registers that the values of each block of a producer take together where `LEAST_REGISTERS` are enough: tensor copies
+"""The most registers that all values of a producer's block may take for `LEAST_REGISTERS` to be enough: tensor copies
 read coordinates from uniform registers. ptxas 13.5 spills in none of 33 real kernels for sm_90a with at most 40, and 88
-bytes in one with 50, which starts 32 copies in a row: it computes their coordinates ahead.
+bytes in one with 50, which issues 32 copies in a row: it computes their coordinates ahead.
 """
 
 COPIES = (TensorLoad, TensorLoadCluster)
 MANY, MANY_REGISTERS = 32, 32
-"""Tensor copies in a row from which on a producer keeps more: ptxas 13.5 computes their coordinates ahead. In 24
-registers it spills 12 bytes in one of two kernels with 32 (tvd, sm_100a) and 8 in the other (LayerNorm, backward,
-sm_90a), none in one with 64 (RMSNorm) and in those with 17 and fewer; in 32 registers none.
+"""From this many tensor copies in a row, a producer keeps this many registers: ptxas 13.5 computes their coordinates
+ahead. In 24 registers it spills 12 bytes in one of two kernels with 32 (tvd, sm_100a) and 8 in the other (LayerNorm,
+backward, sm_90a), none in one with 64 (RMSNorm) and in those with 17 and fewer; in 32 registers none.
 """
 
 BESIDE_PRODUCTS = 26
-"""Registers beside what the products of a warpgroup hold, which ptxas does not spill: with fewer at launch ptxas 13.5
-refuses the kernel (C7602: 64 sums want 90 registers, 32 sums and 4 registers of A 62; C7600 behind a softmax).
+"""Registers added to those of the products of a warpgroup, which ptxas does not spill: with fewer at launch ptxas 13.5
+rejects the kernel (C7602: 64 sums want 90 registers, 32 sums and 4 registers of A 62; C7600 after a softmax).
 """
 
 BEGINNER_REGISTERS, UNIFORM = 32, 9
-"""Registers of a thread that begins products in tensor memory, and how many of its values uniform registers hold: most
-are descriptors. ptxas 13.5 spills none in 32 registers where values take 25 to 41, 4 to 104 bytes in 24; where they
-take 50, 60 bytes in 40 and none in 48 (attention of 7 shapes, sm_100a).
+"""Registers of a thread that issues products in tensor memory, and how many of its values are in uniform registers:
+most are descriptors. If values take 25 to 41 registers, ptxas 13.5 spills nothing in 32 registers and 4 to 104 bytes in
+24; if they take 50, it spills 60 bytes in 40 and nothing in 48 (attention of 7 shapes, sm_100a).
 """
 IN_LOOPS, UNIFORM_IN_LOOPS = 34, 5
 """Where its loop stands in one over tiles: the values that 32 registers do for, and how many of more are in uniform
@@ -53,8 +53,8 @@ fit in 40, as 42 do; 8 bytes in 40 with 46, which fit in 48, as 53 do.
 
 
 def grant(func: llvm.Func, blocks: list[MachineBlock], live: Liveness) -> None:
-    """Say how many `registers` a thread needs. Where agents hand them over, set `maxnreg` and the counts of setmaxnreg,
-    in `func` and in `blocks`, to what each of the most CTAs that fit an SM may have.
+    """Set how many `registers` a thread needs. If agents reallocate registers, set `maxnreg` and the counts of
+    setmaxnreg, in `func` and in `blocks`, for the largest number of CTAs that fit an SM.
     """
     asked, func.attributes["minctas"] = func.minctas, possible(func, blocks, live)
     sides = agents(blocks)
@@ -79,8 +79,8 @@ def grant(func: llvm.Func, blocks: list[MachineBlock], live: Liveness) -> None:
 
 
 def possible(func: llvm.Func, blocks: list[MachineBlock], live: Liveness) -> int:
-    """The CTAs an SM that a hint asks for, or as many as leave registers for the products of a warpgroup: ptxas wants
-    those of one instruction at launch, those of all in flight where they run.
+    """The CTAs an SM that a hint asks for, or as many as leave registers for the products of a warpgroup: ptxas
+    requires those of one instruction at launch, and those of all products in flight where they run.
     """
     products = [op for block in blocks for op in block.source.ops if isinstance(op, WgmmaMmaAsync)]
     if not products:
@@ -99,28 +99,28 @@ def possible(func: llvm.Func, blocks: list[MachineBlock], live: Liveness) -> int
 
 
 def shares_of(func: llvm.Func, ctas: int, least: int = LEAST_REGISTERS) -> Shares:
-    """The shares of one of so many CTAs an SM, where producers keep `least`."""
+    """The register shares of one of `ctas` CTAs an SM, with producers keeping `least`."""
     others = prod(func.block) - func.consumers
     return register_shares(func.consumers, others, least, target(func.target).shared_by(ctas))
 
 
 def lacking(func: llvm.Func) -> int:
-    """Registers that the values of a thread take in the order of our code beyond those that `minctas` leaves it. ptxas
-    13.5 spilled 18, 12, 12 and 195 where 29, 11, 32 and 77 were lacking (GEMM, attention), and none for 17 once.
+    """Registers that the values of a thread need in the order of our code, beyond those that `minctas` leaves it. ptxas
+    13.5 spilled 18, 12, 12 and 195 for a shortage of 29, 11, 32 and 77 (GEMM, attention), and once none for 17.
     """
     given = func.maxnreg or at_launch(func, func.minctas) if func.minctas else func.registers
     return max(0, func.registers - MARGIN - given)
 
 
 def resident(func: llvm.Func) -> Occupancy:
-    """The CTAs that an SM holds by the registers that are needed; where no agents part, ptxas decides on registers."""
+    """The CTAs an SM holds by needed registers; without agents, ptxas decides on the registers."""
     tier = target(func.target)
     registers = min(func.registers, int(tier.registers_per_thread))
     return occupancy(tier, prod(func.block), min(registers, func.maxnreg or registers), func.dynamic_smem)
 
 
 def at_launch(func: llvm.Func, ctas: int) -> int:
-    """Registers that a thread of one of so many CTAs an SM starts with."""
+    """Registers a thread starts with, given the CTAs an SM."""
     return int(target(func.target).registers_per_sm) // prod(func.block) // ctas // REGISTER_STEP * REGISTER_STEP
 
 
@@ -146,8 +146,8 @@ def loops_in_loops(blocks: list[MachineBlock]) -> bool:
 
 
 def most_shared(func: llvm.Func, before: int, need: int, least: int) -> Shares:
-    """The shares of the most CTAs an SM that leave `before` registers at launch and `need` to consumers; those of as
-    many as a hint asks for, else of one, where it needs them all.
+    """The shares for the most CTAs an SM that leave `before` registers at launch and `need` to consumers; if it needs
+    all registers, for as many CTAs as a hint asks for, otherwise one.
     """
     asked = max(func.minctas, 1)
     most = occupancy(target(func.target), prod(func.block), least, func.dynamic_smem).count
@@ -159,7 +159,7 @@ def most_shared(func: llvm.Func, before: int, need: int, least: int) -> Shares:
 
 
 def agents(blocks: list[MachineBlock]) -> dict[str, list[MachineBlock]]:
-    """The blocks behind each setmaxnreg, by its action; those before any of them under ""."""
+    """The blocks after each setmaxnreg, by its action; those before any of them under ""."""
     found: dict[str, list[MachineBlock]] = {"": []}
     action = ""
     for block in blocks:

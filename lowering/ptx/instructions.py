@@ -1,7 +1,7 @@
 """PTX of declared instructions: fills the holes of the text that each class gives (grammar: `ir.instruction`).
 
-A text is read once a class, when an instruction of it is first met, into lines of pieces: text, or a function that adds
-its own. Lines are emitted last to first, as selection walks.
+A text is parsed once per class, at its first instruction, into lines of pieces: text, or a function that adds text.
+Lines are emitted last to first, as selection walks.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ GUARD = re.compile(r"@(!?)\{(\w+)\} ")
 
 @dataclass(slots=True)
 class Filled:
-    """A line as it is filled: text, registers in the order of its holes, what it defines and reads."""
+    """A line being filled: text, registers in the order of its holes, definitions and uses."""
 
     s: Any  # the Selector
     op: Instruction
@@ -53,7 +53,7 @@ class Filled:
         return "%s"
 
     def register(self, value: Value) -> str:
-        """A register of the operation's own, read."""
+        """A register that the operation itself holds, as an operand."""
         self.args.append(value)
         self.uses.append(value)
         return "%s"
@@ -94,7 +94,7 @@ def plain_text(op: Instruction) -> str:
 
 
 def _emit(filled: Filled, text: str, guarded: bool) -> None:
-    """The line, with what else it reads; results that keep a value where the guard is false get it before."""
+    """The line with its further uses; a result that keeps its value if the guard is false is initialised before it."""
     op, s, uses = filled.op, filled.s, filled.uses
     ties: list[Copy] = []
     if op.tied is not None:
@@ -105,7 +105,7 @@ def _emit(filled: Filled, text: str, guarded: bool) -> None:
         for value in cast("list[Value]", getattr(op, op.held)):
             s.use(value, uses)
     kept = op.kept() if guarded and filled.defs else []
-    s.emit(text, filled.defs, [*uses, *filled.defs] if kept else uses, filled.args, ties, op.settle)
+    s.emit(text, filled.defs, [*uses, *filled.defs] if kept else uses, filled.args, ties, op.after_copies)
     for result, value in zip(filled.defs, kept, strict=bool(kept)):
         inner: list[Value] = []
         number = value if isinstance(value, int) else constant_of(s.root(value))
@@ -144,9 +144,11 @@ def _line(cls: type[Instruction], text: str, defined: set[str]) -> Line:
         elif isinstance(getattr(cls, name, None), OptionalOperand) and not hole["other"]:
             pieces += [before.removesuffix(", "), _optional(name, how, before)]
         else:
-            pieces += [before, _one(name, int(hole["index"]))] if hole["index"] else [
-                before, _hole(cls, name, how, hole["other"], defined)
-            ]  # fmt: skip
+            pieces += (
+                [before, _one(name, int(hole["index"]))]
+                if hole["index"]
+                else [before, _hole(cls, name, how, hole["other"], defined)]
+            )
     pieces.append(_literal(text[at:]))
     return Line(tuple(piece for piece in pieces if piece != ""), guard is not None)
 
@@ -174,7 +176,7 @@ def _hole(cls: type[Instruction], name: str, how: str, other: str | None, define
         defined.add(name)
         return lambda f: f.write(f.own[name]) if first else f.register(f.own[name])
     declared = getattr(cls, name, None)
-    if isinstance(declared, VariadicResult):
+    if isinstance(declared, VariadicResult) or (isinstance(declared, property) and how == "results"):
         return _results(name, how)
     if isinstance(declared, Result):
         return lambda filled: filled.write(getattr(filled.op, name))
@@ -190,10 +192,10 @@ def _hole(cls: type[Instruction], name: str, how: str, other: str | None, define
 
 
 def _suffix(cls: type[Instruction], name: str, value: str | None, suffix: str) -> Piece:
-    """A suffix where an attribute is set, or has a value."""
+    """A suffix for an attribute that is set, or has a value."""
     declared = getattr(cls, name, None)
     if not isinstance(declared, Attr) or (value is not None and value not in declared.among):
-        raise ValueError(f"{cls.info.name}: its PTX asks for '{name}{f'={value}' if value else ''}', which is never so")
+        raise ValueError(f"{cls.info.name}: its PTX tests '{name}{f'={value}' if value else ''}', which never holds")
     if value is None:
         return lambda filled: suffix if getattr(filled.op, name) else ""
     return lambda filled: suffix if getattr(filled.op, name) == value else ""
@@ -224,7 +226,7 @@ def _either(name: str, other: str) -> Piece:
 
 
 def _results(name: str, how: str) -> Piece:
-    """A group of results: `sink` leaves out what nobody reads, `sink16` only what is of 16 bits."""
+    """A group of results: `sink` leaves out unused ones, `sink16` only unused ones of 16 bits."""
     sinks = how.startswith("sink")
 
     def piece(filled: Filled) -> str:
@@ -285,4 +287,4 @@ def _bits(filled: Filled, values: list[Value]) -> list[str]:
 GROUPS: dict[str, Callable[[Filled, list[Value]], list[str]]] = {
     "vector": _vector, "list": _list, "group": _vector, "registers": _vector, "stored": _stored, "bits": _bits,
 }  # fmt: skip
-"""How a group of operands is read, by the word behind the colon."""
+"""How a group of operands is read, by the word after the colon."""

@@ -1,8 +1,7 @@
 """InsertOCGKnobs: pragmas for OCG, the scheduler inside ptxas, as the seeds have them.
 
-ptxas 13.5 knows neither: each draws "Pragma '...' unsupported", and the code is what it is without. They are for those
-who have an OCG that reads them.
-Source of gates and texts: the seeds, InsertOCGKnobs.
+ptxas 13.5 supports neither: each gives "Pragma '...' unsupported", and the code does not change. They are for users
+with an OCG that reads them. Source of gates and texts: the seeds, InsertOCGKnobs.
 """
 
 from __future__ import annotations
@@ -17,11 +16,11 @@ FENCE = '.pragma "next knob FenceCode";'
 """Before each fence, each operation on an mbarrier and each barrier of the cluster."""
 PRODUCTS = ("nvvm.mma.", "nvvm.wgmma.mma_async", "nvvm.tcgen05.mma")
 ANCHORS = ("nvvm.fence.", "nvvm.mbarrier.", "nvvm.cp.async.mbarrier.", "nvvm.cluster.")
-"""Operations by the beginning of their names."""
+"""Operations, by name prefix."""
 
 
 def insert_knobs(func: llvm.Func) -> int:
-    """Put the pragmas into a kernel, in place, and say how many."""
+    """Insert the pragmas into a kernel, in place, and return how many."""
     count, blocks = 0, func.body.blocks
     products = any(op.name.startswith(PRODUCTS) for block in blocks for op in block.ops)
     for block in blocks:
@@ -37,7 +36,7 @@ def insert_knobs(func: llvm.Func) -> int:
 
 
 def knob(text: str, block: Block, at: Op) -> Op:
-    """A pragma at the place of an operation of a block."""
+    """A pragma before an operation of a block."""
     made = Builder(Block(), at.location).add(llvm.InlineAsm, types=(), asm_string=text, has_side_effects=True)
     made.parent = block
     return made

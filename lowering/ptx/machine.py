@@ -18,17 +18,17 @@ DECLARED = {"%p": "pred", "%rs": "b16", "%h": "b16", "%r": "b32", "%f": "b32", "
 
 
 Copy = tuple[Value, "Value | str"]
-"""What an edge or a tie moves: a block argument or result, and its register or immediate."""
+"""The move of an edge or a tie: a block argument or result, and its register or immediate."""
 
 
 class MachineInstruction:
     """`text` with one %s for each of `args`; `defs` are written, `uses` read; `origin` is the op it stands for.
 
-    `ties`: (def, use or immediate) that must share a register, since the instruction updates it in place; where they
-    cannot, copies are made before it, and then `settle` is printed.
+    `ties`: (def, use or immediate) that must share a register, because the instruction updates it in place; if they
+    cannot, copies are made before it, followed by the text `after_copies`.
     """
 
-    __slots__ = ("args", "defs", "origin", "settle", "text", "ties", "uses")
+    __slots__ = ("after_copies", "args", "defs", "origin", "text", "ties", "uses")
 
     def __init__(
         self,
@@ -38,7 +38,7 @@ class MachineInstruction:
         args: list[Value] | None = None,
         origin: Op | None = None,
         ties: Sequence[Copy] = (),
-        settle: str = "",
+        after_copies: str = "",
     ):
         self.text = text
         self.origin = origin
@@ -46,10 +46,10 @@ class MachineInstruction:
         self.uses = uses
         self.args = [*defs, *uses] if args is None else args
         self.ties = ties
-        self.settle = settle
+        self.after_copies = after_copies
 
     def read(self, value: Value, other: Value) -> None:
-        """Read another value in place of one."""
+        """Replace one used value by another."""
         self.uses = [other if each is value else each for each in self.uses]
         self.args = [other if each is value else each for each in self.args]
         self.ties = [(result, other if each is value else each) for result, each in self.ties]
@@ -57,7 +57,7 @@ class MachineInstruction:
 
 @dataclass(slots=True)
 class Edge:
-    """A way from one block to another with the values it hands over."""
+    """A control-flow edge between blocks, with the values it passes."""
 
     to: Block
     copies: list[Copy] = field(default_factory=list[Copy])

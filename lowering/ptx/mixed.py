@@ -1,4 +1,4 @@
-"""Arithmetic of f32 on extended f16 or bf16, as one instruction with sources of 16 bits: from sm_100 on (PTX ISA 8.8,
+"""f32 arithmetic on extended f16 or bf16, as one instruction with 16-bit sources: from sm_100 on (PTX ISA 8.8,
 Mixed Precision Floating Point Instructions: add, sub, fma). Extensions are exact, so the result is the same.
 """
 
@@ -10,7 +10,7 @@ from ir.types import BF16, F16, F32
 
 
 def sources(op: Op) -> list[int]:
-    """Which operands may come in 16 bits: one of a sum, the first of a difference, both factors."""
+    """Which operands may be 16-bit: one of a sum, the first of a difference, both factors."""
     if op.results[0].type != F32 or op.attributes.get("ftz") or op.attributes.get("saturate"):
         return []
     first, second = (narrowed(value).type for value in op.operands[:2])
@@ -23,13 +23,13 @@ def sources(op: Op) -> list[int]:
 
 
 def narrowed(value: Value) -> Value:
-    """The f16 or bf16 that an f32 is the extension of, else the value."""
+    """The f16 or bf16 value that an f32 extends, or the value itself."""
     op = value.op
     return op.operands[0] if isinstance(op, llvm.FPExt) and op.operands[0].type in (F16, BF16) else value
 
 
 def extensions(blocks: list[Block]) -> frozenset[Value]:
-    """Those that no instruction needs any more once all that may do without them do."""
+    """The extensions that are unused once every instruction that can take 16-bit sources does."""
     read: dict[Value, int] = {}
     folded: dict[Value, int] = {}
     for block in blocks:

@@ -1,5 +1,5 @@
-"""PTX text of a selected function: header, parameters, register declarations, blocks, moves on edges; where it is
-asked for, the source places of the instructions.
+"""PTX text of a selected function: header, parameters, register declarations, blocks, moves on edges and, on request,
+the source locations of the instructions.
 """
 
 from __future__ import annotations
@@ -11,13 +11,12 @@ from ir.dialects import llvm
 from ir.dialects.gpu import GlobalArray
 from ir.quoting import escape
 from ir.types import I1, I8, TENSOR_MAP, LLVMPointerType
-from lowering.ptx.boundary import DIRECTIVES, ENTRY, TARGET
+from lowering.ptx.boundary import DIRECTIVES, ENTRY, TARGET, version
 from lowering.ptx.grant import grant
 from lowering.ptx.machine import DECLARED, Copy, Edge, MachineBlock, MachineInstruction, move_type, register_bits
 from lowering.ptx.program import MachineProgram
 from lowering.ptx.registers import Names
 from lowering.symbols import symbol
-from lowering.targets import target
 
 SHARED_ALIGNMENT = 1024  # bytes; the widest swizzle period of shared memory
 Move = tuple[str, str, str]
@@ -25,8 +24,8 @@ Move = tuple[str, str, str]
 
 
 def emit(func: llvm.Func, annotate: bool = False, lineinfo: bool = False) -> str:
-    """The PTX module of one kernel; `annotate`: a comment a line with the op and the source place that it comes from,
-    `lineinfo`: the same places as .loc directives, of which ptxas -lineinfo makes a table for profilers.
+    """The PTX module of one kernel; `annotate`: comment each line with its op and source location, `lineinfo`: the same
+    locations as .loc directives, which ptxas -lineinfo turns into a table for profilers.
     """
     program = MachineProgram.select(func)
     grant(func, program.blocks, program.live)
@@ -41,8 +40,8 @@ class Printer:
         self.func = program.func
         self.annotate = annotate
         self.lineinfo = lineinfo
-        self.files: dict[str, int] = {}  # source files that .loc directives name, and their numbers
-        self.place: Location | None = None  # that of the instruction before, in the same block
+        self.files: dict[str, int] = {}  # source files named by .loc directives, and their numbers
+        self.place: Location | None = None  # that of the previous instruction in the same block
         self.blocks = program.blocks
         self.live_in = program.live.live_in
         self.names = Names(program.groups)
@@ -61,7 +60,7 @@ class Printer:
 
     def _header(self) -> list[str]:
         func = self.func
-        major, minor = target(func.target).ptx_version
+        major, minor = version(func)
         shared = [f".extern .shared .align {SHARED_ALIGNMENT} .b8 dynamic_smem[];"] if func.dynamic_smem else []
         name = symbol(func.sym_name)
         params = [f"    {parameter(a.type, f'{name}_param_{a.index}')}" for a in self.blocks[0].source.args]
@@ -96,12 +95,12 @@ class Printer:
         if block.source in self.labels:
             self.lines.append(f"{self.labels[block.source]}:")
         names, lines = self.names, self.lines
-        self.place = None  # whoever jumps here comes from somewhere else
+        self.place = None  # a jump to here comes from elsewhere
         for each in block.code:
             if self.lineinfo and each.origin is not None:
                 self._locate(each.origin.location)
             if each.ties:
-                self._settle(each)
+                self._copy_tied(each)
             lines.append("    " + each.text % tuple([names[v] for v in each.args]))
             if self.annotate and each.origin is not None:
                 lines[-1] += f"  // {each.origin.name} {escape(str(each.origin.location))[1:-1]}"
@@ -115,21 +114,21 @@ class Printer:
             self._fork(block, following)
 
     def _locate(self, place: Location) -> None:
-        """Say where the next instructions come from, where that is known and another place than before. Source: PTX
-        ISA 8.8, .loc and .file.
+        """Print the source location of the next instructions, if it is known and differs from the previous one. Source:
+        PTX ISA 8.8, .loc and .file.
         """
         if place.line and place != self.place:
             file = self.files.setdefault(place.file, len(self.files) + 1)
             self.lines.append(f"    .loc {file} {place.line} {place.column}")
             self.place = place
 
-    def _settle(self, each: MachineInstruction) -> None:
+    def _copy_tied(self, each: MachineInstruction) -> None:
         """Copies for registers that an instruction updates in place although their old value is needed later."""
         moves = self._changes(each.ties)
         if moves:
             self._moves(moves)
-            if each.settle:
-                self.lines.append(f"    {each.settle}")
+            if each.after_copies:
+                self.lines.append(f"    {each.after_copies}")
 
     def _fork(self, block: MachineBlock, following: Block | None) -> None:
         """A conditional branch: the edge to the next block falls through, the other one jumps."""
@@ -144,7 +143,7 @@ class Printer:
         written = {m[1] for m in jump}
         early = len(common) == len(jump) and not any(m[2] in written for m in rest) and condition not in written
         if not early and condition not in written and not self._harmed(written, other):
-            early = True  # the jump's moves spoil nothing where the branch falls through
+            early = True  # the jump's moves clobber nothing on the fall-through path
         if early:
             self._moves(jump)
             self.lines.append(f"    @{'!' if negated else ''}{condition} bra {self.labels[taken.to]};")
@@ -166,7 +165,7 @@ class Printer:
         return block.condition
 
     def _harmed(self, written: set[str], edge: Edge) -> bool:
-        """Whether a register in `written` is handed over by `edge` or live in its target."""
+        """Whether a register in `written` is passed by `edge` or live in its target."""
         handed = {self.names[v] for _, v in edge.copies if isinstance(v, Value)}
         return not written.isdisjoint(handed) or not written.isdisjoint(self.live_registers(edge.to))
 
@@ -175,7 +174,7 @@ class Printer:
         return {self.names[v] for v in self.live_in[block] if v in self.names.names}
 
     def _needed(self, edge: Edge) -> list[Move]:
-        """The moves of an edge that change something."""
+        """The moves of an edge that are not identities."""
         return self._changes(edge.copies)
 
     def _changes(self, copies: Sequence[Copy]) -> list[Move]:
@@ -188,7 +187,7 @@ class Printer:
         return made
 
     def _moves(self, moves: list[Move]) -> None:
-        """Parallel moves in an order that reads each register before it is written; a cycle takes a spare register."""
+        """Parallel moves in an order that reads each register before it is written; a cycle needs a spare register."""
         pending = list(moves)
         while pending:
             read = {m[2] for m in pending}
@@ -206,7 +205,7 @@ class Printer:
 
 
 def declaration(array: GlobalArray) -> str:
-    """An array of the module with its initial bytes, in words; zeros are there without (PTX ISA, Initializers)."""
+    """An array of the module with its initial bytes, in words; zeros are the default (PTX ISA, Initializers)."""
     if not any(array.data):
         return f".global .align {max(4, array.alignment)} .b8 {array.name}[{len(array.data)}];"
     data = array.data + bytes(-len(array.data) % 4)
@@ -215,7 +214,7 @@ def declaration(array: GlobalArray) -> str:
 
 
 def parameter(kind: Type, name: str) -> str:
-    """Declaration of a kernel parameter; a tensor map is opaque and aligned as PTX ISA, tensor maps, asks."""
+    """Declaration of a kernel parameter; a tensor map is opaque, with the alignment of PTX ISA, tensor maps."""
     if kind == TENSOR_MAP:
         return f".param .align 64 .b8 {name}[128]"
     if isinstance(kind, LLVMPointerType):

@@ -1,4 +1,4 @@
-"""A function of machine instructions on its way to PTX: selected, its registers granted, then shared."""
+"""A function of machine instructions on its way to PTX: selection, register grant, then coalescing."""
 
 from __future__ import annotations
 
@@ -36,11 +36,11 @@ class MachineProgram:
     def coalesce(self) -> None:
         """Let values share registers."""
         if hand_over_early(self.blocks, self.live):
-            del self.live  # there are copies now
+            del self.live  # coalescing added copies
         self.groups = coalesce(self.blocks, self.live)
 
     def text(self) -> str:
-        """The blocks with names of registers as they would be now."""
+        """The blocks with the current register names."""
         names, labels = Names(self.groups), {block.source: f"$B{at}" for at, block in enumerate(self.blocks)}
         return "\n".join(line for block in self.blocks for line in _lines(block, names, labels)) + "\n"
 

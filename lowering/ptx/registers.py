@@ -1,7 +1,7 @@
-"""Register names: values that a loop or a branch hands over share one register where their lives do not overlap.
+"""Register names: values passed along a loop or branch edge share one register if their live ranges do not overlap.
 
 Liveness is per block (sets of values), the interference test that of SSA: two values clash if one is live where the
-other is defined. Without clash the move on the edge disappears.
+other is defined. Without a clash the move on the edge disappears.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from ir.core import Block, Value
 from ir.dialects.nvvm import SetMaxRegister
 from lowering.ptx.machine import Edge, MachineBlock, prefix_of, register_bits
 
-PAIR = "mov.b64 %s, {%s, %s};"  # as it is selected for two values of 32 bits
+PAIR = "mov.b64 %s, {%s, %s};"  # as selected for two 32-bit values
 
 MANY = 128
 """Registers that values of a thread take where ptxas 13.5 keeps such a counter in memory: 12 bytes in two kernels of
@@ -76,10 +76,10 @@ class Liveness:
                 changed |= len(live_in[block.source]) != before
 
     def pressure(self, blocks: list[MachineBlock], counted: Callable[[Value], bool] = lambda _: True) -> int:
-        """The most 32-bit registers that values take at once, in the order of the code; predicates count nothing, nor
-        do pairs of values that live on beside them: ptxas lets those lie beside each other.
+        """The peak number of live 32-bit registers, in the order of the code. Predicates count 0, and so do pairs of
+        values that stay live with the pair:
 
-        counted: which values are.
+        ptxas puts those in adjacent registers. counted: which values count.
         """
         most = 0
         for block in blocks:
@@ -106,16 +106,18 @@ class Liveness:
         return {*self.live_in[block.source], *self.live_out[block.source], *self._edge_uses(block), *inside}
 
     def _pairs(self, block: MachineBlock) -> set[Value]:
-        """Pairs of registers that are made of two values and used no longer than either."""
+        """Register pairs built from two values and live no longer than either."""
         last, out = self.last[block.source], self.live_out[block.source]
         return {
-            each.defs[0] for each in block.code
-            if each.text == PAIR and each.defs[0] not in out
+            each.defs[0]
+            for each in block.code
+            if each.text == PAIR
+            and each.defs[0] not in out
             and all(v in out or last[v] >= last.get(each.defs[0], 0) for v in each.uses)
-        }  # fmt: skip
+        }
 
     def together(self, block: MachineBlock) -> int:
-        """32-bit registers of all values that a block is given or computes: the most that any order of it takes."""
+        """32-bit registers of all live-in and computed values of a block: the most that any order of it takes."""
         values = self.live_in[block.source].union(block.source.args, *(each.defs for each in block.code))
         return sum(map(_words, values))
 
@@ -146,10 +148,11 @@ def _words(value: Value) -> int:
 def coalesce(blocks: list[MachineBlock], live: Liveness) -> dict[Value, list[Value]]:
     """Groups of values that share a register, where none clash: results updated in place, then block arguments.
 
-    A block argument shares with the values handed to it, and first with the argument of the other side of a branch that
-    is handed the same: a loop that its exit hands the same as its next iteration has moves before its one branch.
-    What all agents have stays theirs where values take MANY registers: an agent's loop over tiles that counts in such a
-    register makes one of all agents' counters.
+    A block argument shares with the values passed to it, and first with the argument of the other branch target that is
+    passed the same value: a loop whose exit edge passes the same values as its back edge then has its moves before its
+    single branch.
+    Registers that all agents share stay theirs where values take MANY registers: an agent's loop over tiles that counts
+    in such a register otherwise turns it into one of all agents' counters.
     """
     common = before_agents(blocks) if live.pressure(blocks) > MANY else set[Block]()
     groups: dict[Value, list[Value]] = {}
@@ -179,7 +182,7 @@ def before_agents(blocks: list[MachineBlock]) -> set[Block]:
 
 
 def _alike(first: Edge, second: Edge) -> list[tuple[Value, Value]]:
-    """Arguments of two blocks that the edges of one branch hand the same value, each at most once."""
+    """Arguments of two blocks that receive the same value from the two edges of one branch, each at most once."""
     given = {value: arg for arg, value in reversed(first.copies) if isinstance(value, Value)}
     found: list[tuple[Value, Value]] = []
     for arg, value in second.copies:

@@ -43,7 +43,7 @@ class Selector:
     def root(self, value: Value) -> Value:
         """The value whose register holds this one: casts between types of one register size share it.
 
-        So does what passes through a wait.
+        Values that pass through a wait do too.
         """
         found = self.roots.get(value)
         if found is None:
@@ -63,7 +63,7 @@ class Selector:
         return "%s"
 
     def use(self, value: Value, uses: list[Value]) -> str:
-        """An operand: an immediate where it is a constant that PTX takes as one, else a register."""
+        """An operand: an immediate if it is a constant that PTX accepts as one, otherwise a register."""
         value = self.root(value)
         op = value.owner
         if type(op) is llvm.Constant and takes_immediate(value.type):
@@ -74,7 +74,8 @@ class Selector:
 
     def address(self, pointer: Value, uses: list[Value]) -> str:
         """The operand [base+displacement], constant getelementptrs folded. The address of an array is in a register:
-        from sm_90 on ptxas 13.5 makes it anew (S2UR of the CTA in its cluster, UMOV, ULEA) in each block that names it.
+        from sm_90 on ptxas 13.5 rematerialises it (S2UR of the CTA in its cluster, UMOV, ULEA) in each block that names
+        it.
         """
         offset, pointer = 0, self.root(pointer)
         op = pointer.owner
@@ -110,13 +111,13 @@ class Selector:
         uses: list[Value],
         args: list[Value] | None = None,
         ties: Sequence[Copy] = (),
-        settle: str = "",
+        after_copies: str = "",
     ) -> None:
         """Put an instruction before those already emitted in this block."""
-        self.code.append(MachineInstruction(text, defs, uses, args, self.origin, ties, settle))
+        self.code.append(MachineInstruction(text, defs, uses, args, self.origin, ties, after_copies))
 
     def label(self) -> str:
-        """A label of its own for a loop inside one op."""
+        """A fresh label for a loop inside one op."""
         self.labels += 1
         return f"$W{self.labels}"
 
@@ -177,7 +178,7 @@ class Selector:
                 self.parameter(arg, arg.type, f"{symbol(self.func.sym_name)}_param_{arg.index}")
 
     def parameter(self, arg: Value, kind: Type, name: str) -> None:
-        """Load one parameter; a pointer becomes a global address, a byte of truth a predicate."""
+        """Load one parameter; a pointer becomes a global address, a boolean byte becomes a predicate."""
         bits = register_bits(kind)
         if kind == TENSOR_MAP:
             raw = Value(kind, arg.owner, arg.index)
@@ -209,7 +210,7 @@ class Selector:
                 else:
                     work.extend(op.operands)
         alive: set[Value] = set()
-        reached: set[Op] = set()  # an op of many results, such as a wgmma, hands on its operands once
+        reached: set[Op] = set()  # an op of many results, such as a wgmma, propagates to its operands once
         while work:
             value = work.pop()
             if value in alive:
@@ -234,4 +235,4 @@ def _collect(op: llvm.Br | llvm.CondBr, incoming: dict[Value, list[Value]], work
 
 
 lowers: Lowerings[Selector, [], None] = Lowerings("PTX template")
-"""What an operation is in PTX: a function (selector, op) that emits instructions."""
+"""The PTX of an operation: a function (selector, op) that emits instructions."""

@@ -1,6 +1,6 @@
 """Selection patterns of the llvm operations: several of them may become one PTX instruction, or one of them several.
 
-Opcode spellings: PTX ISA 8.8. Instructions of the hardware declare their own text (`ir.instruction`).
+Opcode spellings: PTX ISA 8.8. Hardware instructions declare their own text (`ir.instruction`).
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ INTEGER: dict[type[Op], str] = {
 
 @lowers(llvm.SDiv, llvm.UDiv, llvm.SRem, llvm.URem, llvm.SMax, llvm.SMin, llvm.UMax, llvm.UMin)
 def integer_binary(s: Selector, op: Op) -> None:
-    """Quotients, remainders and extrema; of a number and its negative the magnitude."""
+    """Quotients, remainders and extrema; the maximum of a number and its negative is abs."""
     x, negative = op.operands[0], op.operands[1].op
     of = negative.operands if isinstance(negative, llvm.Sub) and type(op) is llvm.SMax else []
     if of and of[1] is x and constant_of(of[0]) == 0:
@@ -70,7 +70,7 @@ def word(s: Selector, op: Op) -> None:
 
 @lowers(llvm.Shl, llvm.LShr, llvm.AShr)
 def shift(s: Selector, op: Op) -> None:
-    """Shifts; PTX counts in 32 bits whatever the width. What is shifted up, and back with its sign, is a field."""
+    """Shifts; PTX shift counts are 32-bit for every width. A left shift and then an arithmetic right shift is a bfe."""
     uses: list[Value] = []
     x, amount = op.operands
     raised = s.foldable(x, op, llvm.Mul) if isinstance(op, llvm.AShr) and bits(x) == 32 else None
@@ -95,9 +95,9 @@ def shift(s: Selector, op: Op) -> None:
 
 @lowers(llvm.Add)
 def add(s: Selector, op: llvm.Add) -> None:
-    """A sum; a product of the same block that nothing else uses makes it a multiply-add.
+    """A sum; with a single-use product of the same block it becomes a multiply-add.
 
-    No mad.wide: ptxas 13.5 makes one IMAD.WIDE of mul.wide and add.s64, but of mad.wide a shift or a product and an
+    No mad.wide: ptxas 13.5 turns mul.wide and add.s64 into one IMAD.WIDE, but mad.wide into a shift or a product and an
     addition in two halves each, or moves it to the uniform pipe and its result back.
     """
     result, uses = op.results[0], list[Value]()
@@ -165,9 +165,9 @@ def multiply(s: Selector, op: llvm.Mul) -> None:
 
 @lowers(llvm.And, llvm.Or)
 def logic(s: Selector, op: Op) -> None:
-    """And, or; on predicates a comparison used once is done together with them (setp.and). Not where both are of masks,
-    each of which is a LOP3 with a predicate in ptxas 13.5: of three predicates it makes one PLOP3. Rather the other one
-    where one is of a mask, also of a mask that more is made of.
+    """And, or; on predicates, a single-use comparison is merged into them (setp.and). Not if both compare masks,
+    because ptxas 13.5 makes each a LOP3 with a predicate and combines three predicates in one PLOP3. If one compares a
+    mask, even one with other uses, the other one is merged.
     """
     name = "and" if isinstance(op, llvm.And) else "or"
     if op.results[0].type != I1:
@@ -228,7 +228,7 @@ def compare(s: Selector, op: Op) -> None:
 
 
 def _finds_bits(comparison: Op | None) -> bool:
-    """Does it compare a mask's bits with zero?"""
+    """Does it compare the bits of a mask with zero?"""
     if comparison is None or comparison.attributes["predicate"] not in ("eq", "ne"):
         return False
     mask = comparison.operands[0].owner
@@ -236,7 +236,7 @@ def _finds_bits(comparison: Op | None) -> bool:
 
 
 def mask_of(s: Selector, op: Op) -> llvm.And | None:
-    """The mask whose bits a comparison finds all zero or not, if nothing else uses it."""
+    """The single-use mask that a comparison tests for zero."""
     if op.attributes["predicate"] not in ("eq", "ne") or constant_of(op.operands[1]) != 0:
         return None
     mask = s.foldable(op.operands[0], op, llvm.And)
@@ -244,8 +244,8 @@ def mask_of(s: Selector, op: Op) -> llvm.And | None:
 
 
 def mask_before(s: Selector, op: Op) -> None:
-    """That mask, right before the comparison: ptxas 13.5 makes one LOP3 of both, whose result is a predicate, but keeps
-    two instructions where others lie between (scan-rows-reverse on sm_80: 162 instructions, 154 with the masks here).
+    """That mask, right before the comparison: ptxas 13.5 merges both into one LOP3 with a predicate result, but keeps
+    two instructions if others lie between (scan-rows-reverse on sm_80: 162 instructions, 154 with the masks here).
     """
     if (mask := mask_of(s, op)) is not None:
         simple(s, mask, f"and.b{bits(mask.results[0])}")
@@ -253,8 +253,8 @@ def mask_before(s: Selector, op: Op) -> None:
 
 @lowers(llvm.Select)
 def select(s: Selector, op: llvm.Select) -> None:
-    """selp; of floats as such: ptxas 13.5 joins an f64 with a sum that is chosen (remainders of f16: 143 for 146), and
-    an f32 with its sign.
+    """selp, with the float type for floats: ptxas 13.5 then merges an f64 with a selected sum (remainders of f16: 143
+    instead of 146), and an f32 with its sign.
     """
     uses: list[Value] = []
     condition, x, y = op.operands
@@ -268,8 +268,8 @@ def select(s: Selector, op: llvm.Select) -> None:
 
 
 def in_place(s: Selector, op: llvm.Select, flipped: Op) -> None:
-    """c ? x ^ 1 : x, where nothing else reads x ^ 1, as x ^ 1 under the predicate c: ptxas 13.5 makes a LOP3 of it, and
-    a LOP3 and a SEL of selp. (The parity of a ring, in each iteration.)
+    """c ? x ^ 1 : x, where nothing else reads x ^ 1, as x ^ 1 under the predicate c: ptxas 13.5 makes one LOP3 of it,
+    but a LOP3 and a SEL of selp. (This is the parity of a ring, in each iteration.)
     """
     uses: list[Value] = []
     guard = s.register(op.operands[0], uses)
@@ -295,7 +295,7 @@ def constant(s: Selector, op: llvm.Constant) -> None:
 def extend(s: Selector, op: Op) -> None:
     """cvt to a wider integer; bytes are read from the low half of a 16-bit register, half bytes (to i8) by a mask.
 
-    What a mask leaves is not negative, and unsigned numbers are extended by no instruction.
+    A masked value is not negative, and extending unsigned numbers needs no instruction.
     """
     letter = "s" if isinstance(op, llvm.SExt) and not is_masked(op.operands[0]) else "u"
     uses: list[Value] = []
@@ -387,8 +387,8 @@ def fused(s: Selector, op: llvm.Fma) -> None:
 
 
 def mixed(s: Selector, op: Op) -> bool:
-    """Emit an operation on extended floats as one with sources of 16 bits, where that saves an extension. A product is
-    fma with -0.0, which leaves each product as it is.
+    """Emit an operation on extended floats as one with 16-bit sources, if that saves an extension. A product is fma
+    with -0.0, which does not change any product.
     """
     narrow = sources(op)
     if not any(op.operands[at] in s.extensions for at in narrow):

@@ -1,4 +1,4 @@
-"""When things happen: copies into rings of shared-memory stages, waits, barriers, and where buffers lie."""
+"""Scheduling: copies into rings of shared-memory stages, waits, barriers, and the placement of buffers."""
 
 from lowering.schedule.lower import lower_pipelines
 from lowering.schedule.pipelining import MemoryExceededError, materialize, schedule

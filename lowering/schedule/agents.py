@@ -1,20 +1,19 @@
-"""Agents: loops whose tiles warps of their own bring into a ring of stages.
+"""Agents: loops whose tiles are loaded into a ring of stages by separate producer warps.
 
     producer   wait until a stage is empty, fill it (one thread by tensor copies, or all by cp.async); next stage
     consumers  all other warps: wait until the stage is full, compute, release it; next stage
-Each ring is a pipeline with a full and an empty mbarrier a stage; iterators say which stage and go round the loops
-outside of the ring's own. A loop may have several rings, each waited for where its first copy is, and a stage of
-one of them may be read before the loop. What else the producer needs is in boundary.py, its program in producer.py, the
-warps of each agent in units.py, what becomes of pipelines and iterators in lower.py.
-Source: the seeds' MaterializeSchedule and agents; CUTLASS's warp-specialised mainloops.
+Each ring is a pipeline with a full and an empty mbarrier a stage; iterators select the stage and are carried by the
+loops around the ring's own. A loop may have several rings, each waited for at its first copy, and a stage of one of
+them may be read before the loop. The producer's other inputs are in boundary.py, its program in producer.py, the warps
+of each agent in units.py, the lowering of pipelines and iterators in lower.py. Source: the seeds' MaterializeSchedule
+and agents; CUTLASS's warp-specialised mainloops.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import field
-from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ir.core import Block, Builder, Op, Region, Type, Value
 from ir.dialects import arith, nv_tileas, scf
@@ -26,27 +25,23 @@ from lowering.clusters.ranks import Ranks
 from lowering.layouts.tensor import allocation
 from lowering.schedule import pairs
 from lowering.schedule.boundary import Boundary, Plan, Slice, Way, control
+from lowering.schedule.context import Accumulated, Handed, Rewriter, Scheduling
 from lowering.schedule.fills import Threaded, arrivals, boxed, peers, threaded
 from lowering.schedule.flight import Flight, flight, land
 from lowering.schedule.pipes import consume, stage_alone, unknown
 from lowering.schedule.producer import Job, Producer
 from lowering.schedule.rings import Copy, Ring, align
-from lowering.schedule.states import LOOPS, Site, alternate, enclosing, outermost, thread
+from lowering.schedule.states import LOOPS, Numbers, Site, alternate, enclosing, outermost, thread
 from lowering.schedule.tensor import multiplies, refuse, share_columns
 from lowering.schedule.turns import Stage, legal
 from lowering.schedule.units import GROUP, demand, side_by_side
 from lowering.targets.target import WARP
 
-if TYPE_CHECKING:
-    from lowering.schedule.begun import Handover
-    from lowering.schedule.multiplier import Accumulator
-    from lowering.schedule.pipelining import Rewriter, Scheduler
-
 
 @dataclass
 class Run:
-    """A consumer's loop over a ring: the operand that begins its iterator, and what releases behind it the stage that
-    its last iteration has left in use, where products run on from one iteration to the next.
+    """A consumer's loop over a ring: the operand that starts its iterator, and the release after it of the stage that
+    its last iteration still uses, if products run on from one iteration to the next.
     """
 
     loop: scf.For
@@ -61,24 +56,24 @@ class Run:
 
 @dataclass
 class AgentRing:
-    """A ring that a producer fills, for one loop or for several of one depth, which follow one another: iterators go
-    on from one to the next, so the producer fills stages for the next loop before this one has ended.
+    """A ring that a producer fills, for one loop or for several consecutive ones of the same depth: iterators continue
+    from one to the next, so the producer fills stages for the next loop before this one has ended.
     """
 
     memory: Ring
     pipeline: nv_tileas.CreatePipeline
     runs: list[Run] = field(default_factory=list[Run])
     alone: dict[Op, Site] = field(default_factory=dict[Op, Site])  # consumers of a stage before a loop
-    passing: dict[Op, Site] = field(default_factory=dict[Op, Site])  # what goes past stages that others read
-    readers: list[dict[Op, Site]] = field(default_factory=list[dict[Op, Site]])  # of agents in the consumers' place
+    passing: dict[Op, Site] = field(default_factory=dict[Op, Site])  # ops that skip stages read by others
+    readers: list[dict[Op, Site]] = field(default_factory=list[dict[Op, Site]])  # of agents that replace the consumers
 
     @property
     def sites(self) -> dict[Op, Site]:
-        """What takes and leaves the consumers' iterator."""
+        """The ops that take and yield the consumers' iterator."""
         return {run.loop: run.site for run in self.runs} | self.alone | self.passing
 
     def release_last(self) -> None:
-        """Where the ring goes on behind a loop, someone waits for the stage that its last iteration has left in use."""
+        """If the ring continues after a loop, the stage that its last iteration still uses is waited for."""
         for run in self.runs:
             goes_on = len(self.runs) > 1 or any(isinstance(each, LOOPS) for each in enclosing(run.loop))
             if run.release is not None and not goes_on:
@@ -98,13 +93,13 @@ LONE = -1  # depth of rings outside of loops
 
 
 @dataclass
-class Agents:
-    """The agents of one kernel; `common` is built before they part, `ops` are the kernel's source ops."""
+class Agents(Numbers):
+    """The agents of one kernel; `common` is built before they split, `ops` are the kernel's source ops."""
 
     common: Builder
     ops: list[Op]
     arguments: dict[Value, int]
-    ranks: Ranks | None  # of the CTAs of a cluster, where a copy may go to several
+    ranks: Ranks | None  # of the CTAs of a cluster, if a copy may go to several
     copy_warps: int  # of a producer that copies by cp.async; 0: none may. Consumers must get its registers back
     jobs: list[Job] = field(default_factory=list[Job])
     rings: dict[Key, AgentRing] = field(default_factory=dict[Key, AgentRing])
@@ -112,18 +107,18 @@ class Agents:
     sends: list[nv_tileas.Send] = field(default_factory=list[nv_tileas.Send])
     tensormaps: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
     tensor: list[nv_tileas.AllocTensorMemory] = field(default_factory=list[nv_tileas.AllocTensorMemory])
-    accumulators: list[Accumulator] = field(default_factory=list["Accumulator"])  # of the agent that multiplies
+    accumulators: list[Accumulated] = field(default_factory=list[Accumulated])  # of the agent that multiplies
     received: list[nv_tileas.Receive] = field(default_factory=list[nv_tileas.Receive])  # by it
-    handovers: list[Handover] = field(default_factory=list["Handover"])  # with agents that begin what threads read
+    handovers: Sequence[Handed] = ()  # with agents that issue products threads read
     beginners: list[Block] = field(default_factory=list[Block])  # the code of these
     blocks: Sequence[int] = ()  # of rows, of each of these
-    said: str = ""  # who begins products that threads read, and why
-    turns: list[int] = field(default_factory=list[int])  # the numbers of what warpgroups of the consumers take turns at
-    groups: int = 1  # of warps, each of which runs the consumers' code by itself
+    said: str = ""  # who issues products that threads read, and why
+    turns: list[int] = field(default_factory=list[int])  # the numbers of the consumers' turn-taking sections
+    groups: int = 1  # of warps, each of which runs the consumers' code separately
 
     def plan(self, op: scf.For, rings: Sequence[list[Copy]], first: Sequence[nv_tileas.TiledCopy] = ()) -> list[Plan]:
         """How the producer fills each tile of a stage of a loop's rings, and of the `first` one before the loop; none
-        where it cannot make all of them.
+        if it cannot load all of them.
         """
         plans: list[Plan] = []
         products = pairs.of_loop(op)
@@ -139,13 +134,13 @@ class Agents:
             made = [fill for fill in fills if fill is not None]
             if len(made) < len(copies):
                 if products:
-                    pairs.refuse(products[0], "tensor copies cannot bring all of its tiles")
+                    pairs.refuse(products[0], "tensor copies cannot load all of its tiles")
                 return []
             plans.append(Plan(op, copies, made, min(c.stages for c in copies), before, bool(products)))
         return plans if Boundary(self.ops, [*(job.plan for job in self.jobs), *plans]).legal else []
 
     def lone(self, copy: nv_tileas.TiledCopy) -> Plan | None:
-        """How the producer brings a tile from outside of loops; None where it cannot."""
+        """How the producer loads a tile from outside loops; None if it cannot."""
         fill = None if copy.ordered or copy.after_store else boxed(copy, self.arguments)
         if fill is None:
             return None
@@ -163,8 +158,8 @@ class Agents:
         return found
 
     def alike(self, op: scf.For, copies: Sequence[Copy]) -> int:
-        """The bits of the CTA's rank that copies of one tile and the control of their loop do not depend on, where one
-        copy may go to several CTAs. What has been stored before only this CTA's threads tell.
+        """The bits of the CTA's rank that copies of one tile and the control of their loop do not depend on, if one
+        copy may go to several CTAs. Earlier stores are signalled only by this CTA's threads.
         """
         tiled = [copy for copy in copies if isinstance(copy, nv_tileas.TiledCopy)]
         if self.ranks is None or len(tiled) < len(copies) or any(copy.after_store for copy in copies):
@@ -179,7 +174,7 @@ class Agents:
         return self.tensormaps.index(record)
 
     def switch(self, consumer: Block, multiplier: Block | None, rewriter: Rewriter) -> None:
-        """End the common part with the agents, on warps one behind the other."""
+        """End the common part with the agents, on consecutive warps."""
         plans = [job.plan for job in self.jobs]
         boundary = Boundary(self.ops, plans)
         values = self.share(boundary, rewriter.values)
@@ -234,7 +229,9 @@ class Agents:
         return made.result
 
     def place(self, rewriter: Rewriter, consumer: Block, receivers: int) -> None:
-        """Barriers and channels lie behind all else: scratch over drained rings must not reach those still in use."""
+        """Barriers and channels come after everything else: scratch over drained rings must not reach those still
+        in use.
+        """
         for ring in self.rings.values():
             ring.pipeline.attributes["offset"] = offset = align(rewriter.free, BARRIER_BYTES)
             rewriter.free = offset + 2 * BARRIER_BYTES * ring.memory.stages
@@ -257,7 +254,7 @@ class Agents:
     def place_accumulators(self, rewriter: Rewriter, consumer: Block) -> None:
         """Columns of tensor memory; slots in shared memory."""
         columns = 0
-        for each in self.accumulators:  # of another agent: none lies over them
+        for each in self.accumulators:  # of another agent: none overlays them
             columns += each.place(columns)
         columns = share_columns(consumer, columns)
         if columns > TENSOR_COLUMNS:
@@ -270,7 +267,7 @@ class Agents:
                 rewriter.free = offset + nv_tileas.SLOT_BYTES + nv_tileas.DONE_BYTES * (memory.groups - 1)
 
     def share(self, boundary: Boundary, values: dict[Value, Value]) -> dict[Value, Value]:
-        """Move what is computed before the agents part out of the consumers' code; new values of the source's."""
+        """Hoist values computed before the agents split out of the consumers' code; returns the new values."""
         moved = {v.owner for v, way in boundary.ways.items() if way is Way.HOIST}
         for op in reversed(self.ops):
             if op in moved:
@@ -285,7 +282,7 @@ class Agents:
         return shared
 
     def hand_over(self, boundary: Slice, values: Mapping[Value, Value]) -> dict[Value, Value]:
-        """A channel for each value that the consumers tell another agent; they send it where they have made it."""
+        """A channel for each value that the consumers send to another agent; they send it where they compute it."""
         channels: dict[Value, Value] = {}
         for source in (v for v, way in boundary.ways.items() if way is Way.SEND):
             value = values[source]
@@ -304,31 +301,19 @@ class Agents:
         self.channels.append(self.common.add(nv_tileas.CreateChannel, types=[nv_tileas.ChannelType(kind)], offset=0))
         return self.channels[-1].result
 
-    @cached_property
-    def zero(self) -> Value:
-        """What states begin with."""
-        return self.common.value(arith.Constant, types=[I32], value=0)
-
-    def other(self, stage: Value) -> Op:
-        """The other one of two stages."""
-        return arith.XOrI((stage, self.one), (I32,))
-
-    @cached_property
-    def one(self) -> Value:
-        """What the stage of two buffers is flipped by."""
-        return self.common.value(arith.Constant, types=[I32], value=1)
-
 
 def following(iterator: Value) -> Op:
-    """The iterator behind one."""
+    """The next iterator."""
     return nv_tileas.IncIter((iterator,))
 
 
 class Consumer:
     """A consumer's loop over rings that the producer fills, in the order in which it waits for them."""
 
-    def __init__(self, scheduler: Scheduler, agents: Agents, plans: Sequence[Plan], b: Builder):
-        """The rings and their jobs for the producer, which is told at `b` that what its copies read has been stored."""
+    def __init__(self, scheduler: Scheduling, agents: Agents, plans: Sequence[Plan], b: Builder):
+        """The rings and their jobs for the producer, which is signalled at `b` that the data its copies read has
+        been stored.
+        """
         self.scheduler = scheduler
         self.agents = agents
         self.plans = plans
@@ -343,9 +328,7 @@ class Consumer:
             agents.jobs.append(Job(plan, self.buffers[-1], ring.pipeline.result, stored))
 
     def begin(self, ops: Sequence[Op], b: Builder) -> None:
-        """What comes before the loop: copies for a stage of the first ring, and the product, the last op, that reads
-        it.
-        """
+        """Code before the loop: copies for a stage of the first ring, and the product, the last op, that reads it."""
         plan, ring = self.plans[0], self.rings[0]
         pipeline, product = ring.pipeline.result, ops[-1].results[0]
         iterator = unknown(pipeline, plan.stages)
@@ -374,8 +357,8 @@ class Consumer:
             scheduler.rewriter.values[op.results[flying.place]] = done.result
 
     def turns(self, body: Block, flying: Flight) -> None:
-        """Let the warpgroups take turns at what is between the early product and the begin of the next, where that is
-        to be and nobody would wait for ever.
+        """Let the warpgroups take turns in the section between the early product and the start of the next, if
+        requested and free of deadlock.
         """
         groups = self.scheduler.rewriter.func.warps // GROUP
         if flying.early is None or not flying.early.turns or groups < 2:
@@ -398,8 +381,9 @@ class Consumer:
             last.attributes["passes"] = False
 
     def flying(self) -> Flight:
-        """What runs on. Into the next iteration only what reads no other ring than the last, whose stages are held, if
-        it has another."""
+        """The products that run on. With several rings, only products that read the last one, whose stages are
+        held, run into the next iteration.
+        """
         body = self.loop.body.block
         found = flight(body, [copy for plan in self.plans for copy in plan.copies])
         others = [copy for plan in self.plans[:-1] for copy in plan.copies]
@@ -407,7 +391,7 @@ class Consumer:
         return Flight(early=found.early) if stays else found
 
     def body(self, flying: Flight) -> Block:
-        """One iteration, which carries the iterators and, where products run on, the token of the one before."""
+        """One iteration, which carries the iterators and, if products run on, the token of the previous one."""
         scheduler, body = self.scheduler, self.loop.body.block
         held = [nv_tileas.CONSUMER_TOKEN] if flying.last is not None else []
         inner = Block([*(a.type for a in body.args), *(nv_tileas.IteratorType(p.stages) for p in self.plans), *held])
@@ -426,7 +410,7 @@ class Consumer:
         return inner
 
     def stage(self, number: int, iterators: Sequence[Value], inner: Block, flying: Flight, b: Builder) -> list[Value]:
-        """The rest of an iteration from where it waits for a ring: what it leaves, and the token of the last ring."""
+        """The rest of an iteration from the wait for a ring on: its yielded values, and the token of the last ring."""
         scheduler, body, plan = self.scheduler, self.loop.body.block, self.plans[number]
         following = self.plans[number + 1].copies[0] if plan is not self.plans[-1] else body.terminator
         ops = body.ops[body.ops.index(plan.copies[0]) : body.ops.index(following)]
@@ -450,7 +434,9 @@ class Consumer:
         return threads and read_asynchronously(self.loop.body.block)
 
     def stored(self, b: Builder) -> Value:
-        """Tell the producer that what its copies come after has been stored: a barrier stands behind it already."""
+        """Signal the producer that the stores its copies are ordered after are complete: a barrier already follows
+        them.
+        """
         zero, channel = self.agents.zero, self.agents.channel(I32)
         b.location = self.loop.location
         b.add(nv_tileas.AsyncFence, types=(), everywhere=True)
@@ -481,13 +467,13 @@ class Consumer:
         reads = {each.atom for each in ops if isinstance(each, nv_tileas.SharedLoad)}
         if "ld.shared" in reads:
             found.pipeline.attributes |= {"consumers": WARP * warps, "each": "thread"}
-        elif reads:  # an arrival tells what its own lane has read
+        elif reads:  # an arrival covers only the reads of its own lane
             found.pipeline.attributes["meet"] = True
         return found
 
 
 def reads(dot: nv_tileas.Dot, copies: Sequence[Op], body: Block) -> bool:
-    """Is a product of a body made of what some copies bring?"""
+    """Does a product of a body depend on some copies?"""
     wanted: set[Value] = set(dot.operands)
     for op in reversed(body.ops[: body.ops.index(dot)]):
         if wanted.intersection(op.results):
@@ -503,6 +489,6 @@ def nested(body: Block) -> list[Op]:
 
 
 def read_asynchronously(body: Block) -> bool:
-    """Does a product of this body read shared memory by the asynchronous proxy?"""
+    """Does a product of this body read shared memory through the asynchronous proxy?"""
     kinds = (nv_tileas.Dot, nv_tileas.TensorDot)
     return any(isinstance(each, kinds) and each.atom.startswith(("wgmma", "tcgen05")) for each in nested(body))

@@ -1,22 +1,22 @@
-"""Products that threads read or write for, begun by agents of one thread each in place of a thread that computes.
+"""Products that threads read or write for, issued by single-thread agents instead of consumer threads.
 
     consumers   for j: wait for S;  load it;  ...;  wait for O;  store P, scale O;  arrive
     agent       for j: wait for K;  S = Q K;  commit;  wait for V, P;  O += P V;  commit
-Each warpgroup with a block of rows of its own has an agent of its own, which runs the products of that block in the
-order of the source, so that no warpgroup waits for another; else one agent begins all. A sum that threads read is a
-ring of one stage that the agent fills; what threads write for a product (a left factor, a sum that they have scaled) is
-one that they fill, and that the product reads and gives back. Tiles in shared memory are the agents' alone. Where a
-product is read before what is written for another one behind it, or what was written for it is written again, each of
-the two rings says what the other's empty barrier would: products are begun in order, and the end of one tells of all.
-Behind each loop all wait for its end; before the next one, whose sums lie over its own, they meet and hand on a turn.
+Each warpgroup with its own block of rows has a separate agent, which runs the products of that block in source order,
+so that no warpgroup waits for another; otherwise one agent issues all. A sum that threads read is a ring of one stage
+that the agent fills; what threads write for a product (a left factor, a rescaled sum) is a ring that they fill, and
+that the product reads and releases. Tiles in shared memory are used only by the agents. If a product is read before
+threads write the operand of the next one, or rewrite its own operand, each of the two rings implies the other's empty
+barrier: products are issued in order, and the end of one implies the end of all earlier ones. After each loop everyone
+waits for its end; before the next loop, whose sums overlay these, the threads synchronise and pass a turn.
 
 In a loop over tiles all of this goes round with it. Of one main loop a tile the rings say all that the next tile has to
 wait for: scores are made where the last have been read, a sum begins anew where the same threads have loaded the last
 one, and left factors come behind scores; so the next tile's first scores are made during the epilogue. Where several
 main loops follow one another in a tile the first one, too, lies over another: it has a turn, and the last one an end.
 
-A left factor may lie over the scores that the next product makes anew. PTX orders products with one accumulator only,
-so the agent waits for the one that reads it (PTX ISA 8.8, tcgen05, implicitly pipelined instructions).
+A left factor may overlay the scores that the next product recomputes. PTX orders only products with the same
+accumulator, so the agent waits for the one that reads it (PTX ISA 8.8, tcgen05, implicitly pipelined instructions).
 Source of the roles: FlashAttention-4's MMA warp; CUTLASS's sm_100 fmha.
 """
 
@@ -50,14 +50,14 @@ if TYPE_CHECKING:
     from lowering.schedule.agents import Agents
 
 WRITTEN = (nv_tileas.TensorStore, nv_tileas.TensorScale)
-"""What threads do for a product that comes behind."""
+"""What threads do for a later product."""
 GONE = (nv_tileas.TensorDot, nv_tileas.TensorCommit, nv_tileas.TensorWait)
-"""What the consumers' code has no more."""
+"""Ops removed from the consumers' code."""
 
 
 @dataclass
 class Handover:
-    """A ring of one stage in tensor memory: between the consumers, whose sites are the first, and each agent."""
+    """A ring of one stage in tensor memory, between the consumers, whose sites come first, and each agent."""
 
     pipeline: nv_tileas.CreatePipeline
     sites: list[dict[Op, Site]] = field(default_factory=lambda: [dict[Op, Site]()])
@@ -65,19 +65,19 @@ class Handover:
 
     @property
     def iterator(self) -> Value:
-        """In place of what will be known when all code is there."""
+        """A placeholder until all code exists."""
         return unknown(self.pipeline.result, 1)
 
 
 def begin_apart(consumer: Block, agents: Agents, warps: int, target: Target, forbid: tuple[str, ...]) -> None:
-    """Part the products from the consumers' code, where that is possible and predicted to take less time; say which."""
+    """Split the products from the consumers' code, if that is possible and predicted to be faster; record which."""
     dots = [op for op in nested(consumer) if isinstance(op, nv_tileas.TensorDot)]
     if not dots:
         return
     found = Products(consumer, dots, agents, warps)
     reason = f"{BY_AGENT_READ} is forbidden" if forbid else found.why_not()
     if reason:
-        agents.said = f"products are begun by threads that compute: {reason}"
+        agents.said = f"consumer threads issue the products: {reason}"
         return
     times = together([predicted(found.summary(loop), target) for loop in found.loops or [None]])
     if times.better:
@@ -85,7 +85,7 @@ def begin_apart(consumer: Block, agents: Agents, warps: int, target: Target, for
     agents.said = times.said()
 
 
-class Spines(Part):
+class ControlSkeleton(Part):
     """What an agent needs of the consumers' code: the loops and branches around products, and their control."""
 
     def __init__(self, consumer: Block, dots: Sequence[nv_tileas.TensorDot]):
@@ -95,7 +95,7 @@ class Spines(Part):
 
 
 class Products:
-    """The products of a kernel, what is read of them and written for them."""
+    """The products of a kernel, and the reads and writes of threads for them."""
 
     def __init__(self, consumer: Block, dots: list[nv_tileas.TensorDot], agents: Agents, warps: int):
         self.consumer, self.dots, self.agents, self.warps = consumer, dots, agents, warps
@@ -105,38 +105,40 @@ class Products:
         self.rows = {cast(nv_tileas.TensorMemoryType, dot.d.type).shape[0] // M for dot in dots}
         self.groups = warps // WARPS if self.rows == {warps // WARPS} else 1
         self.rings = {ring.pipeline.result: ring for ring in agents.rings.values()}
-        self.skeletons = Spines(consumer, dots)
+        self.skeletons = ControlSkeleton(consumer, dots)
         self.read: dict[Value, Handover] = {}  # by accumulator: threads read the products
         self.fed: dict[Value, Handover] = {}  # threads write for them
         self.loops = main_loops(dots)
         self.repeated = bool(self.loops) and innermost(self.loops[0]) is not None  # all of them, by a loop over tiles
-        self.ends: dict[Op | None, Handover] = {}  # behind each loop, and behind all of them
-        self.turns: dict[Op, Handover] = {}  # before each further loop: what lies where its sums come has been read
+        self.ends: dict[Op | None, Handover] = {}  # after each loop, and after all of them
+        self.turns: dict[Op, Handover] = {}  # before each further loop: the place of its sums has been read
 
     def why_not(self) -> str:
-        """Why agents cannot have all that products need, or no warps beside the one that copies; empty: they can."""
+        """Why agents cannot have all that products need, or there are no warps besides the producer's; empty: they
+        can.
+        """
         rings, ops = self.agents.rings.values(), nested(self.consumer)
         if not self.rings:
-            return "no agent brings tiles for them"
+            return "no producer loads tiles for them"
         if any(map(multiplies, self.skeletons.skeleton)) or self.agents.accumulators:
-            return "others are begun by one warp, which loops by itself"
+            return "others are issued by one warp that has its own loop"
         around = {innermost(dot) for dot in self.dots}.difference(self.loops)
         if len({list(steps_to(loop))[-1][0] for loop in self.loops}) > 1 or around - {innermost(self.loops[0])}:
             return "their loops do not follow one another"
         boxed = all(isinstance(fill, Boxed) for job in self.agents.jobs for fill in job.plan.fills)
         if not boxed or 1 + self.groups > GROUP:
-            return "the agent that copies leaves them no warps"
+            return "the producer leaves no warps for them"
         if any(ring.pipeline.peers > 1 or ring.passing for ring in rings):
             return "CTAs of a cluster, or groups of warps, share their tiles"
         if any(isinstance(op, nv_tileas.CreateNone) for op in ops) or not self.factors():
-            return "threads bring or read tiles of theirs, or write some to shared memory"
+            return "threads load or read their tiles, or write some to shared memory"
         if len(self.rows) > 1 or not self.sums():
-            return "threads read or write for their sums in other places too"
+            return "threads also access their sums elsewhere"
         known = self.skeletons.legal and Way.SEND not in self.skeletons.ways.values()
-        return "" if known else "their agent would not know how often to begin them"
+        return "" if known else "their agent cannot compute how often to issue them"
 
     def factors(self) -> bool:
-        """Do tiles in shared memory all come by rings, and serve products alone?"""
+        """Do all tiles in shared memory come through rings, and serve only products?"""
         tiles = {view.results[0]: view for view in nested(self.consumer) if is_view(view)}
         ringed = {
             value for value, view in tiles.items()
@@ -159,7 +161,7 @@ class Products:
         )  # fmt: skip
 
     def sums(self) -> bool:
-        """Is each sum either read where it is complete, or written for by threads before one product in a block?"""
+        """Is each sum either read when complete, or written by threads before one product in a block?"""
         for d in dict.fromkeys(dot.d for dot in self.dots):
             dots = [dot for dot in self.dots if dot.d is d]
             feeds = self.feeds(dots[0])
@@ -180,7 +182,7 @@ class Products:
         return [*(op for op in self.written if isinstance(op, nv_tileas.TensorStore) and op.d is dot.a), *scaled]
 
     def summary(self, loop: scf.For | scf.While | None) -> Begun:
-        """What a loop with products, or a kernel without any, has, for a prediction of its time."""
+        """Figures of a loop with products, or of a kernel without loops, for predicting its time."""
         body = self.consumer if loop is None else loop.body.block
         inside = [dot for dot in self.dots if loop is None or loop in enclosing(dot)]
         waits = sum(isinstance(op, nv_tileas.ConsumeOne) for op in nested(body))
@@ -189,8 +191,8 @@ class Products:
         return Begun(body, inside, self.warps, self.groups, waits, feeding, len(inside) - feeding, turned)
 
     def in_turn(self, dot: nv_tileas.TensorDot) -> nv_tileas.TensorDot | None:
-        """The product behind the load of one that threads read, written for in the same run of their code: its ring
-        tells that this one has been read, and this one's next that it is complete.
+        """The product after the load of one that threads read, with its operand written in the same straight-line code:
+        its ring implies that this one has been read, and this one's next fill implies that it is complete.
         """
         loads = [load for load in self.loads if load.d is dot.d]
         alone = [each for each in self.dots if each.d is dot.d] == [dot] and len(loads) == 1
@@ -256,7 +258,7 @@ class Products:
         )
 
     def mark(self) -> None:
-        """Mark where products of a further loop may begin: before what first makes or writes a sum of it."""
+        """Mark where products of a further loop may start: before the first op that creates or writes a sum of it."""
         runs: list[tuple[Op, Block | None, Op | None]] = [(loop, op.parent, op) for op, loop in pairwise(self.loops)]
         if self.turned:
             runs.append((self.loops[0], list(steps_to(self.loops[0]))[-1][0], None))
@@ -269,7 +271,7 @@ class Products:
             place(mark, first)
 
     def strip(self) -> None:
-        """Take the products, and what brings their factors, from the consumers' code."""
+        """Remove the products, and the loads of their factors, from the consumers' code."""
         ops = nested(self.consumer)
         iterators = {op.iterator for op in ops if isinstance(op, nv_tileas.ConsumeOne)}
         for op in ops:
@@ -280,7 +282,7 @@ class Products:
                 self.write(dot, self.fed[dot.d])
         for load in self.loads:
             if load.waited:
-                self.settle(load)
+                self.load_after_loop(load)
             elif load.d in self.read:
                 self.load(load)
         for loop in self.loops:
@@ -303,12 +305,12 @@ class Products:
         prune(partial(nested, self.consumer))
 
     def close(self) -> None:
-        """Behind the last products all wait for the end of all: then what they have read may be written again."""
+        """After the last products everyone waits for the end of all: then their operands may be overwritten."""
         last = next(op for op in reversed(self.consumer.ops) if has(op, nv_tileas.TensorDot))
         self.wait(last, self.ends[None])
 
     def wait(self, op: Op, ring: Handover) -> None:
-        """Behind an op all wait for the end of what has been begun."""
+        """After an op everyone waits for the end of all issued products."""
         made, block = Builder(Block(), op.location), op.parent
         consume(made, ring.pipeline.result, ring.iterator, Block(), [])
         waits = made.block.ops[-1]
@@ -319,7 +321,9 @@ class Products:
         place(made, block.ops[block.ops.index(op) + 1])
 
     def hand_on(self, mark: Op, turn: Handover) -> None:
-        """All meet, since a warp may write where another one has read, and let products of the next loop begin."""
+        """A barrier of all threads, because a warp may write where another one has read, then allow products of the
+        next loop.
+        """
         made = Builder(Block(), mark.location)
         made.add(nv_tileas.Barrier, types=(), publishes=False)
         told = produce(made, turn.pipeline.result, turn.iterator, lambda _: None)
@@ -330,7 +334,7 @@ class Products:
         mark.parent.ops.remove(mark)
 
     def write(self, dot: nv_tileas.TensorDot, ring: Handover) -> None:
-        """What threads write for a product fills a stage in its place."""
+        """Fill a stage with what threads write for a product."""
         block, moved = dot.parent, self.feeds(dot)
         assert block is not None
         for op in moved:
@@ -362,8 +366,10 @@ class Products:
         replace(self.consumer, {op.result: tile}, inside)
         block.ops[at : at + 1] = adopted(made.block, block)
 
-    def settle(self, load: nv_tileas.TensorLoad) -> None:
-        """Threads load a sum behind its loop when all products are complete; behind all loops and branches they are."""
+    def load_after_loop(self, load: nv_tileas.TensorLoad) -> None:
+        """Threads load a sum after its loop when all products are complete, as they are after all loops and
+        branches.
+        """
         if load.parent is self.consumer:
             return
         ring, made = self.fed[load.d], Builder(Block(), load.location)
@@ -413,13 +419,13 @@ class Beginner(Producer):
                 self.tell(self.products.ends[op], b)
 
     def tell(self, end: Handover, b: Builder) -> None:
-        """Tell of the end of all that has been begun."""
+        """Signal the end of all issued products."""
         made = produce(b, end.pipeline.result, end.iterator, lambda _: None)
         imply(made, nv_tileas.ProducerAcquire, end)
         end.sites[-1][made] = stage_alone(made, b)
 
     def await_turn(self, turn: Handover, b: Builder) -> None:
-        """Wait until all have read what the last loop has left."""
+        """Wait until all have read the results of the last loop."""
         consume(b, turn.pipeline.result, turn.iterator, Block(), [])
         made = b.block.ops[-1]
         release_of(made).attributes["last"] = not turn.implied
@@ -427,7 +433,7 @@ class Beginner(Producer):
         turn.sites[-1][made] = stage_alone(made, b)
 
     def consume(self, op: nv_tileas.ConsumeOne, b: Builder) -> None:
-        """Wait for a stage, do what reads it, give it back when the products are complete; then what comes behind."""
+        """Wait for a stage, emit its readers, release it when the products are complete; then the following code."""
         ring, reading = self.products.rings[op.pipeline], read_of(op)
         ops = reading.ops[:-1]
         iterator = self.values[op.iterator] = unknown(op.pipeline, ring.memory.stages)
@@ -441,7 +447,7 @@ class Beginner(Producer):
         self.block(ops[end:], b)
 
     def dot(self, op: nv_tileas.TensorDot, b: Builder) -> None:
-        """A product behind what threads write for it, for those that read it."""
+        """A product, after threads have written its operands, for its readers."""
         read, fed = self.products.read.get(op.d), self.products.fed.get(op.d)
         if fed is None:
             self.drain(op, b)
@@ -454,7 +460,7 @@ class Beginner(Producer):
         fed.sites[-1][made] = stage_alone(made, b)
 
     def begin_product(self, op: nv_tileas.TensorDot, ring: Handover | None, b: Builder) -> None:
-        """The product; where threads read it, it fills a stage."""
+        """The product; if threads read it, it fills a stage."""
 
         def write(inside: Builder) -> None:
             operands = [self.known([v])[0] if isinstance(v.type, TensorType) else v for v in op.operands]
@@ -472,7 +478,7 @@ class Beginner(Producer):
         ring.sites[-1][made] = stage_alone(made, b)
 
     def drain(self, op: nv_tileas.TensorDot, b: Builder) -> None:
-        """Wait for products whose left factors lie where this one is made."""
+        """Wait for products whose left factors are in the place of this one."""
         for other in self.products.dots:
             made = other.a.op
             if isinstance(made, nv_tileas.AllocTensorMemory) and made.over is op.d and other.d in self.products.fed:
@@ -514,18 +520,18 @@ def read_of(op: nv_tileas.ConsumeOne) -> Block:
 
 
 def release_of(op: Op) -> Op:
-    """What gives back the stage."""
+    """The op that releases the stage."""
     return next(each for each in op.regions[0].block.ops if isinstance(each, nv_tileas.ConsumerRelease))
 
 
 def before(op: Op, dot: nv_tileas.TensorDot) -> bool:
-    """Does an op stand before a product in its block?"""
+    """Does an op precede a product in its block?"""
     block = dot.parent
     return block is not None and op.parent is block and block.ops.index(op) < block.ops.index(dot)
 
 
 def same_run(first: Op, second: Op) -> bool:
-    """Do two ops stand in one block, but for regions that read stages, in this order?"""
+    """Are two ops in one block, ignoring regions that read stages, in this order?"""
     path, other = list(steps_to(first)), list(steps_to(second))
     if path[-1][0] is not other[-1][0]:
         return False
@@ -544,7 +550,7 @@ def steps_to(op: Op) -> Iterator[tuple[Block, int]]:
 
 
 def kept(dot: nv_tileas.TensorDot, loads: Iterable[nv_tileas.TensorLoad]) -> bool:
-    """Is a sum read behind its loop alone?"""
+    """Is a sum read only after its loop?"""
     return all(load.waited for load in loads if load.d is dot.d)
 
 
@@ -568,7 +574,7 @@ def imply(op: Op, kind: type[Op], ring: Handover) -> None:
 
 
 def place(made: Builder, op: Op) -> None:
-    """Put what was made before an op."""
+    """Insert new ops before an op."""
     block = op.parent
     assert block is not None
     at = block.ops.index(op)
@@ -584,7 +590,7 @@ def replace(block: Block, values: dict[Value, Value], but: Iterable[Op] = ()) ->
 
 
 def inline(op: nv_tileas.ConsumeOne, whole: Block) -> None:
-    """What reads a stage stands where the region did."""
+    """Replace a region that reads a stage by its contents."""
     block, read = op.parent, read_of(op)
     assert block is not None
     reading = cast(Op, read.parent_op)

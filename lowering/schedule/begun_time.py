@@ -1,7 +1,7 @@
-"""What an iteration takes where threads that compute begin its products, and where agents of one thread each do.
+"""The time of an iteration if consumer threads issue its products, and if single-thread agents do.
 
-An iteration takes as long as the busiest scheduler issues, or as a warp by itself waits for its own instructions, the
-longer of both. Both are counted in instructions (size.py); a warp by itself issues one in ALONE cycles.
+An iteration takes as long as the issue of the busiest scheduler, or as the dependent instructions of a single warp,
+whichever is longer. Both are counted in instructions (size.py); a single warp issues one in ALONE cycles.
 """
 
 from __future__ import annotations
@@ -23,9 +23,8 @@ MEET = WAITS[nv_tileas.Barrier]
 
 @dataclass(frozen=True)
 class Begun:
-    """A block with products, run by so many `warps`, whose `groups` each have a block of rows: `waits` for stages in
-    shared memory, `fed` products that threads write for, `read` others, `turned` pairs of which neither ring has to say
-    when it is empty.
+    """A block with products, run by `warps`, whose `groups` each have a block of rows: `waits` for stages in shared
+    memory, `fed` products that threads write for, `read` others, `turned` pairs whose rings need no empty barriers.
     """
 
     body: Block
@@ -40,7 +39,7 @@ class Begun:
 
 @dataclass(frozen=True)
 class Times:
-    """Cycles of an iteration, predicted: where threads that compute begin its products, and where agents do."""
+    """Cycles of an iteration, predicted: if consumer threads issue its products, and if agents do."""
 
     before: float
     after: float
@@ -52,9 +51,9 @@ class Times:
 
     def said(self) -> str:
         """The prediction in words."""
-        who = "agents of their own" if self.better else "threads that compute"
-        both = f"{self.before:.0f} where threads that compute begin them, {self.after:.0f} where agents do"
-        return f"products are begun by {who}: predicted cycles an iteration {both}"
+        who = "agents of their own" if self.better else "consumer threads"
+        both = f"{self.before:.0f} if consumer threads issue them, {self.after:.0f} if agents do"
+        return f"products are issued by {who}: predicted cycles an iteration {both}"
 
 
 def predicted(found: Begun, target: Target) -> Times:
@@ -66,7 +65,7 @@ def predicted(found: Begun, target: Target) -> Times:
     )
     rings, commits = found.waits * (WAIT + ARRIVE) + STAGE * len(views), COMMIT * len(found.dots)
     rest, mine, turns = size_of - begun - rings - commits, begun / found.groups, found.warps / target.throughput.issue
-    told = found.fed + found.read - found.turned  # rings that say when they are empty
+    told = found.fed + found.read - found.turned  # rings with an empty barrier
     computes = rest + rings + MEET * len(found.dots) + WAIT * found.fed
     relieved = rest + ARRIVE * told + WAIT * (found.fed - found.turned)
     begins = mine + rings + 2 * commits + WAIT * told

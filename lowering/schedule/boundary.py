@@ -1,12 +1,13 @@
-"""What a producer needs of the kernel beside its copies, and how each value gets over to it.
+"""What a producer needs from the kernel besides its copies, and how it obtains each value.
 
-    computed again   counters, tile indices, views; loads that no store of the kernel comes before or after; tiles of
-                     row numbers, pointers and masks, in layouts of the producer's own warps (relaid.py)
-    in common        a scalar loaded before anything is written: loaded before the agents part, seen by both
-    handed over      any other scalar: a consumer sends it through shared memory where it is made; so is, without a
-                     value, the news that what a ring's copies come after has been stored
-The producer keeps the loops and branches around its copies (the skeleton) and what of them it needs: a slice of the
-program. Both agents come by their waits in the order of the source, so none waits for what stands behind its own wait.
+    rematerialised  counters, tile indices, views; loads that no store of the kernel is ordered with; tiles of row
+                    numbers, pointers and masks, in layouts of the producer's own warps (relaid.py)
+    hoisted         a scalar loaded before anything is written: loaded before the agents split, seen by both
+    sent            any other scalar: a consumer sends it through shared memory where it is computed; likewise, without
+                    a value, the signal that the stores a ring's copies are ordered after are complete
+
+The producer keeps the loops and branches around its copies (the skeleton) and the parts of them that it needs: a slice
+of the program. Both agents reach their waits in source order, so neither waits for something after its own wait.
 Source: the seeds' ResolveAgentBoundary and MaterializeSchedule; program slicing after Weiser (1981).
 """
 
@@ -16,7 +17,7 @@ import enum
 from collections.abc import Iterable, Sequence, Set
 
 from ir.core import WRITE, Block, Op, Type, Value
-from ir.dialects import arith, nv_tileas, scf
+from ir.dialects import arith, llvm, nv_tileas, scf
 from ir.records import dataclass
 from ir.types import GLOBAL_PTR, FloatType, IntType, TensorType
 from lowering.layouts.layout import Layout
@@ -26,12 +27,12 @@ from lowering.schedule.rings import Copy
 from lowering.schedule.states import enclosing
 
 Placed = tuple[Value, Layout | None]
-"""A value, and the layout in which it is needed, where it is a tile."""
+"""A value, and the layout in which it is needed if it is a tile."""
 
 
 @dataclass
 class Plan:
-    """A loop whose copies a producer makes into a ring of `stages`, and how it makes each. `first` are the same copies
+    """A loop whose copies a producer performs into a ring of `stages`, and how. `first` are the same copies
     for one stage before the loop, if it begins with one. Without a loop: copies that fill the ring once. `paired`: for
     the products of a pair of CTAs.
     """
@@ -50,7 +51,7 @@ class Plan:
 
     @property
     def after_store(self) -> bool:
-        """Does it read what the consumers have stored before the loop?"""
+        """Does it read data that the consumers have stored before the loop?"""
         return any(copy.after_store for copy in (*self.first, *self.copies))
 
     def inputs(self) -> list[Placed]:
@@ -60,8 +61,8 @@ class Plan:
 
 
 def source_operands(copy: Copy, fill: Fill) -> list[Placed]:
-    """Operands of a copy that its producer must have: its index where a tensor map takes the place of the view; else
-    the view, or pointers and mask in the layout in which it copies.
+    """Operands of a copy that its producer must have: the index if a tensor map replaces the view; otherwise the view,
+    or pointers and mask in the layout in which it copies.
     """
     if isinstance(fill, Boxed):
         assert isinstance(copy, nv_tileas.TiledCopy)
@@ -70,7 +71,7 @@ def source_operands(copy: Copy, fill: Fill) -> list[Placed]:
 
 
 class Way(enum.Enum):
-    """How a producer comes by the results of an op."""
+    """How a producer obtains the results of an op."""
 
     REMATERIALISE = enum.auto()
     HOIST = enum.auto()
@@ -81,15 +82,15 @@ ControlFlow = scf.For | scf.While | scf.If
 
 
 class Slice:
-    """What an agent runs of a kernel beside the work that it is for.
+    """The slice of a kernel that an agent runs in addition to its own work.
 
-    `skeleton`: the loops and branches it keeps, `needed`: values it reads, `ways`: how it gets those made elsewhere,
-    `layouts` those in which it needs a tile.
+    `skeleton`: the loops and branches it keeps, `needed`: values it reads, `ways`: how it obtains values computed
+    elsewhere, `layouts`: those in which it needs a tile.
     """
 
     def __init__(self, skeleton: Iterable[ControlFlow], wanted: Iterable[Placed], early: Set[Op] = frozenset()):
         """`wanted`: what its work reads, tiles in layouts of its own. `early`: scalars that may be computed before the
-        agents part.
+        agents split.
         """
         self.early = early
         self.skeleton = dict.fromkeys(skeleton)  # in order
@@ -99,7 +100,7 @@ class Slice:
         self.need([*((v, None) for each in self.skeleton for v in control(each)), *wanted])
 
     def need(self, values: Sequence[Placed]) -> None:
-        """Add values and what they are made of."""
+        """Add values and their dependences."""
         waiting = list(values)
         while waiting:
             value, layout = waiting.pop()
@@ -113,7 +114,9 @@ class Slice:
                 waiting += [(each, None) for each in self.sources(value)]
 
     def parts(self, value: Value, layout: Layout) -> list[Placed]:
-        """What the producer needs to make a tile itself, in a layout; what loops carry or branches give it cannot."""
+        """What the producer needs to rematerialise a tile in a layout; not possible for carried values and branch
+        results.
+        """
         owner = value.owner
         if isinstance(owner, Block) or owner in self.skeleton or not relayable(owner):
             self.ways[value] = None
@@ -122,7 +125,7 @@ class Slice:
         return operand_layouts(owner, layout)
 
     def sources(self, value: Value) -> list[Value]:
-        """What the producer needs to make a value itself."""
+        """What the producer needs to rematerialise a value."""
         owner = value.owner
         if isinstance(owner, Block):
             loop = owner.parent_op
@@ -138,7 +141,7 @@ class Slice:
         return list(owner.operands) if way is Way.REMATERIALISE else []
 
     def way(self, op: Op, value: Value) -> Way | None:
-        """The cheapest legal way to a result of an op outside of the skeleton; None: there is none."""
+        """The cheapest legal way to obtain a result of an op outside the skeleton; None if there is none."""
         if op in self.early and loads_scalar(op):
             return Way.HOIST
         alone = loads_scalar(op) and not op.attributes.get("ordered", False)
@@ -147,7 +150,9 @@ class Slice:
         return Way.SEND if sendable(value.type) else None
 
     def available(self, value: Value) -> bool:
-        """Can the producer have this value? Any scalar, at worst handed over; not every view or tile of one element."""
+        """Can the producer have this value? Any scalar, at worst by sending it; not every view or tile of one
+        element.
+        """
         owner = value.owner
         if sendable(value.type) or isinstance(owner, Block):
             return sendable(value.type)
@@ -169,10 +174,11 @@ class Boundary(Slice):
 
     @property
     def legal(self) -> bool:
-        """Everything can be had, and no agent comes to wait for what the other one does only after its own wait.
+        """Is everything available, without an agent waiting for something that the other one does only after its own
+        wait?
 
-        A consumer waits for a stage at its first copy, and the producer fills it at the last: between the two nothing
-        may be handed over and no other stage be filled.
+        A consumer waits for a stage at its first copy, and the producer fills it at the last: in between nothing may be
+        sent and no other stage filled.
         """
         for plan in self.plans:
             if plan.loop is None:
@@ -187,7 +193,7 @@ class Boundary(Slice):
 
 
 def control(op: scf.For | scf.While | scf.If) -> list[Value]:
-    """What decides how often a loop runs, or which side of a branch."""
+    """The values that control a loop or branch."""
     match op:
         case scf.For():
             return [op.lower, op.upper, op.step]
@@ -203,12 +209,12 @@ def carried(loop: scf.For | scf.While) -> list[Value]:
 
 
 def left(loop: scf.For | scf.While) -> list[Value]:
-    """What an iteration leaves of them."""
+    """Their yielded values."""
     return loop.body.block.terminator.operands[1 if isinstance(loop, scf.While) else 0 :]
 
 
 def early(ops: Sequence[Op]) -> set[Op]:
-    """Top-level scalars that can be computed before the agents part: nothing has been written or waited for yet."""
+    """Top-level scalars that can be computed before the agents split: nothing has been written or waited for yet."""
     found: set[Op] = set()
     for op in ops:
         if any(each.effect is WRITE or is_strong(each) for each in op.walk()):
@@ -223,7 +229,7 @@ def computes(op: Op) -> bool:
     """Scalar arithmetic and views, which any thread may compute again."""
     kinds = (
         nv_tileas.MakeMemref, nv_tileas.Partition, nv_tileas.ProgramId, nv_tileas.NumPrograms, nv_tileas.AddPtr,
-        nv_tileas.IndexSpaceShape, nv_tileas.TensorShape, nv_tileas.Reshape,
+        nv_tileas.IndexSpaceShape, nv_tileas.TensorShape, nv_tileas.Reshape, llvm.Bitcast,
     )  # fmt: skip
     plain = isinstance(op, kinds) or (type(op).__module__ == arith.__name__ and not op.regions)
     return plain and all(single(r.type) for r in op.results)
@@ -235,7 +241,7 @@ def loads_scalar(op: Op) -> bool:
 
 
 def is_strong(op: Op) -> bool:
-    """A load that other blocks' stores are ordered with: it is made once, and where it stands."""
+    """A load that is ordered with other blocks' stores: it is performed once, in place."""
     return bool(op.attributes.get("order", ""))
 
 

@@ -1,9 +1,9 @@
-"""What comparisons of a loop take: less than an instruction for each element, and none for each sum that they read.
+"""The cost of comparisons in a loop: less than an instruction for each element, and none for sums that only they read.
 
-A sum with a tile of numbers is not made where only comparisons read it: `j * 1024 + column < length` compares the
-column with `length - j * 1024`. Where both sides but the column are multiples of 16, runs of 16 columns come out alike,
-and so once. Source: nvgpu_to_nvvm/comparisons.py; without it a masked loop of layernorm came out 37 % too long (ptxas
-13.5).
+A sum with an iota tile is not computed if only comparisons read it: `j * 1024 + column < length` compares the
+column with `length - j * 1024`. If both sides except the column are multiples of 16, runs of 16 columns have the same
+outcome, computed once. Source: nvgpu_to_nvvm/comparisons.py; without it a masked loop of layernorm came out 37 % too
+long (ptxas 13.5).
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Comparisons:
         self.found = [op for op in loop.walk() if isinstance(op, arith.CmpI) and isinstance(op.result.type, TensorType)]
 
     def spared(self) -> int:
-        """Instructions that `size` counts and that are not made."""
+        """Instructions that `size` counts but that are not emitted."""
         sums = {side: None for op in self.found for side in (op.lhs, op.rhs) if self.only_compared(side)}
         alike = sum(count_of(op.result) - self.outcomes(op) for op in self.found)
         return alike + sum(count_of(side) for side in sums)
@@ -47,7 +47,7 @@ class Comparisons:
         return any(numbered(side) for side in (made.lhs, made.rhs))
 
     def outcomes(self, op: arith.CmpI) -> int:
-        """How many of the elements of a thread may come out each in another way."""
+        """How many elements of a thread may have different outcomes."""
         apart, layout, kind = self.masks.apart(op), layout_of(op.result), op.result.type
         every = count_of(op.result)
         if apart is None or layout is None or not isinstance(kind, TensorType) or len(kind.shape) != 1:
@@ -56,8 +56,9 @@ class Comparisons:
         if apart.high - apart.low != kind.shape[0] - 1 or not block:
             return every
         places = [layout.element(register) for register in range(layout.n_regs)]
-        growing, falling = ({(start + sign * place) // block for place in places}
-                            for start, sign in ((apart.low, 1), (apart.high, -1)))  # fmt: skip
+        growing, falling = (
+            {(start + sign * place) // block for place in places} for start, sign in ((apart.low, 1), (apart.high, -1))
+        )
         return max(len(growing), len(falling))
 
 

@@ -1,27 +1,20 @@
-"""Where the CTAs of a cluster tell each other something: places in shared memory that nothing else lies over.
+"""Buffers of exchanges between the CTAs of a cluster: dedicated places in shared memory.
 
-Other CTAs write there whenever they get there, so neither scratch nor rings may share these bytes.
+Other CTAs may write there at any time, so neither scratch nor rings may share these bytes.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import field
-from math import prod
-from typing import TYPE_CHECKING
 
 from ir.core import Builder, Op, Value
 from ir.dialects import arith, nv_tileas
 from ir.records import dataclass
-from ir.types import I32, TensorType, TileType
-from lowering.layouts.elements import element_bytes
+from ir.types import I32
 from lowering.schedule.rings import align
-from lowering.schedule.states import alternate
-
-if TYPE_CHECKING:
-    from lowering.schedule.agents import Agents
-
-EXCHANGE_ALIGNMENT = 16  # bytes: the widest access
+from lowering.schedule.sent import EXCHANGE_ALIGNMENT, sent_bytes
+from lowering.schedule.states import Numbers, alternate
 
 
 @dataclass
@@ -33,39 +26,39 @@ class Exchanges:
     )
 
     def add(
-        self, op: nv_tileas.Exchange, values: Sequence[Value], looped: bool, warps: int, agents: Agents, b: Builder
+        self, op: nv_tileas.Exchange, values: Sequence[Value], looped: bool, warps: int, numbers: Numbers, b: Builder
     ) -> list[Value]:
         """An exchange with a place; in a loop with one for each of two rounds. Its results. Before one over rings the
         CTAs meet.
         """
         if op.drained and values:
             self.add(nv_tileas.Exchange((), (), {"among": op.among}, (), op.location, (0, 0, 0)), (), looped, warps,
-                     agents, b)  # fmt: skip
+                     numbers, b)  # fmt: skip
         rounds = nv_tileas.ExchangeType(2 if looped else 1)
-        place = agents.common.add(
+        place = numbers.common.add(
             nv_tileas.CreateExchange, types=[rounds], ctas=op.ctas, parts=op.parts, bytes=sent_bytes(values),
             warps=warps,
         )  # fmt: skip
         b.location = op.location
         made = b.add(
-            nv_tileas.Exchange, *values, place.result, agents.zero, types=[r.type for r in op.results],
+            nv_tileas.Exchange, *values, place.result, numbers.zero, types=[r.type for r in op.results],
             segments=(len(values), 1, 1), among=op.among, other=op.other, drained=op.drained,
         )  # fmt: skip
         self.made.append((place, made))
         return made.results
 
-    def count(self, agents: Agents) -> None:
-        """The number of the round goes on from one run of an exchange to the next."""
+    def count(self, numbers: Numbers) -> None:
+        """The round number is carried from one run of an exchange to the next."""
         for _, op in self.made:
 
             def following(number: Value) -> Op:
-                return arith.AddI((number, agents.one), (I32,))
+                return arith.AddI((number, numbers.one), (I32,))
 
             alternate(op, len(op.operands) - 1, following)
 
     def place(self, free: int, drained: int, parted: bool) -> int:
-        """Give each its bytes, from `free` on, those over rings from `drained` on, and say where all threads meet,
-        unless agents part later; the end.
+        """Give each its bytes, from `free` on, those over rings from `drained` on, and record where all threads
+        synchronise, unless agents split later; returns the end.
         """
         for place, made in self.made:
             place.attributes["offset"] = align(free, EXCHANGE_ALIGNMENT)
@@ -78,28 +71,3 @@ class Exchanges:
         if self.made and not parted:
             self.made[-1][0].attributes["meets"] = True
         return free
-
-
-def places(values: Sequence[Value]) -> list[int]:
-    """Byte offsets of the values that one CTA tells another."""
-    found: list[int] = []
-    free = 0
-    for value in values:
-        found.append(free)
-        free = align(free + size_of(value), EXCHANGE_ALIGNMENT)
-    return found
-
-
-def sent_bytes(values: Sequence[Value]) -> int:
-    """Bytes of what one CTA tells another, for which there is a place in any case."""
-    if not values:
-        return EXCHANGE_ALIGNMENT
-    return align(places(values)[-1] + size_of(values[-1]), EXCHANGE_ALIGNMENT)
-
-
-def size_of(value: Value) -> int:
-    """Bytes of a tile or a scalar."""
-    kind = value.type
-    if isinstance(kind, TensorType | TileType):
-        return prod(kind.shape) * element_bytes(kind.element)
-    return element_bytes(kind)

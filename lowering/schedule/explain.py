@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from ir.core import Op
 from ir.dialects import nv_tileas
 
-DOES = {"consume": "computation", "produce": "copies, started by one thread", "copy": "copies by all threads",
-        "multiply": "products, begun by one thread"}  # fmt: skip
+DOES = {"consume": "computation", "produce": "copies, issued by one thread", "copy": "copies by all threads",
+        "multiply": "products, issued by one thread"}  # fmt: skip
 
 
 def agents(func: nv_tileas.Func) -> Iterator[str]:
@@ -24,7 +24,7 @@ def agents(func: nv_tileas.Func) -> Iterator[str]:
     for first, count, stride, role, parts, block in sorted(places):
         turns = f", by {parts} groups of {count // parts}, which take tiles in turn" if parts > 1 else ""
         turns += f", for the rows of warpgroup {block}" if block >= 0 else ""
-        idle = f", {stride - count} idle behind it" if stride > count else ""
+        idle = f", then {stride - count} idle" if stride > count else ""
         yield f"  {warps(first, count)}: {DOES[role]}{turns}{idle}"
     if switch.products:
         yield f"  {switch.products}"
@@ -40,11 +40,11 @@ def warps(first: int, count: int) -> str:
 
 
 def shared(op: Op) -> Iterator[str]:
-    """What an op before the agents part gives to all of them."""
+    """What an op before the agents split gives to all of them."""
     if isinstance(op, nv_tileas.CreatePipeline):
         kind = op.result.type
         assert isinstance(kind, nv_tileas.PipelineType)
         of = " of an accumulator" if op.accumulators else ""
         yield f"a ring of {kind.stages} stages{of}, filled by {op.producers} arrivals, emptied by {op.consumers}"
     if isinstance(op, nv_tileas.Gather | nv_tileas.TiledLoad):
-        yield f"loaded before the agents part, {op.location}"
+        yield f"loaded before the agents split, {op.location}"

@@ -1,7 +1,8 @@
-"""How a producer agent fills a stage: boxes by the tensor memory accelerator, else cp.async by a warpgroup of its own.
+"""How a producer agent fills a stage: boxes by the tensor memory accelerator (TMA), otherwise cp.async by a separate
+warpgroup.
 
-Both end on the stage's full barrier: one arrival announces the bytes of the boxes, and each copying thread arrives when
-its own copies have landed, so one ring may hold tiles of both kinds. Source: PTX ISA, cp.async.mbarrier.arrive;
+Both complete on the stage's full barrier: one arrival announces the bytes of the boxes, and each copying thread arrives
+when its own copies have landed, so one ring may hold tiles of both kinds. Source: PTX ISA, cp.async.mbarrier.arrive;
 CUTLASS's mainloop MainloopSm90CpAsyncGmmaWarpSpecialized has the same shape.
 """
 
@@ -30,9 +31,9 @@ COPY_WARPS = WARPGROUP // WARP  # setmaxnreg acts on warpgroups, so a producer h
 
 @dataclass(frozen=True)
 class Boxed:
-    """Tensor copies that one thread starts; `record` is the tensor map's in the launch manifest. Where the tile is the
-    same in the CTAs of a cluster whose ranks differ in the bits `alike`, each brings one of the `parts` to all of them;
-    a tile that lies `halved` in a pair each CTA brings its part of to itself.
+    """Tensor copies that one thread issues; `record` is the tensor map's in the launch manifest. If the tile is the
+    same in the CTAs of a cluster whose ranks differ in the bits `alike`, each loads one of the `parts` into all of
+    them; of a tile `halved` over a pair, each CTA loads its part for itself.
     """
 
     boxes: Boxes
@@ -53,8 +54,8 @@ Fill = Boxed | Threaded
 
 
 def boxed(copy: Copy, arguments: dict[Value, int], alike: int = 0) -> Boxed | None:
-    """Tensor copies of a tile, None where they are not allowed or the host cannot describe the array; in parts where
-    the tile is `alike` in several CTAs and can be cut, or must be.
+    """Tensor copies of a tile, None where they are not allowed or the host cannot describe the array; in parts if the
+    tile is `alike` in several CTAs and can, or must, be cut.
     """
     if isinstance(copy, nv_tileas.GatherCopy):
         return None
@@ -108,8 +109,8 @@ def announced(copies: Sequence[Copy], fills: Sequence[Fill]) -> int:
 
 
 def peers(fills: Sequence[Fill]) -> int:
-    """By which CTAs of the cluster a stage is read that this one fills: a bit for each rank that, by exclusive or with
-    this one's, is theirs. The first bit is this CTA.
+    """The CTAs of the cluster that read a stage that this one fills: a bit for each value whose XOR with this CTA's
+    rank is a reader's. The first bit is this CTA.
     """
     found = 1
     for fill in fills:

@@ -1,7 +1,7 @@
-"""The first stages of a ring are on their way before their loop waits for other tiles.
+"""The first stages of a ring are in flight before their loop waits for other tiles.
 
-Queries are copied to a buffer of their own, waited for and read; the ring of keys and values that comes behind them
-needs none of that, so its first copies begin before the wait, which lets their groups be. Groups arrive in the order in
+Queries are copied to a separate buffer, waited for and read; the ring of keys and values after them does not depend on
+that, so its first copies are issued before the wait, which leaves their groups pending. Groups arrive in the order in
 which they are committed. Source: PTX ISA 8.8, cp.async.wait_group.
 """
 

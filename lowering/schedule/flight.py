@@ -1,12 +1,12 @@
-"""Products of warpgroups that run on while their warps go on: past what follows them in an iteration, or into the next.
+"""Warpgroup products that stay in flight while their warps continue: past later code of an iteration, or into the next.
 
     early    its sum is for the next iteration (rotation.py): it is waited for at the end of this one, or before a
              product that does not run on, whose wait ends older ones too
-    last     its sum is carried and the loop adds to it again: it is waited for in the next iteration, behind the first
-             reduction, at the latest where the sum or the fragments that it still reads are made anew
-A product whose sums are promoted runs on past nothing: its registers are added right behind it.
-Groups of products end in the order in which they began, so a wait names how many younger ones may be under way.
-Source: PTX ISA 8.8, wgmma.wait_group; FlashAttention-3 (arXiv 2407.08608, section 3.2); CUTLASS's sm_90 main loop.
+    last     its sum is carried and the loop adds to it again: it is waited for in the next iteration, after the first
+             reduction, at the latest where the sum or the fragments that it still reads are overwritten
+A product with promoted sums is waited for immediately: its registers are added directly after it. Groups of products
+complete in issue order, so a wait names how many younger ones may be in flight. Source: PTX ISA 8.8, wgmma.wait_group;
+FlashAttention-3 (arXiv 2407.08608, section 3.2); CUTLASS's sm_90 main loop.
 """
 
 from __future__ import annotations
@@ -30,7 +30,9 @@ class Flight:
     early: nv_tileas.Dot | None = None
 
     def begin(self) -> None:
-        """Let them run on. A loop with one product waits for that of the iteration before where it begins the next."""
+        """Let them run on. A loop with one product waits for the previous iteration's product where it issues the
+        next.
+        """
         if self.early is not None:
             self.early.attributes["in_flight"] = True
         if self.last is not None:
@@ -38,10 +40,10 @@ class Flight:
 
 
 def flight(body: Block, ring: Sequence[Copy]) -> Flight:
-    """What may run on in a loop whose tiles come from a ring.
+    """The products that may stay in flight in a loop whose tiles come from a ring.
 
-    What runs on into the next iteration reads shared memory of the ring alone, since a buffer that the consumers fill
-    is written again at once; nothing but the sums' own chain touches the accumulator.
+    A product in flight into the next iteration reads only shared memory of the ring, because a buffer that the
+    consumers fill is overwritten at once; nothing but the sums' own chain touches the accumulator.
     """
     ops = [each for op in body.ops for each in op.walk()]
     products = [each for each in ops if isinstance(each, nv_tileas.Dot)]
@@ -85,8 +87,9 @@ def land(flying: Flight, read: Block, carried: Value | None, ends: list[Value]) 
     behind = read.ops[read.ops.index(early) + 1 :]
     others = (op for op in behind if any(isinstance(each, nv_tileas.Dot) for each in op.walk()))
     before = None if carried is not None else next(others, None)
-    made = nv_tileas.DotWait((early.result,), [early.result.type], {"pending": int(carried is not None)},
-                             location=early.location)  # fmt: skip
+    made = nv_tileas.DotWait(
+        (early.result,), [early.result.type], {"pending": int(carried is not None)}, location=early.location
+    )
     made.parent = read
     read.ops.insert(len(read.ops) if before is None else read.ops.index(before), made)
     return [made.result if v is early.result else v for v in ends]

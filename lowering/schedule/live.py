@@ -1,12 +1,12 @@
-"""No agents wait for one another for ever: their programs are run on the counts of their rings and channels alone.
+"""Deadlock check: the agents' programs are executed abstractly on the counts of their rings and channels.
 
-Agents are sequential and wait for one ring at a time, so they are a Kahn network: whether it comes to its end does not
-depend on who goes first, and one run says so, as a cycle without a token of its marked graph would. Loops run until
-each ring has gone round, those around others twice; each branch goes one way in all agents, once either way. Groups of
-an agent's warps that take tiles in turn are agents of their own: each runs its own tiles, which it knows by a number
-that the loop carries, and its turns are counted as they are passed on. A ring's stage is free when each of them has
-given it back or gone past it.
-Source: Kahn, "The Semantics of a Simple Language for Parallel Programming", 1974; marked graphs as in turns.py.
+Agents are sequential and wait for one ring at a time, so they form a Kahn network: whether it terminates does not
+depend on the order of execution, and one run decides it, as a cycle without a token of its marked graph would. Loops
+run until each ring has wrapped around, outer loops twice; each branch takes the same side in all agents, with one run
+for either side. Groups of an agent's warps that alternate on tiles are separate agents: each runs its own tiles,
+selected by a number that the loop carries, and turns are counted as they are passed on. A ring's stage is free when
+each of them has released or skipped it. Source: Kahn, "The Semantics of a Simple Language for Parallel Programming",
+1974; marked graphs as in turns.py.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from ir.dialects import arith, nv_tileas, scf
 from ir.records import dataclass
 from lowering.schedule.states import LOOPS
 
-AROUND = 2  # runs of a loop around others: what one leaves the next begins with
+AROUND = 2  # runs of an outer loop: the state of one run is the start of the next
 EVENTS = (*nv_tileas.REGIONS, nv_tileas.Send, nv_tileas.Receive)
 RINGED = (
     nv_tileas.ProduceOne, nv_tileas.ConsumeOne, nv_tileas.Send, nv_tileas.Receive, nv_tileas.AdvanceIter,
     nv_tileas.Drain,
 )  # fmt: skip
-"""What has the ring or channel as its first operand."""
+"""Ops whose first operand is the ring or channel."""
 TURNS = (nv_tileas.TakeTurn, nv_tileas.PassTurn, nv_tileas.BeginTurns)
 Loop = scf.For | scf.While
 Agent = tuple[int, int]
@@ -35,7 +35,7 @@ Agent = tuple[int, int]
 
 
 def refuse_deadlock(func: nv_tileas.Func) -> None:
-    """Raises TileError at what an agent of a pipelined kernel would wait for in vain."""
+    """Raises TileError at an op of a pipelined kernel on which an agent would wait forever."""
     for switch in (op for op in func.body.block.ops if isinstance(op, nv_tileas.AgentSwitch)):
         blocks = [region.block for region in switch.regions]
         branches = any(isinstance(op, scf.If) and takes_part(op) for block in blocks for op in walked(block))
@@ -44,8 +44,8 @@ def refuse_deadlock(func: nv_tileas.Func) -> None:
             if stuck:
                 others = ", ".join(str(op.location) for op in stuck[1:]) or "their ends"
                 raise TileError(
-                    f"the agents wait for one another for ever: '{stuck[0].name}' here, the others at {others}",
-                    stuck[0].location, "fill rings in the order in which they are read, or give them more stages",
+                    f"the agents deadlock: '{stuck[0].name}' here, the others at {others}",
+                    stuck[0].location, "fill the rings in the order in which they are read, or use more stages",
                 )  # fmt: skip
 
 
@@ -125,7 +125,7 @@ class _Run:
         return self.counts.setdefault(ring, Counts(stages))
 
     def stuck(self) -> list[Op]:
-        """Where the agents are when none of them can go on; nothing where all come to their end."""
+        """The positions of the agents when none can continue; nothing if all finish."""
         running: dict[Agent, tuple[Iterator[Wait], Wait]] = {}
         for agent, block in self.blocks.items():
             program = self.program(agent, block)
@@ -142,7 +142,7 @@ class _Run:
         return []
 
     def program(self, agent: Agent, block: Block) -> Iterator[Wait]:
-        """What an agent waits for in a block; what it fills and gives back is counted on the way."""
+        """The waits of an agent in a block; its fills and releases are counted on the way."""
         for op in block.ops:
             if isinstance(op, LOOPS):
                 yield from self.loop(agent, op)

@@ -1,13 +1,14 @@
-"""Pipelines become what a thread does: iterators are stage and parity, regions are waits, copies and arrivals.
+"""Lowers pipelines to per-thread operations: iterators become stage and parity, regions become waits, copies and
+arrivals.
 
     by mbarriers   a producer waits until the stage is empty and announces its bytes, a consumer waits until it is full
                    and arrives when it has read it; the parity flips when the ring wraps
     by groups      before the loop the first stages are filled, a group of copies each; an iteration waits for its own
                    group and a barrier, fills the stage that the one before has read, then reads its own
 One barrier an iteration is enough for the latter: it comes after the wait (all threads' copies are visible) and before
-the fill (all threads are done with the stage that is overwritten). Past the end of the loop zeros are filled in, for
-which the bounds that a copy has anyway are enough, and waited for where the loop ends; a loop that nothing in shared
-memory comes after starts no such copies, and has nothing to wait for. Nothing is decided here.
+the fill (all threads are done with the stage that is overwritten). Past the end of the loop stages are zero-filled,
+using the bounds that a copy has anyway, and waited for at the end of the loop; a loop with no later use of shared
+memory issues no such copies, and has nothing to wait for. No decisions are made here.
 """
 
 from __future__ import annotations
@@ -31,9 +32,9 @@ Ring = nv_tileas.CreatePipeline | nv_tileas.CreateChannel
 
 
 @dataclass(frozen=True)
-class Place:
-    """What an iterator became: stage and parity of a ring's round; stage and the one before it of a ring by groups;
-    parity of a channel's round. Without values: a ring by groups that no loop has begun.
+class IteratorState:
+    """The lowered form of an iterator: stage and parity of a ring; current and previous stage of a ring by groups;
+    parity of a channel. Without values: a ring by groups that no loop has started.
     """
 
     ring: Ring
@@ -53,9 +54,7 @@ class Held:
 
 
 def lower_pipelines(func: nv_tileas.Func, target: Target) -> nv_tileas.Func:
-    """Lower a kernel in place; its regions have been verified. Raises TileError, located, where agents would wait for
-    one another for ever.
-    """
+    """Lower a kernel in place; its regions have been verified. Raises TileError, located, if agents would deadlock."""
     refuse_deadlock(func)
     lowering = _Lowering(func, target)
     lowering.block(func.body.block)
@@ -71,7 +70,7 @@ class _Lowering:
         self.func = func
         self.target = target
         self.values: dict[Value, Value] = {}
-        self.places: dict[Value, Place] = {}
+        self.places: dict[Value, IteratorState] = {}
         self.held: dict[Value, Held] = {}
         self.before: dict[Value, Value] = {}  # parity of a round, and that of the one before it, where one is asked for
         self.loops: list[scf.For] = []
@@ -84,7 +83,7 @@ class _Lowering:
 
     @cached_property
     def zero(self) -> Value:
-        """What states begin with."""
+        """The initial state."""
         return self.constant(0)
 
     @cached_property
@@ -93,14 +92,14 @@ class _Lowering:
         return self.constant(1)
 
     def constant(self, value: int) -> Value:
-        """A number that all agents have."""
+        """A constant shared by all agents."""
         made = arith.Constant((), (I32,), {"value": value}, location=self.func.location)
         made.parent = self.func.body.block
         self.common.append(made)
         return made.result
 
     def finish(self) -> None:
-        """What all agents have in common comes first."""
+        """Ops common to all agents come first."""
         self.func.body.block.ops[:0] = self.common
 
     def block(self, block: Block) -> None:
@@ -137,7 +136,7 @@ class _Lowering:
         return found
 
     def keep(self, op: Op, b: Builder) -> None:
-        """An op that stays, on new operands."""
+        """A kept op, on new operands."""
         op.operands = [self.known(v) for v in op.operands]
         op.parent = b.block
         b.block.ops.append(op)
@@ -161,40 +160,40 @@ class _Lowering:
         if op in self.passed:
             if self.passed[op]:
                 b.add(nv_tileas.BarrierExpectTx, op.ring, self.zero, types=(), bytes=0)
-            self.places[op.result] = Place(ring, (self.one, self.zero))
+            self.places[op.result] = IteratorState(ring, (self.one, self.zero))
             return
         if isinstance(ring, nv_tileas.CreateChannel):
             values = (self.zero,)
         else:
             values = () if ring.by == nv_tileas.GROUPS else (self.zero, self.zero)
-        self.places[op.result] = Place(ring, values)
+        self.places[op.result] = IteratorState(ring, values)
 
     def increment(self, op: nv_tileas.IncIter, b: Builder) -> None:
-        """The next stage of a ring, and the parity of its round."""
+        """The next stage of a ring, and its parity."""
         place = self.places[op.iterator]
         if isinstance(place.ring, nv_tileas.CreateChannel):
             one = b.value(arith.Constant, types=[I32], value=1)
-            self.places[op.result] = Place(place.ring, (b.value(arith.XOrI, place.values[0], one),))
+            self.places[op.result] = IteratorState(place.ring, (b.value(arith.XOrI, place.values[0], one),))
             return
         stage, other = place.values
         stages = cast(nv_tileas.PipelineType, place.ring.result.type).stages
         if stages == 1:  # each round has one
             flip = b.value(arith.Constant, types=[I32], value=1)
-            self.places[op.result] = Place(place.ring, (stage, b.value(arith.XOrI, other, flip)))
+            self.places[op.result] = IteratorState(place.ring, (stage, b.value(arith.XOrI, other, flip)))
             return
         if stage is self.zero and place.ring.by == nv_tileas.MBARRIERS:
-            self.places[op.result] = Place(place.ring, (self.one, other))
+            self.places[op.result] = IteratorState(place.ring, (self.one, other))
             return
         following, wrapped = self.following(stage, stages, b)
         before = self.before.get(other)
         if place.ring.by == nv_tileas.GROUPS:
             values = (following, stage)
-        elif before is not None and before.owner in b.block.ops:  # parities take turns
+        elif before is not None and before.owner in b.block.ops:  # parities alternate
             values = (following, b.value(arith.Select, wrapped, before, other))
         else:
             flip = b.value(arith.ExtUI, wrapped, types=[I32])
             values = (following, b.value(arith.XOrI, other, flip))
-        self.places[op.result] = Place(place.ring, values)
+        self.places[op.result] = IteratorState(place.ring, values)
 
     def advance(self, op: nv_tileas.AdvanceIter, b: Builder) -> None:
         """Stage and parity of a ring's round so many steps further: of 2 rounds one is that of parity 1."""
@@ -210,7 +209,7 @@ class _Lowering:
         wraps = b.value(arith.CmpI, found, ring, types=[I1], predicate="uge")
         following = b.value(arith.SubI, found, b.value(arith.Select, wraps, ring, zero))
         flips = b.value(arith.XOrI, *(b.value(arith.Select, each, one, zero) for each in (second, wraps)))
-        self.places[op.result] = Place(place.ring, (following, b.value(arith.XOrI, phase, flips)))
+        self.places[op.result] = IteratorState(place.ring, (following, b.value(arith.XOrI, phase, flips)))
 
     def following(self, stage: Value, stages: int, b: Builder) -> tuple[Value, Value]:
         """The stage behind one, and whether that is the first."""
@@ -256,7 +255,7 @@ class _Lowering:
         op.parent = b.block
         b.block.ops.append(op)
         if any(ahead) and op is not self.last:
-            b.add(nv_tileas.AsyncWait, types=(), pending=0)  # fills past the end may still be on their way
+            b.add(nv_tileas.AsyncWait, types=(), pending=0)  # fills past the end may still be in flight
 
     def begin_beside(self, inits: Sequence[Value]) -> None:
         """Tokens of no stage begin where the iterator of their ring does, with which they go on."""
@@ -294,10 +293,10 @@ class _Lowering:
 
         for number, (value, init) in enumerate(zip(values, inits, strict=True)):
             if number in twins:
-                self.places[value] = Place(self.places[init].ring, self.places[values[twins[number]]].values)
+                self.places[value] = IteratorState(self.places[init].ring, self.places[values[twins[number]]].values)
             elif init in self.places:
                 place = self.places[init]
-                self.places[value] = Place(place.ring, tuple(scalar() for _ in place.values))
+                self.places[value] = IteratorState(place.ring, tuple(scalar() for _ in place.values))
             elif init in self.held:
                 held = self.held[init]
                 self.held[value] = Held(held.pipeline, scalar(), held.valid and valid, True)
@@ -339,7 +338,9 @@ class _Lowering:
     # --- producers and consumers
 
     def produce(self, op: nv_tileas.ProduceOne, b: Builder) -> None:
-        """By mbarriers what stands in it; by groups the tiles of a later iteration, behind the barrier of this one."""
+        """With mbarriers, its contents; for rings by groups the tiles of a later iteration, after the barrier of
+        this one.
+        """
         if not op.ahead:
             self.inline(op, b)
             return
@@ -364,7 +365,7 @@ class _Lowering:
             at = b.value(arith.AddI, at, loop.step)
         begin_before_wait(b.block, start, produce.ahead)
         last = b.value(arith.Constant, types=[I32], value=produce.ahead)
-        self.places[iterator] = Place(self.places[iterator].ring, (self.zero, last))
+        self.places[iterator] = IteratorState(self.places[iterator].ring, (self.zero, last))
         return True
 
     def fill(self, op: nv_tileas.ProduceOne, loop: scf.For, at: Value, stage: Value, b: Builder) -> None:
@@ -386,9 +387,8 @@ class _Lowering:
             attributes["skips"] = skips
         b.location = op.location
         made = b.add(
-            type(op), *operands, types=[r.type for r in op.results], segments=segments, regions=op.regions,
-            **attributes,
-        )  # fmt: skip
+            type(op), *operands, types=[r.type for r in op.results], segments=segments, regions=op.regions, **attributes
+        )
         for region in op.regions:
             region.parent = made
         values.update(zip(op.results, made.results, strict=True))
@@ -400,7 +400,7 @@ class _Lowering:
         self.yielded(op.results[len(op.results) - len(block.terminator.operands) :], block.terminator.operands)
 
     def acquire(self, op: nv_tileas.ProducerAcquire, b: Builder) -> None:
-        """Wait until the stage is empty, which is said of the round before, if there was one; announce what comes."""
+        """Wait until the stage is empty, which refers to the previous round, if any; announce the bytes."""
         stage, phase = self.places[op.iterator].values
         held = self.held[op.token] = Held(op.pipeline, stage)
         if phase is not self.zero and not op.implied:
@@ -436,7 +436,7 @@ class _Lowering:
             b.add(nv_tileas.BarrierArriveProducts, held.pipeline, held.stage, types=())
 
     def consume(self, op: nv_tileas.ConsumeOne | nv_tileas.ConsumerRead, b: Builder) -> None:
-        """What stands in a consumer's region; its results are what that yields."""
+        """The contents of a consumer's region; its results are the yielded values."""
         block, results = op.body.block, op.results
         if isinstance(op, nv_tileas.ConsumerRead):
             self.held[op.results[0]] = self.held[op.waited]
@@ -467,7 +467,7 @@ class _Lowering:
         self.held[op.result] = Held(op.pipeline, self.zero, None if passed else _nowhere, not passed)
 
     def release(self, op: nv_tileas.ConsumerRelease, b: Builder) -> None:
-        """Arrive at the empty barrier; by groups the next barrier does."""
+        """Arrive at the empty barrier; for rings by groups the next barrier does it."""
         held = self.held[op.read]
         if op.last or op.implied or held.valid is _nowhere or self.by_groups(held.pipeline):
             return
@@ -477,13 +477,13 @@ class _Lowering:
 
     @staticmethod
     def by_groups(pipeline: Value) -> bool:
-        """Is a ring filled by those who read it?"""
+        """Is a ring filled by its readers?"""
         return isinstance(pipeline.op, nv_tileas.CreatePipeline) and pipeline.op.by == nv_tileas.GROUPS
 
 
 def last_ring(func: nv_tileas.Func, target: Target) -> scf.For | None:
-    """The loop of a ring by groups that nothing in shared memory comes after. Not one of products, which pays more for
-    the predicates of its copies than for one wait (attention with 128x64x64 tiles on sm_80: 736 SASS instructions an
+    """The loop of a ring by groups with no later use of shared memory. Not one with products, which pays more for the
+    predicates of its copies than for one wait (attention with 128x64x64 tiles on sm_80: 736 SASS instructions an
     iteration for 722).
     """
     for op in reversed(func.body.block.ops):
@@ -501,7 +501,7 @@ def takes_buffer(op: Op) -> bool:
 
 
 def _nowhere(b: Builder) -> Value:
-    raise TypeError("the token of no stage is valid nowhere")
+    raise TypeError("a token without a stage is never valid")
 
 
 _HANDLERS: dict[type[Op], Callable[[Any, Any, Builder], None]] = {

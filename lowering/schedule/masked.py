@@ -1,8 +1,8 @@
-"""Which loops are split at their masks: those whose iterations are then predicted to save more time than the code that
-is added takes, and whose kernel does not grow too much.
+"""Which loops are split at their masks: those predicted to save more time than the added code costs, in kernels that do
+not grow too much.
 
-Time is counted in instructions that a warp issues. Where bringing the tiles of an iteration takes longer than its
-instructions, what is saved of these saves no time.
+Time is counted in instructions that a warp issues. If loading the tiles of an iteration takes longer than its
+instructions, fewer instructions save no time.
 """
 
 from __future__ import annotations
@@ -27,23 +27,23 @@ from lowering.schedule.size import kernel, warp_atom, work
 from lowering.targets import Target
 
 GROWTH: Final = 0.57
-"""A kernel may become longer by this, as `size` counts: 1.40 to 1.53 times as long in the SASS of 8 attention kernels,
-within 1.5 times what Triton and tileiras make of them.
+"""The maximum growth of a kernel, in `size` counts: 1.40 to 1.53 times as long in the SASS of 8 attention kernels,
+within 1.5 times the code of Triton and tileiras.
 """
 COLD: Final = 2.0
-"""Slots in which a warp issues nothing for each instruction that it meets for the first time: an estimate, for 16 bytes
-that come from the L2 cache.
+"""Idle issue slots of a warp for each instruction executed for the first time: an estimate, for 16 bytes from the L2
+cache.
 """
 SEAM: Final = 50.0
-"""Instructions that compute where two loops part, and hand on what they carry: 39 to 61 in the SASS of 12 attention
+"""Instructions to compute the split point of two loops and pass on carried values: 39 to 61 in the SASS of 12 attention
 kernels; ptxas 13.5.
 """
 
 
 @dataclass(frozen=True)
 class Plan:
-    """One way to split a loop: instructions of an iteration, those of them that masks are, iterations, instructions
-    that are added to the kernel; why it is not split, empty where it is.
+    """One way to split a loop: instructions of an iteration, those of them for masks, iterations, instructions added to
+    the kernel; why it is not split, empty if it is.
     """
 
     split: Split
@@ -76,16 +76,16 @@ def plans(func: nv_tileas.Func, target: Target, forbid: Sequence[str] = ()) -> I
         if forbidden(PEELING, forbid):
             why_not = f"{PEELING}: forbidden by the caller"
         elif best.gain <= 0:
-            why_not = f"in {best.trips:g} iterations that saves less than new code takes"
+            why_not = f"over {best.trips:g} iterations that saves less than the new code costs"
         elif not fitting:
-            why_not = f"{best.added:.0f} instructions more are too many for a kernel of {whole:.0f}"
+            why_not = f"{best.added:.0f} more instructions are too many for a kernel of {whole:.0f}"
         if not why_not:
             left -= best.added
         yield Plan(best.split, best.length, best.saved, best.trips, best.added, why_not)
 
 
 def peel(func: nv_tileas.Func, target: Target, forbid: Sequence[str] = ()) -> int:
-    """Split the loops of a scheduled kernel in place where that pays; how many."""
+    """Split the loops of a scheduled kernel in place where that pays off; returns how many."""
     made = [each for each in plans(func, target, forbid) if not each.why_not]
     for each in made:
         middle = split(each.split)
@@ -95,7 +95,7 @@ def peel(func: nv_tileas.Func, target: Target, forbid: Sequence[str] = ()) -> in
 
 
 def plan(made: Split, func: nv_tileas.Func, target: Target) -> Plan:
-    """What a way to split a loop saves and adds."""
+    """What a split of a loop saves and adds."""
     loop, middle = made.loop, without_masks(made)
     before, after = length(loop, func, target), length(middle, func, target)
     slots = target.throughput.issue / func.warps  # of a warp in a cycle
@@ -165,11 +165,11 @@ def held(value: Value) -> float:
 
 
 def explained(func: nv_tileas.Func, target: Target, forbid: Sequence[str]) -> Iterator[str]:
-    """What is said of the loops of a scheduled kernel that have masks."""
+    """The report on the loops of a scheduled kernel with masks."""
     for number, each in enumerate(plans(func, target, forbid)):
         if not number:
             yield "masks (instructions of a warp, predicted)"
         sides = [name for name, side in (("the first", each.split.front), ("the last", each.split.back)) if side]
-        less = f"{each.length - each.saved:.0f} without masks in all but {' and '.join(sides)}"
+        less = f"{each.length - each.saved:.0f} without masks except in {' and '.join(sides)}"
         how = f"not split: {each.why_not}" if each.why_not else "split"
         yield f"  loop at {each.location}: {each.length:.0f} an iteration, {less}: {how}"

@@ -1,9 +1,9 @@
-"""Comparisons in a loop that come out alike for all elements of a tile in a run of its iterations, and in which run.
+"""Comparisons in a loop with the same outcome for all elements of a tile in a range of iterations, and that range.
 
-Both sides of a comparison are read as slope x counter + values from outside of the loop + a part of the element's own.
-Sums, differences and products by numbers that wrap are right modulo the width of their type, so they are what the exact
-integers are wherever those fit into the type: that they do is part of what must hold. What must hold is a list of
-numbers that may not be negative; each is linear in the counter, so it holds up to some iteration, or from one on.
+Both sides of a comparison are interpreted as slope x counter + loop-invariant values + a per-element part. Wrapping
+sums, differences and products by constants are correct modulo the width of their type, so they equal the exact integers
+whenever those fit in the type; this is part of the conditions. The conditions are a list of numbers that must not be
+negative; each is linear in the counter, so it holds up to some iteration, or from one on.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from lowering.placement.copied import contiguous_dim
 LEAST, GREATEST = -(1 << 31), (1 << 31) - 1
 """Of a leaf: values of more than 32 bits are none."""
 ROOM: Final = 1 << 61
-"""What must hold is computed in i64: no part of it is larger, and a few parts are added up."""
+"""Conditions are computed in i64: no term exceeds this, and a few terms are added up."""
 LARGE: Final = 1e4
-"""A literal beyond this is added to what is masked out, not to what is not."""
+"""A literal beyond this is added to masked-out elements."""
 SHAPES = (nv_tileas.Broadcast, nv_tileas.Reshape, nv_tileas.Permute, nv_tileas.ConvertLayout)
 """What hands on the elements of a tile as they are."""
 OPPOSITE = {"slt": "sge", "sge": "slt", "sle": "sgt", "sgt": "sle", "ult": "uge", "uge": "ult", "ule": "ugt",
@@ -91,7 +91,9 @@ class Masks:
                 self.users.setdefault(value, []).append(op)
 
     def found(self) -> Iterator[Known]:
-        """Every comparison of tiles that comes out alike in some iterations, as it does where a mask lets all pass."""
+        """Every comparison of tiles with a uniform outcome in some iterations, the one with which a mask passes
+        everything.
+        """
         kind, step = self.counter.type, constant(self.loop.step)
         if self.loop.unsigned or not isinstance(kind, IntType) or kind.width > 32 or step is None or step <= 0:
             return
@@ -169,7 +171,9 @@ class Masks:
         return self.linear(memref.op.sizes[sum(each is None for each in shape[:axis])])
 
     def passing(self, mask: Value) -> bool | None:
-        """The value of a mask with which its users take what is computed, not what stands in for it; None: unclear."""
+        """The value of a mask with which its users take the computed value rather than the replacement; None if
+        unclear.
+        """
         wanted: set[bool | None] = set()
         for user in self.users.get(mask, ()):
             if isinstance(user, arith.Select) and mask is user.condition:
@@ -212,7 +216,7 @@ class Masks:
         return Known(op, truth, tuple(open_), apart.slope > 0, spread)
 
     def apart(self, op: arith.CmpI) -> Linear | None:
-        """What is not negative where a comparison of order holds; None where that is not linear in the counter."""
+        """A number that is not negative if an ordering comparison holds; None if it is not linear in the counter."""
         sides = self.sides(op, op.predicate)
         return None if sides is None else difference(*sides, op.predicate)
 
@@ -224,7 +228,7 @@ class Masks:
         return (right, left) if predicate[1:] in ("gt", "ge") else (left, right)
 
     def always(self, need: Linear) -> bool:
-        """Is it never negative, by what is promised of its values?"""
+        """Is it never negative, by the assumed ranges of its values?"""
         first = self.range(self.loop.lower)[0]
         last = self.range(self.loop.upper)[1] - 1
         total = need.low + need.slope * (first if need.slope > 0 else last)
@@ -244,7 +248,7 @@ class Masks:
         return max(low, -(1 << width - 1)), min(high, (1 << width - 1) - 1)
 
     def linear(self, value: Value) -> Linear | None:
-        """A value in terms of the counter; None where it is not linear in it."""
+        """A value in terms of the counter; None if it is not linear in it."""
         if value not in self.memo:
             self.memo[value] = self._linear(value)
         return self.memo[value]

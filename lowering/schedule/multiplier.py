@@ -1,10 +1,11 @@
-"""An agent that begins products: loops that add up in tensor memory, with those around them, on a warp of its own.
+"""An agent that issues products: loops that accumulate in tensor memory, with their enclosing loops, on a separate
+warp.
 
     multiplier   wait until an accumulator is empty;  for k: D (+)= A(k) B(k);  commit D;  go on to the next accumulator
     consumers    wait until it is full, load it, leave it empty; go on with the tile while the next one is added up
-It is a slice of the consumers' code, as a producer is of the source: of what its loops need it computes again what it
-can, and is handed the rest, where it first reads that. The accumulators are a ring between the two, of two stages where
-tensor memory has the columns. Source: CUTLASS's persistent main loop for sm_100, an accumulator pipeline.
+It is a slice of the consumers' code, as a producer is of the source: it rematerialises what its loops need where
+possible, and receives the rest at its first use. The accumulators are a ring between the two, with two stages if tensor
+memory has enough columns. Source: CUTLASS's persistent main loop for sm_100, an accumulator pipeline.
 """
 
 from __future__ import annotations
@@ -29,12 +30,12 @@ from lowering.targets import Target
 if TYPE_CHECKING:
     from lowering.schedule.agents import Agents
 
-STAGES = 2  # accumulators in turn: one is read while the next is made
+STAGES = 2  # alternating accumulators: one is read while the next is computed
 
 
 class Accumulator:
-    """A sum of a loop in other loops: where it lies, the ring of its stages, and what takes and leaves the iterators of
-    that in either agent.
+    """A sum of a nested loop: its place, the ring of its stages, and the ops that take and yield its iterators in
+    either agent.
     """
 
     def __init__(self, loop: scf.For, consumer: Block, agents: Agents, warps: int, stages: int):
@@ -69,7 +70,7 @@ class Accumulator:
         return end - first
 
     def load(self, op: nv_tileas.TensorLoad, consumer: Block) -> None:
-        """Wait for the accumulator of an iteration where the consumers load it, and leave it empty behind."""
+        """Wait for the accumulator of an iteration where the consumers load it, and release it afterwards."""
         block, ring = op.parent, self.pipeline.result
         assert block is not None
         iterator, read = unknown(ring, self.stages), Block()
@@ -89,7 +90,7 @@ class Accumulator:
 
 
 class Part(Slice):
-    """What the agent of some loops needs of the consumers' code; what stands before the agents part, all have."""
+    """What the agent of some loops needs from the consumers' code; code before the agent split is common to all."""
 
     def __init__(self, consumer: Block, loops: list[scf.For]):
         self.inside = {*nested(consumer)}
@@ -139,8 +140,8 @@ class Multiplier(Producer):
 
 
 def multiplier(consumer: Block, agents: Agents, warps: int, target: Target) -> Block | None:
-    """Part the loops of products that have others around them from the consumers' code; the agent's own, if there are
-    any. Raises TensorAgentError, located, where it cannot have what it needs.
+    """Split nested product loops from the consumers' code; returns the agent's code, if there are any. Raises
+    TensorAgentError, located, if it cannot have what it needs.
     """
     loops = [op for op in nested(consumer) if isinstance(op, scf.For) and multiplies(op) and looped(op)]
     if not loops:
@@ -149,7 +150,7 @@ def multiplier(consumer: Block, agents: Agents, warps: int, target: Target) -> B
         prune(loop.walk)
     part = Part(consumer, loops)
     if not part.legal:
-        refuse(loops[0], "its agent cannot have all that its loops need")
+        refuse(loops[0], "its agent cannot compute everything that its loops need")
     stages = STAGES if taken(loops, STAGES) <= columns_of(target, max(1, target.asked_ctas)) else 1
     sums = {loop: Accumulator(loop, consumer, agents, warps, stages) for loop in loops}
     channels = agents.hand_over(part, {value: value for value in part.ways})
@@ -181,7 +182,7 @@ def scales_of(loop: scf.For) -> list[Value]:
 
 
 def prune(walk: Callable[[], Iterable[Op]]) -> None:
-    """Take from a loop, or a block, what has no effect and nothing in it reads. walk: gives all of its operations."""
+    """Remove dead code from a loop or block. walk: gives all of its operations."""
     while True:
         ops = [*walk()]
         read = {value for op in ops for value in op.operands}
@@ -194,7 +195,7 @@ def prune(walk: Callable[[], Iterable[Op]]) -> None:
 
 
 def outside(loop: scf.For) -> Iterator[Value]:
-    """The values that a loop reads and does not make."""
+    """The live-in values of a loop."""
     ops = [*loop.walk()]
     made = {result for op in ops for result in op.results}
     made.update(argument for op in ops for region in op.regions for argument in region.block.args)

@@ -1,9 +1,9 @@
-"""Products that a pair of CTAs makes together: what their loops must be, and what both bring for them.
+"""Products that a pair of CTAs computes together: requirements on their loops, and the loads of both CTAs.
 
-Each CTA brings its own rows of A and half of the columns of B; the one whose rank is even waits for the bytes of both,
-begins the products, and tells both when they are complete. So both must run the loop alike, step by step, and all that
-the products read must come by tensor copies, whose bytes another CTA's barrier can count.
-Source: PTX ISA 8.8, tcgen05, .cta_group::2; CUTLASS's 2SM main loop for sm_100.
+Each CTA loads its own rows of A and half of the columns of B; the even rank waits for the bytes of both, issues the
+products, and signals both when they are complete. Both must therefore run the loop in lockstep, and all operands of the
+products must come by tensor copies, whose bytes another CTA's barrier can count. Source: PTX ISA 8.8, tcgen05,
+.cta_group::2; CUTLASS's 2SM main loop for sm_100.
 """
 
 from __future__ import annotations
@@ -21,32 +21,32 @@ BIT = 1  # of the rank, in which the CTAs of a pair differ
 
 
 class TensorPairError(TileError):
-    """A product that a pair of CTAs cannot make."""
+    """A product that a pair of CTAs cannot compute."""
 
 
 def refuse(op: Op, why: str) -> None:
     """Raise TensorPairError at an op."""
-    message = f"'{op.name}' cannot be made by a pair of CTAs: {why}"
+    message = f"'{op.name}' cannot be computed by a pair of CTAs: {why}"
     raise TensorPairError(message, op.location, f"forbid the atom: --forbid {PAIR}")
 
 
 def paired(op: nv_tileas.Dot | nv_tileas.TensorDot) -> bool:
-    """Is a product one of a pair?"""
+    """Is a product computed by a pair?"""
     atom = tensor_named(op.atom)
     return atom is not None and atom.ctas > 1
 
 
 def refuse_mixed(products: Sequence[nv_tileas.Dot]) -> None:
     """Raises TensorPairError where some of a kernel's products in tensor memory are a pair's and others are not: ptxas
-    takes one .cta_group in a kernel. Or where loops of a pair's products follow one another: the later one's lie over
-    what the threads of both CTAs have to have read, which only an agent's rings tell the other CTA.
+    takes one .cta_group in a kernel. Or if loops of a pair's products follow one another: the later sums overlay data
+    that the threads of both CTAs must have read, which only an agent's rings can signal to the other CTA.
     """
     ways = {paired(op): op for op in products}
     if len(ways) > 1:
-        refuse(ways[True], "a CTA makes other products of the kernel by itself")
+        refuse(ways[True], "a CTA computes other products of the kernel by itself")
     alone = [op for op in products if paired(op) and sum(isinstance(each, LOOPS) for each in enclosing(op)) == 1]
     if len(alone) > 1 or (alone and len(products) > 1):
-        refuse(alone[0], "another loop makes products in its place, and does not wait for the other CTA")
+        refuse(alone[0], "another loop accumulates in the same place without waiting for the other CTA")
 
 
 def of_loop(loop: scf.For) -> list[nv_tileas.TensorDot]:
@@ -55,11 +55,11 @@ def of_loop(loop: scf.For) -> list[nv_tileas.TensorDot]:
 
 
 def refuse_unfed(products: Sequence[nv_tileas.TensorDot], copies: Sequence[Copy]) -> None:
-    """Raises TensorPairError where a pair's product reads what these copies of its loop do not bring."""
+    """Raises TensorPairError if a pair's product reads something that these copies of its loop do not load."""
     for product in products:
         for factor in (product.a, product.b):
             if source(factor) not in copies:
-                refuse(product, "it reads a tile that its loop does not bring in each step")
+                refuse(product, "it reads a tile that its loop does not load in every step")
 
 
 def source(value: Value) -> Op | None:

@@ -1,10 +1,10 @@
-"""Rings whose first stage is passed over, so that they go round in step with a ring an iteration ahead of them.
+"""Rings whose first stage is skipped, so that they advance in step with a ring one iteration ahead of them.
 
 In a rotated loop the tiles of the early product are an iteration ahead of the others, and these are released an
 iteration late, since their products run on. The producer arrives at the first full barrier of the latter ring without
-a copy, both agents begin with the second stage, and the first iteration releases the first stage as each releases the
-one before: it needs no test of whether there was one. Stage and parity are then those of the other ring, if that has as
-many stages: merge-carried-values leaves one of each.
+a copy, both agents begin with the second stage, and the first iteration releases the first stage just as each iteration
+releases the previous one: no test is needed for whether there was one. Stage and parity are then those of the other
+ring, if that has as many stages: merge-carried-values leaves one of each.
 """
 
 from __future__ import annotations
@@ -21,9 +21,11 @@ def passed_over(func: nv_tileas.Func) -> dict[nv_tileas.CreateIterator, bool]:
     names = [op.pipeline for op in late]
     loops = [op for op in ops if isinstance(op, scf.For)] if late else []
     rings = {
-        op.pipeline for op in late for loop in loops
+        op.pipeline
+        for op in late
+        for loop in loops
         if op.result in loop.init and names.count(op.pipeline) == 1 and once(op) and in_step(op.pipeline, loop)
-    }  # fmt: skip
+    }
     filled = {
         (region, op.pipeline) for switch in ops if rings and isinstance(switch, nv_tileas.AgentSwitch)
         for region in switch.regions for op in fills(region.block.ops)

@@ -1,19 +1,17 @@
-"""Loops split where their masks let everything pass: the iterations between have no comparison and no select.
+"""Loops split where their masks are all true: the iterations in between have no comparisons and no selects.
 
     for j in [a, b): f(j, mask(j))    becomes    for [a, front): f(j, mask(j)); for [front, back): f(j, true);
                                                  for [back, b): f(j, mask(j))
-One of the outer loops is left out where nothing that is peeled needs it. The loops hand on what they carry, stages and
-parities of rings with it, so every iteration does what it did. Where they part is computed from what masks.py says must
-hold, in i64, which no part of it fills; products in flight are waited for between two loops.
-Source: index-set splitting; the masked and unmasked steps of FlashAttention-3 (arXiv 2407.08608).
+One of the outer loops is left out if no peeled mask needs it. The loops pass on their carried values, including stages
+and parities of rings, so every iteration does the same work as before. The split points are computed from the
+conditions of masks.py, in i64, which no term overflows; products in flight are waited for between two loops. Source:
+index-set splitting; the masked and unmasked steps of FlashAttention-3 (arXiv 2407.08608).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-
-import numpy as np
 
 from ir.core import PURE, Block, Builder, Op, Type, Value
 from ir.dialects import arith, nv_tileas, scf
@@ -26,8 +24,8 @@ from lowering.schedule.rotation import copied
 
 @dataclass(frozen=True)
 class Split:
-    """A loop, and the comparisons that are known in the iterations between; `front`, `back`: whether a loop with all
-    masks comes before, behind.
+    """A loop, and the comparisons known in the middle iterations; `front`, `back`: whether a loop with all masks comes
+    before, after.
     """
 
     loop: scf.For
@@ -47,7 +45,7 @@ class Split:
 
 
 def ways(func: nv_tileas.Func) -> Iterator[list[Split]]:
-    """Of each innermost loop with masks, the ways to split it: before the last iterations, behind the first, both."""
+    """For each innermost loop with masks, the possible splits: before the last iterations, after the first, both."""
     block = func.body.block
     ranges: dict[Value, Range] = {block.args[n]: (least, greatest) for n, least, greatest, _ in func.ranges}
     for loop in [op for op in func.walk() if isinstance(op, scf.For)]:
@@ -106,7 +104,7 @@ def duplicate(loop: scf.For, upper: Value, b: Builder) -> tuple[scf.For, dict[Va
 
 
 def hand_on(loop: scf.For, before: scf.For, b: Builder) -> None:
-    """Let a loop go on where another has ended."""
+    """Let a loop continue where another has ended."""
     init: list[Value] = list(before.results)
     for place, end in enumerate(before.body.block.terminator.operands):
         product = end.op
@@ -260,15 +258,15 @@ def literals(block: Block, masks: Mapping[Value, bool]) -> None:
             if value in masks and not any(r in masks for r in op.results):
                 key = value.type, masks[value]
                 if key not in made:
-                    array = DenseElements(np.array([masks[value]]))
-                    made[key] = nv_tileas.Constant((), [value.type], {"value": array}, location=op.location)
+                    literal = DenseElements.of(masks[value], I1)
+                    made[key] = nv_tileas.Constant((), [value.type], {"value": literal}, location=op.location)
                     made[key].parent = block
                 op.operands[place] = made[key].result
     block.ops[:0] = made.values()
 
 
 def drop_unused(block: Block) -> None:
-    """Take pure operations away whose results nobody reads."""
+    """Remove pure operations with unused results."""
 
     kept: list[Op] = []
     count: dict[Value, int] = {}

@@ -3,12 +3,12 @@ products.
 
     group 0    tiles 0, 2, 4, ... of this CTA: waits for its turn, main loop, passes it on; epilogue
     group 1    tiles 1, 3, 5, ... in the same way
-Both run one code, by groups of warps of one agent: each goes through all tiles and leaves those of the other out, past
-whose stages its iterators go by the number of steps, which is computed before the main loop anyway. The turn at the
-main loop orders what the groups read of the rings: an mbarrier says one bit of its round, so nobody may wait for a
-round before all have waited for the one before. It is passed on behind the last product that begins, not the last that
-ends. Epilogues take turns where they use scratch memory, which is one for both, or access what others are ordered with.
-Source: CUTLASS's sm90 ping-pong kernel, whose OrderedSequenceBarrier has the same two stages.
+Both groups of warps of one agent run the same code: each iterates over all tiles and skips those of the other,
+advancing its iterators past their stages by the number of steps, which is computed before the main loop anyway. The
+turn at the main loop orders the groups' reads of the rings: an mbarrier exposes one bit of its phase, so no group may
+wait for a phase before all have waited for the previous one. The turn is passed on after the last product is issued,
+not after it completes. Epilogues take turns if they use scratch memory, which they share, or make accesses that others
+are ordered with. Source: CUTLASS's sm90 ping-pong kernel, whose OrderedSequenceBarrier has the same two stages.
 """
 
 from __future__ import annotations
@@ -29,20 +29,20 @@ from lowering.targets import Target
 
 NAME = "ping-pong"  # of the option
 GROUPS = 2
-MAIN, EPILOGUE = 0, 1  # what they take turns at
+MAIN, EPILOGUE = 0, 1  # sections in which they take turns
 QUIET = (
     nv_tileas.TiledStore, nv_tileas.Scatter, nv_tileas.DotWait, nv_tileas.ConsumerRelease, nv_tileas.CreateNone,
     nv_tileas.WaitOnDependency, nv_tileas.LaunchDependents,
 )  # fmt: skip
-"""What writes, but needs no turn unless it is ordered with other accesses."""
+"""Writes that need no turn unless they are ordered with other accesses."""
 
 
 def part(consumer: Block, agents: Agents, warps: int, target: Target) -> None:
     """Let two groups of `warps` warps run the consumers' code, each on every other tile, in place. Raises
-    UnsupportedError, located, where that is not possible.
+    UnsupportedError, located, if that is not possible.
     """
     if not agents.jobs:
-        refuse(consumer.ops[-1], "no producer brings their tiles")
+        refuse(consumer.ops[-1], "no producer loads their tiles")
     tiles = tile_loop(consumer, agents)
     if warps != GROUP:
         refuse(tiles, f"a tile is computed by {warps} warps, not one warpgroup")
@@ -54,7 +54,7 @@ def part(consumer: Block, agents: Agents, warps: int, target: Target) -> None:
     front = steps_from(main, body.ops[:place])
     for op in (*(each for each in consumer.ops if each is not tiles), *body.ops[:place]):
         if loud(op, target):
-            refuse(op, f"'{op.name}' comes before the main loop or is outside of the tiles, where both would run it")
+            refuse(op, f"'{op.name}' comes before the main loop or outside the tiles, where both groups would run it")
     Split(tiles, main, agents, front, target).build()
     agents.groups = GROUPS
 
@@ -69,9 +69,9 @@ def tile_loop(consumer: Block, agents: Agents) -> scf.For:
     """The only loop of the consumers' code, which carries nothing from tile to tile."""
     found = [op for op in consumer.ops if op.regions]
     if len(found) != 1 or not isinstance(found[0], scf.For):
-        refuse(found[0] if found else consumer.ops[-1], "only a counted loop, the kernel's one loop, goes over tiles")
+        refuse(found[0] if found else consumer.ops[-1], "expected a single counted loop over tiles")
     if any(run.loop is found[0] for ring in agents.rings.values() for run in ring.runs):
-        refuse(found[0], "the outermost loop itself reads the tiles that the producer brings")
+        refuse(found[0], "the outermost loop itself reads the producer's tiles")
     if found[0].init:
         refuse(found[0], "the loop carries values from tile to tile")
     return found[0]
@@ -82,13 +82,13 @@ def main_loop(tiles: scf.For, agents: Agents) -> scf.For:
     runs = [run.loop for ring in agents.rings.values() for run in ring.runs]
     for ring in agents.rings.values():
         for op in ring.alone:
-            refuse(op, "a tile that the producer brings is read outside of its main loop")
+            refuse(op, "a tile of the producer is read outside its main loop")
     if len(set(runs)) != 1 or runs[0].parent is not tiles.body.block:
         refuse(runs[-1], "the producer's tiles are read in several loops, or in loops of loops")
     boundary = Boundary(agents.ops, [job.plan for job in agents.jobs])
     handed = [op for value, way in boundary.ways.items() if way is Way.SEND and (op := value.op) is not None]
     for op in (*agents.sends, *handed):
-        refuse(op, "both would hand over to the producer what it needs")
+        refuse(op, "both groups would send the producer what it needs")
     return runs[0]
 
 
@@ -100,14 +100,14 @@ def steps_from(main: scf.For, ops: list[Op]) -> set[Op]:
             continue
         alone = loads_scalar(op) and not op.attributes.get("ordered", False)
         if not (computes(op) or alone):
-            refuse(op, "the number of steps is not computed by scalars alone")
+            refuse(op, "the number of steps is not computed from scalars alone")
         found.add(op)
         wanted.update(op.operands)
     return found
 
 
 def loud(op: Op, target: Target) -> bool:
-    """Must accesses of other tiles come before or after this, or does it need memory of its own?"""
+    """Is this ordered with accesses of other tiles, or does it need its own memory?"""
     return any(
         scratch_of(each, target) > 0
         or bool(each.attributes.get("ordered", False))
@@ -151,7 +151,7 @@ class Split:
         tiles.results.append(Value(I32, tiles, 0))
 
     def own(self, ops: list[Op]) -> Block:
-        """A tile of this group: its main loop in turn, and what must be in turn of its epilogue."""
+        """A tile of this group: its main loop in its turn, and the parts of its epilogue that need a turn."""
         block, place = Block(), ops.index(self.main)
         turn = next((op for op in ops[place + 1 :] if loud(op, self.target)), None)
         b = Builder(block, self.main.location)
@@ -172,7 +172,7 @@ class Split:
         return block
 
     def others(self) -> Block:
-        """A tile of another group: past its stages."""
+        """A tile of another group: skip its stages."""
         block = Block()
         b = Builder(block, self.main.location)
         count = steps(self.main, b)

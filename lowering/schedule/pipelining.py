@@ -1,10 +1,10 @@
 """Copies to shared memory become software pipelines: rings of stages that are filled some iterations ahead.
 
-Where a producer can be parted from the kernel (agents.py) it fills the ring; else those who compute do, by cp.async:
-each iteration has a region that fills a stage `ahead` iterations early and one that reads the stage of its own. Copies
-outside loops, and those whose tile are not known ahead, are waited for at once. Stages have no numbers yet: lower.py
-gives them some, and makes waits and barriers of the regions. Source: the seeds' modulo scheduling and buffer
-assignment, for one agent; CUTLASS's sm_80 mainloop has the same shape.
+If a producer can be split from the kernel (agents.py), it fills the ring; otherwise the consumers do, by cp.async: each
+iteration has a region that fills a stage `ahead` iterations early and one that reads its own stage. Copies outside
+loops, and copies of tiles that are not known ahead, are waited for at once. Stages have no numbers yet: lower.py
+assigns them, and turns the regions into waits and barriers. Source: the seeds' modulo scheduling and buffer assignment,
+for one agent; CUTLASS's sm_80 mainloop has the same shape.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from ir.core import PURE, Block, Builder, Op, Region, TileError, Value
 from ir.dialects import nv_tileas, scf
 from ir.records import dataclass
 from ir.types import PartitionViewType
-from lowering.atoms.barrier import moves_registers
+from lowering.atoms.barrier import agents_gather
 from lowering.clusters.ranks import Ranks
 from lowering.schedule import pingpong, requests, scratch, stores
 from lowering.schedule.agents import AgentRing, Agents, Consumer
 from lowering.schedule.begun import begin_apart
 from lowering.schedule.boundary import Plan
-from lowering.schedule.exchanges import Exchanges
+from lowering.schedule.context import Rewriter
 from lowering.schedule.fills import COPY_WARPS
 from lowering.schedule.lower import lower_pipelines
 from lowering.schedule.multiplier import multiplier
@@ -43,37 +43,6 @@ class MemoryExceededError(TileError):
     """The buffers of a program do not fit into the shared memory of its target."""
 
 
-class Rewriter:
-    """Rebuilds blocks op by op; `values` maps old values to new ones."""
-
-    def __init__(self, func: nv_tileas.Func, target: Target):
-        self.func = func
-        self.target = target
-        self.tensor = any(isinstance(each, nv_tileas.TensorDot) for each in func.walk())
-        self.values: dict[Value, Value] = {}
-        self.free = 0  # first free byte of shared memory
-        self.once: list[nv_tileas.AllocTensor] = []  # buffers that are filled once: no scratch lies over them
-        self.looped: list[nv_tileas.AllocTensor] = []  # buffers of one loop that all have read where it ends
-        self.held: list[tuple[nv_tileas.WriteBuffer, nv_tileas.BufferView]] = []  # buffers in turn
-        self.rings: list[list[Ring]] = []  # those that stand together are used at different times
-        self.exchanges = Exchanges()
-        self.own: dict[int, list[Ring]] = {}  # by depth of their loops: rings that the consumers fill themselves
-
-    def clone(self, op: Op, b: Builder, values: dict[Value, Value] | None = None) -> Op:
-        """A copy of an op without regions on new operands."""
-        values = self.values if values is None else values
-        b.location = op.location
-        operands = [values.get(v, self.values.get(v, v)) for v in op.operands]
-        made = b.add(
-            type(op), *operands, types=[r.type for r in op.results], segments=op.segments,
-            regions=op.regions, **op.attributes,
-        )  # fmt: skip
-        for region in op.regions:
-            region.parent = made
-        values.update(zip(op.results, made.results, strict=True))
-        return made
-
-
 def schedule(func: nv_tileas.Func, target: Target) -> nv_tileas.Func:
     """`materialize`, `lower_pipelines` and `map_agents`."""
     return map_agents(lower_pipelines(materialize(func, target), target), target)
@@ -84,16 +53,15 @@ def materialize(
 ) -> nv_tileas.Func:
     """Schedule a placed kernel in place of its copies; adds `shared_bytes` and `tensormaps` to its attributes.
     `forbid`: prefixes of the name of agents that begin products which threads read.
-    Raises UnsupportedError, located, where its `consumers` cannot take tiles in turn as they are to.
+    Raises UnsupportedError, located, if its `consumers` are to alternate on tiles but cannot.
     """
     rewriter = Rewriter(func, target)
     block = func.body.block
     ops, block.ops = block.ops, []
     common = Builder(block, func.location)
     requests.postpone(ops)
-    moves = moves_registers(target)
     arguments = {argument: i for i, argument in enumerate(block.args)}
-    agents = Agents(common, ops, arguments, ranks_of(func, target), copy_warps(ops) if moves else 0)
+    agents = Agents(common, ops, arguments, ranks_of(func, target), copy_warps(ops) if agents_gather(target) else 0)
     consumer = Block()
     Scheduler(rewriter, agents).run(ops, Builder(consumer, func.location), whole=True)
     products = multiplier(consumer, agents, func.warps, target)
@@ -103,7 +71,9 @@ def materialize(
         view.operands[1] = written.stage
     if consumers == pingpong.NAME:
         if rewriter.once or rewriter.looped or rewriter.own:
-            pingpong.refuse(consumer.ops[-1], "threads copy or write tiles to buffers, which both would use at once")
+            pingpong.refuse(
+                consumer.ops[-1], "threads copy or write tiles to buffers, which both groups would use at once"
+            )
         pingpong.part(consumer, agents, func.warps, target)
     rewriter.exchanges.count(agents)
     in_phases(consumer, agents)
@@ -126,8 +96,9 @@ def materialize(
     if shared > target.smem_bytes:
         raise MemoryExceededError(
             f"the kernel needs {shared} bytes of shared memory, {target.name} has {int(target.smem_bytes)} a block",
-            func.location, "use smaller tiles",
-        )  # fmt: skip
+            func.location,
+            "use smaller tiles",
+        )
     func.attributes |= {
         "shared_bytes": shared,
         "tensormaps": tuple(agents.tensormaps),
@@ -175,7 +146,7 @@ class Scheduler:
         self.depth = 0
         self.begun: dict[scf.For, Consumer] = {}  # a stage of whose rings is read before the loop
         self.lone: list[Lone] = []  # tiles from outside of loops that the producer brings, before they are waited for
-        self.scratch_used = False  # since the last ring was filled: the next one may lie over it
+        self.scratch_used = False  # since the last ring was filled: the next one may overlay it
 
     def run(
         self, ops: list[Op], b: Builder, coming: list[tuple[Copy, Value]] | None = None, whole: bool = False
@@ -269,14 +240,16 @@ class Scheduler:
         return head
 
     def start(self, op: Copy, b: Builder) -> Value:
-        """A copy to a buffer of its own, where it stands."""
+        """A copy to a separate buffer, in place."""
         made = self.allocate(op, 1, tile_of(op)[1].size_bytes, 0, b)
         self.rewriter.once.append(made)
         self.copy(op, made.result, None, self.values(op.operands), b)
         return made.result
 
     def bring(self, op: nv_tileas.TiledCopy, ops: Sequence[Op], b: Builder) -> bool:
-        """Let the producer bring a tile, where it fills a ring of a loop of `ops` anyway and can; did it?"""
+        """Let the producer load a tile if it fills a ring of a loop of `ops` anyway and can; returns whether it
+        does.
+        """
         loops = (each for each in ops if isinstance(each, scf.For))
         if not op.tma or not any(self.plan(e, asynchronous(e.body.block)) for e in loops):
             return False
@@ -308,7 +281,7 @@ class Scheduler:
         self.run(ops[-1:], b)
 
     def arrive(self, coming: list[tuple[Copy, Value]], b: Builder) -> None:
-        """Wait once for all copies that are on their way."""
+        """Wait once for all copies in flight."""
         if any(op.asynchronous for op, _ in coming):
             b.add(nv_tileas.AsyncCommit, types=())
             b.add(nv_tileas.AsyncWait, types=(), pending=0)
@@ -320,8 +293,9 @@ class Scheduler:
         coming.clear()
 
     def hold(self, op: nv_tileas.Hold, b: Builder) -> None:
-        """Write a tile to one of two buffers in turn: who writes one again has passed the other one's barrier, and so
-        has waited for the products that read it. All wait for products in tensor memory themselves: one will do.
+        """Write a tile to two alternating buffers: a thread that rewrites one has passed the other's barrier, and thus
+        has waited for the products that read it. For products in tensor memory all threads wait themselves: one buffer
+        suffices.
         """
         rewriter, (kind, shared) = self.rewriter, tile_of(op)
         stages = 2 if self.depth and not self.rewriter.tensor else 1
@@ -330,8 +304,9 @@ class Scheduler:
         each = align(shared.size_bytes, shared.alignment)
         made = b.add(nv_tileas.AllocTensor, types=[buffer], offset=0, stage_bytes=each)
         (rewriter.looped if self.depth and rewriter.tensor else rewriter.once).append(made)
-        written = b.add(nv_tileas.WriteBuffer, made.result, self.agents.zero, *self.values([op.source]), types=(),
-                        atom=op.atom)  # fmt: skip
+        written = b.add(
+            nv_tileas.WriteBuffer, made.result, self.agents.zero, *self.values([op.source]), types=(), atom=op.atom
+        )
         self.publish(b)
         view = b.add(nv_tileas.BufferView, made.result, self.agents.zero, types=[op.result.type], segments=(1, 1))
         if stages > 1:
@@ -387,7 +362,7 @@ class Scheduler:
         )  # fmt: skip
 
     def loop(self, op: scf.For, b: Builder) -> None:
-        """Pipeline the copies of a loop whose tiles depend on nothing but its counter; keep the others in place."""
+        """Pipeline the copies of a loop whose tiles depend only on its counter; keep the others in place."""
         body = op.body.block
         copies = asynchronous(body)
         ahead = [c for c in copies if slice_of(c.operands, body) is not None]
@@ -401,7 +376,7 @@ class Scheduler:
             Consumer(self, self.agents, plans, b).build(b)
             return
         if multiplies(op):
-            refuse(op, "no producer brings the tiles of its loop")
+            refuse(op, "no producer loads the tiles of its loop")
         if not ahead or stages < MIN_STAGES:
             self.plain_loop(op, b)
         else:
@@ -438,7 +413,7 @@ class Scheduler:
         return found[-1], len(found) > 1
 
     def inner(self, ops: list[Op], b: Builder) -> None:
-        """Rebuild what stands in a loop's body."""
+        """Rebuild the contents of a loop's body."""
         used = self.scratch_used
         self.depth += 1
         self.run(ops, b)
@@ -457,7 +432,7 @@ class Scheduler:
         self.rebuild(op, [*self.values([op.lower, op.upper, op.step]), *self.values(op.init)], inner, b)
 
     def endless(self, op: scf.While, b: Builder) -> None:
-        """A loop without a count: what it copies itself is waited for at once."""
+        """A while loop: its own copies are waited for at once."""
         inner = Block([a.type for a in op.body.block.args])
         self.rewriter.values.update(zip(op.body.block.args, inner.args, strict=True))
         inside = Builder(inner, op.location)
@@ -521,7 +496,7 @@ def needs(op: Op, coming: Sequence[tuple[Copy, Value]]) -> bool:
 
 
 class _Pipeline:
-    """One loop with a ring of `stages` for the copies `ahead`, which those who read them start."""
+    """One loop with a ring of `stages` for the copies `ahead`, which their readers issue."""
 
     def __init__(self, scheduler: Scheduler, op: scf.For, ahead: list[Copy], stages: int):
         self.scheduler = scheduler

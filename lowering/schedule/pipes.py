@@ -45,8 +45,9 @@ def consume(
     held = [] if previous is None else [done.results[0]]
     inside.add(nv_tileas.ConsumerRelease, done.results[0] if previous is None else previous, types=())
     inside.add(nv_tileas.PipelineYield, *done.results[1:], *held, types=())
-    made = b.add(nv_tileas.ConsumeOne, pipeline, iterator, types=[*types, *(v.type for v in held)],
-                 regions=[Region([block])])  # fmt: skip
+    made = b.add(
+        nv_tileas.ConsumeOne, pipeline, iterator, types=[*types, *(v.type for v in held)], regions=[Region([block])]
+    )
     outside = dict(zip(out, made.results, strict=False))
     return [*(outside.get(v, v) for v in ends), *made.results[len(out) :]]
 

@@ -1,8 +1,8 @@
-"""The producer's program: the loops and branches around its copies, and in them what fills the stages.
+"""The producer's program: the loops and branches around its copies, and in them the ops that fill the stages.
 
-It runs through the source in order: what it needs is computed again or received where the consumers have it, and the
-stage of an iteration is filled where the last of its copies is. A loop may fill several rings, and one of them may
-have had a stage filled before the loop.
+It follows source order: values it needs are rematerialised, or received where the consumers have them, and the stage of
+an iteration is filled at the last of its copies. A loop may fill several rings, and one of them may have had a stage
+filled before the loop.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Job:
     plan: Plan
     buffers: list[Value]
     pipeline: Value
-    stored: Value | None  # the channel that tells when what the copies read has been stored
+    stored: Value | None  # the channel that signals when the data the copies read has been stored
 
 
 class Producer:
@@ -60,7 +60,7 @@ class Producer:
         self.receives: list[nv_tileas.Receive] = []
 
     def receive_late(self) -> None:
-        """Wait for what is handed over where it is first read, so that what is before does not."""
+        """Wait for received values at their first use, so that earlier code does not wait."""
         for op in self.receives:
             block = op.parent
             assert block is not None
@@ -101,7 +101,7 @@ class Producer:
                 self.bring(op, b)
 
     def bring(self, op: Op, b: Builder) -> None:
-        """The needed results of an op, computed again or received. Both agents wait for the grids before."""
+        """The needed results of an op, rematerialised or received. Both agents wait for preceding grids."""
         if isinstance(op, nv_tileas.WaitOnDependency):
             b.add(nv_tileas.WaitOnDependency, types=())
         ways = {r: self.boundary.ways.get(r) for r in op.results if r not in self.boundary.layouts}
@@ -145,7 +145,7 @@ class Producer:
             self.taking.append((job, made, Site([3 + place], [made.results[place]])))
 
     def endless(self, op: scf.While, b: Builder) -> None:
-        """A loop without a count: the producer, too, comes to know whether it goes on."""
+        """A while loop: the producer also learns whether it continues."""
         body = op.body.block
         kept = [i for i, argument in enumerate(body.args) if argument in self.boundary.needed]
         inits = self.known([op.init[i] for i in kept])

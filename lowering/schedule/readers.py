@@ -1,9 +1,9 @@
-"""What reads a product's sum, beside the product whose sum takes its place: before it, or behind it from a copy.
+"""Readers of a product's sum, relative to the product that overwrites it: before it, or after it from a copy.
 
-In a rotated loop the scores of the next iteration are on their way while those of this one are read. What reads these
-can come before the product, so that both lie in the same registers one after the other; or the product begins at once,
-and they are moved to registers of their own. Which of it takes less time is predicted: where the product begins later,
-less of what else the iteration does runs beside it.
+In a rotated loop the scores of the next iteration are in flight while those of this one are read. The readers can come
+before the product, so that both use the same registers one after the other; or the product is issued at once, and the
+old scores are moved to separate registers. The faster one is predicted: if the product is issued later, less of the
+iteration overlaps with it.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from lowering.targets import Target
 
 
 def readers_first(dot: nv_tileas.Dot, target: Target, warps: int) -> bool:
-    """Move what reads the tile that a product replaces before the product, with what that needs, where it is arithmetic
-    and takes less time there.
+    """Move the readers of the tile that a product overwrites before the product, with their operands, if they are
+    arithmetic and it is faster.
     """
     body, tile = dot.parent, replaced(dot)
     if body is None or tile is None:
@@ -63,8 +63,10 @@ def cycles(ops: Iterable[Op], target: Target, warps: int) -> float:
     """Cycles of an SM that the warps of a CTA take for operations, one after the other; products run by themselves."""
     return sum(
         size(op, target) * warps / target.throughput.issue if cost is None else cost.alu
-        for op in ops if not isinstance(op, nv_tileas.Dot) for cost in (arithmetic_cost(op, target, warps),)
-    )  # fmt: skip
+        for op in ops
+        if not isinstance(op, nv_tileas.Dot)
+        for cost in (arithmetic_cost(op, target, warps),)
+    )
 
 
 def product_cycles(dot: nv_tileas.Dot, target: Target) -> float:

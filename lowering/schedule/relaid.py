@@ -1,8 +1,8 @@
-"""Tiles that a producer computes again in layouts of its own warps: row numbers, pointers and masks of gathered copies.
+"""Tiles that a producer rematerialises in layouts of its own warps: row numbers, pointers and masks of gathered copies.
 
-Arithmetic goes element by element and loads have no say in who makes them, so a layout of the result is one of the
-operands; a conversion of layouts is nothing where its result is wanted in another one anyway. What an op of the
-consumers has beside that (widths of accesses, scratch) belongs to their layout.
+Arithmetic is elementwise and any thread can perform a load, so a layout of the result is also one of the operands; a
+layout conversion is a no-op if its result is needed in a different layout anyway. Other attributes of a consumer op
+(access widths, scratch) belong to the consumers' layout.
 """
 
 from __future__ import annotations

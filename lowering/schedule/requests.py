@@ -1,13 +1,13 @@
-"""Tile blocks that are asked for early and waited for late (clusterlaunchcontrol): the request goes out where the
-program asks, and the answer is waited for with the tile block's work between.
+"""Tile blocks that are requested early and waited for late (clusterlaunchcontrol): the request is sent where the
+program asks, and the wait for the response comes after the tile block's work.
 
-In front of its first use, where those who compute are the only ones to need it. Where a producer may need it too,
-behind the last loop of tiles that it fills: it is done with its part of the tile block before them, so it waits no
-longer than until they have read its last stages, which are full, and copies for the next tile block during what comes
-behind the loop. In front of the loop each tile block would begin with a trip to memory; behind all of it the producer's
-copies would not run ahead. Where another agent begins the products those who wait do so beside them, so it stays where
-it is asked for. What a cluster's CTAs hand one another, and what agents are sent, goes along. Between request and
-answer the bytes belong to the asynchronous answer, so they lie where nothing else does.
+If only the consumers need it, the wait is before its first use. If a producer may need it too, the wait is after the
+last loop whose tiles it loads: the producer finishes its part of the tile block earlier, so it waits only until the
+consumers have read its last stages, and copies for the next tile block during the code after the loop. A wait before
+the loop would start each tile block with a trip to memory; a wait at the very end would keep the producer's copies from
+running ahead. If another agent issues the products, waits run in parallel to them, so the wait stays at the request.
+Exchanges within a cluster, and values sent to agents, move along. Between request and response the bytes belong to the
+asynchronous response, so they have dedicated memory.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What the pipelines of every target share: the tile a copy makes, and what its place depends on."""
+"""Common to the pipelines of every target: the tile of a copy, and what its position depends on."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from lowering.layouts.shared import PERIOD, SharedLayout
 
 @dataclass
 class Ring:
-    """Stages in shared memory that the copies of a loop fill, or those of several loops that follow one another.
+    """Stages in shared memory filled by the copies of a loop, or of several consecutive loops.
 
-    A stage has as many bytes as the loop that needs most of it.
+    A stage has the bytes of the loop that needs the most.
     """
 
     stages: int
@@ -82,13 +82,15 @@ def slice_of(operands: list[Value], body: Block) -> list[Op] | None:
 
 
 def arrange(
-    once: Sequence[nv_tileas.AllocTensor], rings: Sequence[Sequence[Ring]],
+    once: Sequence[nv_tileas.AllocTensor],
+    rings: Sequence[Sequence[Ring]],
     looped: Sequence[Sequence[nv_tileas.AllocTensor]] = (),
 ) -> tuple[int, int]:  # fmt: skip
-    """Give all buffers their places in shared memory; where those that are filled once end, and where all do.
+    """Assign all buffers their places in shared memory; returns where buffers that are filled once end, and where all
+    end.
 
-    They come first, so that scratch may lie over all rings. Rings that stand together lie over one another, and so do
-    the buffers of loops that follow one another (`looped`).
+    The former come first, so that scratch can overlay all rings. Rings of one group overlay each other, and so do the
+    buffers of consecutive loops (`looped`).
     """
     begin = side_by_side(once, 0)
     free = kept = max((side_by_side(each, begin) for each in looped), default=begin)

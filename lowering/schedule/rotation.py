@@ -1,10 +1,10 @@
-"""Loops rotated by a product: the product of the next iteration begins while this one computes with its own.
+"""Loops rotated by a product: the product of the next iteration is issued while this one uses its own.
 
     for j: S = Q K(j); rest(j, S)        becomes        S = Q K(first); for j: T = Q K(j + step); rest(j, S); S = T
 
-The product and the copies that bring its factors depend on nothing but the counter, so they may be made an iteration
-early; the last one is made for nothing. What a warpgroup's tensor cores do meanwhile, waits.py says.
-Source: FlashAttention-3 (arXiv 2407.08608, section 3.2); modulo scheduling with two stages (Rau, MICRO 1994).
+The product and the copies of its factors depend only on the counter, so they can be issued one iteration early; the
+last one is unused. flight.py places the waits. Source: FlashAttention-3 (arXiv 2407.08608, section 3.2); modulo
+scheduling with two stages (Rau, MICRO 1994).
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ class Early:
 
 
 def find(loop: scf.For) -> Early | None:
-    """The first product that may begin an iteration early: one of two that run by themselves, which needs the counter
-    and tiles which are copied for it, and its sum begins anew.
+    """The first product that may be issued one iteration early: one of two asynchronous products, which needs only the
+    counter and tiles copied for it, and whose sum starts from a new value.
     """
     body = loop.body.block
     products = [op for op in loop.walk() if isinstance(op, nv_tileas.Dot)]

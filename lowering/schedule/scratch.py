@@ -1,10 +1,10 @@
-"""Scratch memory: what conversions, reductions and staged stores need for themselves, and where it lies.
+"""Scratch memory: the needs of conversions, reductions and staged stores, and its placement.
 
     beside the rings    in loops, and before a loop whose ring another agent may be filling already
     over the rings      elsewhere: they are drained by then; buffers that are filled once stay
-Each op that needs scratch gets its byte offset as attribute `scratch`. One that fits beside what the last one before
-it took, in what alignment or the largest of them takes of shared memory anyway, does not lie over that: who writes one
-has passed the barrier of the other one, behind which nobody reads the first.
+Each op that needs scratch gets its byte offset as attribute `scratch`. An op whose scratch fits next to that of the
+previous one, in memory that alignment or the largest of them takes anyway, does not overlay it: a thread that writes
+one has passed the barrier of the other, after which the first is no longer read.
 """
 
 from __future__ import annotations
@@ -71,23 +71,25 @@ def waits_for_agent(op: Op) -> bool:
 
 
 def beside(op: nv_tileas.Dot, free: int, target: Target) -> int:
-    """Where both factors of a product come from shared memory and registers would not hold one of them whole, place the
-    smaller behind `free`, if there is room: then the other need not be read before. Returns the end of what is used.
+    """Where factors of a product come from shared memory by several conversions, each of which would have those before
+    it read as a whole, and registers would not hold these, place some behind `free`, as far as there is room: they
+    need not be read before. Returns the end of what is used.
     """
-    found = (
-        max(read_by(value, target), key=lambda each: scratch_of(each, target), default=None) for value in (op.a, op.b)
-    )
-    factors = [each for each in found if each is not None]
-    if len(factors) < 2 or factors[0] is factors[1] or factors[0].parent is not factors[1].parent:
-        return free
-    held = words(op.c.type) + min(words(each.result.type) for each in factors)
-    smaller = min(factors, key=lambda each: scratch_of(each, target))
-    offset = align(free, PERIOD)
-    end = offset + scratch_of(smaller, target)
-    if held + FRAGMENTS <= target.registers_per_thread or end > target.smem_bytes:
-        return free
-    smaller.attributes |= {"scratch": offset, "apart": True}
-    return end
+    found = {each: scratch_of(each, target) for value in (op.a, op.b) for each in read_by(value, target)}
+    blocks = {each.parent for each in found}
+    block = blocks.pop() if len(blocks) == 1 else None
+    together = sorted(found, key=block.ops.index) if block else []
+    most = int(target.registers_per_thread) - words(op.c.type) - FRAGMENTS
+    while sum(words(each.result.type) for each in together[:-1]) > most:
+        offset = align(free, PERIOD)
+        fits = [each for each in together if offset + found[each] <= target.smem_bytes]
+        if not fits:
+            break
+        smallest = min(fits, key=lambda each: found[each])
+        smallest.attributes |= {"scratch": offset, "apart": True}
+        together.remove(smallest)
+        free = offset + found[smallest]
+    return free
 
 
 def read_by(value: Value, target: Target) -> list[nv_tileas.ConvertLayout]:
@@ -113,7 +115,7 @@ def words(kind: Type) -> int:
 
 
 def nested(op: Op, looped: bool = False) -> Iterator[tuple[Op, bool]]:
-    """An op and those in its regions, each with whether it stands in a loop."""
+    """An op and those in its regions, each with whether it is in a loop."""
     yield op, looped
     if isinstance(op, (scf.For, scf.While, scf.If, *nv_tileas.REGIONS)):
         for region in op.regions:
@@ -155,7 +157,7 @@ def scratch_of(op: Op, target: Target) -> int:
 
 
 def atomic_scratch(op: nv_tileas.Atomic) -> int:
-    """Where threads hold replicas the one that makes an update leaves the old value for the others."""
+    """If threads hold replicas, the one that performs an update passes the old value to the others."""
     kind = op.values[0].type
     if not op.results or (isinstance(kind, TensorType) and not layout_of(kind).free().thread):
         return 0

@@ -1,8 +1,8 @@
-"""About how many SASS instructions of a warp the operations of a scheduled kernel become, before there are any.
+"""Estimates the SASS instructions of a warp for the operations of a scheduled kernel.
 
-Arithmetic is counted by the tables that price it (`lowering.cost`), all else by the numbers here. Beside the SASS of 12
-attention kernels (tiles of 128 queries; sm_80, sm_90a, sm_120a; ptxas 13.5) a loop comes out 2 to 12 % too long, once
-29 %, and a kernel between 11 % too short and 11 % too long.
+Arithmetic is counted by the tables that price it (`lowering.cost`), everything else by the numbers here. Compared with
+the SASS of 12 attention kernels (tiles of 128 queries; sm_80, sm_90a, sm_120a; ptxas 13.5) loops are estimated 2 to 12
+% too long, once 29 %, and kernels between 11 % too short and 11 % too long.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ KERNEL = 80.0  # parameters, thread numbers, barriers, the end
 ACCESS = 6.0  # instructions around a vector of a global access: address, bounds, predicate
 BOUNDS = 1.5  # of these, where a tile may end outside: 13 for 8 copies of attention's loop on sm_80, ptxas 13.5
 RAGGED = 6.0  # more where it may copy a prefix: 103 for 16 copies of a GEMM's loop on sm_80, ptxas 13.5
-AGENTS = 80.0  # barriers of rings, registers that agents hand over, which warp does what
+AGENTS = 80.0  # barriers of rings, register reallocation, assignment of warps
 WAITS: dict[type[Op], float] = {  # with the retry
     nv_tileas.AsyncWait: 2.0, nv_tileas.Barrier: 2.0, nv_tileas.TensorMeet: 1.0,
     nv_tileas.BarrierWait: 6.0, nv_tileas.BarrierArrive: 4.0,
@@ -47,7 +47,7 @@ FREE = (
 
 def size(op: Op, target: Target) -> float:
     """Instructions of an operation and all that is in it."""
-    inside = 0.0 if isinstance(op, nv_tileas.Reduce | nv_tileas.Scan) else sum(size(o, target) for o in below(op))
+    inside = 0.0 if isinstance(op, nv_tileas.Combining) else sum(size(o, target) for o in below(op))
     return inside + own(op, target)
 
 

@@ -1,14 +1,36 @@
-"""What goes with an agent from one run of an op to the next: iterators of rings and channels, stages of buffers."""
+"""State that an agent carries from one run of an op to the next: iterators of rings and channels, stages of buffers."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cached_property
 
-from ir.core import Block, Op, Value
-from ir.dialects import nv_tileas, scf
+from ir.core import Block, Builder, Op, Value
+from ir.dialects import arith, nv_tileas, scf
 from ir.records import dataclass
+from ir.types import I32
 
 LOOPS = (scf.For, scf.While)
+
+
+class Numbers:
+    """What states begin with and go on by: constants in `common`, which is built before agents part."""
+
+    common: Builder
+
+    @cached_property
+    def zero(self) -> Value:
+        """What states begin with."""
+        return self.common.value(arith.Constant, types=[I32], value=0)
+
+    def other(self, stage: Value) -> Op:
+        """The other one of two stages."""
+        return arith.XOrI((stage, self.one), (I32,))
+
+    @cached_property
+    def one(self) -> Value:
+        """What the stage of two buffers is flipped by."""
+        return self.common.value(arith.Constant, types=[I32], value=1)
 
 
 def enclosing(op: Op) -> Iterator[scf.For | scf.While | scf.If]:
@@ -76,7 +98,7 @@ def outermost(op: Op) -> Block:
     """The block that holds all code around an op."""
     block = (list(around(op)) or [op])[-1].parent
     if block is None:
-        raise TypeError(f"{op} stands in no block")
+        raise TypeError(f"{op} is in no block")
     return block
 
 

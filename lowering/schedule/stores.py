@@ -1,4 +1,4 @@
-"""Stores through shared memory: tensor copies where the host can describe the array, else stores from registers."""
+"""Stores through shared memory: tensor copies if the host can describe the array, otherwise stores from registers."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def store(op: nv_tileas.StagedStore, operands: Sequence[Value], agents: Agents, 
     found = plan(op, agents)
     if found is None and op.reduction:
         raise UnsupportedError(
-            "an update of a tile of an array that the host cannot describe", op.location, f"--forbid {TMA_REDUCE}"
+            "the host cannot describe the array of the updated tile", op.location, f"--forbid {TMA_REDUCE}"
         )
     if found is None:
         b.add(nv_tileas.TiledStore, value, view, *index, types=(), segments=(1, 1, len(index)), bytes=op.bytes)

@@ -1,21 +1,21 @@
-"""Accumulators in tensor memory: what a loop adds up there, it does not carry; the tile is loaded behind the loop.
+"""Accumulators in tensor memory: a loop does not carry a sum that accumulates there; the tile is loaded after the loop.
 
     for k: acc = A(k) B(k) + acc        becomes        for k: D (+)= A(k) B(k);  commit D;  acc = load D
 
-The first product does not add. One warp of the consumers runs such a loop; all wait for its last product where they
-load. Every other product is read where it is complete, and what it adds to stays in registers:
+The first product does not accumulate. One warp of the consumers runs such a loop; all wait for its last product where
+they load. Every other product is read when it is complete, and its addend stays in registers:
 
     r = A B + c; ...; use r             becomes        D = A B;  commit D;  ...;  r = c + load D;  use r
 
-What a loop scales before it adds a product stays there too, in a layout that nothing else has; all wait for it:
+A sum that a loop scales before it adds a product stays there too, in a dedicated layout; all wait for it:
 
     for: r = A B + r f                  becomes        store D;  for: D *= f;  D += A B;  commit D;  wait D
 
-A left factor that threads compute lies there too where its atom says so: they write their rows, and meet before the
-product. It lies over the scores that it is computed from, whose rows the same threads have loaded by then, unless the
-product of the next ones is under way.
+A left factor that threads compute is there too if its atom requires it: they write their rows, and synchronise before
+the product. It overlays the scores that it is computed from, whose rows the same threads have loaded by then, unless
+the product of the next scores is in flight.
 
-Tensor memory is allocated before agents part, and given back when all have loaded what they need.
+Tensor memory is allocated before agents split, and freed when all have loaded what they need.
 Source: PTX ISA 8.8, tcgen05; CUTLASS's sm_100 main loop, for one CTA.
 """
 
@@ -23,7 +23,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from math import prod
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ir.core import PURE, Block, Builder, Op, TileError, Value
 from ir.dialects import arith, nv_tileas, scf
@@ -35,14 +35,10 @@ from lowering.layouts.shared import SharedLayout
 from lowering.layouts.tensor import WARPS, left_pitch, over_accumulator, scale_memory, takes, tile_columns
 from lowering.schedule.pairs import paired, refuse_mixed
 from lowering.schedule.rings import Copy
-from lowering.schedule.states import LOOPS, Site, enclosing, thread
-
-if TYPE_CHECKING:
-    from lowering.schedule.agents import Agents
-
+from lowering.schedule.states import LOOPS, Numbers, Site, enclosing, thread
 
 READS = (nv_tileas.TensorLoad, nv_tileas.TensorScale)
-"""What threads read of accumulators."""
+"""Reads of accumulators by threads."""
 
 
 class TensorMemoryError(TileError):
@@ -50,11 +46,11 @@ class TensorMemoryError(TileError):
 
 
 class TensorAgentError(TensorMemoryError):
-    """One that an agent of its own cannot begin."""
+    """A product that a separate agent cannot issue."""
 
 
 class TensorScaledError(TensorMemoryError):
-    """A block-scaled one: the product of scaled factors is another way."""
+    """A block-scaled product: the product of scaled factors is an alternative."""
 
 
 def place_accumulators(func: nv_tileas.Func) -> int:
@@ -105,11 +101,13 @@ def read_alone(func: nv_tileas.Func, product: nv_tileas.Dot, shared: dict[Value,
 
 
 def keep(func: nv_tileas.Func, product: nv_tileas.Dot) -> None:
-    """A sum that a loop scales and adds a product to stays in tensor memory: stored before it, loaded behind it."""
+    """A sum that a loop scales and adds a product to stays in tensor memory: stored before the loop, loaded after
+    it.
+    """
     body, scaled, kind = product.parent, product.c.op, product.result.type
     loop = None if body is None else body.parent_op
     if body is None or not isinstance(loop, scf.For) or not isinstance(scaled, arith.MulF) or scaled.parent is not body:
-        refuse(product, "its loop does not scale what it carries")
+        refuse(product, "its loop does not scale the carried value")
         raise AssertionError
     assert isinstance(kind, TensorType)
     carried, factor = scaled.operands
@@ -158,7 +156,7 @@ def left(product: nv_tileas.Dot, first: Builder, made: Builder) -> Value:
 
 
 def lie_over(func: nv_tileas.Func) -> None:
-    """Let left factors lie over the accumulators that they are computed from, each over one that no other lies over."""
+    """Let left factors overlay the accumulators that they are computed from, at most one on each."""
     dots: dict[Value, list[nv_tileas.TensorDot]] = {}
     for op in func.walk():
         if isinstance(op, nv_tileas.TensorDot):
@@ -263,7 +261,7 @@ class _Accumulator:
         self.product = product
         loop = None if product.parent is None else product.parent.parent_op
         if not isinstance(loop, scf.For) or loop.parent is None or not (loop.parent is func.body.block or looped(loop)):
-            refuse(product, "it stands in no loop of the kernel's own, nor in one with others around it")
+            refuse(product, "it is in no top-level loop, nor in a nest of loops")
             raise AssertionError
         self.loop = loop
         self.body: Block = loop.body.block
@@ -273,29 +271,29 @@ class _Accumulator:
             copies = isinstance(each, Copy) and each.asynchronous
             renames = isinstance(each, nv_tileas.Permute | nv_tileas.Reshape) and not tiles([*each.results])
             if not (each is product or copies or renames or (each.effect is PURE and not tiles([*each.results]))):
-                refuse(product, f"its loop has '{each.name}' too")
+                refuse(product, f"its loop also contains '{each.name}'")
 
     def carried(self) -> int:
         """Its place among what the loop carries, from zero; nothing else there is a tile."""
         product, loop, body = self.product, self.loop, self.body
         if product.c not in body.args[1:]:
-            refuse(product, "its loop does not carry what it adds to")
+            refuse(product, "its loop does not carry the accumulator")
         place = body.args.index(product.c) - 1
         users = [each for each in nested(body) if product.result in each.operands or product.c in each.operands]
         left = body.terminator.operands
         if users != [product, body.terminator] or left[place] is not product.result:
-            refuse(product, "its loop uses the sum otherwise too")
+            refuse(product, "its loop also uses the sum otherwise")
         if left.count(product.result) != 1 or tiles([v for i, v in enumerate(loop.init) if i != place]):
             refuse(product, "its loop carries other tiles")
         others = {each for i, each in enumerate(loop.results) if i != place}
         if any(v in others for each in self.func.walk() for v in each.operands):
-            refuse(product, "all warps read what else its loop leaves, and one warp runs it")
+            refuse(product, "all warps read other results of its loop, which only one warp runs")
         if not zeros(loop.init[place]):
-            refuse(product, "its sum does not begin with zeros")
+            refuse(product, "its sum does not start from zero")
         return place
 
     def rewrite(self) -> None:
-        """The loop without the accumulator, and what stands around it."""
+        """The loop without the accumulator, and its surroundings."""
         product, loop, at = self.product, self.loop, self.block.ops.index(self.loop)
         kind = product.result.type
         assert isinstance(kind, TensorType)
@@ -384,7 +382,7 @@ def multiplies(loop: Op) -> bool:
     return bool(begun) and not any(isinstance(each, READS) and each.d in begun for each in loop.walk())
 
 
-def in_phases(block: Block, agents: Agents) -> None:
+def in_phases(block: Block, numbers: Numbers) -> None:
     """Let loads of accumulators that are read more than once wait for one phase of their barrier after the other."""
     loads: dict[Value, list[nv_tileas.TensorLoad | nv_tileas.TensorWait]] = {}
     for op in (each for top in block.ops for each in top.walk()):
@@ -397,19 +395,19 @@ def in_phases(block: Block, agents: Agents) -> None:
         sites: dict[Op, Site] = {}
         for load in together:
             assert load.parent is not None
-            load.operands.append(agents.zero)
+            load.operands.append(numbers.zero)
             load.segments = (*load.segments[:-1], 1)
-            step = agents.other(agents.zero)
+            step = numbers.other(numbers.zero)
             step.parent, step.location = load.parent, load.location
             load.parent.ops.insert(load.parent.ops.index(load) + 1, step)
             sites[load] = Site([len(load.operands) - 1], [step.results[0]], [step])
-        thread(sites, [agents.zero])
+        thread(sites, [numbers.zero])
 
 
 def order(block: Block, warps: int) -> None:
-    """Let threads meet before a product is begun in place of one that they have read, or reads what they have written,
-    where they do not anyway; all before a loop whose accumulators lie over those of another one. Where each warpgroup
-    of the `warps` has a block of rows, it begins the products of that alone, and waits for no other.
+    """Synchronise the threads before a product that overwrites one they have read, or reads what they have written,
+    unless they already do; all threads before a loop whose accumulators overlay those of another one. If each warpgroup
+    of the `warps` has a block of rows, it issues only the products of that block, and waits for no other.
     """
     dots = [op for op in nested(block) if isinstance(op, nv_tileas.TensorDot)]
     for dot in dots:
@@ -418,7 +416,7 @@ def order(block: Block, warps: int) -> None:
         assert made is not None
         if kind.shape[0] // M == warps // WARPS and not any(multiplies(each) for each in enclosing(dot)):
             made.attributes["groups"] = kind.shape[0] // M
-    for dot in reversed(dots):  # what stands before a later one may do for an earlier one of the next iteration
+    for dot in reversed(dots):  # a barrier before a later one may serve an earlier one of the next iteration
         if not met(dot, block):
             meet(dot, apart(dot))
     order_loops(block, repeated=False)

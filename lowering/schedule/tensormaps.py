@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, cast
 
 from ir.core import Value
-from ir.dialects import arith, nv_tileas
+from ir.dialects import arith, llvm, nv_tileas
 from ir.types import PartitionViewType, TensorViewType
 from lowering.layouts.boxes import Boxes
 
@@ -20,12 +20,12 @@ def expression(value: Value, arguments: dict[Value, int]) -> Expression | None:
     op = value.op
     if isinstance(op, arith.Constant):
         return {"const": int(op.value)}
-    if isinstance(op, arith.ExtSI | arith.ExtUI | arith.TruncI):
+    if isinstance(op, arith.ExtSI | arith.ExtUI | arith.TruncI | llvm.Bitcast):
         return expression(op.operands[0], arguments)
     name = {arith.MulI: "mul", arith.AddI: "add", arith.CeilDivUI: "ceildiv", arith.CeilDivSI: "ceildiv"}.get(
         cast(Any, type(op))
     )
-    if op is None or (name is None and not isinstance(op, arith.SubI | arith.ShLI)):
+    if op is None or (name is None and not isinstance(op, arith.SubI | arith.ShLI | arith.ShRSI | arith.ShRUI)):
         return None
     parts = [expression(v, arguments) for v in op.operands]
     left, right = parts
@@ -35,7 +35,14 @@ def expression(value: Value, arguments: dict[Value, int]) -> Expression | None:
         return {"add": [left, {"mul": [right, {"const": -1}]}]}
     if isinstance(op, arith.ShLI):
         return {"mul": [left, {"const": 1 << right["const"]}]} if "const" in right else None
+    if isinstance(op, arith.ShRSI | arith.ShRUI):  # sizes and strides, which are not negative
+        return quotient(left, 1 << right["const"]) if "const" in right else None
     return {str(name): parts}
+
+
+def quotient(of: Expression, divisor: int) -> Expression:
+    """A number over another, rounded down: manifests have quotients rounded up."""
+    return {"ceildiv": [{"add": [of, {"const": 1 - divisor}]}, {"const": divisor}]}
 
 
 def tensor_map(view: Value, plan: Boxes, arguments: dict[Value, int]) -> dict[str, Any] | None:

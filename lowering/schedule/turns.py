@@ -1,12 +1,12 @@
-"""Warpgroups of one agent that take turns: while one computes, the other's products are under way.
+"""Warpgroups of one agent that take turns: while one computes, the other's products are in flight.
 
 Each has a named barrier: it waits at its own, and arrives at that of the next when its turn is over; before all, the
-last one arrives at the first one's. So every warpgroup takes as many turns, and what a loop leaves the next one begins
-with, however often either runs. A turn ends behind the first instruction of a product: ptxas keeps before it what the
-product reads, but moves an arrival that stands alone to the begin of the turn. That nobody waits for ever is checked of
-the marked graph of an iteration: agents' events in the order of their programs, and what waits for what.
-Source: FlashAttention-3 (arXiv 2407.08608, section 3.1); marked graphs, Commoner, Holt, Even, Pnueli, JCSS 5 (1971):
-one is live where every cycle holds a token, and an edge never holds more tokens than the cycle through it with fewest.
+last one arrives at the first one's. Every warpgroup takes the same number of turns, and each loop starts in the state
+in which the previous one ended, for any number of iterations. A turn ends after the first instruction of a product:
+ptxas keeps the product's operands before it, but would move a lone arrival to the start of the turn. Freedom from
+deadlock is checked on the marked graph of an iteration: agents' events in program order, and their dependences. Source:
+FlashAttention-3 (arXiv 2407.08608, section 3.1); marked graphs, Commoner, Holt, Even, Pnueli, JCSS 5 (1971): one is
+live if every cycle holds a token, and an edge never holds more tokens than the cycle through it with the fewest.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Edge:
 
 
 def stuck(edges: Iterable[Edge]) -> list[Hashable]:
-    """The events of a cycle without a token, which wait for each other for ever; none of a live graph."""
+    """The events of a cycle without a token, which is a deadlock; none for a live graph."""
     before: dict[Hashable, list[Hashable]] = {}
     for edge in edges:
         before.setdefault(edge.target, [])
@@ -126,8 +126,8 @@ def events(body: Block, target: Target) -> Iterator[tuple[str, Value | None]]:
 
 
 def legal(body: Block, rings: Sequence[Stage], groups: int, target: Target) -> bool:
-    """Does nobody wait for ever, and does a warpgroup arrive at a barrier no second time before the first one has been
-    waited for? Barriers are a row of 16, of which the first two are the CTA's and the consumers'.
+    """Is it free of deadlock, with no warpgroup arriving twice at a barrier before its first arrival has been waited
+    for? Barriers are a row of 16, of which the first two are the CTA's and the consumers'.
     """
     edges = edges_of(body, rings, groups, target)
     turns = list(handed(list(events(body, target)), groups))

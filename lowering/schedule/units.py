@@ -1,10 +1,10 @@
-"""Execution units: which warps of a CTA each agent gets.
+"""Execution units: the warps of a CTA assigned to each agent.
 
     demand    how many warps an agent's code is written for, read off its layouts (`propagate`)
     mapping   agents of whole warpgroups first; each begins at a multiple of its group; small agents fill the holes that
               this leaves; the CTA is padded to whole warpgroups, since setmaxnreg acts on them
-An agent whose warp count is a power of two begins at a multiple of it, so the low bits of a thread's number are its
-number in the agent. Source: the seeds' OptimizeExecutionUnitMapping and PropagateExecutionUnit.
+An agent whose warp count is a power of two starts at a multiple of it, so the low bits of a thread number are its
+number within the agent. Source: the seeds' OptimizeExecutionUnitMapping and PropagateExecutionUnit.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class Units:
 def demand(block: Block, groups: int = 1) -> Demand:
     """What an agent's code asks for, run by so many groups of warps: one warp where nothing in it is spread over warps.
 
-    Raises TileError, located, where the code is written for different numbers of warps.
+    Raises TileError, located, if the code is written for different numbers of warps.
     """
     warps = propagate(block) or 1
     return Demand(groups * warps, warps)
@@ -68,7 +68,7 @@ def propagate(block: Block) -> int | None:
             if warps is not None and found is not None and warps != found:
                 raise TileError(
                     "inconsistent numWarps in the agent switch, maybe it is called in different agents with different "
-                    f"numWarps: '{op.name}' is written for {warps} warps, what stands before it for {found}",
+                    f"numWarps: '{op.name}' is for {warps} warps, what precedes it for {found}",
                     op.location, "place all tiles of an agent in layouts of its own warps",
                 )  # fmt: skip
             found = found or warps
@@ -96,12 +96,15 @@ def map_agents(func: nv_tileas.Func, target: Target) -> nv_tileas.Func:
     for op in func.walk():
         if isinstance(op, nv_tileas.AgentSwitch):
             units = map_units(
-                [demand(region.block, op.groups_of(agent)) for agent, region in enumerate(op.regions)], target,
+                [demand(region.block, op.groups_of(agent)) for agent, region in enumerate(op.regions)],
+                target,
                 op.location,
-            )  # fmt: skip
+            )
             op.attributes |= {
-                "num_warps": units.num_warps, "warp_id": units.warp_id, "agent_strides": units.agent_strides,
-            }  # fmt: skip
+                "num_warps": units.num_warps,
+                "warp_id": units.warp_id,
+                "agent_strides": units.agent_strides,
+            }
     return func
 
 
@@ -124,9 +127,10 @@ def map_units(demands: Sequence[Demand], target: Target, location: Location) -> 
     total = align(cursor, GROUP)
     if WARP * total > target.threads_per_cta:
         raise TileError(
-            f"the agents take {total} warps, {target.name} has {int(target.threads_per_cta) // WARP} a block", location,
+            f"the agents need {total} warps, {target.name} has {int(target.threads_per_cta) // WARP} a block",
+            location,
             "use smaller tiles",
-        )  # fmt: skip
+        )
     ends = [*sorted(first.values()), total]
     strides = {begin: end - begin for begin, end in pairwise(ends)}
     agents = range(len(demands))

@@ -1,37 +1,34 @@
-"""What a loop does with a tile from before it: held in registers all through it, or made again in each iteration.
+"""Live-in tiles of a loop: held in registers throughout it, or rematerialised in each iteration.
 
-A tile that is read from shared memory, and what is computed element by element from such tiles, comes in pieces where
-it is used, which takes few registers, at the price of its reads in every iteration.
+A tile that is read from shared memory, and elementwise results of such tiles, can be produced piecewise at the use,
+which takes few registers, at the cost of its reads in every iteration.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
 from weakref import proxy
 
 from egraph.placed import Product
 from egraph.term import Node
 from lowering.layouts.layout import Layout
 from lowering.selection.choices import Held, Selection
+from lowering.selection.context import Problem
 from lowering.selection.pricing import FROM_GLOBAL, WHOLE, NodeContext
-
-if TYPE_CHECKING:
-    from lowering.selection.graph import Selector
 
 
 class Kept:
-    """Classes of the extraction problem for tiles from before a loop that it needs: one for each loop and tile."""
+    """Classes of the extraction problem for live-in tiles of loops: one for each loop and tile."""
 
-    def __init__(self, selector: Selector):
-        self.selector: Selector = proxy(selector)  # not in a cycle: it goes when the search has ended
-        self.made: dict[int, tuple[int, int, Node]] = {}  # node -> loop, placed class, e-node that makes it again
-        self.chosen: dict[int, tuple[int, int]] = {}  # node -> loop, placed class that is made again
+    def __init__(self, selector: Problem):
+        self.selector: Problem = proxy(selector)  # avoids a reference cycle: freed when the search ends
+        self.made: dict[int, tuple[int, int, Node]] = {}  # node -> loop, placed class, e-node that rematerialises it
+        self.chosen: dict[int, tuple[int, int]] = {}  # node -> loop, rematerialised placed class
         self._held: dict[tuple[int, int], int] = {}  # row of registers, placed class
         self._needed: dict[tuple[int, Held], int] = {}  # loop, operand
         self._again: dict[tuple[int, int], int | None] = {}  # loop, placed class
 
     def needed(self, loop: int, operand: Held) -> list[int]:
-        """What a node in `loop` takes as children that needs this tile there."""
+        """The children of a node in `loop` that needs this tile there."""
         s, rows = self.selector, self.selector.rows.of_loop(loop)
         held = [self.held(row, operand.placed) for row in rows]
         again = self.again(loop, operand.placed) if rows and operand.pieces < operand.registers else None
@@ -56,10 +53,10 @@ class Kept:
         return found
 
     def again(self, loop: int, placed: int) -> int | None:
-        """A tile that is made again in each iteration of a loop, from shared memory; None where it cannot be."""
+        """A tile rematerialised in each iteration of a loop, from shared memory; None if that is not possible."""
         key = loop, placed
         if key not in self._again:
-            self._again[key] = None  # while it is asked for: a cycle makes nothing
+            self._again[key] = None  # during the query: a cycle yields nothing
             ways = [(node, below) for node in self.selector.frozen.by_class.get(placed, ())
                     if (below := self.below(loop, node)) is not None]  # fmt: skip
             if ways:
@@ -67,7 +64,7 @@ class Kept:
         return self._again[key]
 
     def below(self, loop: int, node: Node) -> list[int] | None:
-        """The children of a node that makes its tile piece by piece and anywhere in the loop, else None."""
+        """The children of a node that produces its tile piecewise anywhere in the loop, otherwise None."""
         s = self.selector
         below = [c for c in node.children if s.frozen.sort[c] == "P"]
         movable = not isinstance(node, (*WHOLE, *FROM_GLOBAL))
@@ -83,13 +80,13 @@ class Kept:
         return found
 
     def add(self, loop: int, placed: int, ways: list[tuple[Node, list[int]]]) -> int | None:
-        """The class of a tile that is made again, where its nodes have a price."""
+        """The class of a rematerialised tile, if its nodes have a price."""
         s, (value, layout) = self.selector, self.selector.owner[placed]
         site = NodeContext(layout, s.warps_of(layout), loop)
         priced = [(node, below, price) for node, below in ways if (price := s.pricer.price(node, site))]
         if not priced:
             return None
-        found = s.new_class(f"value {value} again in loop {loop}")
+        found = s.new_class(f"value {value} rematerialised in loop {loop}")
         trips = s.trips.of(loop)
         for node, below, price in priced:
             made = s.builder.add(node.op, found, below, trips * price.cost.scalar())
@@ -99,7 +96,7 @@ class Kept:
         return found
 
     def read_again(self, chosen: Selection) -> dict[tuple[int, int], dict[int, Node]]:
-        """Products and those of their operands that are made again; how, by the placed classes that this takes."""
+        """Products with rematerialised operands, and the chosen nodes by placed class."""
         s, nodes = self.selector, chosen.answer.chosen.values()
         operands = {self.chosen[node] for node in nodes if node in self.chosen}
         made: dict[int, dict[int, Node]] = {}

@@ -1,4 +1,4 @@
-"""What extraction decides, in the terms of the program: nodes, layouts of stores and carried values, warps, stages."""
+"""The decisions of extraction, in terms of the program: nodes, layouts of stores and carried values, warps, stages."""
 
 from __future__ import annotations
 
@@ -33,17 +33,17 @@ ValueLayout = tuple[int, int]  # (value class, layout)
 
 
 def places(frozen: Frozen) -> dict[int, ValueLayout]:
-    """The value and the layout of every placed class, those of buffers that stores copy out included.
+    """The value and the layout of every placed class, including buffers that stores copy out.
 
-    Raises TileError where rules have put two layouts into one class: its nodes would be read as if they were in either.
+    Raises TileError if rules have merged two layouts into one class: its nodes would be read as if they were in either.
     """
     found: dict[int, ValueLayout] = {}
-    typed = frozen.analysis.get("type", {})  # a missing operand is nowhere, in any layout
+    typed = frozen.analysis.get("type", {})  # a missing operand has no layout
     for (value, layout), cls in (*frozen.out.items(), *frozen.held_in.items(), *frozen.native.items()):
         other = found.get(cls, (value, layout))[1]
         if other != layout and value in typed:
             ops = ", ".join(sorted({node.op for node in frozen.by_class.get(cls, ())}))
-            hint = "a placed term must name what it depends on, its layout too, unless its operands imply it"
+            hint = "a placed term must name everything it depends on, including its layout unless the operands imply it"
             raise TileError(f"rules put layouts {other} and {layout} into one class of {ops}", hint=hint)
         found[cls] = (value, layout)
     return found
@@ -51,8 +51,8 @@ def places(frozen: Frozen) -> dict[int, ValueLayout]:
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """A placed class made before a loop that needs it there: registers of the whole, and of the pieces that are in use
-    at one time where it comes in pieces.
+    """A placed class computed before a loop that needs it: registers of the whole, and of the pieces in use at one time
+    if it is produced piecewise.
     """
 
     placed: int
@@ -62,10 +62,10 @@ class Held:
 
 @dataclass(frozen=True)
 class StoreChoice:
-    """How a store is made: from a value in `layout`, `width` bytes (views) or elements (pointers) an access.
+    """The lowering of a store: from a value in `layout`, `width` bytes (views) or elements (pointers) an access.
 
-    With an `atom` (stmatrix or st.shared) it goes through a buffer in layout `shared`, in so many `parts` one after the
-    other. `drained`: what CTAs exchange lies over rings.
+    With an `atom` (stmatrix or st.shared) it goes through a buffer in layout `shared`, in `parts` one after the other.
+    `drained`: the exchange of CTAs overlays drained rings.
     """
 
     item: int
@@ -79,12 +79,12 @@ class StoreChoice:
 
     @property
     def way(self) -> str:
-        """The instructions that make it, by the names under which they can be forbidden."""
+        """Its instructions, by the names under which they can be forbidden."""
         return f"{self.atom}, {TMA_REDUCE if self.reduces else 'tma.store'}" if self.atom else "st.global"
 
 
 def staged(item: SkeletonEffect) -> tuple[int, list[int]]:
-    """What is stored or updated through shared memory: the numbers of the tile, and of its view and index."""
+    """The tile stored or updated through shared memory: its number, and those of its view and index."""
     if item.at:
         return item.operands[1], list(item.at)
     pairs = zip(item.operands[1:], item.op.operands[1:], strict=True)
@@ -102,9 +102,10 @@ class CarryChoice:
 
 @dataclass
 class Alternative:
-    """One way to make an effect happen: classes it needs, cost of one execution, how often, what it uses.
+    """One lowering of an effect: the classes it needs, the cost of one execution, its number of executions, its
+    resources.
 
-    `decision` is the choice group of the layout where other nodes follow it.
+    `decision` is the choice group of the layout if other nodes follow it.
     """
 
     children: list[int]
@@ -117,7 +118,7 @@ class Alternative:
 
 @dataclass(frozen=True)
 class Ranked:
-    """A program that was ranked by time: how its CTAs are shaped, its cost, cycles that it is predicted to take."""
+    """A program that was ranked by time: the shape of its CTAs, its cost, its predicted cycles."""
 
     shape: str
     cost: float
@@ -126,8 +127,8 @@ class Ranked:
 
 @dataclass(frozen=True)
 class OtherLoops:
-    """Loops done another way: its name; what the program costs so, 0 where that is too much; cycles that it and the
-    best one before are predicted to take, where these count.
+    """Alternative loops: their name; the cost of the program, 0 if it is too high; predicted cycles of it and of the
+    best one before, if these count.
     """
 
     name: str
@@ -144,8 +145,8 @@ class OtherLoops:
 
 @dataclass(frozen=True)
 class TileTime:
-    """How warpgroups share the tiles of a persistent loop: cycles of a tile in its main loop, of all else, and of one
-    of many tiles, which a unit may `limit`; or why they cannot.
+    """How warpgroups share the tiles of a persistent loop: cycles of a tile in its main loop, in everything else, and
+    amortised over many tiles, which a unit may `limit`; or why they cannot.
     """
 
     way: str
@@ -159,7 +160,7 @@ class TileTime:
 
     @property
     def hidden(self) -> float:
-        """Cycles of a tile that pass while those of others do."""
+        """Cycles of a tile that overlap with other tiles."""
         return 0.0 if self.reason else self.main + self.rest - self.total
 
     def __str__(self) -> str:
@@ -173,10 +174,10 @@ class TileTime:
 
 @dataclass(frozen=True)
 class Clustered:
-    """A number of CTAs of a tile block that was tried: what a CTA costs, what multicast `saves` of it and the hand-over
-    through memory `adds`, in cycles; by what that counts for a tile block (`times`); or why there is no such program.
-    `along`: they divide the steps of products, not the tile; `grid`: as CTAs of the grid, not of a cluster; `even`: as
-    many as fit the device share the steps of all tile blocks. `parts`: into which the tile is cut along its dimensions.
+    """A tried number of CTAs of a tile block: the cost of a CTA, what multicast `saves` and the hand-over through
+    memory `adds`, in cycles; the factor for a tile block (`times`); or why there is no such program. `along`: they
+    divide the steps of products, not the tile; `grid`: as CTAs of the grid, not of a cluster; `even`: as many as fit
+    the device share the steps of all tile blocks. `parts`: into which the tile is cut along its dimensions.
     """
 
     ctas: int
@@ -192,7 +193,7 @@ class Clustered:
 
     @property
     def total(self) -> float:
-        """What is compared."""
+        """The total that is compared."""
         return float("inf") if self.reason else (self.cost - self.saves + self.adds) * self.times
 
     def __str__(self) -> str:
@@ -212,9 +213,9 @@ class Clustered:
 class Selection:
     """The chosen program: for every placed class its node, for stores and carried values their layouts.
 
-    `warps` of the CTA that compute (agents that only move data come on top), `stages` of the ring that each copy fills,
-    `shape`: what classes of `graph` stand for that decide these. `again`: a product and an operand that is made again
-    in each iteration of its loop -> for every placed class that is made there its node.
+    Consumer `warps` of the CTA (agents that only move data come on top), `stages` of the ring that each copy fills,
+    `shape`: the meaning of the classes of `graph` that decide these. `again`: a product and an operand rematerialised
+    in each iteration of its loop -> the node of every placed class computed there.
     """
 
     saturated: Saturated
@@ -234,29 +235,29 @@ class Selection:
     enodes: dict[int, Node] = field(default_factory=dict[int, Node])  # node of `graph` -> e-node
     choices: dict[int, StoreChoice | CarryChoice] = field(default_factory=dict[int, StoreChoice | CarryChoice])
     forbid: frozenset[str] = frozenset()
-    spilled: dict[str, int] = field(default_factory=dict[str, int])  # row of registers -> beyond its limit, at a price
+    spilled: dict[str, int] = field(default_factory=dict[str, int])  # row of registers -> beyond its limit, at a cost
     again: dict[tuple[int, int], dict[int, Node]] = field(default_factory=dict[tuple[int, int], dict[int, Node]])
     branch: int | None = None  # the choice group of `warps`, which divides the graph
     priced: dict[int, tuple[float, Cost]] = field(default_factory=dict[int, tuple[float, Cost]])
-    """node of `graph` -> how often, and what one execution costs; those of other costs are not in it"""
+    """node of `graph` -> executions, and the cost of one; nodes with other costs are absent"""
     within: dict[int, int] = field(default_factory=dict[int, int])
-    """node of `graph` -> the innermost loop that it is computed in, -1: outside of loops; those of values alone"""
-    early: frozenset[int] = frozenset()  # loops whose first product begins an iteration early, once it is decoded
+    """node of `graph` -> the innermost loop in which it is computed, -1: outside loops; only nodes of values"""
+    early: frozenset[int] = frozenset()  # loops whose first product is issued one iteration early, known after decoding
     ctas: int = 1  # that share an SM
-    aside: bool = False  # the search was put aside: there may be a cheaper program
-    tables: Graph | None = None  # `graph` under the costs of the target's tables, where it has others
+    aside: bool = False  # the search was suspended: there may be a cheaper program
+    tables: Graph | None = None  # `graph` under the costs of the target's tables, if it has others
     offered: Mapping[str, tuple[int, ...]] = field(default_factory=dict[str, tuple[int, ...]])
-    """Numbers of `warps` and of `ctas` that extraction had to choose from; without an entry where it had no choice."""
+    """Numbers of `warps` and of `ctas` that extraction chose from; no entry if it had no choice."""
     ranked: tuple[Ranked, ...] = ()  # programs that were compared by predicted time, the cheapest first
-    consumers: tuple[TileTime, ...] = ()  # ways of warpgroups to share tiles that were compared
-    loops: tuple[OtherLoops, ...] = ()  # ways to do loops that were tried in place of the source's
-    clusters: tuple[Clustered, ...] = ()  # numbers of CTAs that were tried, where that was a choice
-    schedules: tuple[Scheduled, ...] = ()  # ways to go through tile blocks that were tried, where that was a choice
-    orders: tuple[Order, ...] = ()  # in which tile blocks with numbers may be taken
+    consumers: tuple[TileTime, ...] = ()  # compared ways for warpgroups to share tiles
+    loops: tuple[OtherLoops, ...] = ()  # alternatives to the source's loops that were tried
+    clusters: tuple[Clustered, ...] = ()  # numbers of CTAs that were tried, if that was a choice
+    schedules: tuple[Scheduled, ...] = ()  # schedules of tile blocks that were tried, if that was a choice
+    orders: tuple[Order, ...] = ()  # possible orders of tile blocks
 
     @property
     def shaped(self) -> str:
-        """How its CTAs are shaped, in words."""
+        """The shape of its CTAs, in words."""
         return f"{self.warps} warps" + (f", {self.ctas} CTAs an SM" if "ctas" in self.offered else "")
 
     @property
@@ -265,15 +266,19 @@ class Selection:
         return self.graph if self.tables is None else self.tables
 
     def scalar_products(self) -> list[TileError]:
-        """Products that scalar instructions compute only because the tensor cores' are forbidden; not raised."""
+        """Warnings, not raised, for products computed by scalar instructions only because the tensor cores' are
+        forbidden.
+        """
         frozen = self.saturated.frozen
         products = [node for node in self.node.values() if isinstance(node, Product)]
         chosen = {self.owner[node.cls][0] for node in products if self.scalar(node)}
         able = {
-            self.owner[node.cls][0] for node in (frozen.nodes if chosen else ())
-            if isinstance(node, Product) and not self.scalar(node)
+            self.owner[node.cls][0]
+            for node in (frozen.nodes if chosen else ())
+            if isinstance(node, Product)
+            and not self.scalar(node)
             and self.oracle.choice(node.choice).atom.legal(self.target)
-        }  # fmt: skip
+        }
         return [
             UnsupportedError(f"'{op.name}' is computed without tensor cores, whose atoms are forbidden", op.location)
             for number, op in self.saturated.program.source.items()
@@ -281,9 +286,9 @@ class Selection:
         ]
 
     def scalar(self, node: Product) -> bool:
-        """Is this product one of scalar instructions?"""
+        """Is this product computed by scalar instructions?"""
         return self.oracle.choice(node.choice).atom.threads == 1
 
     def layout(self, id: int) -> Layout | SharedLayout:
-        """The layout behind an id; that of uniform values is one of as many warps as were chosen."""
+        """The layout of an id; for uniform values, one with the chosen number of warps."""
         return self.oracle.layouts[id] if id else Layout.trivial(self.warps)

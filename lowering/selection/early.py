@@ -9,7 +9,7 @@ from lowering.targets import Target
 
 
 class Early:
-    """The value classes of tiles that loads of loops may bring before their iteration."""
+    """The value classes of tiles that loads of loops may fetch before their iteration."""
 
     def __init__(self, saturated: Saturated, target: Target):
         program, class_of = saturated.program, saturated.frozen.class_of
@@ -23,11 +23,11 @@ class Early:
         return value in self.values
 
     def boxed(self, without: frozenset[int]) -> bool:
-        """Is there a tile that tensor copies may bring ahead, beside those that may go `without`?"""
+        """Is there a tile that tensor copies may fetch ahead, other than those that may go `without`?"""
         return has_producer(self.target, True) and not self.values <= without
 
     def copied(self, value: int, *, boxed: bool) -> bool:
-        """May copies of a tile run ahead, tensor copies (`boxed`) or cp.async? Those who read their ring know of later
-        iterations what the counter says; an agent of its own goes through them.
+        """May copies of a tile run ahead, tensor copies (`boxed`) or cp.async? Readers of their own ring know only what
+        the counter implies about later iterations; an agent executes them.
         """
         return value in self.values and (value in self.foreseen or has_producer(self.target, boxed))

@@ -1,4 +1,4 @@
-"""How the reductions of a program are folded on a target, decided in one place: for prices, code and reports."""
+"""How reductions are lowered on a target, decided in one place for prices, code and reports."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from lowering.targets import Target
 
 @dataclass(frozen=True, slots=True)
 class Folding:
-    """What lies where before and after, and the atoms: of the registers of a thread ("" is one at a time), of lanes."""
+    """The layouts before and after, and the atoms: for the registers of a thread ("" is one at a time), for lanes."""
 
     plan: Reduction
     thread: str = ""
@@ -33,7 +33,7 @@ class Folds:
         self._regions: dict[int, Region] = {}
 
     def of(self, node: PlacedReduce | PlacedFold, shape: Shape, tiles: int = 1) -> Folding:
-        """Of a reduction of so many tiles of a shape; those of several are folded by what they say themselves."""
+        """For a reduction of a number of tiles of a shape; reductions of several tiles use their own combiner."""
         plan = reduce_dim(shape, node.dim, self.oracle.layout(node.source_layout))
         if tiles > 1:
             return Folding(plan)

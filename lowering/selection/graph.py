@@ -1,19 +1,18 @@
 """The extraction problem of one target: placed classes, effects, choice groups and resource rows, and its answer.
 
 The graph handed to `extract` has the placed classes that the kernel's effects can reach, a class for every store (one
-node for each layout it may be made from) and one for every loop-carried value (one node a layout, tied to the leaves
-and results of the loop by a choice group). How many warps compute and how many stages a loop's ring has are choice
-groups too: whatever depends on them takes the class of its alternative as a child.
+node for each layout it may read) and one for every loop-carried value (one node a layout, tied to the leaves and
+results of the loop by a choice group). The number of consumer warps and of stages of a loop's ring are choice groups
+too: whatever depends on them takes the class of its alternative as a child.
 """
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from itertools import chain
 from typing import cast
 
-from egraph.frozen import Frozen
 from egraph.placed import Copy, GatherCopy, Mechanism, PlacedBranch, PlacedCarry, PlacedLoopResult, Product, WriteShared
 from egraph.saturate import Saturated
 from egraph.skeleton import SkeletonBranch, SkeletonEffect, SkeletonLoop
@@ -35,55 +34,39 @@ from lowering.cost import Cost
 from lowering.layouts.access import MAX_BYTES, GlobalPlan, global_access
 from lowering.layouts.elements import element_bytes
 from lowering.layouts.layout import Layout
-from lowering.loops import Loops, buildable, paths
 from lowering.placement import LayoutOracle
 from lowering.placement.copied import contiguous_dim
 from lowering.selection import ordered, parted, printing
 from lowering.selection.again import Kept
-from lowering.selection.choices import BRANCH, Alternative, CarryChoice, Selection, StoreChoice, places, staged
+from lowering.selection.choices import BRANCH, Alternative, CarryChoice, Selection, StoreChoice, staged
+from lowering.selection.context import Problem
 from lowering.selection.hints import allows_tma
 from lowering.selection.pressure import Pressure
-from lowering.selection.pricing import NodeContext, NodeCost, Pricer
+from lowering.selection.pricing import NodeContext, NodeCost
 from lowering.selection.products import of_pair_otherwise
 from lowering.selection.resources import CTAS, SPILLS, Rows, has_producer
 from lowering.selection.shape import Shape
-from lowering.selection.trips import Pace, Trips, trip_counts
 from lowering.targets import Feature, Target
 
 INFINITE = float("inf")
-STAGES = (2, 3, 4, 6)  # of a ring: each further one saves less time and takes as much memory, so not all are offered
-# One stage, where copies and readers wait for each other, is offered to tensor copies of an agent: readers of their own
-# ring would need no ring for it.
+STAGES = (2, 3, 4, 6)  # of a ring: each further stage saves less time for the same memory, so not all are offered
+# One stage, where copies and readers wait for each other, is offered only to tensor copies of an agent: readers that
+# fill their own ring would need no ring for it.
 
 
 def saturated_early(saturated: Saturated, what: str, place: Location) -> UnsupportedError:
-    """A limit ended saturation before there was any program."""
+    """The error if a limit ended saturation before there was any program."""
     ended = saturated.report.ended
     return UnsupportedError(f"{what}: saturation ended early, {ended}", place, "--saturate-budget N allows more")
 
 
-class Selector:
-    """The extraction problem of a program, and what its answers say."""
+class Selector(Problem):
+    """The extraction problem of a program, and the meaning of its answers."""
 
-    def __init__(
-        self, saturated: Saturated, oracle: LayoutOracle, target: Target, forbid: frozenset[str], apart: bool
-    ):  # fmt: skip
-        self.saturated = saturated
-        self.frozen: Frozen = saturated.frozen
-        self.program = saturated.program
-        self.oracle = oracle
-        self.target = target
-        self.forbid = forbid
-        self.paths = paths(saturated.program.skeleton)
-        self.innermost_loops: dict[int, int] = {}  # by dependence mask
-        self.trips = Trips(trip_counts(saturated), self.paths)
+    def __init__(self, saturated: Saturated, oracle: LayoutOracle, target: Target, forbid: frozenset[str], apart: bool):
+        super().__init__(saturated, oracle, target, forbid)
         self.repeated = any(count > 1 for count in self.trips.counts.values())  # else only agents fill rings
-        self.pace = Pace(saturated, target)
-        self.owner = places(self.frozen)
-        self.loops = Loops(saturated, self.owner)
         self.counted = {loop for loop, item in self.loops.loops.items() if not item.again}  # only they have rings
-        self.pricer = Pricer(saturated, oracle, target, forbid, self.owner)
-        self.around = {each for path in self.paths.values() for each in path[:-1]}
         inner = self.loops.loops.keys() - self.around
         self.copying = inner if forbidden(OUTER_COPIES, forbid) else {-1, *self.loops.loops}  # tiles to shared memory
         self.rings = self.ring_loops(apart)
@@ -93,28 +76,20 @@ class Selector:
         offered, straight = CTAS if shared else CTAS[:2] if alone else CTAS[:1], self.pressure.straight()
         self.rows = Rows(self.paths, self.rings, target, oracle.warps, offered, straight)
         self.builder = GraphBuilder(resource_names=self.rows.names, limit=self.rows.limits)
-        self.dense: dict[int, int] = {}
-        self.reached: list[int] = []
-        self.names: list[str] = []
-        self.layout_names: dict[int, str] = {}
         self.enodes: dict[int, Node] = {}
-        self.priced: dict[int, tuple[float, Cost]] = {}
-        self.within: dict[int, int] = {}  # node of a value -> its innermost loop
         self.choices: dict[int, StoreChoice | CarryChoice] = {}
         stores = (item for item in self.program.skeleton.walk() if isinstance(item, SkeletonEffect))
         self.exchanges = {BRANCH + item.item for item in stores if isinstance(item.op, Exchange)}
-        self.groups: dict[Hashable, int] = {}
         self.shape = Shape(self)
         self.staged: dict[int, int] = {}  # node of a copy -> stages of its ring
         self.kept = Kept(self)
-        self.buildable = buildable(self.frozen, self.loops.stands)
         self.products = [node for node in self.frozen.nodes if isinstance(node, Product)]
         able = filter(self.on_tensor_cores, self.products)
         self.pricer.tensor_products = frozenset(self.owner[node.cls][0] for node in able)
 
     @cached_property
     def graph(self) -> Graph:
-        """The problem. Raises GraphError where an effect has no program."""
+        """The problem. Raises GraphError if an effect has no program."""
         self.require_products()
         nothing = self.effect("the end", [Alternative([])])  # a kernel may have no effect at all
         effects = (self.effect(f"effect {i}", ways) for i, ways in enumerate(self.effects()))
@@ -126,9 +101,9 @@ class Selector:
         return self.builder.build(sorted(set(roots)), n_classes=len(self.names), class_name=self.names)
 
     def offered(self, graph: Graph) -> dict[str, tuple[int, ...]]:
-        """The numbers of warps and of CTAs an SM that there is a choice of."""
+        """The candidate numbers of warps and of CTAs an SM, unless the costs forbid all of them."""
         known = {name: self.groups.get((name,)) for name in ("warps", "ctas")}
-        return {name: tuple(graph.groups[group]) for name, group in known.items() if group is not None}
+        return {name: tuple(graph.groups[group]) for name, group in known.items() if group in graph.groups}
 
     def selection(self, graph: Graph, tables: Graph, answer: Answer) -> Selection:
         """The answer in the terms of the program."""
@@ -155,7 +130,7 @@ class Selector:
             elif cls in of_dense:
                 placed = of_dense[cls]
                 found.node[placed] = self.enodes[node]
-                found.costs[placed] = float(graph.cost[node])
+                found.costs[placed] = graph.columns.cost[node]
                 if node in self.staged:
                     found.stages[placed] = self.staged[node]
         found.again = self.kept.read_again(found)
@@ -167,7 +142,7 @@ class Selector:
         return choice.atom.threads > 1 and self.pricer.allowed(choice) and self.buildable.issuperset(node.children)
 
     def require_products(self) -> None:
-        """Every matrix product needs an atom that is legal here: say which product has none, and where."""
+        """Every matrix product needs a legal atom: raise an error for a product without one, located."""
         legal: dict[int, bool] = {}
         for node in self.products:
             place, layout = self.owner[node.cls]
@@ -181,45 +156,18 @@ class Selector:
                 raise UnsupportedError(
                     f"'{op.name}': no matrix instruction of {self.target.name} fits "
                     f"{op.lhs.type} x {op.rhs.type} -> {op.acc.type} with {counts} warps",
-                    op.location, "convert the operands to f16, bf16 or f32",
-                )  # fmt: skip
+                    op.location,
+                    "convert the operands to f16, bf16 or f32",
+                )
 
-    # --- classes
-
-    def new_class(self, name: str) -> int:
-        """A class of the extraction problem."""
-        self.names.append(name)
-        return len(self.names) - 1
-
-    def cls(self, placed: int) -> int:
-        """The extraction class of a placed e-class."""
-        found = self.dense.get(placed)
-        if found is None:
-            value, layout = self.owner.get(placed, (-1, -1))
-            found = self.dense[placed] = self.new_class(f"value {value} in {self.spelled(layout)}")
-            self.reached.append(placed)
-        return found
-
-    def spelled(self, layout: int) -> str:
-        """A layout in words; many classes have the same."""
-        found = self.layout_names.get(layout)
-        if found is None:
-            found = self.layout_names[layout] = str(self.oracle.layouts[layout]) if layout >= 0 else "any layout"
-        return found
-
-    def at(self, number: int, layout: int) -> int | None:
-        """The class of source value `number` in `layout`, None where it was not wanted there."""
-        placed = self.frozen.held_in.get((self.frozen.class_of(number), layout))
-        return self.cls(placed) if placed in self.buildable else None
-
-    def group(self, *key: Hashable) -> int:
-        """The choice group of a decision."""
-        return self.groups.setdefault(key, len(self.groups))
+    def made_by(self, warps: int) -> list[int]:
+        """What a node made for CTAs of that many warps takes as a child, where there is a choice."""
+        return self.shape.warps(warps)
 
     # --- effects
 
     def effect(self, name: str, ways: list[Alternative]) -> int:
-        """A class of its own for an effect."""
+        """A new class for an effect."""
         cls = self.new_class(name)
         for way in ways:
             choice = way.choice
@@ -266,7 +214,9 @@ class Selector:
         return [cls for k in numbers if (cls := self.at(k, 0)) is not None]
 
     def chosen(self, leaf: int, ends: tuple[int, int], group: int, index: int) -> list[Alternative]:
-        """A way for each layout that a carried value or a branch's result may have: both its ends in that layout."""
+        """An alternative for each layout that a carried value or a branch's result may have: both its ends in that
+        layout.
+        """
         leaf = self.frozen.class_of(leaf)
         found: list[Alternative] = []
         for value, layout in self.frozen.native:
@@ -281,7 +231,7 @@ class Selector:
         return found
 
     def store(self, item: SkeletonEffect) -> list[Alternative]:
-        """A way for each layout that the stored value is wanted in."""
+        """An alternative for each layout in which the stored value is demanded."""
         op = item.op
         if isinstance(op, ct.Assert):
             return self.assertion(item)
@@ -308,7 +258,7 @@ class Selector:
         return [*found, *(self.store_staged(item, trips) if isinstance(op, ct.StoreView) else ())]
 
     def assertion(self, item: SkeletonEffect) -> list[Alternative]:
-        """In any layout that its condition is wanted in: an instruction an element, and a branch."""
+        """In any demanded layout of its condition: an instruction an element, and a branch."""
         condition = self.frozen.class_of(item.operands[0])
         trips = self.trips.product(self.analysis("deps", item.operands[0], 0))
         found: list[Alternative] = []
@@ -329,7 +279,7 @@ class Selector:
         return Alternative(self.all_at(place), cost, choice=choice)
 
     def access(self, array: int, layout: int, most: int) -> tuple[GlobalPlan, int]:
-        """The accesses of a store from registers to a view, of at most so many bytes, and the bytes of an element."""
+        """The accesses of a store from registers to a view, of at most `most` bytes, and the bytes of an element."""
         view = self.view(array)
         size = element_bytes(view.view.element)
         contiguous = contiguous_dim(view)
@@ -341,7 +291,7 @@ class Selector:
         return cast(PartitionViewType, self.pricer.value_type(self.frozen.class_of(array)))
 
     def store_staged(self, item: SkeletonEffect, trips: float) -> Iterator[Alternative]:
-        """Through shared memory: one for each layout and instruction that writes the accelerator's buffer."""
+        """Through shared memory: one for each layout and instruction that writes the buffer of the tensor copies."""
         op, (number, place) = item.op, staged(item)
         array, way = place[0], TMA_REDUCE if item.at else "tma.store"
         known = self.pricer.host.computes(self.frozen.class_of(array)) and allows_tma(op, self.target)
@@ -366,9 +316,9 @@ class Selector:
                     yield Alternative(children, each.cost, trips, choice)
 
     def store_ptr(self, item: SkeletonEffect, layout: int) -> Alternative | None:
-        """Through pointers; None where they or the mask do not come in this layout."""
+        """Through pointers; None if they or the mask are not available in this layout."""
         op = cast(ct.StorePtr, item.op)
-        kind = cast(TileType, op.value.type)
+        kind = ct.tile_type(op.value)
         numbers = [item.operands[0], *([item.operands[2]] if op.mask is not None else [])]
         children = [self.at(k, layout) for k in numbers]
         if None in children:
@@ -382,15 +332,6 @@ class Selector:
         cost = machine.global_access(plan.thread, dim, len(plan.accesses), size)
         there = [c for c in children if c is not None]
         return Alternative(there, cost, choice=StoreChoice(item.item, layout, plan.vector))
-
-    def analysis(self, name: str, number: int, default: int) -> int:
-        """A fact about a source value."""
-        return self.frozen.analysis.get(name, {}).get(self.frozen.class_of(number), default)
-
-    def warps_of(self, layout: int) -> int:
-        """Warps of the CTAs that a layout is made for; the fewest for uniform values, which all have."""
-        placed = self.oracle.layouts[layout]
-        return placed.n_warps if layout and isinstance(placed, Layout) else min(self.oracle.warps)
 
     # --- nodes
 
@@ -411,7 +352,7 @@ class Selector:
                     self.add_node(node, placed, children, price, site, trips)
 
     def made_for(self, node: Node, layout: int, below: Sequence[int]) -> list[tuple[int, bool]]:
-        """Numbers of warps that a node can be made for, and whether that must be said: layouts imply it."""
+        """Numbers of warps that a node is valid for, and whether it must depend on them: layouts imply it."""
         placed = self.oracle.layouts[layout] if layout > 0 else None
         if isinstance(placed, Layout):
             return [(placed.n_warps, False)]
@@ -466,8 +407,8 @@ class Selector:
                 self.staged[made] = stages
 
     def fills_ring(self, node: Node, value: int) -> bool:
-        """Does a node copy tiles ahead of its loop's iterations? Those of an only iteration, which none would, go into
-        a ring that other loops have too, or that an agent fills.
+        """Does a node copy tiles ahead of its loop's iterations? Copies of a single iteration, which need no ring, go
+        into a ring that other loops share, or that an agent fills.
         """
         if isinstance(node, Copy) and node.mechanism != Mechanism.REGISTERS:
             boxed = node.mechanism == Mechanism.TMA
@@ -476,12 +417,14 @@ class Selector:
         return isinstance(node, GatherCopy) and value in self.pricer.ahead and self.repeated
 
     def scratch_rows(self, value: int, loop: int) -> tuple[int, ...]:
-        """Where scratch lies: over the rings outside of loops, unless a producer agent may be filling them by then."""
+        """The resource rows of scratch memory: outside loops it overlays the rings, unless a producer may be
+        filling them by then.
+        """
         ahead = self.target.has(Feature.MBARRIER) and value in self.loops.before_last
         return self.rows.shared if loop >= 0 or ahead else self.rows.after
 
     def ring_loops(self, apart: bool) -> list[list[int]]:
-        """The loops that may have rings, those of one depth together: they follow one another. `apart`: each alone."""
+        """The loops that may have rings, grouped by depth because those follow one another. `apart`: each alone."""
         deps, found = self.frozen.analysis.get("deps", {}), dict[int, list[int]]()
         for node in self.frozen.nodes:
             if not isinstance(node, (Copy, GatherCopy)):
@@ -493,15 +436,3 @@ class Selector:
                 if loop not in together:
                     together.append(loop)
         return list(found.values())
-
-    def loop_of(self, value: int) -> int:
-        """The innermost loop that a value needs, -1 where it needs none."""
-        return self.innermost(self.frozen.analysis.get("deps", {}).get(value, 0))
-
-    def innermost(self, deps: int) -> int:
-        """The innermost loop in a dependence mask, -1 where there is none."""
-        found = self.innermost_loops.get(deps)
-        if found is None:
-            paths = (path for path in self.paths.values() if deps >> path[-1] & 1)
-            found = self.innermost_loops[deps] = max(paths, key=len, default=(-1,))[-1]
-        return found

@@ -1,4 +1,4 @@
-"""What a program's hints ask for on a target. Hints never change what a kernel computes, only by which road."""
+"""What a program's hints request on a target. Hints never change what a kernel computes, only how."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from lowering.targets.target import PORTABLE
 COORDINATES = (1 << 31) - 1
 """The last element that a tensor copy reaches along a dimension. Source: PTX ISA, cp.async.bulk.tensor, i32."""
 OBEYED = ("allow_tma", "num_cta_in_cga", "occupancy", "num_worker_warps_per_cta")
-"""Hints that the compiler follows; the user is warned of all others."""
+"""Hints that the compiler follows; all others give a warning."""
 WARPS, OFFERED = "num_worker_warps_per_cta", (4, 8, 16)
-"""Warps that a CTA may be asked to compute with: whole warpgroups."""
+"""Numbers of consumer warps that can be requested: whole warpgroups."""
 CTAS, OCCUPANCY = "num_cta_in_cga", "occupancy"
 
 
@@ -29,8 +29,8 @@ def ignored_hints(
     """The hints for `target` that the compiler does not follow, or that make a thread spill, each at its operation; not
     raised.
 
-    minctas: CTAs that the kernel's code lets an SM hold at least; cluster: CTAs of its clusters; where they are known;
-    lacking: registers that a thread of `minctas` CTAs wants and has not.
+    minctas: minimum CTAs an SM of the kernel's code; cluster: CTAs of its clusters; if known; lacking: registers that a
+    thread lacks with `minctas` CTAs.
     """
     for op in entry.walk():
         hints = op.attributes.get("hints")
@@ -49,14 +49,14 @@ def ignored_hints(
 
 
 def crowded(asked: int, minctas: int | None, lacking: int) -> str:
-    """What is wrong with so many CTAs an SM, for a message; "" where nothing is."""
+    """The problem with this number of CTAs an SM, for a message; "" if there is none."""
     if minctas is not None and minctas < asked:
         return f"is obeyed in part: threads and registers of {minctas} CTA{'s' * (minctas != 1)} fit an SM"
-    return f"leaves a thread about {lacking} registers too few: some are spilled" if lacking else ""
+    return f"leaves a thread about {lacking} registers short: some are spilled" if lacking else ""
 
 
 def as_asked(entry: ct.Entry | nv_tileaa.Func, target: Target) -> Target:
-    """The target as an entry's hints want it: the share of an SM that `occupancy` leaves, warps that compute."""
+    """The target as requested by an entry's hints: the share of an SM that `occupancy` leaves, consumer warps."""
     hints = entry.hints.for_target(target.name) if entry.hints is not None else {}
     ctas, warps = hints.get("occupancy"), hints.get(WARPS)
     if isinstance(ctas, int) and ctas > 0:
@@ -65,7 +65,7 @@ def as_asked(entry: ct.Entry | nv_tileaa.Func, target: Target) -> Target:
 
 
 def clustered(asked: HintValue, target: Target) -> int:
-    """CTAs of a cluster for the number that a hint asks for: what the target has of them."""
+    """CTAs of a cluster for the number that a hint requests, as far as the target supports it."""
     whole = isinstance(asked, int) and asked > 0 and asked & (asked - 1) == 0
     return min(int(asked), PORTABLE) if whole and target.has(Feature.CLUSTER) else 1
 
@@ -82,14 +82,16 @@ def allows_tma(op: Op, target: Target) -> bool:
 
 
 def loads_without_tma(saturated: Saturated, target: Target) -> frozenset[int]:
-    """Value classes of loads that tensor copies may not bring; equal loads share a class, and one forbids for all."""
+    """Value classes of loads that must not use tensor copies; equal loads share a class, and one hint forbids it
+    for all.
+    """
     program = saturated.program
     loads = [op for op in program.source.values() if isinstance(op, ct.LoadView) and not allows_tma(op, target)]
     return frozenset(saturated.frozen.class_of(program.number_of(op.results[0])) for op in loads)
 
 
 def unclustered(entry: ct.Entry, asked: HintValue, target: Target) -> str:
-    """What became of a hint that asks for a cluster of other than so many CTAs, and why."""
+    """The effect of a hint that requests a different number of CTAs of a cluster, and why."""
     ctas = clustered(asked, target)
     if not target.has(Feature.CLUSTER):
         return f"has no effect: {target.name} has no clusters"
@@ -99,5 +101,7 @@ def unclustered(entry: ct.Entry, asked: HintValue, target: Target) -> str:
     if made is None:
         return "has no effect: a cluster has a power of two of CTAs"
     if isinstance(asked, int) and asked <= PORTABLE:
-        return "has no effect: the kernel was compiled with another number of CTAs, or takes its tile blocks one by one"
-    return f"is obeyed in part: clusters of {ctas} CTAs are the largest that are portable"
+        return (
+            "has no effect: the kernel was compiled for another number of CTAs, or processes its tile blocks one by one"
+        )
+    return f"is obeyed in part: clusters of {ctas} CTAs are the largest portable ones"

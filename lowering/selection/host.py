@@ -1,4 +1,4 @@
-"""What the host can compute from a kernel's arguments: where it can, it can make the tensor map of an array."""
+"""What the host can compute from a kernel's arguments, so that it can build the tensor map of an array."""
 
 from __future__ import annotations
 
@@ -14,8 +14,9 @@ OPERATIONS = frozenset((
     ct.Constant, ct.Assume, ct.ExtI, ct.TruncI, ct.AddI, ct.SubI, ct.NegI, ct.MulI, ct.ShlI, ct.MakeTensorView,
     ct.MakePartitionView,
 ))  # fmt: skip
-"""Terms that lowering/schedule/tensormaps.py says as expressions of the launch manifest. It has the last word: where it
-cannot after all, the store is made from registers."""
+"""Terms that lowering/schedule/tensormaps.py can express in the launch manifest. That pass decides in the end: if
+it cannot, the store is made from registers.
+"""
 
 
 class Host:
@@ -27,12 +28,12 @@ class Host:
         self._known: dict[tuple[int, bool], bool] = {}
 
     def computes(self, cls: int, trusting: bool = False) -> bool:
-        """Is some term of the class made of arguments and numbers alone? `trusting`: that regions promise alignment
-        counts, too.
+        """Is some term of the class computed from arguments and constants alone? `trusting`: alignment assumptions in
+        regions count, too.
         """
         key = (cls, trusting)
         if key not in self._known:
-            self._known[key] = False  # what a value needs itself for is no way to compute it
+            self._known[key] = False  # a term that depends on its own value cannot compute it
             self._known[key] = any(
                 self._says(node, trusting) and all(self.computes(child, trusting) for child in node.children)
                 for node in self.frozen.by_class.get(cls, ())
@@ -40,8 +41,8 @@ class Host:
         return self._known[key]
 
     def maps(self, array: int) -> bool:
-        """May a tensor map describe an array, as far as promises go? The host makes it whether the kernel comes to the
-        region that promises its alignment or not.
+        """May a tensor map describe an array, as far as assumptions go? The host builds it whether or not the kernel
+        reaches the region that assumes its alignment.
         """
         return self.computes(array) or not self.computes(array, trusting=True)
 

@@ -1,4 +1,4 @@
-"""What the placed classes of an e-graph hold of literals."""
+"""Queries about literals in the placed classes of an e-graph."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from egraph.interner import Interner
 
 
 def zeros(frozen: Frozen, interner: Interner, cls: int) -> bool:
-    """Is a placed class, or what it has under another name, a literal of nothing but zeros?"""
+    """Is a placed class, looking through renamings, a literal of zeros?"""
     own = [cls, *(node.children[0] for node in frozen.by_class.get(cls, ()) if isinstance(node, placed.Identity))]
     made = [node for each in own for node in frozen.by_class.get(each, ()) if isinstance(node, placed.Constant)]
     return any(literal.splat and not literal.item for literal in (interner.attributes[node.value] for node in made))

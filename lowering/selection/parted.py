@@ -1,4 +1,4 @@
-"""Stores through shared memory in parts: a smaller buffer, which leaves room for stages, for a wait more each."""
+"""Stores through shared memory in parts: a smaller buffer, which leaves room for stages, at one more wait each."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from lowering.placement.copied import contiguous_dim
 from lowering.selection.pricer import NodeCost, Pricer
 from lowering.targets import Feature
 
-COUNTS = (2, 4)  # of parts that are offered
+COUNTS = (2, 4)  # numbers of parts offered
 Way = tuple[int, SharedLayout, NodeCost]
-"""Parts, the layout of all of them, what the store costs."""
+"""Parts, their common layout, the cost of the store."""
 
 
 def ways(
     pricer: Pricer, view: PartitionViewType, layout: Layout, shared: SharedLayout, whole: NodeCost, looped: bool
 ) -> Iterator[Way]:
-    """A store as a whole and, in a loop, whose rings its buffer takes memory of, in parts. Only where tensor memory has
-    the sums: elsewhere it was not tried.
+    """A store as a whole and, in a loop, where its buffer takes memory from rings, in parts. Only if the sums are in
+    tensor memory: other cases were not tried.
     """
     yield 1, shared, whole
     contiguous = contiguous_dim(view)

@@ -1,4 +1,4 @@
-"""What the cost of a chosen program is made of: by part, by unit of the SM, by node."""
+"""Breakdown of the cost of a chosen program: by part, by unit of the SM, by node."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from lowering.selection.choices import Selection
 
 PARTS = ("tensor", "alu", "memory", "latency")
 WAITS, ADDRESSES, SPILLS = "waits for memory", "addresses", "spills"
-"""Costs that are no node's: of loops whose rings are not deep enough, of warps, of registers that there are not."""
+"""Costs not tied to a node: of loops whose rings are not deep enough, of warps, of missing registers."""
 
 
 @dataclass(frozen=True)
 class NodeCost:
-    """A chosen node: its extraction class in words, operator, cost over all executions by part, and how many those
-    are (1 where the cost is not one execution's).
+    """A chosen node: its extraction class in words, operator, cost over all executions by part, and the number of
+    executions (1 if the cost is not per execution).
     """
 
     name: str
@@ -27,7 +27,7 @@ class NodeCost:
 
 
 def node_costs(selection: Selection) -> Iterator[NodeCost]:
-    """The chosen nodes that cost something by the target's tables, in the order of the answer."""
+    """The chosen nodes with a nonzero cost in the target's tables, in the order of the answer."""
     graph = selection.by_tables
     for cls, node in selection.answer.chosen.items():
         found = selection.priced.get(node)
@@ -37,8 +37,8 @@ def node_costs(selection: Selection) -> Iterator[NodeCost]:
             if cost is not FREE and cost.scalar():
                 parts = {part: trips * getattr(cost, part) for part in PARTS if getattr(cost, part)}
                 yield NodeCost(name, graph.node_op[node], trips * cost.scalar(), trips, parts)
-        elif graph.cost[node]:
-            amount = float(graph.cost[node])
+        elif graph.columns.cost[node]:
+            amount = graph.columns.cost[node]
             yield NodeCost(name, graph.node_op[node], amount, 1.0, {_part(name): amount})
 
 

@@ -1,4 +1,4 @@
-"""What a price depends on: the program, the target, what is forbidden; and the table of prices."""
+"""The inputs of prices: the program, the target, forbidden atoms; and the table of prices."""
 
 from __future__ import annotations
 
@@ -39,13 +39,14 @@ from lowering.targets import Feature, Target
 FROM_GLOBAL = (placed.LoadView, placed.LoadPointer)
 READS = (*FROM_GLOBAL, placed.SharedRead, placed.Constant, placed.PlacedSplat, placed.Iota)
 FRAGMENTS = 2  # steps of k whose operands are in registers: one multiplies while the next is read; ptxas does so
-WHOLE = (placed.Product, placed.PlacedReduce, leaves.Around, leaves.Branch, placed.Convert)  # made as a whole tile
+WHOLE = (placed.Product, placed.PlacedReduce, leaves.Around, leaves.Branch, placed.Convert)  # computed as a whole tile
 
 
 @dataclass(frozen=True, slots=True)
 class NodeCost:
-    """Cycles, and what is taken: bytes of a buffer (one stage), of scratch; registers beside those carried in loops and
-    what stays in registers all through the loop; columns of tensor memory. shares: the buffer with other loops.
+    """Cycles and resources: bytes of a buffer (one stage), of scratch; registers in addition to carried values and
+    values that stay in registers throughout the loop; columns of tensor memory. shares: the buffer is shared with other
+    loops.
     """
 
     cost: Cost
@@ -59,7 +60,7 @@ class NodeCost:
 
 @dataclass(frozen=True, slots=True)
 class NodeContext:
-    """Where a node stands: layout of its class, warps of the CTA, the innermost loop or -1."""
+    """The context of a node: layout of its class, warps of the CTA, the innermost loop or -1."""
 
     layout: int
     warps: int
@@ -67,12 +68,12 @@ class NodeContext:
 
     @property
     def looped(self) -> bool:
-        """Does it stand in a loop?"""
+        """Is it in a loop?"""
         return self.loop >= 0
 
 
 class Pricer:
-    """Prices for one program on one target; None is for what is not legal there."""
+    """Prices for one program on one target; None means not legal there."""
 
     def __init__(
         self,
@@ -104,7 +105,7 @@ class Pricer:
         self.summed = {owner[c] for c in sums if target.has(Feature.TCGEN05) and not self.forbidden("tcgen05")}
         self.seldom = {self.frozen.class_of(number) for number in seldom_scaled(saturated.program)}
         self.over_scores = {self.frozen.class_of(number) for number in over_scores(saturated.program)}
-        self.tensor_products: frozenset[int] = frozenset()  # value classes that scalar instructions may not compute
+        self.tensor_products: frozenset[int] = frozenset()  # value classes that scalar instructions must not compute
 
     def price(self, node: Node, site: NodeContext) -> NodeCost | None:
         """The price of a node."""
@@ -133,16 +134,18 @@ class Pricer:
         return None if ty is None else self.interner.type(ty)
 
     def registers(self, value: int, layout: int) -> int:
-        """32-bit registers a thread that hold a tile."""
+        """32-bit registers a thread for a tile."""
         placed = self.oracle.layouts[layout]
         return -(-placed.n_regs * self.bits(value) // REGISTER_BITS) if isinstance(placed, Layout) else 0
 
     def carried(self, value: int, layout: int) -> int:
-        """The same of what a loop carries; none of a sum in tensor memory, whose layout is that of the load behind."""
+        """The same for a carried value; 0 for a sum in tensor memory, whose layout is that of the load after the
+        loop.
+        """
         return 0 if (value, layout) in self.summed else self.registers(value, layout)
 
     def stays(self, cls: int) -> bool:
-        """Is this what a loop carries in tensor memory, where only its product reads it?"""
+        """Is this a carried value in tensor memory, read only by its product?"""
         place = self.owner.get(cls, (-1, -1))
         return place in self.summed and place[1] in self.oracle.kept
 
@@ -152,7 +155,7 @@ class Pricer:
         return moved_bits(kind.element) if isinstance(kind, TileType) else 64
 
     def exposed(self, looped: bool) -> Cost:
-        """The wait for global memory where no pipeline hides it."""
+        """The wait for global memory that no pipeline hides."""
         return exposed(self.target) if looped else FREE
 
     def operands(self, node: leaves.Combining) -> list[TileType]:
@@ -172,7 +175,7 @@ class Pricer:
         return all(item in low and low[item] == high.get(item) for item in self.frozen.listed(value))
 
     def written(self, layout: Layout, shared: SharedLayout, atom: str) -> Cost | None:
-        """A tile to shared memory, by stmatrix or plain stores; None where the target lacks the instruction."""
+        """A tile to shared memory, by stmatrix or plain stores; None if the target lacks the instruction."""
         machine = self.machines[layout.n_warps]
         if atom == "stmatrix":
             matrices = ldmatrix(layout, shared)
@@ -185,8 +188,8 @@ class Pricer:
     def staged_store(self, view: PartitionViewType, layout: Layout, shared: SharedLayout, atom: str) -> NodeCost | None:
         """Registers to scratch memory, by tensor copies from there to the array.
 
-        Waiting is that of a round trip through shared memory: what was written must be seen, what is read must have
-        been read. Boxes with rows shorter than a sector move the whole sector.
+        The waits are those of a round trip through shared memory: writes must be visible, reads must have completed.
+        Boxes with rows shorter than a sector move the whole sector.
         """
         contiguous = contiguous_dim(view)
         plan = None if contiguous is None else boxes(view.tile, contiguous, shared)
@@ -205,7 +208,9 @@ class Pricer:
         )
 
     def pieces(self, node: placed.Product, layout: int, operand: int) -> int:
-        """Registers of an operand that a product (its result in `layout`) uses at one time, if it comes in pieces."""
+        """Registers of an operand that a product (its result in `layout`) uses at one time, if it is produced
+        piecewise.
+        """
         a, b, c = (self.oracle.layouts[id].bits for id in (self.owner[node.a][1], self.owner[node.b][1], layout))
         steps = max(1, (1 << (a + b - c) // 2) // self.oracle.choice(node.choice).atom.shape[2])
         registers = self.registers(*self.owner[operand])
@@ -215,25 +220,25 @@ class Pricer:
         return min(registers, parts)
 
     def streams(self, placed: int) -> bool:
-        """May this operand be made piece by piece, from memory? Not what products, reductions and loops leave."""
+        """May this operand be produced piecewise, from memory? Not results of products, reductions and loops."""
         found = self._streams.get(placed)
         if found is None:
-            self._streams[placed] = False  # while it is asked for: a cycle adds nothing
+            self._streams[placed] = False  # during the query: a cycle adds nothing
             nodes = self.frozen.by_class.get(placed, ())
             found = self._streams[placed] = any(map(self.makes_pieces, nodes))
         return found
 
     def makes_pieces(self, node: Node) -> bool:
-        """Does a node make its tile piece by piece?"""
+        """Does a node produce its tile piecewise?"""
         if isinstance(node, READS):
             return True
         below = [c for c in node.children if self.frozen.sort[c] == "P" and self.owner.get(c, (0, 0))[1]]
         return not isinstance(node, WHOLE) and all(map(self.streams, below))
 
     def agent_forbidden(self, node: placed.Product) -> bool:
-        """Is a sum of a loop in other loops one that an agent would add up, where that is forbidden, or else one that
-        all threads read step by step, unless it is block-scaled: another product then, of a sum in another layout? Or
-        one that a pair of CTAs would begin, whose threads read it each by themselves?
+        """Is this a sum of a nested loop that an agent would accumulate, if that is forbidden, or otherwise one that
+        all threads read step by step, unless it is block-scaled (then it is a different product, with a sum in a
+        different layout)? Or one that a pair of CTAs would issue, although its threads read it separately?
         """
         if isinstance(node, placed.TensorReadProduct) and getattr(self.oracle.choice(node.choice).atom, "ctas", 1) > 1:
             return True
@@ -244,4 +249,4 @@ class Pricer:
 
 
 prices: Lowerings[Pricer, [NodeContext], NodeCost | None] = Lowerings("price")
-"""What a node costs where it stands, and what it takes; None where that is not legal."""
+"""The cost and resources of a node in its context; None if it is not legal."""

@@ -1,4 +1,4 @@
-"""What each placed e-node costs on a target, and what it takes of shared memory and registers while it runs."""
+"""The cost of each placed e-node on a target, and its use of shared memory and registers while it runs."""
 
 from __future__ import annotations
 
@@ -14,14 +14,15 @@ __all__ = ["FROM_GLOBAL", "WHOLE", "NodeContext", "NodeCost", "Pricer", "prices"
 
 
 def unpriced(classes: Iterable[type[Node]]) -> list[str]:
-    """Placed operations that have no price: neither a method nor, where they are arithmetic, a row of the tables."""
+    """Placed operations without a price: neither a method nor, if they are arithmetic, a row of the tables."""
     rows = priced()
     found = [cls for cls in classes if issubclass(cls, Term)]
     return sorted(
-        cls.constructor for cls in found
+        cls.constructor
+        for cls in found
         if prices.find(cls) in (None, unknown)
         or (prices.find(cls) is arithmetic and priced_as(cls.title()) not in rows)
-    )  # fmt: skip
+    )
 
 
 if missing := unpriced(placed_classes()):

@@ -1,4 +1,4 @@
-"""How a text may be printed: by a thread of as many warps as compute, all of which hold the numbers."""
+"""Alternatives for printing: by a thread of the consumer warps, all of which hold the numbers."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ CALL = 1000.0
 def ways(
     item: SkeletonEffect, oracle: LayoutOracle, at: Callable[[int, int], int | None], trips: float
 ) -> list[Alternative]:
-    """One for each number of warps; scalars are the same in all. `at`: the class of a value in a layout."""
+    """One alternative for each number of warps; scalars are the same in all. `at`: the class of a value in a layout."""
     found: dict[tuple[int, ...], Alternative] = {}
     for warps in oracle.warps:
         places = copies(item, oracle, warps)

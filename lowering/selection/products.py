@@ -1,4 +1,4 @@
-"""What the threads do for a product that is made elsewhere: sums added in registers, accumulators loaded and scaled."""
+"""Work of the threads for a product computed elsewhere: sums added in registers, accumulators loaded and scaled."""
 
 from __future__ import annotations
 
@@ -20,13 +20,14 @@ from lowering.selection.pricer import Pricer
 from lowering.targets import Target
 
 SELDOM = 0.1
-"""Share of steps in which some row of a warp scales a sum below a level that lags. Computed with NumPy for 4,096 normal
-scores in steps of 64 and 128: 0.02 and 0.03 where they deviate by 1.4 to 3 (in powers of two), 0.22 and 0.27 by 6.
+"""Fraction of steps in which some row of a warp rescales a sum whose running level lags. Computed with NumPy for 4,096
+normal scores in steps of 64 and 128: 0.02 and 0.03 where they deviate by 1.4 to 3 (in powers of two), 0.22 and 0.27 by
+6.
 """
 
 
 def promoted(pricer: Pricer, node: placed.Product, k: int, c: Layout, machine: Machine) -> tuple[Cost, int]:
-    """What adding the sums of each part of k in registers costs, and the registers of these sums."""
+    """The cost of adding the sums of each part of k in registers, and the registers of these sums."""
     atom = pricer.oracle.choice(node.choice).atom
     if not isinstance(node, placed.WarpgroupProduct) or not isinstance(atom, WgmmaAtom):
         return FREE, 0
@@ -39,8 +40,8 @@ def promoted(pricer: Pricer, node: placed.Product, k: int, c: Layout, machine: M
 
 
 def emulated(target: Target, atom: object, count: float, operands: Iterable[object], machine: Machine) -> Cost:
-    """What `count` products a warp of f8 cost beside those of f16 that ptxas makes of them: operands are widened, two
-    elements an instruction, and the halves' sums added. FREE for any other.
+    """The extra cost of `count` f8 products a warp over the f16 products that ptxas makes of them: operands are
+    widened, two elements an instruction, and the halves' sums added. FREE for any other.
     """
     if not isinstance(atom, MmaAtom) or not atom.in_halves(target):
         return FREE
@@ -49,8 +50,8 @@ def emulated(target: Target, atom: object, count: float, operands: Iterable[obje
 
 
 def by_threads(pricer: Pricer, node: placed.Product, c: Layout, machine: Machine) -> Cost:
-    """What loading an accumulator from tensor memory costs, with what it is added to, or scaled by and stored again;
-    what writing a left factor there costs, and waiting until all have; what copying scales there costs.
+    """The cost of loading an accumulator from tensor memory, with adding it to another value, or scaling and storing it
+    again; of writing a left factor there, and waiting for all writes; of copying scales there.
     """
     cost = FREE
     written = pricer.registers(*pricer.owner[node.a]) if isinstance(node, placed.InTensorMemory) else 0
@@ -71,21 +72,21 @@ def by_threads(pricer: Pricer, node: placed.Product, c: Layout, machine: Machine
 
 
 def scales(pricer: Pricer, node: placed.TensorBlockScaledProduct) -> list[SharedLayout]:
-    """How the scales of both factors lie in shared memory."""
+    """The shared layouts of the scales of both factors."""
     return [pricer.oracle.shared(pricer.owner[each][1]) for each in (node.a_scales, node.b_scales)]
 
 
 def of_pair_otherwise(shared: SharedLayout, node: placed.Copy, loop: int) -> bool:
-    """Is a tile that a pair of CTAs holds in halves brought otherwise than by tensor copies in a loop? Their bytes are
-    what the pair's products wait for.
+    """Is a tile that a pair of CTAs holds in halves loaded by anything but tensor copies in a loop? The pair's products
+    wait for the bytes of those.
     """
     return shared.ctas > 1 and (node.mechanism != placed.Mechanism.TMA or loop < 0)
 
 
 def outdone(pricer: Pricer, node: placed.Product, a: Layout | SharedLayout, c: Layout, loop: int) -> bool:
-    """Is a left factor in the wrong memory: in shared memory where tensor memory takes it for less and no columns of
-    its own, so that the search has one program less for each; or written to tensor memory in each iteration of a
-    `loop` that does not change it?
+    """Is a left factor in the wrong memory: in shared memory although tensor memory is cheaper and needs no extra
+    columns, which prunes the search; or written to tensor memory in each iteration of a `loop` in which it is
+    invariant?
     """
     (value, _), kind = pricer.owner[node.a], pricer.value_type(pricer.owner[node.a][0])
     if not isinstance(node, placed.InTensorMemory) or not isinstance(kind, TileType):
@@ -98,9 +99,7 @@ def outdone(pricer: Pricer, node: placed.Product, a: Layout | SharedLayout, c: L
 
 
 def columns(pricer: Pricer, node: placed.Product, c: Layout) -> int:
-    """Columns of tensor memory that a product takes: of its accumulator, of a left factor that lies over none, of
-    scales.
-    """
+    """Columns of tensor memory of a product: its accumulator, a left factor that overlays no accumulator, scales."""
     if not isinstance(node, placed.InTensorMemory):
         return 0
     value, layout = pricer.owner[node.a]

@@ -1,4 +1,4 @@
-"""The searches of an extraction problem: the cheapest program, that which spills nothing, that of one shape."""
+"""The searches of an extraction problem: the cheapest program, one without spills, one of a given shape."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ from lowering.targets import Target
 
 INFINITE = float("inf")
 EFFORT = 0.4  # 4 % of the budget for a gap of 1 %, 13 % for 10 %: docs/benchmarks.md, compile time
-OTHERS = 0.06  # less for a program that is compared with one there is already: relaxations found the best of ten slices
-UNSPILLED = 1200.0  # units for the same program with all tiles in registers: attention of 128 x 128 finds it in 840
+OTHERS = 0.06  # less for a program that is compared with an existing one: relaxations found the best of ten slices
+UNSPILLED = 1200.0  # units for a program with all tiles in registers: attention of 128 x 128 finds it in 840
 ELSEWHERE = 0.4  # gap from which slices come before a tight relaxation: 0.2 to 0.7 s of CPU in TileGym's fmha, sm_100a
 NO_SHAPE = {"warps": 0, "ctas": 0}  # of CTAs: any
 
@@ -41,17 +41,17 @@ def select(
     cost: CostFunction | None = None, known: dict[Hashable, Search] | None = None, aside: bool = False,
     shape: Mapping[str, int] = NO_SHAPE, sliced: bool = False,
 ) -> Selection:  # fmt: skip
-    """Extract the cheapest program for `target`; atoms whose name starts with one of `forbid` may not be chosen.
-    `method`: a name in `extract.METHODS`, or a function of the user's; `budget`: units of work that the search may do
-    (`extract.budget`); `cost`: what nodes cost instead of what the target's tables say.
+    """Extract the cheapest program for `target`; atoms whose name starts with one of `forbid` are excluded. `method`: a
+    name in `extract.METHODS`, or a user's function; `budget`: work limit of the search in units of `extract.budget`;
+    `cost`: node costs that replace the target's tables.
 
-    `apart`: no two loops share the memory of a ring. `below`: programs that do not cost less are passed over.
-    `unspilled`: tiles take no more registers than there are. `known`: problems of this e-graph that were built before,
-    to which this one is added. `aside`: where the best program so far spills registers, it is enough; the same asked
-    for again, without, goes on from there. `sliced`: it may be put aside while it costs much more than the bound too,
-    since the kernel in slices is tried next. `shape`: numbers of `warps` and `ctas` that CTAs must have, 0 for any.
+    `apart`: no two loops share the memory of a ring. `below`: skip programs that do not cost less. `unspilled`: tiles
+    must fit in the register file. `known`: existing problems of this e-graph, to which this one is added. `aside`: stop
+    early if the best program so far spills registers; the same call without it continues from there. `sliced`: also
+    stop early while the cost is far above the bound, because the kernel in slices is tried next. `shape`: required
+    numbers of `warps` and `ctas`, 0 for any.
 
-    Raises UnsupportedError or TileError, located, where no program exists or shared memory does not suffice.
+    Raises UnsupportedError or TileError, located, if no program exists or shared memory does not suffice.
     """
     known = {} if known is None else known
     return search(saturated, oracle, target, forbid, apart, known).run(
@@ -63,8 +63,8 @@ def first_bound(
     saturated: Saturated, oracle: LayoutOracle, target: Target, forbid: frozenset[str], apart: bool, below: float,
     known: dict[Hashable, Search],
 ) -> float:  # fmt: skip
-    """What no program that `select` finds by its usual method costs less than, by its first steps alone, which are put
-    aside: it goes on from there. INFINITE where none costs less than `below`. Raises as `select` does.
+    """A lower bound on the cost of programs that `select` finds by its usual method, from its first steps alone; the
+    search is suspended and can continue from there. INFINITE if none costs less than `below`. Raises as `select` does.
     """
     return search(saturated, oracle, target, forbid, apart, known).glance(below)
 
@@ -73,7 +73,7 @@ def search(
     saturated: Saturated, oracle: LayoutOracle, target: Target, forbid: frozenset[str], apart: bool,
     known: dict[Hashable, Search],
 ) -> Search:  # fmt: skip
-    """That of this extraction problem, which is built once."""
+    """The search of this extraction problem, which is built once."""
     key = (target, forbid, apart)
     if key not in known:
         known[key] = Search(Selector(saturated, oracle, target, forbid, apart))
@@ -81,12 +81,12 @@ def search(
 
 
 class Search:
-    """The extraction problem of a program: built once, searched as often as is asked for."""
+    """The extraction problem of a program: built once, searched repeatedly."""
 
     def __init__(self, selector: Selector) -> None:
         self.selector = selector
         self.pursuit: Pursuit | None = None
-        """The search by the usual method, which goes on where it was put aside."""
+        """The search by the usual method, which continues where it was suspended."""
         self.cheapest: Answer | None = None
         """The best that other methods and narrower problems have found."""
 
@@ -94,7 +94,7 @@ class Search:
         self, method: str | Extractor, budget: float | None, below: float, unspilled: bool, cost: CostFunction | None,
         aside: bool, shape: Mapping[str, int] = NO_SHAPE, sliced: bool = False,
     ) -> Selection:  # fmt: skip
-        """Solve the problem, as `select` says."""
+        """Solve the problem, as in `select`."""
         try:
             tables = self.selector.graph
             graph = tables if cost is None else recosted(tables, cost)
@@ -108,15 +108,15 @@ class Search:
             answer = extract(graph, cast(Any, method), **effort)
             if cost is None and (self.cheapest is None or answer.cost < self.cheapest.cost):
                 self.cheapest = answer
-        except (InfeasibleError, GraphError) as error:  # GraphError: an effect that no layout can be made for
+        except (InfeasibleError, GraphError) as error:  # GraphError: an effect without a possible layout
             raise self.infeasible(error) from error
         except ExtractionError as error:
             raise TileError(str(error), self.selector.program.entry.location) from error
         return self.selector.selection(graph, tables, answer)
 
     def shaped(self, graph: Graph, shape: Mapping[str, int]) -> Graph:
-        """The problem with numbers of `warps` and `ctas` fixed, where there is a choice and one is asked for. Raises
-        TileError where it is not offered.
+        """The problem with numbers of `warps` and `ctas` fixed, if there is a choice and one is requested. Raises
+        TileError if it is not offered.
         """
         for name, offered in self.selector.offered(graph).items():
             if count := shape[name]:
@@ -127,7 +127,7 @@ class Search:
         return graph
 
     def effort(self, budget: float | None, below: float, *, unspilled: bool, branches: bool = True) -> dict[str, Any]:
-        """What the search may do, and whether numbers of warps are searched one by one."""
+        """The work limit, and whether numbers of warps are searched one by one."""
         effort = EFFORT if below == INFINITE else OTHERS
         if budget is not None or unspilled:
             budget, effort = budget or UNSPILLED, INFINITE
@@ -136,8 +136,8 @@ class Search:
         return {**limit, "branch": branch, "below": below, "effort": effort}
 
     def pursued(self, graph: Graph, aside: bool, sliced: bool, below: float) -> Selection:
-        """The cheapest program; or the best so far, where that spills registers and the search may be put `aside`. It
-        goes on when it is asked for again. Raises InfeasibleError where none costs less than `below`.
+        """The cheapest program; or the best so far, if that spills registers and the search may be set `aside`. A later
+        call continues it. Raises InfeasibleError if none costs less than `below`.
         """
         search = self.begun(graph, sliced, below)
         while True:
@@ -153,7 +153,7 @@ class Search:
                 return found
 
     def begun(self, graph: Graph, sliced: bool, below: float, glance: bool = False) -> Pursuit:
-        """The search by the usual method: anew, or as it was put aside."""
+        """The search by the usual method: new, or the suspended one."""
         effort = self.effort(None, below, unspilled=False)
         if self.pursuit is None:
             elsewhere = ELSEWHERE if sliced else INFINITE
@@ -163,7 +163,7 @@ class Search:
         return self.pursuit
 
     def glance(self, below: float) -> float:
-        """What no program costs less than, as `first_bound` says."""
+        """The lower bound of `first_bound`."""
         try:
             search = self.begun(self.selector.graph, False, below, glance=True)
             search.go_on()
@@ -174,17 +174,19 @@ class Search:
         return search.bound
 
     def infeasible(self, error: InfeasibleError | GraphError) -> TileError:
-        """Say it in the user's terms: shared memory, or an operation that nothing lowers."""
+        """The error in the user's terms: shared memory, or an operation without a lowering."""
         text, target, saturated = str(error), self.selector.target, self.selector.saturated
         place = self.selector.program.entry.location
         if SHARED in text:
             return TileError(
-                f"the kernel needs more than the {int(target.smem_bytes)} bytes of shared memory of {target}", place,
+                f"the kernel needs more than the {int(target.smem_bytes)} bytes of shared memory of {target}",
+                place,
                 "use smaller tiles",
-            )  # fmt: skip
+            )
         if saturated.report.ended:
             return saturated_early(saturated, f"no lowering for {target.name}", place)
         return UnsupportedError(
-            f"no lowering for {target.name}: {text}", place,
+            f"no lowering for {target.name}: {text}",
+            place,
             "see what is supported in docs/, or allow the forbidden atoms",
-        )  # fmt: skip
+        )

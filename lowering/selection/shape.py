@@ -1,5 +1,5 @@
-"""How a CTA is shaped, as classes of the extraction problem: warps that compute, CTAs that share an SM, stages of
-rings, agents. Whatever depends on one of these decisions takes the class of its alternative as a child.
+"""The shape of a CTA, as classes of the extraction problem: consumer warps, CTAs an SM, stages of rings, agents.
+Whatever depends on one of these decisions takes the class of its alternative as a child.
 """
 
 from __future__ import annotations
@@ -7,44 +7,42 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import cached_property
 from itertools import product
-from typing import TYPE_CHECKING
 from weakref import proxy
 
+from lowering.selection.context import Problem
 from lowering.selection.resources import ADDRESSES
 from lowering.selection.trips import PRODUCTS
 from lowering.source.supported import registers_of
 from lowering.targets import Feature
 from lowering.targets.target import WARP
 
-if TYPE_CHECKING:
-    from lowering.selection.graph import Selector
-
 INFINITE = float("inf")
 ROUND_TRIPS = 3
-"""To the L2 cache before the first copy of a kernel that makes its tensor maps: a slot is claimed, maps are published,
-maps are acquired. Counted in the code; what each takes is the latency of global memory, an estimate."""
+"""To the L2 cache before the first copy of a kernel that builds its tensor maps: claim a slot, publish the maps,
+acquire them. Counted in the code; each takes the latency of global memory, an estimate.
+"""
 FIELDS = 14
-"""Of a map of two dimensions, which one thread replaces in shared memory one after the other; each an estimate."""
+"""Fields of a two-dimensional map, which one thread replaces in shared memory one after the other; an estimate."""
 
 
 class Shape:
-    """The classes of these decisions, made as they are asked for."""
+    """The classes of these decisions, created on demand."""
 
-    def __init__(self, selector: Selector):
-        self.selector: Selector = proxy(selector)  # not in a cycle: it goes when the search has ended
+    def __init__(self, selector: Problem):
+        self.selector: Problem = proxy(selector)  # not in a cycle: it goes when the search has ended
         self.warp_classes: dict[int, int] = {}
         self.stage_classes: dict[tuple[int, int], int] = {}
         self.cta_classes: dict[int, int] = {}
-        self.maps: dict[int, int] = {}  # the class of each array's own tensor map; of -1 what all of them take
-        self.agents: dict[bool, int] = {}  # the classes of a producer, by whether it makes tensor copies alone
+        self.maps: dict[int, int] = {}  # the class of each array's own tensor map; -1: the common cost of all
+        self.agents: dict[bool, int] = {}  # the classes of a producer, by whether it issues only tensor copies
 
     @property
     def classes(self) -> tuple[int, ...]:
-        """All that stand for a decision that people are shown."""
+        """The classes of decisions that are shown to users."""
         return (*self.warp_classes.values(), *self.cta_classes.values(), *self.stage_classes.values())
 
     def warps(self, count: int) -> list[int]:
-        """What a node that is made for CTAs of `count` warps takes as a child, where there is a choice."""
+        """The child of a node for CTAs of `count` warps, if there is a choice."""
         s = self.selector
         if len(s.oracle.offered) == 1:
             return []
@@ -61,14 +59,14 @@ class Shape:
         return [found]
 
     def apart(self, warps: int, ctas: int) -> float:
-        """Cycles that loops take longer than with the most warps and CTAs there may be, since less overlaps."""
+        """Extra cycles of loops compared with the maximum of warps and CTAs, because less overlaps."""
         s = self.selector
         least = s.pace.apart(s.trips, max(s.oracle.offered), max(s.rows.ctas))
         return s.pace.apart(s.trips, warps, ctas) - least
 
     def producer(self, boxed: bool) -> int:
-        """What a copy takes as a child that an agent of its own makes, by a tensor copy (`boxed`) or by cp.async:
-        registers of those that compute.
+        """The child of a copy by a separate agent, by a tensor copy (`boxed`) or by cp.async: registers of the
+        consumers.
         """
         s = self.selector
         found = self.agents.get(boxed)
@@ -81,7 +79,7 @@ class Shape:
         return found
 
     def own_map(self, array: int) -> list[int]:
-        """What a tensor copy of an array takes as a child where the kernel makes its maps itself: the time of that."""
+        """The child of a tensor copy of an array if the kernel builds its maps itself: the time to do so."""
         s = self.selector
         if not s.target.asked_maps:
             return []
@@ -92,8 +90,8 @@ class Shape:
                 inner, cost = self.own_map(-1), FIELDS * float(latency.shared)
             else:
                 cost = ROUND_TRIPS * float(latency.global_) + float(latency.barrier)
-            found = self.maps[array] = s.new_class("own tensor maps" if array < 0 else "an own tensor map")
-            s.builder.add("own tensor maps" if array < 0 else "an own tensor map", found, inner, cost)
+            found = self.maps[array] = s.new_class("tensor maps of its own" if array < 0 else "a tensor map of its own")
+            s.builder.add("tensor maps of its own" if array < 0 else "a tensor map of its own", found, inner, cost)
         return [found]
 
     def single_stages(self, loop: int) -> bool:
@@ -120,7 +118,7 @@ class Shape:
         )
 
     def ctas(self, count: int) -> list[int]:
-        """What a node takes as a child that is made for `count` CTAs an SM, where there is a choice."""
+        """The child of a node for `count` CTAs an SM, if there is a choice."""
         s = self.selector
         if len(s.rows.ctas) == 1:
             return []
@@ -135,7 +133,7 @@ class Shape:
         return [found]
 
     def shared_by(self) -> Iterator[int]:
-        """A class that every program has where the number of CTAs an SM makes a difference to all of it."""
+        """A class that every program has if the number of CTAs an SM affects all of it."""
         s = self.selector
         if len(s.rows.ctas) > 1:
             found = s.new_class("CTAs an SM")
@@ -144,7 +142,7 @@ class Shape:
             yield found
 
     def stage(self, loop: int, stages: int) -> int:
-        """The class of a ring of `stages`, which costs the time that its loop still waits for memory."""
+        """The class of a ring of `stages`, whose cost is the time that its loop still waits for memory."""
         s = self.selector
         found = self.stage_classes.get((loop, stages))
         if found is None:
@@ -158,7 +156,7 @@ class Shape:
         return found
 
     def same_ring(self, loop: int) -> int:
-        """The loop that stands for all that share its ring, and so its number of stages: those that agents fill."""
+        """The representative of the loops that share a ring, and thus its number of stages: those that agents fill."""
         s = self.selector
         agents = s.target.has(Feature.MBARRIER) and s.target.has(Feature.TMA)
         return next((together[0] for together in s.rings if loop in together), loop) if agents else loop

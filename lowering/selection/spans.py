@@ -1,9 +1,8 @@
-"""Which tiles are held at the same time, judged on the source program: those that are computed before and used after a
-point of a region.
+"""Liveness of tiles, determined on the source program: tiles computed before and used after a point of a region.
 
-Points lie between the operations that take or make a tile as a whole (products, reductions, stores, loops), in the
-order in which code is made: an effect after what it needs. All others are made piece by piece where they are first
-needed, so what only one of the former needs is never held.
+Points lie between the operations that read or compute a tile as a whole (products, reductions, stores, loops), in the
+order in which code is emitted: an effect after its operands. All other operations are computed piecewise at their first
+use, so a value that only one of the former needs is never live.
 """
 
 from __future__ import annotations
@@ -22,13 +21,13 @@ from lowering.selection.trips import PRODUCTS
 from lowering.source.supported import registers_of
 from lowering.targets.target import WARP
 
-WHOLE = (*PRODUCTS, ct.Reduce, ct.Scan)
+WHOLE = (*PRODUCTS, ct.Combining)
 REGIONS = (ct.For, ct.Loop, ct.If)
 MADE_ANYWHERE = (ct.Constant, ct.Broadcast)
 
 
 class Points:
-    """The points of a program, asked how many registers the tiles take that are held there, without replicas."""
+    """The points of a program, with the registers of the tiles live there, without replicas."""
 
     def __init__(self, saturated: Saturated):
         program, frozen = saturated.program, saturated.frozen
@@ -36,35 +35,35 @@ class Points:
         self._held: dict[tuple[int, ...], list[frozenset[Value]]] = {}
         self._beside: dict[int, list[frozenset[Value]]] = {}
         for op, loops, around, after in points(program.entry.body.block):
-            if len(after) > 1 and loop.keys() >= set(loops):  # one tile alone is where its product made it
+            if len(after) > 1 and loop.keys() >= set(loops):  # a single tile stays where its product computed it
                 self._held.setdefault(tuple(loop[each] for each in loops), []).append(after)
             number = program.numbers.get(op.results[0]) if isinstance(op, PRODUCTS) else None
             if number is not None:
                 self._beside.setdefault(frozen.class_of(number), []).append(around)
 
     def most(self, path: tuple[int, ...], warps: int) -> int:
-        """Registers of a thread at the point inside of these loops where tiles take most."""
+        """Registers of a thread at the point of maximum pressure inside these loops."""
         return max((total(values, warps) for values in self._held.get(path, ())), default=0)
 
     def crowded(self, warps: int, budget: int) -> list[tuple[int, ...]]:
-        """The loops around code, () around none, where tiles take more than `budget` registers of a thread."""
+        """The loops around code, () at top level, where tiles take more than `budget` registers of a thread."""
         return [path for path in self._held if self.most(path, warps) > budget]
 
     def beside(self, value: int, warps: int) -> int:
-        """Registers of a thread for the tiles that are held while a product is computed."""
+        """Registers of a thread for the tiles live while a product is computed."""
         return max((total(values, warps) for values in self._beside.get(value, ())), default=0)
 
 
 def total(values: frozenset[Value], warps: int) -> int:
-    """Registers of a thread that hold all of them."""
+    """Registers of a thread for all of them."""
     return sum(registers_of(value, WARP * warps) for value in values)
 
 
 def points(
     block: Block, loops: tuple[Op, ...] = (), through: frozenset[Value] = frozenset()
 ) -> Iterator[tuple[Op, tuple[Op, ...], frozenset[Value], frozenset[Value]]]:
-    """Every operation of a block and the blocks in it that a point follows, with the loops around it, the tiles that
-    are held while it runs, and those after it. `through`: those that are held all through the block.
+    """Every operation of a block and its nested blocks that is followed by a point, with its enclosing loops, the tiles
+    live while it runs, and those live after it. `through`: tiles live throughout the block.
     """
     order = _Order(block)
     before = through
@@ -108,7 +107,7 @@ class _Order:
                     self.first[value] = min(self.first.get(value, point), point)
 
     def make(self, effect: Op, made: set[Op]) -> None:
-        """What an effect needs, then the effect: those that are points."""
+        """Number an effect's operands, then the effect, as far as they are points."""
         stack = [(effect, False)]
         while stack:
             op, ready = stack.pop()
@@ -138,21 +137,26 @@ class _Order:
         return {op for op in seen if isinstance(op, PRODUCTS)}
 
     def used(self, op: Op) -> list[Value]:
-        """Values of this block that an operation and those in it use."""
+        """Values of this block used by an operation and its regions."""
         inside = op.walk() if isinstance(op, REGIONS) else (op,)
         return [value for each in inside for value in each.operands if value.op and value.op.parent is self.block]
 
     def held(self, point: int) -> frozenset[Value]:
-        """Tiles that are there at a point and needed after it. What a loop carries on takes its place there."""
+        """Tiles that exist at a point and are needed after it. A loop's next carried values take the place of the
+        current ones.
+        """
         carried = self.points[-1].operands if self.points and isinstance(self.points[-1], ct.Continue) else ()
         return frozenset(
-            value for value, first in self.first.items()
+            value
+            for value, first in self.first.items()
             if first <= point < self.last.get(value, -1) and holds(value) and value not in carried
-        )  # fmt: skip
+        )
 
 
 def holds(value: Value) -> bool:
-    """Does this take registers that matter? Indices and masks are sums and comparisons of rows and columns."""
+    """Does this take a significant number of registers? Indices and masks do not: they are sums and comparisons of
+    rows and columns.
+    """
     kind = value.type
     tile = isinstance(kind, TileType) and kind.size > 1 and isinstance(kind.element, FloatType)
     return tile and not isinstance(value.op, MADE_ANYWHERE)

@@ -1,4 +1,4 @@
-"""How often loops run and how fast: what a ring of stages must hide."""
+"""Trip counts and speed of loops, and the latency that a ring must hide."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ir.dialects import cuda_tile as ct
 from ir.dialects.cuda_tile import TileOp
 from ir.dialects.cuda_tile.attributes import ELEMENTWISE
 from ir.records import dataclass
-from ir.types import IntType, TileType
+from ir.types import IntType
 from lowering.affine import difference
 from lowering.cost import UNKNOWN_TRIPS
 from lowering.layouts.elements import element_bytes
@@ -23,18 +23,20 @@ from lowering.targets.target import WARP
 
 
 def trip_counts(saturated: Saturated) -> dict[int, float]:
-    """Iterations of every loop where its bounds are known numbers, else an estimate."""
+    """Iterations of every loop if its bounds are constants, otherwise an estimate."""
     items = [item for item in saturated.program.skeleton.walk() if isinstance(item, SkeletonLoop)]
     return {item.loop: known_trips(saturated, item) or estimated(item.op) for item in items}
 
 
 def estimated(loop: Op) -> float:
-    """Iterations of a loop whose bounds are not known."""
+    """Iterations of a loop with unknown bounds."""
     return float((isinstance(loop, ct.For) and loop.expected) or UNKNOWN_TRIPS)
 
 
 def known_trips(saturated: Saturated, item: SkeletonLoop) -> float | None:
-    """Iterations of a loop whose bounds are numbers, the lower one less than a step above one; None for others."""
+    """Iterations of a loop with constant upper bound and step, and a lower bound known to within a step, or that
+    runs once; None for others.
+    """
     frozen = saturated.frozen
     low, high = frozen.analysis.get("low", {}), frozen.analysis.get("high", {})
     classes = [frozen.class_of(k) for k in (item.lower, item.upper, item.step)]
@@ -50,7 +52,7 @@ def once(loop: Op) -> bool:
     if not isinstance(loop, ct.For):
         return False
     low, high, step = loop.lower_bound, loop.upper_bound, loop.step
-    width = cast(IntType, cast(TileType, low.type).element).width
+    width = cast(IntType, ct.tile_type(low).element).width
     return 0 < (difference(low, high, 1 << width, constant_of) or 0) <= (constant_of(step) or 0)
 
 
@@ -59,12 +61,12 @@ PRODUCTS = (ct.MmaF, ct.MmaI, ct.MmaFScaled)
 
 def size(op: Op) -> int:
     """Elements of an operation's first result."""
-    return cast(TileType, op.results[0].type).size
+    return ct.tile_type(op.results[0]).size
 
 
 @dataclass(frozen=True)
 class Trips:
-    """Iterations of each loop, and the loops around each, the outermost first."""
+    """Iterations of each loop, and its enclosing loops, outermost first."""
 
     counts: Mapping[int, float]
     paths: Mapping[int, tuple[int, ...]]
@@ -74,15 +76,15 @@ class Trips:
         return math.prod(trips for loop, trips in self.counts.items() if deps >> loop & 1)
 
     def of(self, loop: int) -> float:
-        """Iterations of a loop and those around it."""
+        """Iterations of a loop and its enclosing loops."""
         return self.product(sum(1 << each for each in self.paths[loop]))
 
 
-MIN_GAIN = 1 / 50  # of the time of loops: where they wait less than that, a search for better is not worth its time
+MIN_GAIN = 1 / 50  # of the time of loops: if they wait less than this, further search is not worthwhile
 
 
 class Pace:
-    """Cycles that an iteration of a loop takes at least: those of its products, or of bringing its tiles."""
+    """Minimum cycles of an iteration of a loop: those of its products, or of loading its tiles."""
 
     def __init__(self, saturated: Saturated, target: Target):
         self.target = target
@@ -98,22 +100,22 @@ class Pace:
             if isinstance(op, PRODUCTS):
                 products += self.product(op)
             elif isinstance(op, ct.LoadView):
-                loads += size(op) * element_bytes(cast(TileType, op.results[0].type).element)
+                loads += size(op) * element_bytes(ct.tile_type(op.results[0]).element)
         return max(products, loads / self.target.throughput.global_bytes)
 
     def product(self, op: ct.MmaF | ct.MmaI | ct.MmaFScaled) -> float:
         """Cycles of the tensor cores for a product."""
-        left, rates = cast(TileType, op.lhs.type), self.target.throughput
+        left, rates = ct.tile_type(op.lhs), self.target.throughput
         rate = rates.tensor.get(str(left.element), 2 * rates.fma_f32)
         return 2.0 * size(op) * left.shape[-1] / rate
 
     def apart(self, trips: Trips, warps: int, ctas: int = 1) -> float:
-        """Cycles of all iterations of all loops in which products and what stands between them do not overlap."""
+        """Cycles of all iterations of all loops in which products and the instructions between them do not overlap."""
         return sum(trips.of(loop) * self.exposed(op, warps, ctas) for loop, op in self.loops.items())
 
     def exposed(self, loop: Op, warps: int, ctas: int = 1) -> float:
-        """Cycles of an iteration in which products, where one waits for another, and the instructions between them do
-        not overlap: the less of both, shared by the warps that take turns on a scheduler, those of other CTAs too.
+        """Cycles of an iteration in which dependent products and the instructions between them do not overlap: the
+        smaller of the two, divided by the warps that share a scheduler, including those of other CTAs.
         """
         body = loop.regions[0].block.ops
         products = [op for op in body if isinstance(op, PRODUCTS)]
@@ -124,16 +126,16 @@ class Pace:
         return min(sum(map(self.product, products)), between / (rates.issue * WARP)) * rates.issue / (warps * ctas)
 
     def wait(self, loop: int, stages: int, ctas: int = 1) -> float:
-        """Cycles an iteration that an SM waits for memory where copies start `stages` - 1 iterations ahead.
+        """Cycles an iteration that an SM waits for memory if copies start `stages` - 1 iterations ahead.
 
-        The time that a copy takes is taken to be exponentially distributed around the latency of global memory, an
-        estimate: it says that each further stage saves less than the one before, and is never free of gain. Of `ctas`
-        CTAs that share the SM each takes so many times as long for an iteration, and waits while the others compute.
+        The time of a copy is assumed to be exponentially distributed around the latency of global memory, an estimate:
+        each further stage then saves less than the previous one, but always something. With `ctas` CTAs sharing the SM,
+        each takes that many times longer for an iteration, and waits while the others compute.
         """
         latency = float(self.target.latency.global_)
         return latency * math.exp(-(stages - 1) * ctas * self.cycles[loop] / latency) / ctas
 
     def waits(self, trips: Mapping[int, float], stages: int) -> bool:
-        """Do loops with these iterations wait for memory, though they have rings of `stages`?"""
+        """Do loops with these iterations wait for memory, although they have rings of `stages`?"""
         late = sum(count * self.wait(loop, stages) for loop, count in trips.items())
         return late > MIN_GAIN * sum(count * self.cycles[loop] for loop, count in trips.items())

@@ -1,11 +1,11 @@
-"""What a program takes where the units of an SM overlap in its innermost loops, and the least of it.
+"""The time of a program if the units of an SM overlap in its innermost loops, and a lower bound for it.
 
-A loop takes as long as its busiest unit, and what waits for no unit (`Cost.latency`) beside, but extraction minimises
-sums. Weights on the units of each loop that add up to 1 make a sum that is never more than that maximum: extraction
-finds the least of the sum and proves it, which bounds what any program takes (Lagrangian relaxation: M. L. Fisher, "The
-Lagrangian Relaxation Method for Solving Integer Programming Problems", Management Science 27, 1981). The weights begin
-on the unit that limits the chosen program; where the program that takes the least of it is limited by another one, that
-shares them.
+A loop takes as long as its busiest unit, plus latency that no unit accounts for (`Cost.latency`), but extraction
+minimises sums. Weights on the units of each loop that add up to 1 make a sum that is never more than that maximum:
+extraction finds the least of the sum and proves it, which bounds what any program takes (Lagrangian relaxation: M. L.
+Fisher, "The Lagrangian Relaxation Method for Solving Integer Programming Problems", Management Science 27, 1981). The
+weights start on the unit that limits the chosen program; if the program with the smallest sum is limited by another
+unit, that unit gets a share.
 """
 
 from __future__ import annotations
@@ -16,18 +16,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from egraph.skeleton import SkeletonLoop
-from extract import auto
+from extract import extract
 from extract.graph import Graph
 from ir.records import dataclass
 from lowering.cost import units_of
 from lowering.loops import paths
 from lowering.selection.choices import Selection
 
-ROUNDS = 2  # of weights, where the first leaves more than `CLOSE` between bound and program
+ROUNDS = 2  # of weights, if the first leaves more than `CLOSE` between bound and program
 CLOSE = 0.01
-SPREAD = 0.01  # of the weights is on all units alike, since what takes the least of one takes anything of the others
+SPREAD = 0.01  # share of the weights spread over all units, because the minimum of one unit ignores the others
 BUDGET = 1000.0  # units of work of a round: a GEMM takes 20 to 60, attention 120 to 560
-EFFORT = 0.4  # of a search for a program of its own (`lowering.selection.search`)
+EFFORT = 0.4  # of a search for a separate program (`lowering.selection.search`)
 
 Weights = dict[int, dict[str, float]]
 """Of the units of each loop; those of a loop add up to 1."""
@@ -35,14 +35,14 @@ Weights = dict[int, dict[str, float]]
 
 @dataclass(frozen=True)
 class UnitTime:
-    """Cycles of a CTA for all iterations of each innermost loop, by unit; the cost of all else, and of what waits."""
+    """Cycles of a CTA for all iterations of each innermost loop, by unit; the cost of everything else, and of waits."""
 
     loops: Mapping[int, Mapping[str, float]]
     rest: float
 
     @property
     def cycles(self) -> float:
-        """Where the units of a loop overlap."""
+        """Cycles if the units of a loop overlap."""
         return self.rest + sum(max(taken.values()) for taken in self.loops.values())
 
     def busiest(self) -> dict[int, str]:
@@ -52,7 +52,7 @@ class UnitTime:
 
 @dataclass(frozen=True)
 class Least:
-    """The time of the chosen program, what no program takes fewer cycles than, and the best that was met on the way."""
+    """The time of the chosen program, a lower bound for all programs, and the best one found on the way."""
 
     time: UnitTime
     bound: float
@@ -60,12 +60,12 @@ class Least:
 
     @property
     def gap(self) -> float:
-        """Part of the chosen program's time by which the bound falls short of it."""
+        """The relative gap between the chosen program's time and the bound."""
         return (self.time.cycles - self.bound) / self.time.cycles if self.time.cycles else 0.0
 
 
 class Units:
-    """An extraction problem by what its nodes take of each unit."""
+    """An extraction problem by its nodes' use of each unit."""
 
     def __init__(self, selection: Selection) -> None:
         self.selection, self.graph = selection, selection.by_tables
@@ -96,8 +96,9 @@ class Units:
         table = self.table(self.cycles * chosen[self.nodes])
         loops = {
             loop: {unit: float(table[place, number]) for unit, number in self.units.items() if table[place, number]}
-            for loop, place in self.loops.items() if table[place].any()
-        }  # fmt: skip
+            for loop, place in self.loops.items()
+            if table[place].any()
+        }
         return UnitTime(loops, float(self.rest[chosen].sum()))
 
     def table(self, cycles: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -123,7 +124,7 @@ def on_busiest(time: UnitTime) -> Weights:
 
 
 def shared(weights: Weights, time: UnitTime, round: int) -> Weights:
-    """The weights where the units that limit another program have their part, the `round`th after the first."""
+    """The weights with a share for the units that limit another program, in the `round`th round after the first."""
     found = {loop: dict(of_units) for loop, of_units in weights.items()}
     for loop, unit in time.busiest().items():
         of_units = found.setdefault(loop, {unit: 1.0})
@@ -134,7 +135,7 @@ def shared(weights: Weights, time: UnitTime, round: int) -> Weights:
 
 
 def least_time(selection: Selection) -> Least:
-    """The time of a choice, and what no program of its problem takes fewer cycles than."""
+    """The time of a choice, and a lower bound for all programs of its problem."""
     units, chosen = Units(selection), selection.answer
     time = best = units.time(chosen.chosen.values())
     if not time.loops:
@@ -142,7 +143,7 @@ def least_time(selection: Selection) -> Least:
     weights, bound = on_busiest(time), 0.0
     for round in range(1, ROUNDS + 1):
         graph = units.weighted(weights)
-        found = auto(graph, start=chosen, branch=selection.branch, budget=BUDGET, effort=EFFORT)
+        found = extract(graph, "auto", start=chosen, branch=selection.branch, budget=BUDGET, effort=EFFORT)
         bound, other = max(bound, found.bound), units.time(found.chosen.values())
         best = min(best, other, key=lambda each: each.cycles)
         if best.cycles - bound <= CLOSE * best.cycles:

@@ -1,1 +1,1 @@
-"""Loops and products done another way than the source wrote, each a rewrite of Tile IR; when it is tried: table."""
+"""Alternatives to the source's loops and products, each a rewrite of Tile IR; table.py decides when they are tried."""

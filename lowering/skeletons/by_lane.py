@@ -1,13 +1,14 @@
-"""What a loop folds in each iteration and carries, carried before it is folded.
+"""Reductions carried by a loop, carried as tiles and reduced after it.
 
     for j: m = max(m, reduce_max(x_j))          for j: M = max(M, x_j)              reduce_max(M)
     for j: l = l a + reduce_add(p_j)            for j: L = L broadcast(a) + p_j     reduce_add(L)
-Threads then exchange nothing in the loop: their own elements are folded with those of the iterations before, and across
-lanes and warps once behind it. Exact of maxima, minima and sums of integers; sums of floats are in another order.
+Threads then exchange nothing in the loop: their own elements are combined with those of previous iterations, and across
+lanes and warps once after it. Exact for maxima, minima and integer sums; float sums are reordered.
 
-Where a thread has many elements of what is folded, these are folded first, so that it carries one: of accumulators of
-128 x 64, whose columns lie in four lanes, a tile of 128 x 4. Which lie in one thread, the chosen program of the loop as
-it was says (`runs_of`). Source: FlashAttention-3 (hopper/softmax.h), which carries the sums of rows so.
+If a thread holds many elements along the reduced dimension, these are reduced first, so that it carries one: for
+accumulators of 128 x 64, whose columns are spread over four lanes, a tile of 128 x 4. The chosen program of the
+original loop shows which elements are in one thread (`runs_of`). Source: FlashAttention-3 (hopper/softmax.h), which
+carries the sums of rows so.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from ir.records import dataclass
 from ir.types import TileType, Type
 from lowering.layouts.f2 import log2
 from lowering.layouts.layout import Layout
+from lowering.skeletons.any_order import EXACT, IDEMPOTENT
 from lowering.skeletons.scaled_products import Uses, zero
 from lowering.source.rewriting import Rewriter, constant
 from lowering.source.unrolling import continues_early
@@ -33,11 +35,6 @@ if TYPE_CHECKING:
 
 Runs = tuple[tuple[int, bool], ...]
 """A dimension cut into parts, the outermost first: how many elements each has, and whether they lie in one thread."""
-
-EXACT = (ct.MaxF, ct.MinF, ct.MaxI, ct.MinI, ct.AddI)
-"""Operations that give one result in any order."""
-IDEMPOTENT = (ct.MaxF, ct.MinF, ct.MaxI, ct.MinI)
-"""Of these a tile begins with the initial value in every element, of sums with zeros."""
 
 FEW = 16
 """Registers of a thread that the whole tile may be carried in. Its layout is then free: of seven tiles of 2 to 16
@@ -199,7 +196,9 @@ class _Writer(Rewriter):
         self.gone: set[Op] = {op for found in plan.values() for each in found for op in each.gone}
 
     def operation(self, op: Op, b: Builder) -> None:
-        """One; a loop that carries tiles; the next tile that it carries; nothing of a fold that stands behind it."""
+        """One operation; a loop that carries tiles; its next carried tile; nothing for a reduction that moves after
+        it.
+        """
         if isinstance(op, ct.For) and op in self.plan:
             self.loop(op, self.plan[op], b)
         elif op in self.made:

@@ -1,5 +1,5 @@
-"""Loops whose steps are joined in pairs: two successive iterations that fold neighbouring tiles become one that folds a
-tile of twice the size, and what is left of an odd number is done as before.
+"""Loops whose steps are joined in pairs: two successive iterations that reduce neighbouring tiles become one that
+reduces a tile of twice the size, and a remaining odd iteration runs as before.
 
     for j: m, l, o = step(K[j], V[j])       for i: m, l, o = step(K[2 i, 2 i + 1], V[2 i, 2 i + 1])
                                             for j from 2 * (trips / 2) on: m, l, o = step(K[j], V[j])
@@ -182,7 +182,7 @@ class Steps:
         self.lower = constant_of(self.loop.lower_bound) or 0
 
     def once(self, form: tuple[object, ...], value: Value, make: Callable[[Builder], Value]) -> Value:
-        """A value in one of its forms, made where its source stands: in the loop or before it."""
+        """A value in one of its forms, created at the place of its source: in the loop or before it."""
         found = self.made.get((form, value))
         if found is not None:
             return found
@@ -228,7 +228,7 @@ class Steps:
         """The fold of both steps."""
         op = value.op
         if op is None or op not in self.order:
-            raise CannotJoinError("it is folded twice")
+            raise CannotJoinError("it is reduced twice")
         return self.once(("both",), value, lambda b: self.anew(op, self.of_both(op), value.type, b))
 
     def of_both(self, op: Op) -> list[Value]:
@@ -254,7 +254,7 @@ class Steps:
             return self.stretched(value, dim)
         op = value.op
         if op is None or value.index or op not in self.order:
-            raise CannotJoinError("it is no tile of a step")
+            raise CannotJoinError("it is not a tile of a step")
         kind = doubled(value.type, dim)
         return self.once(("joined", dim), value, lambda b: self.anew(op, self.operands(op, dim), kind, b))
 

@@ -1,4 +1,4 @@
-"""Levels that lag: while a maximum rises by little, sums stay below the one that they are below already.
+"""Lagging levels: while a running maximum rises only slightly, sums keep their current level.
 
     m' = max(m, x)                               m' = max(m, x); n = m if |log2 f(m, m')| <= 8 else m'
     l, o = l f(m, m') + ..., o f(m, m') + ...    l, o = l f(m, n) + ..., o f(m, n) + ...;  n is carried
@@ -19,8 +19,7 @@ from ir.dialects import cuda_tile as ct
 from ir.dialects.cuda_tile.constraints import element_type, shape_of
 from ir.records import dataclass
 from ir.types import F8E8M0FNU, F32, I1, FloatType, TileType
-from lowering.skeletons.moments import closure
-from lowering.skeletons.online_sums import SHAPING, shaped_from
+from lowering.skeletons.passes import SHAPING, closure, shaped_from
 from lowering.skeletons.scaled_products import zero
 from lowering.skeletons.step_folds import PRODUCTS, Carried, Factor, Key, StepFolds, scaled_fold
 from lowering.source.rewriting import Rewriter, constant
@@ -140,6 +139,7 @@ class Behind:
         self.tests: set[Value] = set()
         self.logarithms: set[Value] = set()
         self.levels: set[Value] = set()
+        self.nothings: set[Value] = set()  # 0, or NaN where the level is infinite, however it lags
         plain = found.factor.exponent == Carried(found.level)
         self.logarithm = LOGARITHM[found.factor.power] if plain else None
         self.ended(found)
@@ -158,6 +158,9 @@ class Behind:
     def taken(self, op: Op) -> bool:
         """May an operation behind the loop take what it does?"""
         about = {*self.degree, *self.logarithms, *self.levels}
+        if self.nothing(op):
+            self.nothings.add(op.results[0])
+            return True
         if not about.intersection(value for each in op.walk() for value in each.operands):
             return True
         if isinstance(op, ct.For):
@@ -167,6 +170,8 @@ class Behind:
             return self.with_level(op)
         match op:
             case ct.Broadcast() | ct.Reshape() | ct.Permute() | ct.NegF():
+                found = degrees[0]
+            case ct.AddF() if op.rhs in self.nothings:
                 found = degrees[0]
             case ct.AddF() | ct.SubF() if degrees[0] == degrees[1]:
                 found = degrees[0]
@@ -187,6 +192,18 @@ class Behind:
         if found:
             self.degree[op.results[0]] = found
         return True
+
+    def nothing(self, op: Op) -> bool:
+        """Is it 0, or NaN where the level is infinite? What joins loops writes such values (online_sums.py)."""
+        match op:
+            case ct.SubF():
+                return op.lhs is op.rhs and op.lhs in self.levels
+            case ct.Select():
+                return op.val_if_true in self.nothings and zero(shaped_from(op.val_if_false))
+            case ct.Broadcast() | ct.Reshape():
+                return op.source in self.nothings
+            case _:
+                return False
 
     def goes_on(self, loop: ct.For, about: set[Value]) -> bool:
         """Does another loop go on with level and sums, and read nothing else of them?"""

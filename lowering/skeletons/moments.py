@@ -14,15 +14,25 @@ and LeVeque, The American Statistician 37 (1983), with its error bound.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
 from ir.core import PURE, Block, Builder, Op, Region, Value
 from ir.dialects import cuda_tile as ct
-from ir.dialects.cuda_tile.constraints import element_type, shape_of
+from ir.dialects.cuda_tile.constraints import element_type
 from ir.records import dataclass
 from ir.types import F32, I1, PartitionViewType, TensorViewType, TileType
-from lowering.skeletons.online_sums import SHAPING, addend, alike, alone, blocks, same_bounds, shaped_from
+from lowering.skeletons.passes import (
+    SHAPING,
+    addend,
+    alike,
+    alone,
+    blocks,
+    closure,
+    moved,
+    same_bounds,
+    shaped_from,
+)
 from lowering.skeletons.scaled_products import inside, zero
 from lowering.source.rewriting import Rewriter, constant, without_promises
 from lowering.source.unrolling import constant_of
@@ -115,16 +125,6 @@ def between(mask: Value, first: ct.For, second: ct.For, block: Block) -> tuple[O
     return tuple(found) if all(op.effect is PURE and not op.regions for op in found) else None
 
 
-def closure(values: Iterable[Value], ops: Sequence[Op]) -> list[Op]:
-    """The operations of a list that values come from, in order."""
-    wanted, found = set(values), list[Op]()
-    for op in reversed(ops):
-        if wanted.intersection(op.results):
-            wanted.update(op.operands)
-            found.append(op)
-    return found[::-1]
-
-
 # Masks of what lies inside of a view
 
 
@@ -181,17 +181,6 @@ def index_of(value: Value, counter: Value) -> Index | None:
         if left is not None and right is not None and None in (left.dim, right.dim):
             return Index(left.scale + right.scale, right.dim if left.dim is None else left.dim)
     return None
-
-
-def moved(op: ct.Broadcast | ct.Reshape, dim: int) -> int | None:
-    """Where a dimension of more than one element is in a tile of another shape; None where it is cut or joined."""
-    before, after = shape_of(op.source), shape_of(op.result)
-    if isinstance(op, ct.Broadcast):
-        return dim
-    long_before, long_after = ([k for k, size in enumerate(shape) if size > 1] for shape in (before, after))
-    if [before[k] for k in long_before] != [after[k] for k in long_after] or dim not in long_before:
-        return None
-    return long_after[long_before.index(dim)]
 
 
 def follow(mask: Value, dim: int) -> int | None:

@@ -1,173 +1,165 @@
-"""Sums of exponentials in the pass that finds their maximum, where reassoc and afn are permitted.
+"""Sums below a maximum in the pass that finds it, where reassoc and afn are permitted.
 
-    for j: m = max(m, max x_j)               for j: n = max(m, max x_j); l = l exp(m - n) + sum exp(x_j - n); m = n
-    for j: l = l + sum exp(x_j - m)
-The pairs (m, l) are a monoid with identity (-inf, 0), of which both loops compute the product; one pass over x is left.
+    for j: m = max(m, max x_j)               for j: n = max(m, max x_j); f = exp(m - n); l = l f + sum exp(x_j - n);
+    for j: l = l + sum exp(x_j - m)                 o = o f + exp(x_j - n) v_j; m = n
+    for j: o = o + exp(x_j - m) / l v_j      o = o / l
+The pairs (m, l) and (m, o) are monoids with identity (-inf, 0), of which the loops compute the products; one pass over
+x is left. Sums alone are joined where that costs less, and both with their products (online attention) where that does.
 Where n is -inf, 0 is taken away in its place: x is -inf too, its exponential 0, and so is the factor of l, which is 0.
-Behind the loops all is as with two passes: of a row of nothing but -inf they leave NaN, which m - m gives again. Where
-ninf is permitted too, n is finite: neither is done.
-Source: Milakov and Gimelshein, Online normalizer calculation for softmax, arXiv 1805.02867.
+Behind the loops all is as with several passes: of a row of nothing but -inf they leave NaN, which m - m gives again,
+unless the source takes 0 away there itself. Where ninf is permitted too, n is finite: neither is done.
+Source: Milakov and Gimelshein, Online normalizer calculation for softmax, arXiv 1805.02867; Rabe and Staats,
+Self-attention does not need O(n^2) memory, arXiv 2112.05682.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import math
+from collections.abc import Iterator, Sequence, Set
 from itertools import pairwise
 
-import numpy as np
-
-from ir.core import PURE, READ, Block, Builder, Op, Region, Value
+from ir.core import PURE, Block, Builder, Op, Region, Value
 from ir.dialects import cuda_tile as ct
+from ir.dialects.cuda_tile.constraints import shape_of, tile_type
 from ir.records import dataclass
 from ir.types import I1, TileType
-from lowering.skeletons.scaled_products import Uses, zero
+from lowering.skeletons.below import Rows, Scale, Sums, rows_of, spread
+from lowering.skeletons.passes import addend, alike, blocks, folded, only_reads, same_bounds, shaped_from, steady
+from lowering.skeletons.step_folds import guarded
 from lowering.source.rewriting import Rewriter, constant
-from lowering.source.unrolling import constant_of, continues_early
-
-SHAPING = (ct.Broadcast, ct.Reshape)
 
 
 @dataclass(frozen=True)
 class Passes:
-    """The loop of the maximum, that of the sum, and what stands between them and depends on the first; the
-    exponential, and the difference that it is of.
+    """A loop that finds a maximum of tiles, at a place of what it carries; one of sums below it; what is between them
+    and made of what the first finds; the tile. guarded: the source itself takes 0 away where the maximum is -inf.
     """
 
     first: ct.For
-    second: ct.For
+    place: int
+    sums: Sums
     between: tuple[Op, ...]
-    power: ct.Exp | ct.Exp2
-    difference: ct.SubF
+    tile: Value
+    rows: Rows
+    guarded: bool
+
+    @property
+    def difference(self) -> ct.SubF:
+        """What the terms are powers of."""
+        op = self.sums.power.source.op
+        assert isinstance(op, ct.SubF)
+        return op
 
 
 def sums_online(entry: ct.Entry) -> ct.Entry:
     """The entry with such loops joined; the same one where it has none. Names, places and hints stay."""
-    return _joined(entry, finite=False)
+    return _joined(entry, finite=False, products=False)
 
 
 def finite_sums_online(entry: ct.Entry) -> ct.Entry:
     """The same where no iteration ends with an infinite maximum: what masks leave out has finite elements beside it."""
-    return _joined(entry, finite=True)
+    return _joined(entry, finite=True, products=False)
 
 
-def _joined(entry: ct.Entry, finite: bool) -> ct.Entry:
-    uses = Uses(entry)
-    found = [passes for block in blocks(entry.body) for passes in pairs(block, uses)]
+def attention_online(entry: ct.Entry) -> ct.Entry:
+    """The entry with loops joined that add up products of such terms, and sums before them, which alone may not pay;
+    the same one where it has no such products.
+    """
+    return _with_products(entry, finite=False)
+
+
+def finite_attention_online(entry: ct.Entry) -> ct.Entry:
+    """The same where no iteration ends with an infinite maximum."""
+    return _with_products(entry, finite=True)
+
+
+def _with_products(entry: ct.Entry, finite: bool) -> ct.Entry:
+    sums = _joined(entry, finite, products=False)
+    made = _joined(sums, finite, products=True)
+    return entry if made is sums else made
+
+
+def _joined(entry: ct.Entry, finite: bool, products: bool) -> ct.Entry:
+    found = [passes for block in blocks(entry.body) for passes in pairs(block, finite, products)]
     return _Writer(found, finite).entry(entry) if found else entry
 
 
-def blocks(region: Region) -> Iterator[Block]:
-    """All blocks of a region, outer before inner."""
-    for block in region.blocks:
-        yield block
-        for op in block.ops:
-            for inner in op.regions:
-                yield from blocks(inner)
-
-
-def pairs(block: Block, uses: Uses) -> Iterator[Passes]:
+def pairs(block: Block, finite: bool, products: bool) -> Iterator[Passes]:
     """Loops of a block that can be joined, each at most once."""
-    loops = [op for op in block.ops if isinstance(op, ct.For)]
-    for first, second in pairwise(loops):
-        if alone(first) and alone(second) and same_bounds(first, second):
-            found = joined(first, second, block, uses)
-            if found is not None:
+    taken: ct.For | None = None
+    for first, second in pairwise(op for op in block.ops if isinstance(op, ct.For)):
+        if first is not taken and only_reads(first) and only_reads(second) and same_bounds(first, second):
+            found = joined(first, second, block)
+            if found is None or any(term.product for term in found.sums.totals) is not products:
+                continue
+            if finite or found.guarded or not any(term.masked for term in found.sums.totals):
+                taken = second
                 yield found
 
 
-def alone(loop: ct.For) -> bool:
-    """Does a loop carry one value, and nothing but compute and load?"""
-    return len(loop.results) == 1 and not continues_early(loop) and all(
-        harmless(op) for op in loop.body.block.ops[:-1]
-    )  # fmt: skip
-
-
-def harmless(op: Op) -> bool:
-    """Computes, or loads what no order forbids."""
-    plain = op.effect is PURE or (op.effect is READ and not op.attributes.get("order", ct.MemoryOrder.WEAK))
-    return plain and all(harmless(each) for region in op.regions for block in region.blocks for each in block.ops[:-1])
-
-
-def same_bounds(first: ct.For, second: ct.For) -> bool:
-    """Do two loops run over the same numbers?"""
-    ends = ((each.lower_bound, each.upper_bound, each.step) for each in (first, second))
-    return first.unsigned_cmp == second.unsigned_cmp and all(
-        a is b or (constant_of(a) is not None and constant_of(a) == constant_of(b)) for a, b in zip(*ends, strict=True)
-    )
-
-
-def joined(first: ct.For, second: ct.For, block: Block, uses: Uses) -> Passes | None:
-    """How two loops become one; None where they are not a maximum and the sum of exponentials below it."""
-    summed = addend(second)
-    highest = folded(addend(first, ct.MaxF), ct.MaxF)
-    if summed is None or highest is None or not zero(second.init_values[0]):
+def joined(first: ct.For, second: ct.For, block: Block) -> Passes | None:
+    """How two loops become one; None where they are not a maximum and sums of exponentials below it."""
+    derived, between = made_of(first, second, block)
+    same_in_all = steady(second)
+    for op in same_in_all:
+        if not derived.isdisjoint(op.operands):
+            derived.update(op.results)
+    power, difference = next(powers(second, derived), (None, None))
+    if power is None or difference is None or between is None:
         return None
-    power = (found := folded(summed, ct.AddF)) and found.op
-    difference = power.source.op if isinstance(power, ct.Exp | ct.Exp2) else None
-    if not isinstance(power, ct.Exp | ct.Exp2) or not isinstance(difference, ct.SubF):
+    base = shaped_from(difference.rhs)
+    inner = guarded(base.op) if isinstance(base.op, ct.Select) else None
+    level = base if inner is None else shaped_from(inner)
+    if level not in first.results or shape_of(level) != shape_of(base):
         return None
+    place, rows = level.index, rows_of(difference.rhs, base)
+    tile = highest_of(first, place, rows)
     same = {first.body.block.args[0]: second.body.block.args[0]}
-    if shaped_from(difference.rhs) is not first.results[0] or not alike(highest, difference.lhs, same):
+    if tile is None or rows is None or not below_infinity(first.init_values[place]):
         return None
-    at, end = block.ops.index(first), block.ops.index(second)
-    derived, between = {first.results[0]}, list[Op]()
-    for op in block.ops[at + 1 : end]:
-        if derived.intersection(op.operands):
-            if not isinstance(op, SHAPING):
-                return None
+    if tile.type != difference.lhs.type or not alike(tile, difference.lhs, same):
+        return None
+    sums = Sums(second, power, rows, derived, same_in_all)
+    return Passes(first, place, sums, between, tile, rows, inner is not None) if sums.found() else None
+
+
+def highest_of(loop: ct.For, place: int, rows: Rows | None) -> Value | None:
+    """The tile of which a loop finds the maximum of each of these rows, at a place of what it carries: no element is
+    above that of its own row.
+    """
+    more = addend(loop, ct.MaxF, place)
+    tile, reduce = folded(more, ct.MaxF), None if more is None else shaped_from(more).op
+    if more is None or tile is None or not isinstance(reduce, ct.Reduce) or rows_of(more, reduce.results[0]) is None:
+        return None
+    left = tuple(dim for dim, size in enumerate(shape_of(tile)) if size > 1 and dim != reduce.dim)
+    return tile if left == rows else None
+
+
+def below_infinity(start: Value) -> bool:
+    """Is a maximum known to begin with less than infinity?"""
+    op = shaped_from(start).op
+    return isinstance(op, ct.Constant) and op.value.splat and op.value.item < math.inf
+
+
+def made_of(first: ct.For, second: ct.For, block: Block) -> tuple[set[Value], tuple[Op, ...] | None]:
+    """What is made of a loop's results before the next one, and by what; None where that is more than values."""
+    derived, between = set(first.results), list[Op]()
+    for op in block.ops[block.ops.index(first) + 1 : block.ops.index(second)]:
+        if not derived.isdisjoint(value for each in op.walk() for value in each.operands):
             derived.update(op.results)
             between.append(op)
-    readers = [op for op in (second, *second.walk()) if op is not difference and derived.intersection(op.operands)]
-    inside = [op for op in readers if isinstance(op, SHAPING)]
-    read_once = uses.get(difference.result) == [power] and len(uses.get(power.result, ())) == 1
-    if len(inside) < len(readers) or not read_once or carried_elsewhere(first, uses) or carried_elsewhere(second, uses):
-        return None
-    return Passes(first, second, tuple(between), power, difference)
+    plain = all(op.effect is PURE and not op.regions for op in between)
+    return derived, tuple(between) if plain else None
 
 
-def carried_elsewhere(loop: ct.For, uses: Uses) -> bool:
-    """Does a loop read what it carries for anything but the next value?"""
-    last = loop.body.block.ops[-1].operands[0]
-    return len(uses.get(loop.body.block.args[1], ())) != 1 or len(uses.get(last, ())) != 1
-
-
-def addend(loop: ct.For, kind: type[ct.AddF | ct.MaxF] = ct.AddF) -> Value | None:
-    """What a loop combines with what it carries in each iteration."""
-    carried, op = loop.body.block.args[1], loop.body.block.ops[-1].operands[0].op
-    if not isinstance(op, kind) or op.flush_to_zero or carried not in (op.lhs, op.rhs):
-        return None
-    return op.rhs if op.lhs is carried else op.lhs
-
-
-def folded(value: Value | None, kind: type[ct.AddF | ct.MaxF]) -> Value | None:
-    """The tile of which a value is the fold by one operation, in whatever shape."""
-    reduce = shaped_from(value).op if value is not None else None
-    if not isinstance(reduce, ct.Reduce) or len(reduce.operands) != 1:
-        return None
-    body = reduce.body.block
-    made = body.ops[0]
-    plain = len(body.ops) == 2 and isinstance(made, kind) and not made.flush_to_zero
-    return reduce.operands[0] if plain and set(made.operands) == set(body.args) else None
-
-
-def shaped_from(value: Value) -> Value:
-    """The value behind broadcasts and reshapes."""
-    while isinstance(value.op, SHAPING):
-        value = value.op.source
-    return value
-
-
-def alike(a: Value, b: Value, same: dict[Value, Value]) -> bool:
-    """Are two values computed in the same way, of values that are the same?"""
-    if a is b or same.get(a) is b:
-        return True
-    x, y = a.op, b.op
-    if x is None or y is None or type(x) is not type(y) or x.regions or not harmless(x):
-        return False
-    alike_here = a.index == b.index and a.type == b.type and x.attributes == y.attributes
-    return alike_here and len(x.operands) == len(y.operands) and all(
-        alike(left, right, same) for left, right in zip(x.operands, y.operands, strict=True)
-    )  # fmt: skip
+def powers(loop: ct.For, derived: Set[Value]) -> Iterator[tuple[ct.Exp | ct.Exp2, ct.SubF]]:
+    """Powers of differences in a loop, from which a value made before is taken away."""
+    for op in loop.body.block.ops:
+        difference = op.source.op if isinstance(op, ct.Exp | ct.Exp2) else None
+        if not isinstance(op, ct.Exp | ct.Exp2) or not isinstance(difference, ct.SubF):
+            continue
+        if not derived.isdisjoint((difference.rhs, shaped_from(difference.rhs))):
+            yield op, difference
 
 
 class _Writer(Rewriter):
@@ -176,7 +168,7 @@ class _Writer(Rewriter):
     def __init__(self, found: Sequence[Passes], finite: bool):
         super().__init__()
         self.finite = finite
-        self.joined: dict[Op, Passes] = {each.second: each for each in found}
+        self.joined: dict[Op, Passes] = {each.sums.loop: each for each in found}
         self.later: set[Op] = {op for each in found for op in (each.first, *each.between)}
 
     def operation(self, op: Op, b: Builder) -> None:
@@ -189,60 +181,94 @@ class _Writer(Rewriter):
 
     def one_pass(self, passes: Passes, b: Builder) -> None:
         """Both loops, and behind them what depends on the first."""
-        first, second = passes.first, passes.second
-        values = (first.init_values[0], second.init_values[0])
+        first, second = passes.first, passes.sums.loop
+        values = [self.new[value] for value in (*first.init_values, *second.init_values)]
         inner = Block([first.body.block.args[0].type, *(value.type for value in values)])
-        counter, before, total = inner.args
-        self.bind(first.body.block.args, (counter, before))
-        inside = Builder(inner, second.location)
-        self.operations(first.body.block.ops[:-1], inside)
-        highest = self.new[first.body.block.ops[-1].operands[0]]
-        taken = highest if self.finite else self.taken(highest, inside)
-        self.bind(second.body.block.args, (counter, self.rescaled(total, before, taken, passes, inside)))
-        self.new[first.results[0]] = taken
-        for op in passes.between:
-            super().operation(op, inside)
-        self.operations(second.body.block.ops[:-1], inside)
-        inside.add(ct.Continue, highest, self.new[second.body.block.ops[-1].operands[0]], types=())
+        self.step(passes, inner)
         b.location = second.location
-        bounds = [self.new[value] for value in (second.lower_bound, second.upper_bound, second.step)]
-        made = b.add(ct.For, *bounds, *(self.new[value] for value in values), types=[value.type for value in values],
-                     regions=[Region([inner])], segments=(1, 1, 1, 2), **second.attributes)  # fmt: skip
-        self.bind([first.results[0]], [made.results[0]])
-        total = made.results[1]
-        self.new[second.results[0]] = total if self.finite else self.as_two_passes(made.results[0], total, second, b)
-        for op in passes.between:
+        bounds = [self.new[value] for value in (first.lower_bound, first.upper_bound, first.step)]
+        made = b.add(ct.For, *bounds, *values, types=[value.type for value in values], regions=[Region([inner])],
+                     segments=(1, 1, 1, len(values)), **second.attributes)  # fmt: skip
+        found, totals = made.results[: len(first.results)], made.results[len(first.results) :]
+        self.bind(first.results, found)
+        for op in (*passes.between, *passes.sums.behind):
             super().operation(op, b)
+        b.location = second.location
+        ran = self.ran(second, b)
+        if not self.finite and not passes.guarded:
+            more = self.nothing_found(found[passes.place], ran, b)
+            rows = [spread(more, term.rows, shape_of(total), b)
+                    for term, total in zip(passes.sums.totals, totals, strict=True)]  # fmt: skip
+            totals = [b.value(ct.AddF, *each, types=[each[0].type]) for each in zip(totals, rows, strict=True)]
+        for result, total, term in zip(second.results, totals, passes.sums.totals, strict=True):
+            self.new[result] = self.scaled(total, term.scales, ran, b)
+
+    def step(self, passes: Passes, inner: Block) -> None:
+        """An iteration of both."""
+        first, second, inside = passes.first, passes.sums.loop, Builder(inner, passes.sums.loop.location)
+        counter, *carried = inner.args
+        before, sums = carried[: len(first.results)], carried[len(first.results) :]
+        self.bind(first.body.block.args, (counter, *before))
+        self.operations(first.body.block.ops[:-1], inside)
+        values = [self.new[value] for value in first.body.block.ops[-1].operands]
+        inside.location = second.location
+        highest = values[passes.place]
+        taken = highest if self.finite else self.taken(highest, inside)
+        factor = self.factor(before[passes.place], taken, passes, inside)
+        faded = [
+            inside.value(ct.MulF, total, spread(factor, term.rows, shape_of(total), inside), types=[total.type])
+            for total, term in zip(sums, passes.sums.totals, strict=True)
+        ]
+        self.bind(second.body.block.args, (counter, *faded))
+        tile, level = passes.difference.lhs, passes.difference.rhs
+        self.new[tile] = self.new[passes.tile]
+        self.new[level] = spread(taken, passes.rows, shape_of(level), inside)
+        for op in passes.sums.needed({tile, level}):
+            inside.location = op.location
+            self.term(op, passes, inside)
+        inside.add(ct.Continue, *values, *(self.new[value] for value in second.body.block.ops[-1].operands), types=())
+
+    def term(self, op: Op, passes: Passes, b: Builder) -> None:
+        """An operation on terms; a scale waits for the end."""
+        plain = passes.sums.plain.get(op)
+        if plain is None:
+            super().operation(op, b)
+        else:
+            self.new[op.results[0]] = self.new[plain]
+
+    def scaled(self, total: Value, scales: Sequence[Scale], ran: Value, b: Builder) -> Value:
+        """A sum times, or divided by, what its terms were; it is 0 where there were none, whatever the scales are."""
+        for each in scales:
+            by, kind = self.new[each.value], tile_type(each.value)
+            by = b.value(ct.Select, spread(ran, (), kind.shape, b), by, constant(b, 1.0, kind), types=[kind])
+            by = spread(by, each.rows, shape_of(total), b)
+            total = b.value(type(each.op), total, by, types=[total.type], **each.op.attributes)
+        return total
 
     def taken(self, highest: Value, b: Builder) -> Value:
         """What is taken away before exponentials: the maximum, or 0 where that is -inf."""
-        kind = highest.type
-        assert isinstance(kind, TileType)
+        kind = tile_type(highest)
         nothing = b.value(
-            ct.CmpF, highest, constant(b, -np.inf, kind), types=[TileType(kind.shape, I1)],
+            ct.CmpF, highest, constant(b, -math.inf, kind), types=[TileType(kind.shape, I1)],
             predicate=ct.Predicate.EQUAL, ordering=ct.Ordering.ORDERED,
         )  # fmt: skip
         return b.value(ct.Select, nothing, constant(b, 0.0, kind), highest, types=[kind])
 
-    def rescaled(self, total: Value, before: Value, taken: Value, passes: Passes, b: Builder) -> Value:
-        """The sum so far, below the new maximum."""
-        kind = total.type
+    def factor(self, before: Value, taken: Value, passes: Passes, b: Builder) -> Value:
+        """By what sums so far become sums below the new maximum."""
+        kind, power = before.type, passes.sums.power
         fallen = b.value(ct.SubF, before, taken, types=[kind], **passes.difference.attributes)
-        factor = b.value(type(passes.power), fallen, types=[kind], **passes.power.attributes)
-        return b.value(ct.MulF, total, factor, types=[kind])
+        return b.value(type(power), fallen, types=[kind], **power.attributes)
 
-    def as_two_passes(self, highest: Value, total: Value, loop: ct.For, b: Builder) -> Value:
-        """The sum; NaN where the loop has run and the maximum is infinite, as -inf - -inf has made it there."""
-        kind = highest.type
-        assert isinstance(kind, TileType)
+    def ran(self, loop: ct.For, b: Builder) -> Value:
+        """Has a loop any iterations?"""
         sign = ct.Signedness.UNSIGNED if loop.unsigned_cmp else ct.Signedness.SIGNED
         ends = (self.new[loop.lower_bound], self.new[loop.upper_bound])
-        ran = b.value(ct.CmpI, *ends, types=[TileType((), I1)], predicate=ct.Predicate.LESS_THAN, signedness=sign)
-        if kind.shape:
-            ones = TileType((1,) * len(kind.shape), I1)
-            ran = b.value(ct.Reshape, ran, types=[ones])
-            whole = TileType(kind.shape, I1)
-            ran = ran if ones == whole else b.value(ct.Broadcast, ran, types=[whole])
-        nothing = b.value(ct.SubF, highest, highest, types=[kind])
-        more = b.value(ct.Select, ran, nothing, constant(b, 0.0, kind), types=[kind])
-        return b.value(ct.AddF, total, more, types=[kind])
+        return b.value(ct.CmpI, *ends, types=[TileType((), I1)], predicate=ct.Predicate.LESS_THAN, signedness=sign)
+
+    def nothing_found(self, highest: Value, ran: Value, b: Builder) -> Value:
+        """NaN where the loop has run and the maximum is infinite, as -inf - -inf has made it there; else 0."""
+        kind = tile_type(highest)
+        none = b.value(ct.SubF, highest, highest, types=[kind])
+        some = spread(ran, (), kind.shape, b)
+        return b.value(ct.Select, some, none, constant(b, 0.0, kind), types=[kind])

@@ -1,9 +1,9 @@
-"""Scales of factors behind the loops that add up their products, where reassociation is permitted.
+"""Scales of factors moved after the loops that accumulate their products, if reassociation is permitted.
 
     for k: acc = mmaf(ftof(mulf(ftof(a), broadcast(s))), b, acc)      for k: acc = mmaf(a, b, acc)
                                                                      acc * broadcast(s)
 Of a scale that is the same along k, and from before the loop, the sum over k of (s a) b is s times that of a b. The
-loop no longer converts and multiplies what it loads, so that the product can read it as copies bring it.
+loop no longer converts and multiplies what it loads, so that the product can read it as copied.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a loop carries, as folds over all of its steps: two steps may then be one of twice the size.
+"""Carried values as reductions over all steps of a loop: two steps can then become one of twice the size.
 
     m = max(m, max x_j)                     a fold of what no step before has made
     l = l f(m, m') + sum f(x_j, m')         a sum of terms below a level that rises: f(a, b) = exp(g(a) - g(b))
@@ -22,8 +22,8 @@ from ir.dialects.cuda_tile import TileOp
 from ir.dialects.cuda_tile.attributes import ELEMENTWISE
 from ir.dialects.cuda_tile.constraints import element_type
 from ir.types import FloatType
-from lowering.skeletons.by_lane import EXACT
-from lowering.skeletons.online_sums import SHAPING, harmless, shaped_from
+from lowering.skeletons.any_order import EXACT
+from lowering.skeletons.passes import SHAPING, harmless, shaped_from
 from lowering.skeletons.scaled_products import zero
 from lowering.source.unrolling import continues_early
 

@@ -1,4 +1,4 @@
-"""Products whose rows are fewer than an instruction's, as products of their columns: a b = (b' a')', ' the transpose.
+"""Products with fewer rows than an instruction, computed transposed: a b = (b' a')', ' the transpose.
 
     for k: acc = mmaf(a, b, acc)        for k: acc' = mmaf(b', a', acc')        acc = permute(acc')
 A warpgroup's product has 64 rows, one in tensor memory 128, a warp's 16, but all have as few columns as 8. The 16 rows

@@ -1,5 +1,5 @@
-"""Alternative skeletons: loops and products that do another way what the source wrote, under permissions where that is
-not exact. Each is tried as a whole kernel, and cost decides (lowering/passes/candidates.py).
+"""Alternative skeletons: alternatives to the source's loops and products, under permissions if inexact. Each is tried
+as a whole kernel, and cost decides (lowering/passes/candidates.py).
 """
 
 from __future__ import annotations
@@ -13,14 +13,21 @@ from egraph.permissions import AFN, NINF, REASSOC, granted
 from ir.dialects import cuda_tile as ct
 from ir.records import dataclass
 from lowering.atoms.forbidden import forbidden
-from lowering.atoms.names import LAGGING, LANES, MOMENTS, ONLINE, PAIRS, SCALING, SWAPPED
+from lowering.atoms.names import ATTENTION, LAGGING, LANES, MOMENTS, ONLINE, PAIRS, SCALING, SWAPPED, UNSIGNED
 from lowering.skeletons.by_lane import exact_by_lane, runs_of, sums_by_lane
 from lowering.skeletons.joined_steps import levelled_steps
 from lowering.skeletons.lagging import lagging_levels
 from lowering.skeletons.moments import moments_online
-from lowering.skeletons.online_sums import finite_sums_online, sums_online
+from lowering.skeletons.online_sums import (
+    attention_online,
+    finite_attention_online,
+    finite_sums_online,
+    sums_online,
+)
 from lowering.skeletons.scaled_products import scales_behind
 from lowering.skeletons.swapped_products import rows_of, swapped
+from lowering.skeletons.unsigned_scales import signs_to_factors
+from lowering.targets.features import Feature
 
 if TYPE_CHECKING:
     from lowering.selection import Selection
@@ -52,14 +59,23 @@ def scales_there(found: Selection) -> bool:
     return any(isinstance(node, placed.TensorScaledProduct | placed.TensorReadProduct) for node in found.node.values())
 
 
+def scales_missed(found: Selection) -> bool:
+    """Has the target products that take scales, of which a program takes none?"""
+    taken = any(isinstance(node, placed.ScaledMmaF) for node in found.node.values())
+    return found.target.has(Feature.MMA_BLOCK_SCALE) and not taken
+
+
 EQUAL = 1.01
 """Times that the tables do not tell apart: an estimate."""
 
 SKELETONS = (
     Skeleton(SWAPPED, frozenset(), swapped, rows_of, timed=EQUAL),
+    Skeleton(UNSIGNED, frozenset(), signs_to_factors, scales_missed),
     Skeleton(SCALING, frozenset({REASSOC}), scales_behind),
     Skeleton(ONLINE, frozenset({REASSOC, AFN, NINF}), finite_sums_online),
     Skeleton(ONLINE, frozenset({REASSOC, AFN}), sums_online),
+    Skeleton(ATTENTION, frozenset({REASSOC, AFN, NINF}), finite_attention_online),
+    Skeleton(ATTENTION, frozenset({REASSOC, AFN}), attention_online),
     Skeleton(MOMENTS, frozenset({REASSOC, AFN}), moments_online),
     Skeleton(PAIRS, frozenset({REASSOC, AFN}), levelled_steps, timed=1.0),
     Skeleton(LAGGING, frozenset({REASSOC, AFN}), lagging_levels, scales_there),

@@ -4,6 +4,4 @@ from lowering.slicing.cuts import Cuts, find_cuts
 from lowering.slicing.fit import HELD, THREADS, Product, fitted, in_slices
 from lowering.slicing.rewrite import sliced
 
-__all__ = [
-    "HELD", "THREADS", "Cuts", "Product", "find_cuts", "fitted", "in_slices", "sliced",
-]  # fmt: skip
+__all__ = ["HELD", "THREADS", "Cuts", "Product", "find_cuts", "fitted", "in_slices", "sliced"]

@@ -1,7 +1,7 @@
-"""Which dimension of which tile is cut, where one is: followed from a matrix product, or from what a loop carries,
-through all that touches it.
+"""Which dimension of each tile is cut: propagated from a matrix product, or from a carried value, through everything
+that touches it.
 
-A cut is legal where each slice of every tile is computed from the same slice of its operands, or from whole ones: rows
+A cut is legal if each slice of every tile is computed from the same slice of its operands, or from whole ones: rows
 of a product from rows of its left operand and all of the right one, a row's maximum from that row.
 """
 
@@ -17,14 +17,14 @@ from ir.dialects.nv_tileas_cluster import Exchange, PartialSum
 from ir.records import dataclass
 from ir.types import PartitionViewType, TileType
 
-Dim = int | None  # the dimension that is cut; None where a value stays whole
+Dim = int | None  # the cut dimension; None if a value stays whole
 Products = ct.MmaF | ct.MmaI | ct.MmaFScaled
 Accesses = ct.LoadView | ct.StoreView | ct.LoadPtr | ct.StorePtr
 
 
 @dataclass(frozen=True)
 class OpCut:
-    """The dimensions of one operation's operands and results that are cut, in their order."""
+    """The cut dimensions of one operation's operands and results, in their order."""
 
     operands: tuple[Dim, ...]
     results: tuple[Dim, ...]
@@ -32,8 +32,8 @@ class OpCut:
 
 @dataclass
 class Cuts:
-    """A legal cut into `count` slices: of values (but for splat constants, which are made where they are used) and of
-    the operations that are done slice by slice.
+    """A legal cut into `count` slices: of values (except splat constants, which are created at their uses) and of the
+    operations that are performed slice by slice.
     """
 
     count: int
@@ -42,28 +42,30 @@ class Cuts:
 
 
 ALIKE = ct.Assume | ct.Constant | ct.Iota | Exchange | PartialSum
-"""Operations that are no arithmetic, and are done slice by slice where one of their tiles is cut."""
+"""Non-arithmetic operations that are performed slice by slice if one of their tiles is cut."""
 Joined = Callable[[Op, int], bool]
-"""May an operation whose operands are cut along a dimension make whole results of all slices, or a scan its own?"""
+"""May an operation whose operands are cut along a dimension combine all slices into whole results, or a scan into
+its own?
+"""
 
 
 def nothing(op: Op, dim: int) -> bool:
-    """No operation makes whole results of slices."""
+    """No operation combines slices into whole results."""
     return False
 
 
 class _NoCutError(Exception):
-    """Something cannot be done slice by slice."""
+    """Something cannot be performed slice by slice."""
 
 
 def find_cuts(
     entry: ct.Entry, values: Sequence[Value], dim: int, count: int, known: Cuts | None = None, apart: bool = False,
     joined: Joined = nothing, scattered: int = -1,
 ) -> Cuts | None:  # fmt: skip
-    """Cut dimension `dim` of some values into `count` slices, beside the `known` cuts, and all that this asks for; None
-    where something does not allow it. `apart`: each slice is done by a CTA of its own, which runs every loop once.
-    `joined` says which operations make whole results of slices, `scattered` which sums over a bit of the rank slices of
-    whole tiles.
+    """Cut dimension `dim` of some values into `count` slices, in addition to the `known` cuts, and everything that this
+    requires; None if something does not allow it. `apart`: each slice is computed by a separate CTA, which runs every
+    loop once. `joined` tells which operations combine slices into whole results, `scattered` which sums over a bit of
+    the rank turn whole tiles into slices.
     """
     cuts = Cuts(count) if known is None else Cuts(count, dict(known.values), dict(known.ops))
     found = _Finder(entry, cuts, apart, joined, scattered)
@@ -77,7 +79,7 @@ def find_cuts(
 
 
 def obstacle(entry: ct.Entry, values: Sequence[Value], dim: int, count: int, joined: Joined) -> Op | None:
-    """The operation that does not allow a cut by CTAs (`find_cuts`), where one does not."""
+    """The operation that does not allow a cut by CTAs (`find_cuts`), if any."""
     found = _Finder(entry, Cuts(count), True, joined, -1)
     try:
         for value in values:
@@ -128,7 +130,7 @@ class _Finder:
                 for slot, operand in enumerate(user.operands):
                     if operand is value:
                         self.touch(user, slot, None, dim)
-        for op, cut in self.cuts.ops.items():  # what had to be whole may have been cut later
+        for op, cut in self.cuts.ops.items():  # a value that had to be whole may have been cut later
             for values, dims in ((op.operands, cut.operands), (op.results, cut.results)):
                 for each, dim in zip(values, dims, strict=True):
                     if self.cuts.values.get(each, dim) != dim:
@@ -176,7 +178,7 @@ class _Finder:
                 self.cut(value, dim)
 
     def carried(self, loop: ct.For, index: int, dim: int) -> None:
-        """A carried value is cut in the same way everywhere. A loop that runs once a slice must have no effect."""
+        """A carried value is cut in the same way everywhere. A loop that runs once a slice must have no effects."""
         if not self.apart and not without_effects(loop):
             raise _NoCutError
         self.cut(loop.init_values[index], dim)
@@ -198,12 +200,12 @@ class _Finder:
 
 
 def is_splat(value: Value) -> bool:
-    """A constant with all elements equal, which is made anew wherever it is used."""
+    """A constant with all elements equal, which is created again at each use."""
     return isinstance(value.op, ct.Constant) and value.op.value.splat
 
 
 def without_effects(op: Op) -> bool:
-    """Nothing but weak loads and structured control: doing it once more changes nothing."""
+    """Nothing but weak loads and structured control: repeating it changes nothing."""
     for each in op.walk():
         if each.effect is WRITE or isinstance(each, ct.Loop | ct.Break | ct.Return):
             return False
@@ -213,15 +215,15 @@ def without_effects(op: Op) -> bool:
 
 
 def apart_cut(op: Op, operand: int | None, result: int | None, dim: int, joined: Joined) -> OpCut | None:
-    """As `cut_of`, where each slice is done by a CTA of its own."""
+    """As `cut_of`, if each slice is computed by a separate CTA."""
     match op:
         case ct.AtomicRMW() | ct.AtomicCAS():  # each element is updated by itself
             return alike(op, dim)
         case ct.AtomicRedView():
             return alike(op, dim) if cuttable_view(op.view) else None
-        case ct.Scan() if joined(op, dim):
+        case ct.Combining() if op.keeps and joined(op, dim):
             return alike(op, dim)
-        case ct.Cat() if dim != op.dim:
+        case ct.TileOp() if op.joins not in (None, dim):
             return alike(op, dim)
         case ct.Extract():
             same = shape_of(op.source)[dim] == shape_of(op.result)[dim]
@@ -238,10 +240,10 @@ def shape_of(value: Value) -> tuple[int, ...]:
 
 
 def cut_of(op: Op, operand: int | None, result: int | None, dim: int) -> OpCut | None:
-    """What cutting one operand or result of an operation asks of the others; None where it cannot be cut."""
+    """What cutting one operand or result of an operation requires of the others; None if it cannot be cut."""
     if isinstance(op, Products):
         return product_cut(op, operand, dim)
-    if isinstance(op, ct.Reduce | ct.Scan):
+    if isinstance(op, ct.Combining):
         return fold_cut(op, operand, dim)
     if isinstance(op, ct.Reshape | ct.Permute | ct.Broadcast):
         there = moved(op, dim, operand is not None)
@@ -257,7 +259,7 @@ def cut_of(op: Op, operand: int | None, result: int | None, dim: int) -> OpCut |
 
 
 def cuttable_view(view: Value) -> bool:
-    """A partition, made where it is seen, can be made anew with smaller tiles."""
+    """A partition whose definition is visible can be rebuilt with smaller tiles."""
     return isinstance(view.type, PartitionViewType) and isinstance(view.op, ct.MakePartitionView)
 
 
@@ -272,7 +274,7 @@ def alike(op: Op, dim: int) -> OpCut:
 
 def product_cut(op: Products, operand: int | None, dim: int) -> OpCut | None:
     """Rows of the left operand and the result, or columns of the right one and the result; products of a batch. The
-    scales of an operand lie as it does.
+    scales of an operand are cut like the operand.
     """
     kind = op.acc.type
     rank = len(kind.shape) if isinstance(kind, TileType) else 0
@@ -284,19 +286,19 @@ def product_cut(op: Products, operand: int | None, dim: int) -> OpCut | None:
     return OpCut((*cut, dim, *cut)[: len(op.operands)], (dim,))
 
 
-def fold_cut(op: ct.Reduce | ct.Scan, operand: int | None, dim: int) -> OpCut | None:
-    """Dimensions that are not folded."""
+def fold_cut(op: ct.Combining, operand: int | None, dim: int) -> OpCut | None:
+    """Dimensions that are not reduced."""
     source = dim
-    if isinstance(op, ct.Reduce) and operand is None and dim >= op.dim:
+    if not op.keeps and operand is None and dim >= op.dim:
         source = dim + 1
     if source == op.dim:
         return None
-    after = source - 1 if isinstance(op, ct.Reduce) and source > op.dim else source
+    after = source - 1 if not op.keeps and source > op.dim else source
     return OpCut((source,) * len(op.operands), (after,) * len(op.results))
 
 
 def moved(op: ct.Reshape | ct.Permute | ct.Broadcast, dim: int, forward: bool) -> Dim:
-    """Where a dimension of the source is in the result, or (not `forward`) one of the result in the source."""
+    """The position of a source dimension in the result, or (not `forward`) of a result dimension in the source."""
     if isinstance(op, ct.Permute):
         return op.permutation.index(dim) if forward else op.permutation[dim]
     here, there = (op.source.type, op.result.type) if forward else (op.result.type, op.source.type)

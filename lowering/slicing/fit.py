@@ -1,4 +1,6 @@
-"""Which kernels are cut: those whose accumulators no CTA holds must be; whose loops spill registers may be."""
+"""Which kernels are sliced: those whose accumulators do not fit in a CTA must be; those whose loops spill registers
+may be.
+"""
 
 from __future__ import annotations
 
@@ -13,13 +15,13 @@ from lowering.source.supported import registers_of
 from lowering.targets.target import LEAST_WARPS, WARP
 
 THREADS = WARP * LEAST_WARPS
-HELD = 128  # registers a thread for the tiles that must be held whole: half of what a thread has
+HELD = 128  # registers a thread for tiles that must be held whole: half of a thread's registers
 LEAST = 64  # rows or columns of a slice: those of one warpgroup product; PTX ISA, wgmma.mma_async
 Product = ct.MmaF | ct.MmaI | ct.MmaFScaled
 
 
 def fitted(entry: ct.Entry) -> ct.Entry:
-    """The entry, in slices where an accumulator takes more registers than two warpgroups have.
+    """The entry, in slices if an accumulator takes more registers than two warpgroups have.
 
     Raises UnsupportedError, located, for such a product that cannot be cut.
     """
@@ -29,8 +31,8 @@ def fitted(entry: ct.Entry) -> ct.Entry:
         if not found:
             raise UnsupportedError(
                 f"'{product.name}': an accumulator of {product.acc.type} takes {needed // 2} registers of each of "
-                f"{2 * THREADS} threads, {HELD} leave room for the operands, and what is done with it does not allow "
-                "slices of rows or columns",
+                f"{2 * THREADS} threads, but at most {HELD} leave room for the operands, and its uses do not "
+                "allow slicing by rows or columns",
                 product.location, "use a smaller tile",
             )  # fmt: skip
         entry = found[0]
@@ -38,8 +40,8 @@ def fitted(entry: ct.Entry) -> ct.Entry:
 
 
 def in_slices(entry: ct.Entry) -> list[ct.Entry]:
-    """The entry with all products of its largest size cut in two, by rows and by columns, as far as that is legal; the
-    tiles that a loop carries where there are no products.
+    """The entry with all products of its largest size cut in two, by rows and by columns, as far as that is legal;
+    without products, the tiles that a loop carries.
     """
     first = largest(entry)
     if first is None:
@@ -68,7 +70,7 @@ def cut(entry: ct.Entry, tiles: Sequence[Value], count: int) -> list[ct.Entry]:
 
 
 def carried(entry: ct.Entry) -> list[Value]:
-    """The largest tiles of one shape that a loop carries; of the loop that carries most."""
+    """The largest tiles of one shape that a loop carries; of the loop that carries the most."""
     loops = [op for op in entry.walk() if isinstance(op, ct.For) and op.results]
     loop = max(loops, key=lambda op: sum(registers_of(v, THREADS) for v in op.results), default=None)
     if loop is None:
@@ -78,8 +80,8 @@ def carried(entry: ct.Entry) -> list[Value]:
 
 
 def largest(entry: ct.Entry) -> Product | None:
-    """The product whose accumulator takes the most registers, the last of them: in attention its rows are the scores'
-    too.
+    """The product whose accumulator takes the most registers, the last of them: in attention its rows are also those of
+    the scores.
     """
     products = [op for op in entry.walk() if isinstance(op, Product)]
     return max(reversed(products), key=lambda op: registers_of(op.acc, THREADS), default=None)

@@ -1,7 +1,8 @@
-"""A kernel in which what `Cuts` names is done slice by slice, each loop of a cut value once for every slice.
+"""Rewrites a kernel so that the operations in `Cuts` are performed slice by slice, each loop of a cut value once for
+every slice.
 
-What a slice computes is put before what the next one does, as far as tokens allow: then the registers of one slice are
-those of the next. A token of something done in slices stands for all of them.
+One slice's operations come before the next slice's, as far as tokens allow, so that the next slice reuses its
+registers. A token of a sliced operation stands for all slices.
 """
 
 from __future__ import annotations
@@ -18,11 +19,11 @@ from ir.types import PartitionViewType, TileType, TokenType
 from lowering.slicing.cuts import Cuts, Dim, OpCut, is_splat
 from lowering.source.rewriting import constant
 
-Instance = tuple[int, int]  # slice, place in the block: the order in which instances are put where nothing else says
+Instance = tuple[int, int]  # slice, position in the block: the default order of instances
 
 
 def sliced(entry: ct.Entry, cuts: Cuts) -> ct.Entry:
-    """The entry anew; its parameters, their names and all hints stay."""
+    """The rewritten entry; its parameters, their names and all hints stay."""
     body = Block([argument.type for argument in entry.body.block.args])
     writer = _Writer(cuts)
     writer.bind(entry.body.block.args, body.args)
@@ -31,7 +32,7 @@ def sliced(entry: ct.Entry, cuts: Cuts) -> ct.Entry:
 
 
 class _Writer:
-    """`maps[s]` holds what slice s calls a value of the source; what is not cut is the same in all."""
+    """`maps[s]` maps source values to those of slice s; uncut values are the same in all slices."""
 
     def __init__(self, cuts: Cuts):
         self.cuts = cuts
@@ -40,14 +41,14 @@ class _Writer:
         self.split: set[Value] = set()  # tokens that each slice has one of
 
     def bind(self, old: Sequence[Value], new: Sequence[Value], slices: Sequence[int] | None = None) -> None:
-        """New values for old ones, in some slices or all."""
+        """Map old values to new ones, in some slices or all."""
         for s in self.slices if slices is None else slices:
             self.maps[s].update(zip(old, new, strict=True))
 
     # --- blocks that all slices share
 
     def block(self, ops: Sequence[Op], b: Builder) -> None:
-        """Operations of a block, slice by slice as far as they wait for nothing else."""
+        """Emit the operations of a block, slice by slice as far as dependences allow."""
         waiting, users = self.dependences(ops)
         ready = [key for key, count in waiting.items() if not count]
         heapq.heapify(ready)
@@ -61,12 +62,12 @@ class _Writer:
                     heapq.heappush(ready, user)
 
     def dependences(self, ops: Sequence[Op]) -> tuple[dict[Instance, int], dict[Instance, list[Instance]]]:
-        """For each instance how many others it waits for, and which wait for it."""
+        """For each instance, how many others it depends on, and which depend on it."""
         several = [self.is_cut(op) for op in ops]
         place = {value: at for at, op in enumerate(ops) for value in op.results}
         waiting: dict[Instance, int] = {}
         users: dict[Instance, list[Instance]] = {}
-        fixed = -1  # the last operation whose place among its like matters: effects that are not cut keep their order
+        fixed = -1  # the last operation with a fixed relative order: uncut effects keep their order
         for at, op in enumerate(ops):
             needed = {place[v]: v for v in taken(op) if v in place}
             ordered = not several[at] and op.effect in (WRITE, CONTROL)
@@ -75,7 +76,7 @@ class _Writer:
                 for maker, value in needed.items():
                     if not several[maker]:
                         before.add((0, maker))
-                    elif isinstance(value.type, TokenType) or not several[at]:  # what is cut inside reads all slices
+                    elif isinstance(value.type, TokenType) or not several[at]:  # cut operations inside read all slices
                         before.update((each, maker) for each in self.slices)
                     else:
                         before.add((s, maker))
@@ -90,7 +91,7 @@ class _Writer:
         return waiting, users
 
     def is_cut(self, op: Op) -> bool:
-        """Is this done once for every slice?"""
+        """Is this performed once for every slice?"""
         return op in self.cuts.ops or any(value in self.cuts.values for value in op.results)
 
     def put(self, op: Op, s: int, b: Builder) -> None:
@@ -126,13 +127,13 @@ class _Writer:
             dims = [self.dim_of(op, slot) for slot in range(len(op.operands))]
             made = self.made(op, self.operands(op, s, b, dims), types, regions, op.attributes, b)
             self.bind(op.results, made.results, [s])
-        elif isinstance(op, ct.Assume):  # a promise about all elements in rows may not fit a slice
+        elif isinstance(op, ct.Assume):  # an assumption about all elements of rows may not hold for a slice
             self.maps[s][op.result] = self.maps[s][op.value]
         else:
             self.cut_op(op, cut, s, b)
 
     def dim_of(self, op: Op, slot: int) -> Dim:
-        """How an operand of control flow is cut: as what it becomes."""
+        """The cut of an operand of control flow: that of the value it becomes."""
         if isinstance(op, ct.For) and slot >= 3:
             return self.cuts.values.get(op.results[slot - 3])
         owner = op.parent.parent_op if op.parent else None
@@ -204,7 +205,7 @@ class _Writer:
     # --- values
 
     def operands(self, op: Op, s: int, b: Builder, dims: Sequence[Dim] | None = None) -> list[Value]:
-        """New operands: slices of what is cut, one token for those of all slices."""
+        """New operands: slices of cut values, one token joining those of all slices."""
         found: list[Value] = []
         for slot, value in enumerate(op.operands):
             dim = None if dims is None else dims[slot]
@@ -238,7 +239,7 @@ class _Writer:
         self, op: Op, operands: Sequence[Value], types: Sequence[Type], regions: Sequence[Region],
         attributes: dict[str, Any], b: Builder,
     ) -> Op:  # fmt: skip
-        """The operation anew."""
+        """The rewritten operation."""
         made = b.add(type(op), *operands, types=types, regions=regions, segments=op.segments, **attributes)
         for old, new in zip(op.results, made.results, strict=True):
             new.name = old.name
@@ -246,6 +247,6 @@ class _Writer:
 
 
 def taken(op: Op) -> Iterator[Value]:
-    """The values that an operation and all below it use."""
+    """The values used by an operation and its regions."""
     for each in op.walk():
         yield from each.operands

@@ -1,1 +1,3 @@
-"""What is done to a Tile IR entry before it becomes terms: what is refused, loops written out or sliced, counters."""
+"""Passes on a Tile IR entry before it becomes terms: checks of support, loop unrolling and slicing, induction
+variables.
+"""

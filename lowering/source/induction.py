@@ -1,8 +1,8 @@
-"""Numbers that a loop carries and adds a constant to in each iteration, computed from its counter for loads.
+"""Carried values that grow by a constant in each iteration, computed from the loop counter for loads.
 
     for %i in (%lo to %hi, step 128) iter_values(%tile = %first)      %tile = %first + (%i - %lo) / 128
-Carried, such a number says of no iteration but the next which tile it loads, so that no copy may be made further ahead.
-Source: LLVM's IndVarSimplify, which makes one counter of a loop's.
+While carried, such a value determines the tile of the next iteration only, so no copy can be issued further ahead.
+Source: LLVM's IndVarSimplify, which merges the induction variables of a loop.
 """
 
 from __future__ import annotations
@@ -10,8 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-import numpy as np
-
+from ir.bits import bit_pattern, number_of
 from ir.core import PURE, Block, Builder, Op, Region, Value
 from ir.dialects import cuda_tile as ct
 from ir.types import TileType
@@ -19,11 +18,11 @@ from lowering.source.rewriting import Rewriter, constant
 from lowering.source.unrolling import constant_of, continues_early
 
 Grown = Mapping[int, int]
-"""What is added in an iteration, by place among the carried values."""
+"""The increment of an iteration, by index of the carried value."""
 
 
 def from_counters(entry: ct.Entry) -> ct.Entry:
-    """The entry with such numbers computed; the same one where it has none. Names, places and hints stay."""
+    """The entry with such values computed; unchanged if it has none. Names, locations and hints stay."""
     plan: dict[Op, Grown] = {}
     for op in entry.walk():
         if isinstance(op, ct.For) and (found := dict(growing(op))):
@@ -34,7 +33,7 @@ def from_counters(entry: ct.Entry) -> ct.Entry:
 
 
 def growing(loop: ct.For) -> Iterator[tuple[int, int]]:
-    """Places of carried numbers of the counter's type that grow by constants, from which loads of the loop come, with
+    """Indices of carried values of the counter's type that grow by constants and that loads of the loop depend on, with
     the constants.
     """
     counter, *carried = loop.body.block.args
@@ -47,7 +46,7 @@ def growing(loop: ct.For) -> Iterator[tuple[int, int]]:
 
 
 def _added(value: Value, following: Value) -> int | None:
-    """What the next value is more than this one, where that is a constant."""
+    """The difference to the next value, if it is a constant."""
     made = following.op
     if isinstance(made, ct.AddI | ct.SubI):
         left, right = made.operands
@@ -59,7 +58,7 @@ def _added(value: Value, following: Value) -> int | None:
 
 
 def loaded_from(value: Value, loop: ct.For) -> bool:
-    """Does arithmetic of a loop make of a value what one of its loads needs?"""
+    """Does a load of the loop depend on a value through arithmetic?"""
     made = {value}
     for op in loop.walk():
         if made.intersection(op.operands):
@@ -71,7 +70,7 @@ def loaded_from(value: Value, loop: ct.For) -> bool:
 
 
 class _Writer(Rewriter):
-    """Operations anew, some carried numbers computed; `read` are the values that something reads."""
+    """Rewrites operations, with some carried values computed; `read` are the values with uses."""
 
     def __init__(self, plan: Mapping[Op, Grown], read: set[Value]):
         super().__init__()
@@ -87,7 +86,7 @@ class _Writer(Rewriter):
             super().operation(op, b)
 
     def loop(self, loop: ct.For, grown: Grown, b: Builder) -> None:
-        """Its body on computed numbers; of these it carries only those that are read behind it."""
+        """Its body on computed values; it still carries only those that are read after it."""
         kept = [at for at, result in enumerate(loop.results) if at not in grown or result in self.read]
         counter, *carried = loop.body.block.args
         inner = Block([counter.type, *(carried[at].type for at in kept)])
@@ -109,7 +108,7 @@ class _Writer(Rewriter):
         self.bind([loop.results[at] for at in kept], made.results)
 
     def iteration(self, loop: ct.For, b: Builder) -> Value:
-        """The number of the iteration, from 0 on; exact, though the difference may be beyond a sign."""
+        """The number of the iteration, from 0 on; exact, although the difference may overflow the sign."""
         found, step = self.new[loop.body.block.args[0]], constant_of(loop.step) or 1
         if constant_of(loop.lower_bound) != 0:
             found = b.value(ct.SubI, found, self.new[loop.lower_bound], types=[found.type])
@@ -124,7 +123,7 @@ class _Writer(Rewriter):
         return value if factor == 1 else b.value(ct.MulI, value, self.constant(value, factor, b), types=[value.type])
 
     def constant(self, like: Value, number: int, b: Builder) -> Value:
-        """A number of a value's type, wrapped: what takes the least number away adds one that the type has not."""
+        """A constant of a value's type, wrapped: negating the least number gives one outside the type."""
         kind: Any = like.type
         assert isinstance(kind, TileType)
-        return constant(b, int(np.array(number).astype(ct.dtype_of(kind.element))), kind)
+        return constant(b, number_of(kind.element, bit_pattern(kind.element, number)), kind)

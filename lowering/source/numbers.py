@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import cast
 
-import numpy as np
-
 from ir.core import Builder, Value
 from ir.dialects import cuda_tile as ct
 from ir.types import I1, I32, IntType, TileType
@@ -32,7 +30,7 @@ def added(b: Builder, left: Value, right: Value) -> Value:
 
 
 def difference(b: Builder, left: Value, right: Value) -> Value:
-    """What is left of a number."""
+    """The difference of two numbers, not negative."""
     made = b.value(ct.SubI, left, right, types=[NUMBER], overflow=ct.Overflow.NO_SIGNED_WRAP)
     return promised(b, made, 0)
 
@@ -82,22 +80,22 @@ def equals(b: Builder, left: Value, right: Value) -> Value:
 
 
 def compared(b: Builder, predicate: ct.Predicate, left: Value, right: Value) -> Value:
-    """Of two numbers, as integers with a sign."""
+    """A comparison of two numbers, as signed integers."""
     return b.value(ct.CmpI, left, right, types=[FLAG], predicate=predicate, signedness=ct.Signedness.SIGNED)
 
 
 def true(b: Builder) -> Value:
-    """The truth value."""
-    return b.value(ct.Constant, types=[FLAG], value=ct.DenseElements(np.asarray(True)))
+    """True."""
+    return b.value(ct.Constant, types=[FLAG], value=ct.DenseElements.of(True, I1))
 
 
 def flipped(b: Builder, condition: Value) -> Value:
-    """The other truth value."""
+    """The negated truth value."""
     return b.value(ct.XorI, condition, true(b), types=[FLAG])
 
 
 def clamped(b: Builder, value: Value) -> Value:
-    """An integer of any width as a number, the largest one where it is larger."""
+    """An integer of any width as a number, saturated to the largest one."""
     kind = cast(TileType, value.type)
     width = cast(IntType, kind.element).width
     if width > I32.width:

@@ -1,10 +1,8 @@
-"""A source program once more: each operation with what its operands are called now. Passes say what becomes another."""
+"""Rebuilds a source program: each operation with its mapped operands. Passes override what changes."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-
-import numpy as np
 
 from ir.core import Block, Builder, Op, Region, Value
 from ir.dialects import cuda_tile as ct
@@ -12,20 +10,20 @@ from ir.types import TileType
 
 
 class Rewriter:
-    """Operations anew; `new` is what a value of the source is called now."""
+    """Rebuilds operations; `new` maps source values to their replacements."""
 
     def __init__(self) -> None:
         self.new: dict[Value, Value] = {}
 
     def entry(self, entry: ct.Entry) -> ct.Entry:
-        """An entry; its parameters, names, places and hints stay."""
+        """An entry; its parameters, names, locations and hints stay."""
         body = Block([argument.type for argument in entry.body.block.args])
         self.bind(entry.body.block.args, body.args)
         self.operations(entry.body.block.ops, Builder(body, entry.location))
         return entry.with_body(body)
 
     def bind(self, old: Sequence[Value], new: Sequence[Value]) -> None:
-        """New values for old ones, which give them their names."""
+        """Map old values to new ones and pass on their names."""
         for before, after in zip(old, new, strict=True):
             self.new[before] = after
             after.name = after.name or before.name
@@ -57,11 +55,11 @@ class Rewriter:
 
 def constant(b: Builder, number: float, kind: TileType) -> Value:
     """A number in every element of a tile."""
-    return b.value(ct.Constant, types=[kind], value=ct.DenseElements(np.asarray(number, ct.dtype_of(kind.element))))
+    return b.value(ct.Constant, types=[kind], value=ct.DenseElements.of(number, kind.element))
 
 
 def without_promises(value: Value) -> Value:
-    """The value behind promises about it."""
+    """The value without assumptions about it."""
     while isinstance(value.op, ct.Assume):
         value = value.op.value
     return value

@@ -1,16 +1,15 @@
-"""Counted loops in slices: `count` iterations a trip, one after the other, then a loop over those that are left.
+"""Counted loops in slices: `count` iterations a trip, one after the other, then a loop over the remainder.
 
-The loads of all slices come before the first store of a trip, as far as tokens and operands let them, so that more of
-them are under way at a time. Source: the seeds' TileASSlicingPass (sliceCount: N slices and a residual loop); what it
-refuses has messages of the same four kinds.
+The loads of all slices come before the first store of a trip, as far as tokens and operands allow, so that more of them
+are in flight at a time. Source: the seeds' TileASSlicingPass (sliceCount: N slices and a residual loop); its errors are
+of the same four kinds.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-import numpy as np
-
+from egraph.facts import limits
 from ir.core import PURE, Block, Builder, Op, Region, UnsupportedError, Value
 from ir.dialects import cuda_tile as ct
 from ir.types import TileType
@@ -18,7 +17,7 @@ from lowering.source.rewriting import Rewriter, constant, without_promises
 from lowering.source.unrolling import constant_of, continues_early, trips_of
 
 MOST = 16
-"""Slices of a loop, an estimate: more only make the code longer."""
+"""Slices of a loop, an estimate: more slices only make the code longer."""
 LOADS = (ct.LoadView, ct.LoadPtr)
 LOOPS = (ct.For, ct.Loop)
 
@@ -39,7 +38,7 @@ def in_trips(entry: ct.Entry, count: int) -> tuple[ct.Entry, int]:
 
 
 def innermost(loop: ct.For) -> bool:
-    """Are there no other loops in it?"""
+    """Does it contain no other loops?"""
     return not any(isinstance(op, LOOPS) and op is not loop for op in loop.walk())
 
 
@@ -58,37 +57,41 @@ def refuse_unsliceable(loop: ct.For, count: int) -> None:
     if continues_early(loop):
         last = loop.body.block.ops[-1]
         leaving = next(op for op in loop.walk() if isinstance(op, ct.Continue | ct.Return) and op is not last)
-        refuse(f"'{leaving.name}' is not expected inside a slice", leaving, "slices run to their ends; use a select")
+        refuse(f"'{leaving.name}' is not expected inside a slice", leaving, "slices run to their end; use a select")
     lower = without_promises(loop.lower_bound)
     least = constant_of(loop.lower_bound)
     if not isinstance(lower.op, ct.GetTileBlockId) and (least is None or least < 0):
         refuse("unsupported lower bound", loop, "expected a constant of 0 or more, or the number of a tile block")
     step, kind = constant_of(loop.step), loop.body.block.args[0].type
     assert isinstance(kind, TileType)
-    if step is None or not 0 < step * count <= np.iinfo(ct.dtype_of(kind.element)).max:
-        refuse("unsupported step", loop, f"expected a constant whose {count}-fold its type {kind} holds")
+    if step is None or not 0 < step * count <= limits(kind.element.width)[1]:
+        refuse("unsupported step", loop, f"expected a constant such that {count} times it fits in {kind}")
     for op in loop.walk():
         if isinstance(op, ct.Assert):
-            refuse(f"unsupported '{op.name}' in it", op, "loads of later slices would come before it: take it out")
+            refuse(
+                f"unsupported '{op.name}' in it",
+                op,
+                "loads of later slices would move above it: take it out of the loop",
+            )
 
 
 class _Writer(Rewriter):
-    """Operations anew, some loops in slices."""
+    """Rewrites operations, with some loops in slices."""
 
     def __init__(self, wanted: set[ct.For], count: int):
         super().__init__()
         self.wanted, self.count = wanted, count
 
     def operation(self, op: Op, b: Builder) -> None:
-        """One, or the two loops that a loop becomes."""
+        """One operation, or the two loops that a loop becomes."""
         if op in self.wanted and isinstance(op, ct.For):
             self.slices(op, b)
         else:
             super().operation(op, b)
 
     def slices(self, loop: ct.For, b: Builder) -> None:
-        """Iterations are counted from 0, so no bound passes the end of its type: up to `whole` in trips of several,
-        then one by one.
+        """Iterations are counted from 0, so no bound overflows its type: up to `whole` in trips of several, then one by
+        one.
         """
         kind = loop.body.block.args[0].type
         assert isinstance(kind, TileType)
@@ -108,7 +111,7 @@ class _Writer(Rewriter):
     def trips(
         self, loop: ct.For, first: Value, end: Value, slices: int, values: Sequence[Value], b: Builder
     ) -> list[Value]:
-        """A loop over iterations from `first` to `end` with so many slices a trip; what it carries at its end."""
+        """A loop over iterations from `first` to `end` with `slices` a trip; returns the carried values at its end."""
         counter, *carried = loop.body.block.args
         kind = counter.type
         assert isinstance(kind, TileType)
@@ -142,7 +145,7 @@ class _Writer(Rewriter):
 
 
 class Numbers:
-    """Arithmetic on a loop's counters, none of which passes the end of its type."""
+    """Arithmetic on a loop's counters, none of which overflows its type."""
 
     def __init__(self, b: Builder, kind: TileType):
         self.b, self.kind = b, kind
@@ -184,14 +187,14 @@ class Numbers:
 
 
 def trips_between(loop: ct.For, count: Numbers, new: Mapping[Value, Value]) -> Value:
-    """Iterations of a loop, in terms of what its bounds are called now."""
+    """Iterations of a loop, in terms of its mapped bounds."""
     lower, upper, step = (new[value] for value in (loop.lower_bound, loop.upper_bound, loop.step))
     return count.rounded_up(count.less(count.larger(upper, lower, bool(loop.unsigned_cmp)), lower), step)
 
 
 def loads_first(block: Block) -> None:
-    """Move weak loads, and what their operands need, before the first operation that does more than load; but for
-    those that need what is made behind it.
+    """Move weak loads, and what their operands need, before the first operation that does more than load, except those
+    that depend on later operations.
     """
     ops = block.ops
     early = [not op.regions and (op.effect is PURE or loads(op)) for op in ops]

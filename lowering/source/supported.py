@@ -1,45 +1,52 @@
-"""What the compiler refuses before it starts: operations and forms of control flow without a lowering, each located and
-with what to write instead.
+"""What the compiler rejects up front: operations and forms of control flow without a lowering, each with its location
+and what to write instead.
 """
 
 from __future__ import annotations
 
 from typing import cast
 
-from ir.core import OPS, Op, Type, UnsupportedError, Value
+from ir.core import OPS, Op, UnsupportedError, Value
 from ir.dialects import arith, llvm, math
 from ir.dialects import cuda_tile as ct
 from ir.dialects.cuda_tile.attributes import ELEMENTWISE
 from ir.dialects.cuda_tile.constraints import TileOp, element_type
 from ir.dialects.nv_tileas import CancelNextProgramId, Exchange, Meet
-from ir.types import F4E2M1FN, F8E4M3FN, F8E5M2, F8E8M0FNU, FloatType, TensorViewType, TileType
+from ir.types import F4E2M1FN, F8E4M3FN, F8E5M2, F8E8M0FNU, FloatType, TileType
+from lowering.convert.logical_forms import same_parts
 from lowering.targets import Feature, Target
 
 SCALAR_DIALECTS = (arith, llvm, math)  # importing them declares the ops that OPS then holds
 
-LOWERED: frozenset[type[Op]] = frozenset((
-    ct.Entry, ct.For, ct.Loop, ct.If, ct.Continue, ct.Break, ct.Yield, ct.Return, ct.Constant, ct.Assume, ct.Iota,
-    ct.GetTileBlockId, ct.GetNumTileBlocks, ct.Reshape, ct.Broadcast, ct.Permute, ct.MakeToken, ct.JoinTokens,
-    ct.MakeTensorView, ct.MakePartitionView, ct.GetIndexSpaceShape, ct.GetTensorShape, ct.LoadView, ct.StoreView,
-    ct.LoadPtr, ct.StorePtr, ct.Reduce, ct.Scan, ct.Extract, ct.Cat, ct.Insert, ct.MmaF, ct.MmaI,
-    ct.MmaFScaled, ct.GetGlobal, ct.Pack, ct.Unpack, ct.AtomicRMW, ct.AtomicCAS, ct.AtomicRedView, ct.MakeStridedView,
-    ct.MultimemLoadReduceView, ct.MultimemReduceView, ct.MultimemStoreView,
-    ct.MakeGatherScatterView, ct.Assert, ct.Print, ct.MemoryFenceAlias, ct.GdcWait, ct.GdcLaunchDependents, ct.Alloca,
-    CancelNextProgramId, Exchange, Meet,
-))  # fmt: skip
-"""Operations with a lowering of their own; elementwise ones have it where they name a scalar operation that exists."""
+SPECIAL: frozenset[type[Op]] = frozenset(
+    (
+        *(
+            ct.Entry,
+            ct.For,
+            ct.Yield,
+            ct.GetTileBlockId,
+            ct.GetNumTileBlocks,
+            ct.MmaF,
+            ct.MmaI,
+            ct.GetGlobal,
+            ct.Assert,
+        ),
+        *(CancelNextProgramId, Exchange, Meet),
+    )
+)
+"""Operations that nv_tileaa has in other parts, or that passes behind it take away."""
 
 MULTICAST_ACCESSES = (ct.MultimemLoadReduceView, ct.MultimemReduceView, ct.MultimemStoreView)
 
 INSTEAD: dict[str, str] = {
-    "preview_call": "write the function's operations where it is called",
+    "preview_call": "inline the function at its call",
 }
 """What to write instead, by mnemonic."""
 
 
 MOST_INSTRUCTIONS = 1 << 16
-"""Of a thread. Measured with loads and stores of one tile: ptxas 13.5 takes 13 s for 8,200 of them, over 300 s for
-32,800. The largest of 142 kernels of cuTile's samples and TileGym has 6,400."""
+"""Instructions of a thread. Measured with loads and stores of one tile: ptxas 13.5 takes 13 s for 8,200 of them, over
+300 s for 32,800. The largest of 142 kernels of cuTile's samples and TileGym has 6,400."""
 
 
 def refuse_unsupported(entry: ct.Entry) -> None:
@@ -49,19 +56,11 @@ def refuse_unsupported(entry: ct.Entry) -> None:
             raise UnsupportedError(
                 f"'{op.name}' is not supported by the compiler yet", op.location, INSTEAD[op.info.mnemonic]
             )
-        if isinstance(op, ct.MakeTensorView) and element_of(op.result) == F4E2M1FN:
-            message = f"'{op.name}': {F4E2M1FN} in memory is not supported"
-            raise UnsupportedError(message, op.location, "make a view of bytes, and pack or unpack its tiles")
-
-
-def element_of(view: Value) -> Type | None:
-    """The element type of a tensor view."""
-    return view.type.element if isinstance(view.type, TensorViewType) else None
 
 
 def refuse_oversized(entry: ct.Entry, threads: int) -> None:
-    """Raise UnsupportedError where the tiles of an entry take more instructions than can be assembled: code of a thread
-    has one for each of its registers and each operation.
+    """Raise UnsupportedError if the tiles of an entry take more instructions than can be assembled: per-thread code has
+    one for each register and each operation.
     """
     values = [result for op in entry.walk() for result in op.results]
     total = sum(registers_of(value, threads) for value in values)
@@ -70,7 +69,7 @@ def refuse_oversized(entry: ct.Entry, threads: int) -> None:
         op = cast(Op, largest.owner)
         raise UnsupportedError(
             f"'{op.name}': {largest.type} takes {registers_of(largest, threads)} registers of each of {threads} "
-            f"threads, which have 255, and the kernel about {total} instructions; {MOST_INSTRUCTIONS} can be compiled",
+            f"threads, which have 255, and the kernel about {total} instructions, of at most {MOST_INSTRUCTIONS}",
             op.location, "use smaller tiles, in a loop or over more tile blocks",
         )  # fmt: skip
 
@@ -84,7 +83,7 @@ def registers_of(tile: Value, threads: int) -> int:
 
 
 def refuse_on_target(entry: ct.Entry, target: Target) -> None:
-    """Raise UnsupportedError for the first conversion, or access to multicast memory, that the target has not."""
+    """Raise UnsupportedError for the first conversion, or access to multicast memory, that the target lacks."""
     for op in entry.walk():
         if isinstance(op, MULTICAST_ACCESSES) and not target.has(Feature.MULTIMEM):
             hint = "compile for sm_90 or later, or access each copy through a view of its own"
@@ -102,7 +101,7 @@ def refuse_on_target(entry: ct.Entry, target: Target) -> None:
 
 
 def lowered(cls: type[Op]) -> bool:
-    """Has this operation a lowering?"""
-    if cls in LOWERED:
+    """Does this operation have a lowering: at the next level, or as the scalar operation that it names?"""
+    if cls in SPECIAL or cls in same_parts():
         return True
     return issubclass(cls, TileOp) and cls.placement is ELEMENTWISE and cls.lowers_to in OPS

@@ -1,8 +1,8 @@
-"""Loops of few trips, written out before a program is encoded: counted loops of one trip, and small ones of a few; of
-more trips those that compute with constants alone, which so run in the compiler.
+"""Loops of few trips, unrolled before a program is encoded: counted loops of one trip, and small ones of a few; longer
+loops if they compute with constants alone, which then run in the compiler.
 
-Their loads are then terms like all others: what two loops load is loaded once. Nothing is carried, so no layout has to
-suit all trips, and no store waits for one of a trip that there was not.
+Their loads become terms like all others: equal loads of two loops are performed once. Nothing is carried, so no layout
+has to suit all trips, and no store waits for a nonexistent trip.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from lowering.slicing.fit import Product
 from lowering.source.rewriting import Rewriter, constant, without_promises
 from lowering.source.supported import registers_of
 
-MOST_TRIPS = 4  # of a loop that is written out, an estimate; those over the channels of a group in TileGym have 2
-MOST_OPERATIONS = 192  # that a loop of several trips becomes, an estimate; those of TileGym's group_norm become 132
-MOST_REGISTERS = 64  # a thread for what such a loop loads in all its trips: a quarter of what a thread has
+MOST_TRIPS = 4  # of an unrolled loop, an estimate; those over the channels of a group in TileGym have 2
+MOST_OPERATIONS = 192  # of an unrolled loop of several trips, an estimate; those of TileGym's group_norm have 132
+MOST_REGISTERS = 64  # a thread for the loads of all trips of such a loop: a quarter of a thread's registers
 
 
 def unrolled(entry: ct.Entry) -> ct.Entry:
-    """The entry with such loops written out; the same one where it has none. Names, places and hints stay."""
+    """The entry with such loops unrolled; unchanged if it has none. Names, locations and hints stay."""
     plan = _Plan()
     plan.length(entry.body)
     if not plan.trips:
@@ -30,13 +30,13 @@ def unrolled(entry: ct.Entry) -> ct.Entry:
 
 
 class _Plan:
-    """Which loops are written out, with their trips; found from the inside out."""
+    """Which loops are unrolled, with their trip counts; found from the inside out."""
 
     def __init__(self) -> None:
         self.trips: dict[Op, int] = {}
 
     def length(self, region: Region) -> int | None:
-        """Operations that a region becomes; None where it keeps a loop."""
+        """Operations of a region after unrolling; None if it keeps a loop."""
         total: int | None = 0
         for block in region.blocks:
             for op in block.ops:
@@ -50,7 +50,7 @@ class _Plan:
         return total
 
     def written_out(self, loop: ct.For, length: int | None) -> int | None:
-        """Operations that a loop becomes; None where it stays."""
+        """Operations of an unrolled loop; None if it stays."""
         trips = trips_of(loop)
         if trips is None or continues_early(loop):
             return None
@@ -65,20 +65,20 @@ class _Plan:
             if trips * loaded > MOST_REGISTERS:
                 return None
         if any(isinstance(op, Product) for op in loop.walk()):
-            return None  # the operands of products come through rings, which loops have
+            return None  # the operands of products come through rings, which need a loop
         self.trips[loop] = trips
         return None if length is None else trips * length
 
 
 class _Writer(Rewriter):
-    """Operations anew, some loops written out."""
+    """Rewrites operations, with some loops unrolled."""
 
     def __init__(self, trips: dict[Op, int]):
         super().__init__()
         self.trips = trips
 
     def operation(self, op: Op, b: Builder) -> None:
-        """One, or the trips of a loop."""
+        """One operation, or the trips of a loop."""
         trips = self.trips.get(op)
         if isinstance(op, ct.For) and trips is not None:
             self.loop(op, trips, b)
@@ -86,7 +86,7 @@ class _Writer(Rewriter):
             super().operation(op, b)
 
     def loop(self, loop: ct.For, trips: int, b: Builder) -> None:
-        """One trip after another: what a trip carries on is what the next one begins with."""
+        """One trip after another: each trip starts with the carried values of the previous one."""
         counter, *carried = loop.body.block.args
         first, step = (constant_of(value) or 0 for value in (loop.lower_bound, loop.step))
         values = [self.new[value] for value in loop.init_values]
@@ -102,13 +102,13 @@ class _Writer(Rewriter):
 
 
 def constant_of(value: Value) -> int | None:
-    """The number that an operand is, where the program says so; promises about it say no more."""
+    """The constant that an operand equals, if any, looking through assumptions."""
     op = without_promises(value).op
     return int(op.value.item) if isinstance(op, ct.Constant) and op.value.splat else None
 
 
 def trips_of(loop: ct.For) -> int | None:
-    """How often a loop runs, where its bounds are constants; its counter then passes no end of its type."""
+    """The trip count of a loop with constant bounds; its counter then does not overflow its type."""
     bounds = [constant_of(value) for value in (loop.lower_bound, loop.upper_bound, loop.step)]
     lower, upper, step = bounds
     if lower is None or upper is None or step is None or step <= 0 or (loop.unsigned_cmp and min(lower, upper) < 0):
@@ -117,7 +117,7 @@ def trips_of(loop: ct.For) -> int | None:
 
 
 def of_constants(loop: ct.For) -> bool:
-    """Does it compute with constants and its counter alone, and nothing but values? So do its trips, written out."""
+    """Does it compute only values, from constants and its counter alone? Then so do its unrolled trips."""
     ops = list(loop.walk())
     own = {arg for op in ops for region in op.regions for block in region.blocks for arg in block.args}
     own.update(result for op in ops for result in op.results)
@@ -126,7 +126,7 @@ def of_constants(loop: ct.For) -> bool:
 
 
 def continues_early(loop: ct.For) -> bool:
-    """Does a branch inside it end the iteration, or more?"""
+    """Does a branch inside it exit the iteration, or more, early?"""
     last = loop.body.block.ops[-1]
     return any(
         isinstance(op, ct.Return) or (isinstance(op, ct.Continue) and op is not last and ct.enclosing_loop(op) is loop)

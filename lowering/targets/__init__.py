@@ -24,7 +24,7 @@ __all__ = [
 
 
 class TargetError(TileError):
-    """A target that the compiler does not know, or that cannot run what was asked."""
+    """A target that the compiler does not know, or that cannot do what was requested."""
 
 
 def _found() -> dict[str, Target]:
@@ -36,15 +36,15 @@ def _found() -> dict[str, Target]:
 
 
 def _capability(name: str) -> int:
-    """80 of sm_80, 100 of sm_100a."""
-    return int(name.strip("sm_a"))
+    """80 of sm_80, 100 of sm_100a and sm_100f."""
+    return int(name.removeprefix("sm_").rstrip("af"))
 
 
 ALL_TARGETS: Mapping[str, Target] = MappingProxyType(_found())
 
 
 def target(name: str) -> Target:
-    """The tier of this name. Raises TargetError listing those there are."""
+    """The tier of this name. Raises TargetError listing the known ones."""
     found = ALL_TARGETS.get(name)
     if found is None:
         raise TargetError(f"unknown target {name!r}", hint=f"choose one of {', '.join(ALL_TARGETS)}")

@@ -1,4 +1,4 @@
-"""A target with other numbers in its cost tables, for experiments: what if shuffles took twice as long?"""
+"""A target with changed numbers in its cost tables, for experiments: what if shuffles took twice as long?"""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ TENSOR, LATENCY = "tensor.", "latency."
 
 
 def changed(target: Target, rates: Iterable[tuple[str, float]]) -> Target:
-    """The target with these rates in place of its own: a field of `Throughput`, `tensor.TYPE`, or `latency.FIELD`.
+    """The target with these rates replaced: a field of `Throughput`, `tensor.TYPE`, or `latency.FIELD`.
 
-    Raises TileError for a name that there is not, and for a number that is not above 0.
+    Raises TileError for an unknown name, and for a number that is not above 0.
     """
     given = tuple(rates)
     return _changed(target, given) if given else target

@@ -9,7 +9,7 @@ from ir.records import dataclass
 
 @dataclass(frozen=True)
 class Device:
-    """Multiprocessors, bytes a second that its memory moves, cycles a second (boost)."""
+    """Multiprocessors, memory bandwidth in bytes a second, clock in cycles a second (boost)."""
 
     multiprocessors: int
     memory: float
@@ -17,7 +17,7 @@ class Device:
 
     @property
     def memory_bytes(self) -> float:
-        """Of memory, an SM and cycle."""
+        """Memory bytes per SM and cycle."""
         return self.memory / self.clock / self.multiprocessors
 
 
@@ -28,7 +28,7 @@ DEVICES = {
     (10, 3): Device(148, 8e12, 1.85e9),
     (12, 0): Device(170, 1.792e12, 2.41e9),
 }
-"""A100 (40 GB), H100 SXM5, B200, B300 and RTX 5090 (NVIDIA data sheets; clocks as the tiers' rates take them)."""
+"""A100 (40 GB), H100 SXM5, B200, B300 and RTX 5090 (NVIDIA data sheets; the clocks used for the tiers' rates)."""
 OTHERS = DEVICES[9, 0]
 """For a device that is not listed."""
 

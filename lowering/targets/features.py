@@ -1,6 +1,6 @@
-"""Which instruction families a target has: by the floors of the instructions that ir/dialects/nvvm declares.
+"""Which instruction families a target has: by the minimum targets of the instructions that ir/dialects/nvvm declares.
 
-A family of which no instruction is declared has its floor here, with its source.
+A family without a declared instruction has its minimum here, with its source.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from ir.instruction import Needs
 
 
 class Feature(enum.Enum):
-    """An instruction family. Which targets accept it was tried with ptxas 13.5 (tests/lowering/test_targets.py)."""
+    """An instruction family. Which targets accept it was tested with ptxas 13.5 (tests/lowering/test_targets.py)."""
 
     CP_ASYNC = "cp.async"
     LDMATRIX = "ldmatrix"
@@ -48,10 +48,9 @@ class Feature(enum.Enum):
 
 
 MULTICAST = frozenset({"sm_90a", "sm_100a", "sm_103a", "sm_110a"})
-"""Where ptxas 13.5 makes one instruction of a multicast; on targets without an a or f, and on sm_120a and sm_121a, it
-warns and calls a function.
+"""Targets on which ptxas 13.5 makes one instruction of a multicast; on targets without an a or f, and on sm_120a and
+sm_121a, it warns and calls a function.
 """
-LD_RED = frozenset({"sm_103a", "sm_110a"})
 BUSY = frozenset({"sm_100", "sm_100a", "sm_103", "sm_103a", "sm_110", "sm_110a"})
 
 FLOORS: Mapping[Feature, Needs] = {
@@ -74,7 +73,7 @@ FLOORS: Mapping[Feature, Needs] = {
     Feature.WGMMA: nvvm.WgmmaMmaAsync.floor,
     Feature.TCGEN05: nvvm.TensorAlloc.floor,
     Feature.TCGEN05_BYTES: nvvm.BYTE_PRODUCTS,
-    Feature.TCGEN05_LD_RED: Needs(100, (8, 8), LD_RED),  # PTX ISA 8.8, tcgen05.ld.red
+    Feature.TCGEN05_LD_RED: nvvm.TensorLdReduced.floor,
     Feature.ATOMIC_BF16: nvvm.ATOMIC_BF16,
     Feature.REDUX: nvvm.Redux.floor,
     Feature.REDUX_F32: nvvm.FloatRedux.floor,

@@ -14,6 +14,7 @@ THREADS_PER_CTA = Limit(1024, CAPABILITY)
 
 ISSUE = Rate(4, "architecture white papers: four schedulers an SM, one warp instruction a cycle each")
 SMEM_BYTES = Rate(128, "CUDA C++ Programming Guide, shared memory: 32 banks of 4 bytes a cycle")
+TMEM_BYTES = Rate(512, "estimate: 128 lanes of 4 bytes a cycle, each warp its 32, four times shared memory's rate")
 L1_BYTES = Rate(64, "estimate: L2 to SM bandwidth of 64 bytes a cycle (A100 white paper, L2 read bandwidth 5120 B/clk)")
 SHUFFLE = Rate(32, ARITHMETIC)
 MUFU = Rate(16, ARITHMETIC)

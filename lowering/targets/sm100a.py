@@ -1,4 +1,5 @@
-"""NVIDIA B200 (compute capability 10.0), with and without the architecture-specific instructions."""
+"""NVIDIA B200 (compute capability 10.0), with and without the architecture-specific instructions, and with
+those of its family."""
 
 from __future__ import annotations
 
@@ -9,9 +10,10 @@ from lowering.targets.target import EXTREMUM_WHOLE, F8_HALVES, KIB, NO_TMEM, PAI
 
 TENSOR = "Blackwell architecture brief, B200: 2.25 PFLOP/s dense f16 on 148 SMs at 1.85 GHz; tcgen05 rate"
 SYNC = Rate(
-    0.25, "an estimate, sm_80's rate a SM: FlashAttention-2, by mma.sync, reaches 381 TFLOP/s on B200 (issue 1589 of "
+    0.25,
+    "an estimate, sm_80's rate a SM: FlashAttention-2, by mma.sync, reaches 381 TFLOP/s on B200 (issue 1589 of "
     "Dao-AILab/flash-attention), 68 % of a quarter of the dense rate; on A100 it reaches 225 of 312, 72 %",
-)  # fmt: skip
+)
 
 SM_100A = Target(
     name="sm_100a",
@@ -39,6 +41,7 @@ SM_100A = Target(
         extremum_slots=EXTREMUM_WHOLE,
         sync_share=SYNC,
         f8_adds=F8_HALVES,
+        tmem_bytes=guide.TMEM_BYTES,
         tensor={
             "f16": Rate(8192, TENSOR),
             "bf16": Rate(8192, TENSOR),
@@ -52,4 +55,5 @@ SM_100A = Target(
     latency=guide.LATENCY,
     tmem_columns=Limit(512, "PTX ISA, tensor memory: 128 lanes x 512 columns x 32 bits"),
 )
+SM_100F = replace(SM_100A, name="sm_100f")
 SM_100 = replace(SM_100A, name="sm_100", tmem_columns=NO_TMEM)

@@ -1,4 +1,5 @@
-"""NVIDIA B300 (compute capability 10.3), with and without the architecture-specific instructions."""
+"""NVIDIA B300 (compute capability 10.3), with and without the architecture-specific instructions, and with
+those of its family."""
 
 from __future__ import annotations
 
@@ -36,6 +37,7 @@ SM_103A = Target(
         extremum_slots=EXTREMUM_WHOLE,
         sync_share=SYNC,
         f8_adds=F8_HALVES,
+        tmem_bytes=guide.TMEM_BYTES,
         tensor={
             "f16": Rate(8192, TENSOR),
             "bf16": Rate(8192, TENSOR),
@@ -49,4 +51,5 @@ SM_103A = Target(
     latency=guide.LATENCY,
     tmem_columns=Limit(512, "PTX ISA, tensor memory: 128 lanes x 512 columns x 32 bits"),
 )
+SM_103F = replace(SM_103A, name="sm_103f")
 SM_103 = replace(SM_103A, name="sm_103", tmem_columns=NO_TMEM)

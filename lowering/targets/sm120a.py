@@ -1,5 +1,5 @@
 """GeForce and RTX PRO Blackwell (compute capability 12.0), with and without the architecture-specific
-instructions."""
+instructions, and with those of its family."""
 
 from __future__ import annotations
 
@@ -46,4 +46,5 @@ SM_120A = Target(
     ),
     latency=guide.LATENCY,
 )
+SM_120F = replace(SM_120A, name="sm_120f")
 SM_120 = replace(SM_120A, name="sm_120")

@@ -1,6 +1,7 @@
-"""What a target offers: limits and throughput, each number with its source; features, which follow from the floors of
-instructions (`lowering.targets.features`). One file a tier beside this one; nothing else in the compiler may ask for an
-architecture by name."""
+"""What a target offers: limits and throughput, each number with its source; features, which follow from the minimum
+targets of instructions (`lowering.targets.features`). Each tier has a file next to this one; nothing else in the
+compiler may test an architecture by name.
+"""
 
 from __future__ import annotations
 
@@ -13,12 +14,13 @@ from lowering.targets.features import Feature, features_of
 
 KIB = 1024
 RESERVED = KIB
-"""Bytes of shared memory that each CTA takes beside its own; an SM has as many more than the `smem_bytes` that one CTA
-may have. Source: CUDA C++ Programming Guide, compute capabilities, shared memory."""
+"""Bytes of shared memory reserved for each CTA; an SM has this many more than the `smem_bytes` that one CTA may
+use. Source: CUDA C++ Programming Guide, compute capabilities, shared memory.
+"""
 MAP_WORDS = 16
-"""Bytes of shared memory in which a kernel that makes its tensor maps keeps their address and that of their flag."""
-LEAST_WARPS = 4  # of a CTA that we make: one warpgroup
-RESIDENT = 4  # warps of a scheduler that take turns, an estimate: as many as 128 registers a thread leave room for
+"""Bytes of shared memory in which a kernel that builds its tensor maps keeps their address and that of their flag."""
+LEAST_WARPS = 4  # of a CTA that we generate: one warpgroup
+RESIDENT = 4  # resident warps of a scheduler, an estimate: as many as fit with 128 registers a thread
 WARP = 32  # threads a warp on every target; PTX ISA, WARP_SZ
 
 
@@ -28,7 +30,7 @@ class Limit(int):
     source: str
 
     def __new__(cls, value: int, source: str) -> Limit:
-        """A value and where it stands."""
+        """A value and its source."""
         limit = super().__new__(cls, value)
         limit.source = source
         return limit
@@ -40,7 +42,7 @@ class Rate(float):
     source: str
 
     def __new__(cls, value: float, source: str) -> Rate:
-        """A value and where it stands."""
+        """A value and its source."""
         rate = super().__new__(cls, value)
         rate.source = source
         return rate
@@ -69,7 +71,8 @@ class Throughput:
 
     `tensor` counts a multiply-add as two operations, by the operand type's name. `pair_slots`: instructions that one of
     f32x2 becomes, `extremum_slots`: one min or max of three. `sync_share`: the part of `tensor` that mma.sync reaches.
-    `f8_adds`: additions beside an mma.sync of f8 that is two of f16 there, as ptxas makes it where 0 is not.
+    `tmem_bytes`: tensor memory to or from registers; 0 without tensor memory.
+    `f8_adds`: if not 0, ptxas makes an mma.sync of f8 into two of f16 plus this many additions.
     """
 
     issue: Rate
@@ -90,6 +93,7 @@ class Throughput:
     extremum_slots: Rate = EXTREMUM_SPLIT
     sync_share: Rate = ALL_OF_IT
     f8_adds: Rate = F8_WHOLE
+    tmem_bytes: Rate = Rate(0, str(NO_TMEM.source))
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +109,9 @@ class Latency:
 
     @property
     def exchange(self) -> float:
-        """Cycles that a step of shuffles costs beside its instructions: the share of one of `RESIDENT` warps."""
+        """Latency that a step of shuffles costs in addition to its instructions: the share of one of `RESIDENT`
+        warps.
+        """
         return self.shuffle / RESIDENT
 
 
@@ -116,7 +122,7 @@ PORTABLE = 8  # CTAs of a cluster that every GPU with clusters takes; CUDA C++ P
 class Target:
     """One SM tier; `ptx_version` is what the printer emits, `smem_bytes` the dynamic shared memory a CTA may have.
 
-    Compared by identity, since there is one record a tier and for each share of it: cheap to hash as a key of caches.
+    Compared by identity, because there is one record for each tier and each share of it: cheap to hash as a cache key.
     """
 
     name: str
@@ -131,30 +137,32 @@ class Target:
     latency: Latency
     tmem_columns: Limit = NO_TMEM
     features: frozenset[Feature] = field(init=False, repr=False)
-    asked_ctas: int = 0  # CTAs that a kernel wants on an SM, 0 where it says nothing; the limits are those of its share
-    asked_warps: int = 0  # warps of a CTA that it wants to compute
-    asked_cluster: int = 1  # CTAs that it wants to do the work of a tile block
-    asked_maps: bool = False  # does the kernel make its tensor maps itself?
+    asked_ctas: int = 0  # CTAs an SM that a kernel requests, 0 if unspecified; the limits are those of its share
+    asked_warps: int = 0  # consumer warps of a CTA that it requests
+    asked_cluster: int = 1  # CTAs of a tile block that it requests
+    asked_maps: bool = False  # does the kernel build its tensor maps itself?
 
     @cache  # noqa: B019 - targets are few and live as long as the process
     def asked(self, warps: int, cluster: int) -> Target:
-        """The target as a kernel wants it: warps that compute, 0 where it says nothing, and CTAs of a cluster."""
+        """The target as a kernel requests it: consumer warps, 0 if unspecified, and CTAs of a cluster."""
         same = (warps, cluster) == (self.asked_warps, self.asked_cluster)
         return self if same else replace(self, asked_warps=warps, asked_cluster=cluster)
 
     @cache  # noqa: B019 - as above
     def shared_by(self, ctas: int) -> Target:
-        """What one of `ctas` CTAs has of an SM. Of shared memory each CTA takes `RESERVED` more than it is given."""
+        """The share of an SM of one of `ctas` CTAs. Each CTA takes `RESERVED` more shared memory than it can use."""
         ctas = max(1, min(ctas, int(self.warps_per_sm) // LEAST_WARPS))
         shared = (int(self.smem_bytes) + RESERVED) // ctas - RESERVED
         return replace(
-            self, asked_ctas=ctas, smem_bytes=Limit(shared, self.smem_bytes.source),
+            self,
+            asked_ctas=ctas,
+            smem_bytes=Limit(shared, self.smem_bytes.source),
             registers_per_sm=Limit(int(self.registers_per_sm) // ctas, self.registers_per_sm.source),
-        )  # fmt: skip
+        )
 
     @cache  # noqa: B019 - as above
     def making_maps(self) -> Target:
-        """The same for kernels that make their tensor maps themselves, in `MAP_WORDS` bytes of shared memory more."""
+        """The same for kernels that build their tensor maps, in `MAP_WORDS` additional bytes of shared memory."""
         limit = Limit(int(self.smem_bytes) - MAP_WORDS, self.smem_bytes.source)
         return replace(self, asked_maps=True, smem_bytes=limit)
 

@@ -1,1 +1,1 @@
-"""Instruction families: each maps opcodes to decoders, and knows nothing of the others."""
+"""Instruction families: each maps opcodes to decoders, and is independent of the others."""

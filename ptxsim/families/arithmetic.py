@@ -1,4 +1,4 @@
-"""Opcodes that integers, floats and packed floats share: one row each, whose types choose the family."""
+"""Opcodes shared by integers, floats and packed floats: one row each; the types choose the family."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -12,14 +12,14 @@ Decoder: TypeAlias = Callable[[Decode], Step]
 
 @dataclass(frozen=True, slots=True)
 class ByType:
-    """The decoders of an opcode by the types of the instruction; None where a family does not have it."""
+    """The decoders of an opcode by the types of the instruction; None if a family does not have it."""
 
     integers: Decoder | None
     floats: Decoder | None
     packs: Decoder | None
 
     def __call__(self, d: Decode) -> Step:
-        """Decode with the family of the last type, where there is a choice."""
+        """Decode with the family of the last type, if there is a choice."""
         if self.packs is not None and packed.is_packed(d):
             return self.packs(d)
         if self.integers is None or self.floats is None:

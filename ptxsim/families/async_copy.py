@@ -1,7 +1,7 @@
 """cp.async: copies from global to shared memory, their groups and their waits.
 
-Without hazard tracking a copy happens where it is issued. With it, the data arrives as late as is legal: at the wait
-that covers it, in the thread that issued it (PTX ISA, "Data Movement and Conversion Instructions: cp.async").
+Without hazard tracking a copy happens when it is issued. With it, the data arrives as late as is legal: at the wait
+that covers it, in the issuing thread (PTX ISA, "Data Movement and Conversion Instructions: cp.async").
 """
 
 import numpy as np
@@ -18,7 +18,7 @@ from ptxsim.ptx_types import TYPES, Array
 
 
 def decode_cp(d: Decode) -> Step | None:
-    """cp.async and its commit_group, wait_group and wait_all; bulk copies are elsewhere."""
+    """cp.async and its commit_group, wait_group and wait_all; bulk copies are in other modules."""
     if "bulk" in d.instruction.modifiers:
         return bulk.decode_bulk(d)
     if "mbarrier" in d.instruction.modifiers:
@@ -100,7 +100,7 @@ def _copy(d: Decode) -> Step:
 
 
 def _source_size(d: Decode, size: int, has_policy: bool) -> tuple[Array | None, Array | None]:
-    """The optional source size or ignore-source predicate; None where the whole source is copied."""
+    """The optional source size or ignore-source predicate; None if the whole source is copied."""
     if len(d.operands) - has_policy < 4:
         return None, None
     operand = d.operands[3]
@@ -115,11 +115,16 @@ def _source_size(d: Decode, size: int, has_policy: bool) -> tuple[Array | None, 
 
 
 def _partial(
-    site: Site, source: Array, size: int, lanes: Array | None, source_bytes: Array | None, ignored: Array | None,
+    site: Site,
+    source: Array,
+    size: int,
+    lanes: Array | None,
+    source_bytes: Array | None,
+    ignored: Array | None,
     tracker: Tracker | None,
 ) -> Array:  # fmt: skip
-    """Data for copies of fewer source bytes than destination bytes: the rest is zero, and is not read. The address must
-    be aligned even where nothing is read (PTX ISA, cp.async: alignment as in "Addresses as Operands").
+    """Data for copies with fewer source bytes than destination bytes: the rest is zero, and is not read. The address
+    must be aligned even if nothing is read (PTX ISA, cp.async: alignment as in "Addresses as Operands").
     """
     machine = site.machine
     if ignored is not None:
@@ -151,7 +156,7 @@ def _partial(
 def _read_bytes(
     site: Site, source: Array, size: int, length: int, active: Array, tracker: Tracker | None
 ) -> Array:  # fmt: skip
-    """The first `length` bytes at addresses that are aligned to `size`; nothing beyond them is touched."""
+    """The first `length` bytes at addresses that are aligned to `size`; nothing beyond them is accessed."""
     if length == size:
         return _taken(site, source, size, active, tracker).view(np.uint8).reshape(-1, size)
     unit = length & -length
@@ -163,7 +168,7 @@ def _read_bytes(
 
 
 def _taken(site: Site, source: Array, size: int, lanes: Array | None, tracker: Tracker | None) -> Array:
-    """What lanes read at global addresses. Reports where a copy of the async proxy is writing it."""
+    """What lanes read at global addresses. Reports reads of bytes that a copy of the async proxy is writing."""
     cells = site.machine.global_space.cells[size]
     index = site.global_index(source, size, lanes)
     if tracker is not None:

@@ -1,6 +1,6 @@
 """atom and red on global, shared and generic addresses.
 
-Lanes that meet at one address take their turns in lane order, one of the orders that hardware may choose.
+Lanes that access the same address take turns in lane order, one of the orders that hardware may choose.
 """
 
 from collections.abc import Callable
@@ -52,7 +52,7 @@ _PLAIN: dict[str, Any] = {
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """What an atom or red does: operation, type of an element, elements of a vector, space, operands."""
+    """The effect of an atom or red: operation, element type, elements of a vector, space, operands."""
 
     name: str
     type: PtxType
@@ -127,7 +127,7 @@ def _elements(cells: Array, type_: PtxType) -> Array:
 
 
 def in_turns(memory: Array, index: Array, operands: list[Array], update: Update) -> Array:
-    """Update cells, lane by lane where lanes share one; the values before each lane's turn."""
+    """Update cells, lane by lane if lanes share one; returns the values before each lane's turn."""
     order = np.argsort(index, kind="stable")
     ordered = index[order]
     starts = np.flatnonzero(np.concatenate([[True], ordered[1:] != ordered[:-1]]))

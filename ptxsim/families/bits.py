@@ -45,7 +45,7 @@ def decode_cnot(d: Decode) -> Step:
 
 
 def decode_shift(d: Decode) -> Step:
-    """shl and shr; amounts above the width clamp (PTX ISA, "shl", "shr"), which is what NumPy does too."""
+    """shl and shr; amounts above the width clamp (PTX ISA, "shl", "shr"), as NumPy does."""
     is_left = d.instruction.base == "shl"
     type_ = _typed(d, ("bits",) if is_left else ("bits", "unsigned", "signed"), (16, 32, 64))
     d.finish(3)
@@ -55,7 +55,7 @@ def decode_shift(d: Decode) -> Step:
     if type_.bits == 32:
         return into(d.write(0, type_), operation, value, amount.view(type_.dtype))
     limit = np.uint32(type_.bits)
-    # an amount is unsigned 32 bits whatever the width, so it is clamped before the conversion
+    # an amount is an unsigned 32-bit number for every width, so it is clamped before the conversion
     return assign(d.write(0, type_), lambda a, n: operation(a, np.minimum(n, limit).astype(type_.dtype)), value, amount)
 
 
@@ -267,7 +267,7 @@ def decode_szext(d: Decode) -> Step:
 
 
 def decode_find_nth(d: Decode) -> Step:
-    """fns.b32 d, mask, base, offset: the place of the offset-th set bit from base on, down for negative offsets."""
+    """fns.b32 d, mask, base, offset: the position of the offset-th set bit from base on, down for negative offsets."""
     if d.type().name != "b32":
         raise d.unsupported(f"`{d.instruction.opcode}`")
     d.finish(4)

@@ -178,7 +178,7 @@ def _stretch(where: int, count: int) -> Callable[[], Array]:
 
 
 def _byte_mask(chosen: int, count: int) -> Array:
-    """.cp_mask: bit i says whether byte i of every 16 is copied."""
+    """.cp_mask: bit i selects whether byte i of every 16 is copied."""
     bits: Array = (chosen >> np.arange(UNIT)) & 1
     return np.tile(bits.astype(np.bool_), count // UNIT)
 

@@ -1,4 +1,4 @@
-"""st.bulk: zeros over a stretch of shared memory (sm_100 on)."""
+"""st.bulk: fills a range of shared memory with zeros (from sm_100 on)."""
 
 from collections.abc import Callable
 
@@ -18,7 +18,7 @@ _CLEARED = 8
 
 
 def decode_bulk_clear(d: Decode) -> Step:
-    """st.bulk{.weak}{.shared::cta} [a], size, 0: zeros over a stretch of shared memory."""
+    """st.bulk{.weak}{.shared::cta} [a], size, 0: fills a range of shared memory with zeros."""
     d.take("bulk")
     d.take("weak")
     space = d.take("shared::cta")

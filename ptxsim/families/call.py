@@ -16,14 +16,14 @@ from ptxsim.functions import BUILTINS, callee
 from ptxsim.program import Formal, Immediate, Linked, Operand, Register, Sink, Symbol, Vector
 from ptxsim.ptx_types import TYPES, Array
 
-# ---- values on their way into and out of functions
+# ---- passing values into and out of functions
 
 # Byte positions in local memory of a variable, for lanes given by number.
 Place = Callable[[Array], Array]
 
 
 def _place(d: Decode, name: str) -> Place:
-    """Where a parameter variable lies: in the current frame, or at one place for every lane."""
+    """The location of a parameter variable: in the current frame, or at the same address for every lane."""
     stack = d.binding.calls
     placed = d.binding.symbols.get(name)
     if placed is None or placed.space not in ("frame", "local"):
@@ -61,7 +61,7 @@ def _register(d: Decode, register: Register) -> End:
 
 
 def _actual(d: Decode, operand: Operand, size: int, is_result: bool) -> End | None:
-    """What a call names: a parameter variable, a register or a constant; None for a result nobody wants."""
+    """An operand of a call: a parameter variable, a register or a constant; None for an unused result."""
     if isinstance(operand, Symbol):
         placed = d.binding.symbols.get(operand.name)
         if placed is None or placed.size != size:
@@ -113,7 +113,7 @@ def _pairs(
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """One function that a call may enter, with what the call passes to it and back."""
+    """One function that a call may enter, with the values passed to it and back."""
 
     function: Linked
     arguments: list[tuple[End, End]]
@@ -122,7 +122,9 @@ class Route:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A call; routes: by the address of the function; target: the address in each lane, None where only one route."""
+    """A call; routes: by the address of the function; target: the address in each lane, None if there is only one
+    route.
+    """
 
     pc: int
     condition: Condition | None
@@ -133,7 +135,7 @@ class Call:
     fail: Callable[[int, str], SimulatorError]
 
     def converged(self, lanes: Lanes) -> int | None:
-        """Enter the function together where there is one."""
+        """Enter the function together if there is only one."""
         if self.condition is None and self.target is None:
             [route] = self.routes.values()
             self._enter(route, np.flatnonzero(lanes.machine.live_mask()))
@@ -142,7 +144,7 @@ class Call:
         return None
 
     def diverged(self, lanes: Lanes, mask: Array) -> None:
-        """Enter the functions that the lanes of a mask name; the others pass by."""
+        """Enter the functions that the lanes of a mask name; the others continue."""
         here = mask if self.condition is None else self.condition.holds(mask)
         lanes.add(self.pc + 1, mask & ~here)
         if not here.any():
@@ -173,7 +175,7 @@ class Call:
             formal.give(lanes, value)
 
     def leave(self, function: Linked, lanes: Array) -> None:
-        """Lanes come back from a function with its results."""
+        """Lanes return from a function with its results."""
         route = next(route for route in self.routes.values() if route.function is function)
         values = [formal.take(lanes) for _, formal in route.results]
         self.stack.pop(lanes)
@@ -198,7 +200,7 @@ class Return:
     calls: dict[int, Call]
 
     def converged(self, lanes: Lanes) -> int | None:
-        """Return together where all lanes came from one call."""
+        """Return together if all lanes came from one call."""
         mask = lanes.machine.live_mask()
         if self.condition is None:
             numbers = np.flatnonzero(mask)

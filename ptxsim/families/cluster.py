@@ -14,7 +14,7 @@ from ptxsim.ptx_types import TYPES, Array
 from ptxsim.waiting import Wait
 
 _CLUSTER = "shared::cluster"
-_RANK_BITS = 8  # of the ranks that an address has room for
+_RANK_BITS = 8  # number of ranks that an address can hold
 
 
 def decode_cluster_barrier(d: Decode) -> Step | None:

@@ -22,12 +22,19 @@ _ORDERED: dict[str, Any] = {
     "ge": np.greater_equal,
 }
 _UNSIGNED_NAMES = {"lo": "lt", "ls": "le", "hi": "gt", "hs": "ge"}
-# An unordered comparison is the negation of the ordered opposite.
+# An unordered comparison is the negation of the opposite ordered comparison.
 _UNORDERED = {"equ": "ne", "neu": "eq", "ltu": "ge", "leu": "gt", "gtu": "le", "geu": "lt"}
 _COMBINE: dict[str, Any] = {"and": np.logical_and, "or": np.logical_or, "xor": np.logical_xor}
 # Pairs of result and source that set does not have. Source: ptxas 13.5.
-_NO_SET = {("f32", "f16"), ("f32", "bf16"), ("f16", "bf16"), ("bf16x2", "f16x2"), ("f16x2", "bf16x2"), ("f32", "f16x2"),
-           ("f32", "bf16x2")}  # fmt: skip
+_NO_SET = {
+    ("f32", "f16"),
+    ("f32", "bf16"),
+    ("f16", "bf16"),
+    ("bf16x2", "f16x2"),
+    ("f16x2", "bf16x2"),
+    ("f32", "f16x2"),
+    ("f32", "bf16x2"),
+}
 _TESTS = ("finite", "infinite", "number", "notanumber", "normal", "subnormal")
 
 
@@ -56,7 +63,7 @@ def _relation(d: Decode, type_: PtxType) -> Callable[[Array, Array], Array]:
 
 
 def _comparable(type_: PtxType, is_flushed: bool) -> Callable[[Array], Array]:
-    """What computes the comparable values of a source from its bits."""
+    """The function that computes the comparable values of a source from its bits."""
     if type_.name == "bf16":
         return bf16_to_f32
     if type_.name == "bf16x2":

@@ -1,4 +1,4 @@
-"""What every conversion needs: its modifiers, rounding of values to narrow formats, storing the result."""
+"""Parts shared by all conversions: modifiers, rounding to narrow formats, storing the result."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -25,13 +25,13 @@ class Conversion:
 
 
 def refuse(d: Decode, wrong: bool) -> None:
-    """Raise UnsupportedModifierError where a form does not exist."""
+    """Raise UnsupportedModifierError if a form does not exist."""
     if wrong:
         raise d.unsupported(f"`{d.instruction.opcode}`")
 
 
 def store(d: Decode, to: PtxType, compute: Callable[[*Sources], Array], *sources: *Sources) -> Step:
-    """A step that stores what compute(*sources) returns in the destination, extended where that is wider."""
+    """A step that stores what compute(*sources) returns in the destination, extended if that is wider."""
     return assign(d.wide_target(d.operands[0], to), compute, *sources)
 
 

@@ -63,7 +63,7 @@ def _integers(d: Decode, form: Conversion) -> Step:
         return store(d, form.to, lambda raw: raw.astype(form.to.dtype), source)
     low, high = _limits(form.to)
     least, greatest = _limits(form.source)
-    refuse(d, low <= least and greatest <= high)  # ptxas 13.5: "Illegal modifier '.sat'" where nothing can overflow
+    refuse(d, low <= least and greatest <= high)  # ptxas 13.5: "Illegal modifier '.sat'" if nothing can overflow
     if form.source.kind == "unsigned":
         return store(
             d, form.to, lambda raw: np.minimum(raw.astype(np.uint64), np.uint64(high)).astype(form.to.dtype), source
@@ -79,7 +79,7 @@ def _limits(type_: PtxType) -> tuple[int, int]:
 
 
 def _widened(type_: PtxType, flushes: bool) -> Callable[[Array], Array]:
-    """What computes float32 or float64 values of a float source."""
+    """The function that computes float32 or float64 values of a float source."""
     if type_.name == "f16":
         return lambda raw: raw.astype(np.float32)
     if type_.name == "bf16":
@@ -135,7 +135,9 @@ def _to_float(d: Decode, form: Conversion) -> Step:
 
 
 def _check_to_float(d: Decode, form: Conversion) -> None:
-    """Refuse what ptxas 13.5 refuses: a rounding mode exactly where bits can be lost, extras only where they exist."""
+    """Reject what ptxas 13.5 rejects: a rounding mode is allowed exactly if bits can be lost, extras only if they
+    exist.
+    """
     to, source = form.to.name, form.source.name
     refuse(d, form.source.kind == "bits")
     if form.relu or form.finite or to == "tf32":

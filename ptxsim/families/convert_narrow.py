@@ -1,6 +1,6 @@
 """cvt of packed pairs and quadruples: f16x2, bf16x2, the 8, 6 and 4-bit floats, scale factors, and cvt.pack.
 
-The first source goes to the upper part of the destination. 6-bit floats stand in bytes of their own.
+The first source goes to the upper part of the destination. 6-bit floats take one byte each.
 """
 
 from collections.abc import Callable, Sequence
@@ -62,7 +62,7 @@ def _element(type_: PtxType) -> str:
 
 
 def _join(columns: Sequence[Array], element_bits: int, to: PtxType) -> Array:
-    """Codes, the upper one first, side by side in the destination's storage type."""
+    """Codes, the upper one first, packed in the destination's storage type."""
     result = np.zeros(columns[0].shape, to.dtype)
     for column in columns:
         result = (result << to.dtype(element_bits)) | column.astype(to.dtype)
@@ -77,7 +77,7 @@ def _spacing(type_: PtxType) -> int:
 def _narrow(
     d: Decode, form: Conversion, mode: str, values: Callable[[*Sources], Sequence[Array]], *sources: *Sources
 ) -> Step:
-    """values: from the sources to float values, the upper one first."""
+    """values: the function from the sources to float values, the upper one first."""
     element, spacing = _element(form.to), _spacing(form.to)
 
     def compute(*raw: *Sources) -> Array:
@@ -112,7 +112,7 @@ def _widen(d: Decode, form: Conversion) -> Step:
 
 
 def _to_scales(d: Decode, form: Conversion) -> Step:
-    """To ue8m0, a power of two rounded toward zero or up; the sign does not count."""
+    """To ue8m0, a power of two rounded toward zero or up; the sign is ignored."""
     refuse(d, form.mode not in ("rz", "rp") or form.relu or form.source.name not in ("f32", "bf16x2"))
     if form.source.name == "f32":
         d.finish(3)
@@ -122,13 +122,15 @@ def _to_scales(d: Decode, form: Conversion) -> Step:
         )
     d.finish(2)
     return store(
-        d, form.to, lambda raw: _join([_scale_code(value, form) for value in _pairs(raw, "bf16x2")], 8, form.to),
+        d,
+        form.to,
+        lambda raw: _join([_scale_code(value, form) for value in _pairs(raw, "bf16x2")], 8, form.to),
         d.read(1, form.source),
-    )  # fmt: skip
+    )
 
 
 def _scale_code(values: Array, form: Conversion) -> Array:
-    """The exponent of float32 values; 2**-127 is the least, 255 means NaN. Source: cuda_fp8.hpp of CUDA 13.0."""
+    """The exponent of float32 values; 2**-127 is the minimum, 255 means NaN. Source: cuda_fp8.hpp of CUDA 13.0."""
     magnitude = np.ascontiguousarray(values).view(np.uint32) & np.uint32(0x7FFFFFFF)
     code = magnitude >> np.uint32(23)
     if form.mode == "rp":
@@ -174,8 +176,8 @@ def _stochastic(d: Decode, form: Conversion) -> Step:
 def _random(bits: Array, to: str) -> list[RandomBits]:
     """The random bits of each source. Source: PTX ISA 9.1, "cvt", the paragraphs on rbits.
 
-    Of the forms with four sources the text says which bits serve which pair of sources, not how the two of a pair share
-    them; here both use all.
+    For the forms with four sources the text specifies which bits each pair of sources uses, but not how the two sources
+    of a pair share them; here both use all of them.
     """
     high, low = bits >> np.uint32(16), bits & np.uint32(0xFFFF)
     if to == "f16x2":
@@ -193,7 +195,7 @@ _PACK = {"u16": 16, "s16": 16, "u8": 8, "s8": 8, "u4": 4, "s4": 4, "u2": 2, "s2"
 
 
 def decode_pack(d: Decode) -> Step:
-    """cvt.pack.sat.type.s32{.b32} d, a, b{, c}: a and b clamped, side by side; c fills the bits above."""
+    """cvt.pack.sat.type.s32{.b32} d, a, b{, c}: a and b, clamped and packed; c fills the bits above."""
     d.need("sat")
     modifiers = d.instruction.modifiers[2:]
     name = modifiers[0] if modifiers else ""

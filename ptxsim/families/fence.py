@@ -1,6 +1,6 @@
 """fence and membar: of the generic proxy, between proxies, for mbarrier.init.
 
-Memory operations of threads run one at a time in program order, so fences of the generic proxy already hold; those
+Memory operations of threads run one at a time in program order, so fences of the generic proxy hold trivially; those
 between proxies matter to hazard tracking. Source: PTX ISA, "membar, fence".
 """
 
@@ -80,7 +80,9 @@ def _proxy(d: Decode) -> Step | None:
 
 
 def _tensormap(d: Decode) -> Step | None:
-    """fence.proxy.tensormap::generic: a tensor map changed through the generic proxy, seen by the tensormap proxy."""
+    """fence.proxy.tensormap::generic: makes a tensor map changed through the generic proxy visible to the tensormap
+    proxy.
+    """
     order = d.need("acquire", "release")
     d.need(*_SCOPES)
     d.finish(2 if order == "acquire" else 0)

@@ -1,8 +1,8 @@
 """Floating-point arithmetic of f16, bf16, f32 and f64 and of packed halves, with rounding, .ftz, .sat and .relu.
 
 The approximate functions (.approx, .full) are computed to the last bit or nearly so; hardware differs from that within
-the error bounds that the PTX ISA states for each instruction. A NaN result is the canonical NaN where the PTX ISA names
-one (min, max, conversions); elsewhere its payload is what NumPy gives.
+the error bounds that the PTX ISA states for each instruction. A NaN result is the canonical NaN if the PTX ISA
+specifies it (min, max, conversions); otherwise its payload is NumPy's.
 """
 
 from collections.abc import Callable
@@ -25,7 +25,7 @@ _SMALLEST_F16 = np.float32(2.0**-14)
 
 @dataclass(frozen=True, slots=True)
 class Rounding:
-    """The modifiers that shape a result."""
+    """The modifiers that affect a result."""
 
     mode: str
     flushes: bool
@@ -34,12 +34,12 @@ class Rounding:
 
     @property
     def is_plain(self) -> bool:
-        """Whether IEEE nearest-even arithmetic is all there is to do."""
+        """Whether plain IEEE round-to-nearest-even arithmetic is enough."""
         return self.mode == "rn" and not (self.flushes or self.saturates or self.relu)
 
 
 def take_rounding(d: Decode, type_: PtxType, allow_relu: bool = False, required: bool = False) -> Rounding:
-    """Consume rounding, .ftz, .sat and .relu; required: whether a rounding modifier must be there."""
+    """Consume rounding, .ftz, .sat and .relu; required: whether a rounding modifier must be present."""
     mode = d.need("rn", *_DIRECTED) if required else d.take("rn", *_DIRECTED) or "rn"
     flushes, saturates = d.flag("ftz"), d.flag("sat")
     relu = allow_relu and d.flag("relu")
@@ -70,7 +70,7 @@ def _shape_result(values: Array, rounding: Rounding) -> Array:
 
 
 def widen(bits: Array, type_: PtxType, flushes: bool = False) -> Array:
-    """Register lanes of a 16-bit float type as float32 values, two a lane for packed types."""
+    """Register lanes of a 16-bit float type as float32 values, two per lane for packed types."""
     if type_.name.startswith("bf16"):
         return bf16_to_f32(bits.view(np.uint16))
     values = bits.view(np.float16).astype(np.float32)
@@ -96,7 +96,7 @@ def _half(d: Decode, name: str, type_: PtxType, rounding: Rounding, count: int) 
     def compute(*raw: Array) -> Array:
         a, b, *c = (widen(value, type_, rounding.flushes) for value in raw)
         if name == "fma":
-            # both formats have few enough bits for float64 to hold the product; the sum is rounded to odd
+            # the products of both formats fit in float64; the sum is rounded to odd
             result = fma_odd(a.astype(np.float64), b.astype(np.float64), c[0].astype(np.float64))
         elif name == "mul" and is_brain:
             result = a.astype(np.float64) * b  # float32 would round a subnormal product first
@@ -200,7 +200,7 @@ def decode_root(d: Decode) -> Step:
 
 
 def _upper_half(values: Array) -> Array:
-    """The values that the 64-bit approximations give: the low 32 bits are zero (PTX ISA, "rcp.approx.ftz.f64")."""
+    """Results of the 64-bit approximations: the low 32 bits are zero (PTX ISA, "rcp.approx.ftz.f64")."""
     return (values.view(np.uint64) & np.uint64(0xFFFFFFFF00000000)).view(np.float64)
 
 
@@ -225,9 +225,9 @@ def _bits(values: Array, count: int) -> Array:
     return np.ldexp(_multiple(fraction, 2.0**-count), exponent)
 
 
-# Evaluated in float64 and rounded, within the error that the PTX ISA allows. Where that is much more than the last bit
-# the result is as coarse, so that code which needs the last bits does not pass here and fail on hardware: lg2 2^-22
-# absolute between 1/2 and 2, sin and cos 2^-20.5 absolute, tanh 2^-11 relative.
+# Evaluated in float64 and rounded, within the error that the PTX ISA allows. If the allowed error is much larger than
+# the last bit, the result is made as coarse, so that code which needs the last bits does not pass here and fail on
+# hardware: lg2 2^-22 absolute between 1/2 and 2, sin and cos 2^-20.5 absolute, tanh 2^-11 relative.
 _FUNCTIONS: dict[str, Callable[[Array], Array]] = {
     "ex2": np.exp2,
     "lg2": lambda a: _multiple(np.log2(a), 2.0**-22),
@@ -268,7 +268,7 @@ def decode_function(d: Decode) -> Step:
 
 
 def _half_function(function: Callable[[Array], Array], raw: Array, type_: PtxType, flushes: bool) -> Array:
-    """A function of 16-bit floats; with .ftz subnormal results become zero, which only bf16 allows."""
+    """A function of 16-bit floats; with .ftz subnormal results become zero, a form that only bf16 has."""
     result = narrow(function(widen(raw, type_).astype(np.float64)), type_)
     if not flushes:
         return result
@@ -276,7 +276,7 @@ def _half_function(function: Callable[[Array], Array], raw: Array, type_: PtxTyp
 
 
 def decode_abs_neg(d: Decode) -> Step:
-    """abs and neg: the sign bit alone."""
+    """abs and neg: change only the sign bit."""
     type_ = _float_type(d)
     flushes = d.flag("ftz")
     if flushes and type_.name not in ("f32", "f16", "f16x2"):
@@ -345,7 +345,7 @@ def _min_max_of_three(d: Decode) -> Step:
 
 @dataclass(frozen=True, slots=True)
 class _Choice:
-    """min or max of two float arrays as PTX defines them."""
+    """min or max of two float arrays as defined by PTX."""
 
     is_min: bool
     keeps_nan: bool
@@ -361,7 +361,7 @@ class _Choice:
     def _plain(self, a: Array, b: Array) -> Array:
         operation: Any = np.fmin if self.is_min else np.fmax
         result: Array = operation(a, b)
-        if not result.all():  # some result is a zero: choose its sign, which fmin and fmax leave open
+        if not result.all():  # if a result is zero: choose its sign, which fmin and fmax leave open
             both = (a == 0) & (b == 0)
             negative = (np.signbit(a) | np.signbit(b)) if self.is_min else (np.signbit(a) & np.signbit(b))
             zero = np.zeros_like(result)

@@ -47,9 +47,11 @@ def _add_pairs(d: Decode, pair: str) -> Step:
     d.finish(3)
     u32 = TYPES["u32"]
     return assign(
-        d.write(0, u32), lambda a, b: (a.view(np.uint16) + b.view(np.uint16)).view(np.uint32), d.read(1, u32),
+        d.write(0, u32),
+        lambda a, b: (a.view(np.uint16) + b.view(np.uint16)).view(np.uint32),
+        d.read(1, u32),
         d.read(2, u32),
-    )  # fmt: skip
+    )
 
 
 def decode_addc(d: Decode) -> Step:
@@ -215,12 +217,12 @@ def decode_sad(d: Decode) -> Step:
 
 
 def quotient(a: Array, b: Array) -> Array:
-    """a / b truncated toward zero; all ones where b is zero, as the hardware gives (PTX leaves it unspecified)."""
+    """a / b truncated toward zero; all ones if b is zero, as on hardware (unspecified in PTX)."""
     is_zero = b == 0
     divisor = np.where(is_zero, b.dtype.type(1), b)
     result = a // divisor
     if a.dtype.kind == "i":
-        # NumPy rounds down; one more where the exact quotient is negative and not whole
+        # NumPy rounds down; add one if the exact quotient is negative and not an integer
         result = result + ((result * divisor != a) & ((a < 0) != (divisor < 0)))
     return np.where(is_zero, np.invert(a.dtype.type(0)), result)
 

@@ -1,7 +1,8 @@
 """griddepcontrol, and clusterlaunchcontrol: taking over the work of a cluster that has not started.
 
 The response of a request is opaque; here it holds the index of the cancelled cluster's first CTA and whether there is
-one. Source: PTX ISA, "griddepcontrol", "clusterlaunchcontrol.try_cancel", "clusterlaunchcontrol.query_cancel".
+such a cluster. Source: PTX ISA, "griddepcontrol", "clusterlaunchcontrol.try_cancel",
+"clusterlaunchcontrol.query_cancel".
 """
 
 from collections.abc import Callable
@@ -23,7 +24,7 @@ _OWN = "shared::cta"
 
 
 def decode_grid_dependency(d: Decode) -> Step | None:
-    """griddepcontrol.launch_dependents and .wait: launches run one after the other; hazards know of the wait."""
+    """griddepcontrol.launch_dependents and .wait: launches run in sequence; hazard tracking records the wait."""
     action, tracker = d.need("launch_dependents", "wait"), d.binding.hazards
     d.finish(0)
     return None if tracker is None or action != "wait" else tracker.grids.wait
@@ -72,7 +73,7 @@ def decode_cluster_launch(d: Decode) -> Step:
 
 
 def _take_cluster(d: Decode, lane: int) -> Array:
-    """The response to a request: the next cluster that has not started, which then never does."""
+    """The response to a request: the next cluster that has not started, which will then never start."""
     clusters, failed = d.machine.clusters, d.binding.transfers.failed_requests
     cluster = int(d.machine.cta_of_lane[lane]) // clusters.size
     if cluster in failed:

@@ -1,6 +1,6 @@
-"""Functions of the CUDA device library that the simulator performs itself.
+"""Functions of the CUDA device library that the simulator implements itself.
 
-vprintf, __assertfail, malloc, free, memcpy, memmove and memset, as calls of functions without a body. Source: CUDA C++
+vprintf, __assertfail, malloc, free, memcpy, memmove and memset, called as functions without a body. Source: CUDA C++
 Programming Guide, "C++ Language Extensions".
 """
 
@@ -18,13 +18,13 @@ from ptxsim.printf import FormatError, render
 from ptxsim.ptx_types import Array
 
 _MOST_TEXT = 1 << 16
-# Bytes that malloc has. Source: CUDA C++ Programming Guide, "Heap Memory Allocation": 8 MB by default.
+# Size of the malloc heap. Source: CUDA C++ Programming Guide, "Heap Memory Allocation": 8 MB by default.
 HEAP = 8 << 20
 
 
 @dataclass(frozen=True, slots=True)
 class End:
-    """One side of a value that is passed: `take` gives bytes [lane, size] of lanes, `give` stores them."""
+    """One passed value on one side of a call: `take` gives bytes [lane, size] of lanes, `give` stores them."""
 
     size: int
     take: Callable[[Array], Array]
@@ -63,7 +63,7 @@ def _memory(d: Decode, lane: int, address: int, size: int) -> bytes:
 
 
 def _text(d: Decode, lane: int, address: int, most: int = _MOST_TEXT) -> bytes:
-    """The string at a generic address, at most so many bytes of it."""
+    """The string at a generic address, at most this many bytes of it."""
     result = bytearray()
     while len(result) < most:
         byte = _memory(d, lane, address + len(result), 1)
@@ -76,16 +76,17 @@ def _text(d: Decode, lane: int, address: int, most: int = _MOST_TEXT) -> bytes:
 
 
 def _printf(d: Decode, arguments: list[End], result: End | None) -> Step:
-    """vprintf(format, buffer): the lanes print in their order; the result is the number of arguments."""
+    """vprintf(format, buffer): the lanes print in lane order; the result is the number of arguments."""
     text, buffer = arguments
     machine, printed = d.machine, d.binding.printed
 
     def one(lane: int, where: int, data: int) -> int:
         try:
             line, count = render(
-                _text(d, lane, where), lambda offset, size: _memory(d, lane, data + offset, size),
+                _text(d, lane, where),
+                lambda offset, size: _memory(d, lane, data + offset, size),
                 lambda address, most: _text(d, lane, address, most or _MOST_TEXT),
-            )  # fmt: skip
+            )
         except FormatError as error:
             raise d.unsupported(str(error)) from None
         printed.append(line)
@@ -124,8 +125,8 @@ def _assertion(d: Decode, arguments: list[End], result: End | None) -> Step:
 
 
 def _malloc(d: Decode, arguments: list[End], result: End | None) -> Step:
-    """malloc(size) and, with an alignment behind the size, its aligned form: global memory that lasts until free, over
-    launches; 0 where the heap has no room.
+    """malloc(size) and its aligned form, which has an alignment after the size: global memory that lasts until free,
+    across launches; 0 if the heap has no room.
     """
     size = arguments[0]
     machine, memory = d.machine, d.machine.memory
@@ -146,7 +147,7 @@ def _malloc(d: Decode, arguments: list[End], result: End | None) -> Step:
 
 
 def _free(d: Decode, arguments: list[End], result: End | None) -> Step:
-    """free(address) of what malloc gave, in this launch or an earlier one; nothing for 0."""
+    """free(address) of a result of malloc, from this launch or an earlier one; 0 has no effect."""
     [address] = arguments
     machine, memory = d.machine, d.machine.memory
 
@@ -171,7 +172,7 @@ def _free(d: Decode, arguments: list[End], result: End | None) -> Step:
 
 
 def _masks(lanes: Array, addresses: list[Array]) -> Iterator[Array]:
-    """Lanes, in groups whose addresses lie in one state space each."""
+    """Lanes, in groups whose addresses are in one state space each."""
     groups = [lanes]
     for address in addresses:
         groups = [part for group in groups for part in windows(address, group)]
@@ -246,7 +247,12 @@ def _moves(d: Decode, target: End, source: End | None, size: End, result: End | 
 
 
 FUNCTIONS: dict[str, Callable[[Decode, list[End], End | None], Step]] = {
-    "vprintf": _printf, "__assertfail": _assertion, "malloc": _malloc,
-    "__cuda_syscall_aligned_malloc": _malloc, "free": _free, "memcpy": _copy,
-    "memmove": _copy, "memset": _fill,
-}  # fmt: skip
+    "vprintf": _printf,
+    "__assertfail": _assertion,
+    "malloc": _malloc,
+    "__cuda_syscall_aligned_malloc": _malloc,
+    "free": _free,
+    "memcpy": _copy,
+    "memmove": _copy,
+    "memset": _fill,
+}

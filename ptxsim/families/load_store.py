@@ -1,4 +1,4 @@
-"""ld, ldu and st in every state space, scalar and vector, and the prefetches and hints beside them."""
+"""ld, ldu and st in every state space, scalar and vector, and prefetches and hints."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -48,7 +48,7 @@ class Hints:
         return self.order not in (None, "weak")
 
     def fits(self, space: str, bits: int, count: int) -> bool:
-        """Whether an access of so many bits and elements in a space may have these. Source: ptxas 13.5."""
+        """Whether an access of this many bits and elements in a space may have these. Source: ptxas 13.5."""
         is_global = space in ("", "global")
         special = self.order in ("volatile", "mmio")
         wrong = [
@@ -78,7 +78,7 @@ def take_hints(d: Decode, is_load: bool) -> Hints:
 
 
 def address_values(d: Decode, address: Address, bits: int) -> Callable[[], Array]:
-    """What computes the lanes of an address, as unsigned integers of `bits` bits."""
+    """The function that computes the lanes of an address, as unsigned integers of `bits` bits."""
     type_ = TYPES[f"u{bits}"]
     base = address.base
     if isinstance(base, Symbol) and d.placed(base).space == "frame":
@@ -123,7 +123,9 @@ def open_port(d: Decode, site: Site, space: str, address: Address, size: int) ->
 
 
 def port_at(d: Decode, site: Site, space: str, values: Callable[[], Array], size: int) -> Port:
-    """The same for addresses that `values` computes: 32 bits of them in a window of the state space, otherwise 64."""
+    """The same for addresses computed by `values`: 32-bit ones in a window of the state space, otherwise 64-bit
+    ones.
+    """
     machine = d.machine
     if space in ("shared", "shared::cluster"):
         shared = machine.shared.cells[size]
@@ -166,7 +168,7 @@ def is_local(d: Decode, address: Address) -> bool:
 
 
 class _MixedWindowsError(Exception):
-    """Internal: generic addresses of one access fall in several state spaces; serve each space alone."""
+    """Internal: generic addresses of one access are in several state spaces; handle each space separately."""
 
 
 def _pick(values: Array, lanes: Array | None) -> Array:
@@ -174,7 +176,7 @@ def _pick(values: Array, lanes: Array | None) -> Array:
 
 
 def by_window(d: Decode, address: Address, step: Step) -> Step:
-    """A step that repeats a generic access for each state space where its lanes point to several."""
+    """A step that repeats a generic access for each state space if its lanes point to several."""
     values = address_values(d, address, 64)
     machine = d.machine
 
@@ -189,7 +191,7 @@ def by_window(d: Decode, address: Address, step: Step) -> Step:
 
 
 def windows(address: Array, lanes: Array) -> Iterator[Array]:
-    """Lanes in groups whose generic addresses lie in one state space."""
+    """Groups of lanes whose generic addresses are in one state space."""
     window = np.minimum(address >> np.uint64(WINDOW_BITS), np.uint64(FIRST_GLOBAL_WINDOW))
     for one in np.unique(window[lanes]):
         yield lanes & (window == one)
@@ -205,7 +207,7 @@ def _element(d: Decode) -> tuple[PtxType, int]:
 
 
 def space_name(modifier: str | None) -> str:
-    """The state space that a modifier names; "" is generic, and shared memory of the cluster is a space of its own."""
+    """The state space that a modifier names; "" is generic, and shared memory of the cluster is a separate space."""
     return modifier if modifier == "shared::cluster" else (modifier or "").split("::")[0]
 
 
@@ -214,7 +216,7 @@ def _space(d: Decode) -> str:
 
 
 def _checked(d: Decode, hints: Hints, space: str, bits: int, count: int) -> bool:
-    """Refuse hints that the access cannot have; whether it is strong."""
+    """Reject hints that are invalid for the access; whether it is strong."""
     if not hints.fits(space, bits, count):
         raise d.unsupported(f"`{d.instruction.opcode}`, a combination of modifiers that does not exist,")
     return hints.is_strong
@@ -293,7 +295,7 @@ def _load_quad(d: Decode, site: Site, port: Port, target: Array | None) -> Step:
 
 
 def _load_parameter(d: Decode, type_: PtxType, address: Address, targets: list[Array | None]) -> Step:
-    """A parameter is the same for all threads and known now, so the load becomes a constant."""
+    """A parameter is the same for all threads and known at decoding, so the load becomes a constant."""
     base = address.base
     if not isinstance(base, Symbol):
         raise d.error(OperandError, "ld.param needs a parameter name or a register")
@@ -377,7 +379,7 @@ def decode_store(d: Decode) -> Step:
 
 
 def decode_prefetch(d: Decode) -> Step | None:
-    """prefetch and prefetchu: hints without an effect here."""
+    """prefetch and prefetchu: hints with no effect here."""
     is_uniform = d.instruction.base == "prefetchu"
     space = None if is_uniform else d.take("global", "local")
     level = d.need("L1") if is_uniform else d.need("L1", "L2", "L2::evict_last", "L2::evict_normal")
@@ -388,7 +390,7 @@ def decode_prefetch(d: Decode) -> Step | None:
 
 
 def decode_priority(d: Decode) -> Step | None:
-    """applypriority{.global}.L2::evict_normal [a], 128: a hint without an effect here."""
+    """applypriority{.global}.L2::evict_normal [a], 128: a hint with no effect here."""
     d.take("global")
     d.need("L2::evict_normal")
     d.finish(2)

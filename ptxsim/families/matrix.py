@@ -51,17 +51,17 @@ def halves(rows: Array, count: int, is_transposed: bool) -> Array:
 
 
 def in_warps(lanes: Array) -> Array | None:
-    """Of the lanes of all warps that have any in a mask, which are in it; None for all."""
+    """The lanes, among those of all warps that have any in a mask, that are in it; None for all."""
     words = warp_words(lanes)
     words = words[words != 0]
     return None if (words == FULL_WARP).all() else lanes.reshape(-1, WARP)[warp_words(lanes) != 0].reshape(-1)
 
 
 class MatrixSite(Site):
-    """The place of an ldmatrix or stmatrix, remembering the cells of each address pattern."""
+    """The memory site of an ldmatrix or stmatrix, caching the cells of each address pattern."""
 
     def cells(self, address: Array, lanes: Array | None, count: int, is_transposed: bool) -> Array:
-        """16-bit cell numbers [matrix, lane, 2], or 32-bit ones [matrix, lane] where nothing is transposed.
+        """16-bit cell numbers [matrix, lane, 2], or 32-bit ones [matrix, lane] if nothing is transposed.
 
         Lanes are those of the warps that have any in the mask.
         """
@@ -176,5 +176,5 @@ def decode_movmatrix(d: Decode) -> Step:
     return step
 
 
-OPCODES = {"movmatrix": decode_movmatrix}  # the other two: matrix_narrow, which also reads narrower elements
+OPCODES = {"movmatrix": decode_movmatrix}  # the other two are in matrix_narrow, which also handles narrower elements
 FLOORS = (Floor("movmatrix", "75", "7.8"),)

@@ -1,9 +1,9 @@
 """ldmatrix and stmatrix of 8-bit elements, and ldmatrix that unpacks 6-bit and 4-bit elements into bytes.
 
-A row is 16 bytes of shared memory, whose address lane 16j+i (m16n16) or 8j+i (m8n16, m16n8) gives for row i of matrix
-j. Packed rows hold 16 elements of 6 bits and 4 bytes of padding, or of 4 bits and 8 bytes; each lands in the low bits
-of a byte. With g = lane/4 and t = lane%4, byte b of a register holds, of one matrix:
-m8n16: row g, column 4t+b; m16n16.trans: register j has row 4t+b, column g+8j; stmatrix m16n8.trans: row 2t+b%2, column
+A row is 16 bytes of shared memory, whose address is supplied by lane 16j+i (m16n16) or 8j+i (m8n16, m16n8) for row i of
+matrix j. Packed rows hold 16 elements of 6 bits and 4 bytes of padding, or of 4 bits and 8 bytes; each goes to the low
+bits of a byte. With g = lane/4 and t = lane%4, byte b of a register holds the following element of one matrix: m8n16:
+row g, column 4t+b; m16n16.trans: register j has row 4t+b, column g+8j; stmatrix m16n8.trans: row 2t+b%2, column
 g+8(b/2). Sources: PTX ISA, "ldmatrix" and "stmatrix"; CUTLASS copy traits of SM100.
 """
 
@@ -30,7 +30,9 @@ _BYTE = np.arange(4)
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """Matrices of one instruction: rows each, registers each, and where [register, lane, byte] lies in a matrix."""
+    """The matrices of one instruction: rows of each, registers of each, and the element of a matrix that [register,
+    lane, byte] holds.
+    """
 
     count: int
     rows: int
@@ -77,7 +79,7 @@ def _form(d: Decode, shapes: tuple[str, ...]) -> Form:
 
 
 class RowSite(MatrixSite):
-    """The place of a narrow ldmatrix or stmatrix, remembering the 16-byte cells of each address pattern."""
+    """The memory site of a narrow ldmatrix or stmatrix, caching the 16-byte cells of each address pattern."""
 
     def row_cells(self, address: Array, lanes: Array | None, used_lanes: int) -> Array:
         """Cell numbers [warp, row]; rows of warps that take no part are 0."""

@@ -1,8 +1,8 @@
 """mbarrier: init, inval, expect_tx, complete_tx, arrive, arrive_drop, test_wait, try_wait, pending_count.
 
-A wait whose phase is not complete blocks its lanes; they go on when it completes, or with a false predicate when no
-lane of the machine can go on otherwise, which is legal for both waits. With hazards the first answer of each wait is
-false, so that a wait without its retry loop orders nothing. Source: PTX ISA, "mbarrier".
+A wait whose phase is not complete blocks its lanes; they continue when it completes, or with a false predicate if
+otherwise no lane of the machine can continue, which is legal for both waits. With hazards the first answer of each wait
+is false, so that a wait without its retry loop orders nothing. Source: PTX ISA, "mbarrier".
 """
 
 from collections.abc import Callable
@@ -38,7 +38,7 @@ def decode_mbarrier(d: Decode) -> Step | None:
 
 
 class Objects:
-    """The mbarrier operand of an instruction, and what happens to errors on it."""
+    """The mbarrier operand of an instruction, and its errors."""
 
     def __init__(self, d: Decode, number: int, space: str | None) -> None:
         self._d = d
@@ -105,7 +105,7 @@ def _inval(d: Decode) -> Step:
 
 
 def _transaction(sign: int) -> Callable[[Decode], Step]:
-    """expect_tx (sign 1: more bytes are owed) and complete_tx (sign -1)."""
+    """expect_tx (sign 1: more bytes are expected) and complete_tx (sign -1)."""
 
     def decode(d: Decode) -> Step:
         if d.flag("relaxed"):
@@ -144,7 +144,7 @@ def _arrive_drop(d: Decode) -> Step:
 
 
 def _arrival(d: Decode, drops: bool) -> Step:
-    """arrive and arrive_drop with .expect_tx or .noComplete, on the own CTA's objects or on those of the cluster."""
+    """arrive and arrive_drop with .expect_tx or .noComplete, on objects of the executing CTA or of the cluster."""
     expects, incomplete = d.flag("expect_tx"), d.flag("noComplete")
     order = d.take("release", "relaxed")
     scope = Scope.UNWRITTEN if order is None else Scope(d.need(*_SCOPES))
@@ -185,7 +185,9 @@ def _arrival(d: Decode, drops: bool) -> Step:
 def _counter(
     d: Decode, objects: Objects, drops: bool, expects: bool, incomplete: bool, releases: bool, scope: Scope
 ) -> Callable[[Array, Array, Array], Array]:
-    """What counts the arrivals of lanes (numbers, cells, amounts) and returns the states before. Raises Fault."""
+    """The function that counts the arrivals of lanes (numbers, cells, amounts) and returns the previous states. Raises
+    Fault.
+    """
     mbarriers, tracker, transfers = objects.mbarriers, d.binding.hazards, d.binding.transfers
 
     def at_once(numbers: Array, cells: Array, amounts: Array) -> Array:
@@ -199,7 +201,7 @@ def _counter(
         return mbarriers.arrive(cells, counts, owed, drops)
 
     def in_order(numbers: Array, cells: Array, amounts: Array) -> Array:
-        """Lane by lane where some arrive at the next phase: what those know is not for waiters of this one."""
+        """Lane by lane if some arrive at the next phase: their knowledge is not for waiters of this one."""
         counts = np.ones(cells.size, np.int64) if expects else amounts
         if cells.size == 1 or incomplete or not mbarriers.completes(cells, counts):
             return at_once(numbers, cells, amounts)
@@ -218,7 +220,8 @@ def _counter(
 def decode_copy_arrival(d: Decode) -> Step:
     """cp.async.mbarrier.arrive{.noinc}: an arrival once all earlier cp.async of the thread are complete.
 
-    Without .noinc the pending count goes up first, so that the arrival is one more than the phase expected.
+    Without .noinc the pending count is incremented first, so that the arrival is in addition to those that the phase
+    expected.
     """
     d.need("async")
     d.need("mbarrier")
@@ -280,7 +283,7 @@ def _token_target(d: Decode, space: str | None) -> Array | None:
 
 
 def _check_incomplete(objects: Objects, cells: Array, counts: Array) -> None:
-    """Raise Fault where an arrival that must not complete its phase would."""
+    """Raise Fault if an arrival that must not complete its phase would do so."""
     totals = np.bincount(np.unique(cells, return_inverse=True)[1], weights=counts)
     inverse = np.unique(cells, return_inverse=True)[1]
     left = pending_of(objects.mbarriers.states(cells)) - totals[inverse].astype(np.int64)
@@ -301,7 +304,7 @@ def _wait(has_limit: bool) -> Callable[[Decode], None]:
         objects = Objects(d, 1, space)
         given = d.read(2, _U32 if is_parity else _B64)
         if len(d.operands) == 4:
-            d.read(3, _U32)  # a limit to the time spent waiting, which only the hardware knows
+            d.read(3, _U32)  # a limit on the waiting time, which only hardware has
         d.control = _blocking(d, objects, target, given, is_parity, order != "relaxed", scope)
 
     return decode

@@ -9,7 +9,7 @@ from ptxsim.ptx_types import TYPES, Array
 
 
 def decode_nanosleep(d: Decode) -> Step | None:
-    """nanosleep.u32: time does not pass here."""
+    """nanosleep.u32: no time passes here."""
     if d.type().name != "u32":
         raise d.unsupported(f"`{d.instruction.opcode}`")
     d.finish(1)
@@ -48,7 +48,7 @@ def decode_createpolicy(d: Decode) -> Step:
 
 
 def decode_event(d: Decode) -> Step | None:
-    """pmevent: a mark for a profiler."""
+    """pmevent: a marker for a profiler."""
     d.flag("mask")
     d.finish(1)
     d.constant_int(0)

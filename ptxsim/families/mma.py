@@ -1,9 +1,9 @@
 """mma.sync: warp-wide matrix multiply-accumulate on register fragments.
 
-Products are exact. Sums of a floating-point mma are taken in f32 (f64 for f64) in an unspecified order, as the PTX ISA
-leaves it, and rounded once more for f16 accumulators. Fragment layouts: PTX ISA, "Matrix Fragments for mma"; with
-g = lane/4, t = lane%4 and e elements in a register, register r of A holds row g + 8(r%2), columns 4e(r/2) + et to
-+e-1; of B rows 4er + et to +e-1, column g; element i of C and D row g + 8(i/2), column 2t + i%2.
+Products are exact. Sums of a floating-point mma are computed in f32 (f64 for f64) in an order that the PTX ISA leaves
+unspecified, and rounded once more for f16 accumulators. Fragment layouts: PTX ISA, "Matrix Fragments for mma"; with g =
+lane/4, t = lane%4 and e elements in a register, register r of A holds row g + 8(r%2), columns 4e(r/2) + et to +e-1; of
+B rows 4er + et to +e-1, column g; element i of C and D row g + 8(i/2), column 2t + i%2.
 """
 
 from collections.abc import Callable
@@ -23,7 +23,7 @@ from ptxsim.ptx_types import TYPES, Array, PtxType
 # Operand types: elements in a 32-bit register, and the type in which products and sums are computed.
 _ELEMENTS = {"f16": 2, "bf16": 2, "tf32": 1, "s8": 4, "u8": 4, "e4m3": 4, "e5m2": 4, "s4": 8, "u4": 8, "b1": 32}
 _FLOATS = ("f16", "bf16", "tf32", "e4m3", "e5m2")
-# (A and B types, K) that m16n8 comes with. Source: PTX ISA, "mma": supported shapes.
+# (A and B types, K) of the m16n8 shapes. Source: PTX ISA, "mma": supported shapes.
 _SHAPES = {
     "f16": (8, 16), "bf16": (8, 16), "tf32": (4, 8), "s8": (16, 32), "u8": (16, 32), "e4m3": (16, 32),
     "e5m2": (16, 32), "s4": (32, 64), "u4": (32, 64), "b1": (128, 256),
@@ -42,7 +42,7 @@ class Shape:
 
 
 def decode_mma(d: Decode) -> Step:
-    """mma{.sp}.sync.aligned in every shape; the most used ones here."""
+    """mma{.sp}.sync.aligned in every shape; the most common ones are implemented here."""
     if is_extended(d):
         return decode_extended(d)
     if is_volta(d):
@@ -131,12 +131,12 @@ class Source:
             self.is_filled = True
 
     def matrix(self, mask: Array | None) -> Array:
-        """The operand [warp, rows, k]; only a run of the whole block (no mask) finds it filled already."""
+        """The operand [warp, rows, k]; only in a run of the whole block (no mask) is it already filled."""
         return self.unpacker.matrix if self.is_filled and mask is None else self.unpacker.fill()
 
 
 def element_decoder(element: str) -> Callable[[Array], Array]:
-    """From the 32-bit registers of a fragment to element values, those of one register together."""
+    """Converts the 32-bit registers of a fragment to element values, keeping those of one register together."""
     if element == "f16":
         return lambda bits: bits.view(np.float16)
     if element == "bf16":
@@ -175,7 +175,7 @@ def _float(d: Decode, shape: Shape) -> Step:
     targets = [d.target(item, TYPES["f32"]) for item in d.vector(0, (4,))]
     shaped = [target.reshape(warps, _GROUPS, _QUADS) for target in targets]
 
-    # a destination may be written at once where no later addend is the same register
+    # a destination may be written immediately unless it is a later addend
     is_direct = not any(np.may_share_memory(shaped[i], c[j]) for i in range(4) for j in range(i + 1, 4))
 
     def step(mask: Array | None) -> None:
@@ -191,7 +191,7 @@ def _float(d: Decode, shape: Shape) -> Step:
 
 
 def _operands(d: Decode, shape: Shape) -> tuple[Source, Source]:
-    """The A and B operands; raises where their registers are not as many as the shape has."""
+    """The A and B operands; raises if the number of registers does not fit the shape."""
     count = 2 * shape.k // (_QUADS * _ELEMENTS[shape.a])
     d.vector(1, (count,))
     d.vector(2, (count // 2,))
@@ -305,4 +305,5 @@ FLOORS = (
     Floor("mma kind::mx*", "120f", "8.7"),
     Floor("mma kind::f8f6f4 e2m1|e2m3|e3m2|f16|sp::ordered_metadata", "120f", "8.7"),
     Floor("mma kind::mxf4* sp::ordered_metadata", "120a 121a", "8.7"),
+    Floor("mma kind::mxf4nvf4 scale_vec::4X ue8m0", "", "9.1"),
 )

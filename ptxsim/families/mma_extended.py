@@ -1,8 +1,8 @@
-"""mma.sync beyond the dense forms of mma.py: sparse A, kind::f8f6f4, block scaling, and shapes with eight rows.
+"""mma.sync other than the dense forms of mma.py: sparse A, kind::f8f6f4, block scaling, and shapes with eight rows.
 
-Products are exact; sums are taken in f32 (integers exactly) in an unspecified order. A scale factor multiplies a block
-of K columns of a row of A or a column of B. Sources: PTX ISA, "mma", "mma.sp", "Block Scaling for mma.sync"; lanes
-that supply scale factors as in CUTLASS SM120 traits.
+Products are exact; sums are computed in f32 (integers exactly) in an unspecified order. A scale factor multiplies a
+block of K columns of a row of A or a column of B. Sources: PTX ISA, "mma", "mma.sp", "Block Scaling for mma.sync";
+lanes that supply scale factors as in CUTLASS SM120 traits.
 """
 
 import re
@@ -36,7 +36,7 @@ _SCALED = {
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """What the modifiers of an mma say; k is the dense K, kind and scales empty where there is none."""
+    """The modifiers of an mma; k is the dense K, kind and scales are empty if absent."""
 
     rows: int
     k: int
@@ -51,7 +51,7 @@ class Form:
 
 
 def is_extended(d: Decode) -> bool:
-    """Whether an mma belongs here."""
+    """Whether an mma is handled here."""
     names = d.instruction.modifiers
     is_integer = any(name in _INTEGERS for name in names)
     return any(name.startswith(("sp", "kind::")) for name in names) or (
@@ -107,7 +107,7 @@ def _is_known(form: Form) -> bool:
 
 
 def _is_plain(form: Form) -> bool:
-    """A sparse form of an element type of its own, or an integer form with eight rows."""
+    """A sparse form with its own element type, or an integer form with eight rows."""
     if form.a in _INTEGERS:
         same = form.b in _INTEGERS and BITS[form.a] == BITS[form.b]
         if not same or form.accumulator != "s32" or (form.a == "b1" and form.saturates):
@@ -125,7 +125,7 @@ def _is_plain(form: Form) -> bool:
 
 
 def _stored(form: Form, element: str) -> str:
-    """How an element lies in a register."""
+    """The layout of an element in a register."""
     if form.kind in ("f8f6f4", "mxf8f6f4") and element in ("e2m1", "e2m3", "e3m2"):
         return f"byte.{element}"
     return element

@@ -33,7 +33,7 @@ def _elements(registers: list[Array]) -> Array:
 
 
 def _matrix(elements: Array, row: Array, column: Array, shape: tuple[int, int]) -> Array:
-    """[warp, pair, row, column] from elements whose places are arrays over [lane, element]."""
+    """[warp, pair, row, column] from elements whose positions are arrays over [lane, element]."""
     result = np.zeros((elements.shape[0], 4, *shape), np.float32)
     result[:, np.broadcast_to(_PAIR, row.shape), row, column] = elements
     return result

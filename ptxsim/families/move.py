@@ -14,7 +14,7 @@ from ptxsim.pointwise import Several
 from ptxsim.program import Address, Element, Operand, Sink, Special, Symbol, Vector
 from ptxsim.ptx_types import TYPES, Array, PtxType, unsigned
 
-# The first generic address of each state space that has a window; global addresses are generic as they are.
+# The first generic address of each state space that has a window; global addresses equal their generic ones.
 WINDOWS = {"shared": SHARED_WINDOW << WINDOW_BITS, "local": LOCAL_WINDOW << WINDOW_BITS}
 
 
@@ -45,7 +45,7 @@ def decode_mov(d: Decode) -> Step:
 
 
 def _address_lanes(d: Decode, type_: PtxType, source: Symbol | Element) -> Callable[[], Array]:
-    """What computes the address of a variable or of an element of it."""
+    """The function that computes the address of a variable or of one of its elements."""
     symbol, shift = d.element(source) if isinstance(source, Element) else (source, None)
     base = address_values(d, Address(symbol, 0), type_.bits)
     if shift is None:
@@ -53,12 +53,16 @@ def _address_lanes(d: Decode, type_: PtxType, source: Symbol | Element) -> Calla
     return lambda: base() + shift().astype(unsigned(type_.bits))
 
 
-# The clocks, their width, and how far each moves on when some thread reads one: time does not pass otherwise. The steps
-# let loops end that wait for some cycles, or for some nanoseconds.
+# The clocks, their width, and by how much each advances when some thread reads one: time does not pass otherwise. The
+# steps let loops terminate that wait for some cycles or nanoseconds.
 CLOCKS = {
-    "clock": (32, 0, 64), "clock_hi": (32, 32, 64), "clock64": (64, 0, 64), "globaltimer": (64, 0, 1000),
-    "globaltimer_lo": (32, 0, 1000), "globaltimer_hi": (32, 32, 1000),
-}  # fmt: skip
+    "clock": (32, 0, 64),
+    "clock_hi": (32, 32, 64),
+    "clock64": (64, 0, 64),
+    "globaltimer": (64, 0, 1000),
+    "globaltimer_lo": (32, 0, 1000),
+    "globaltimer_hi": (32, 32, 1000),
+}
 
 
 def _read_clock(d: Decode, type_: PtxType, name: str) -> Step:
@@ -86,7 +90,7 @@ def _copy(source: Array, out: Array) -> None:
 def _pack(d: Decode, type_: PtxType, target: Operand, source: Vector) -> Step:
     part = _part(d, type_, len(source.items))
     values = [d.value(item, part) for item in source.items]
-    # parts are narrower than the whole, so that none of them is a register that another one's move changes
+    # parts are narrower than the whole, so none of them is a register that moving another part changes
     whole = _parts(d.target(target, type_ if type_.bits == 128 else TYPES[f"b{type_.bits}"]), part, len(values))
     return Several([into(whole[:, number], _copy, value) for number, value in enumerate(values)])
 
@@ -99,11 +103,13 @@ def _parts(whole: Array, part: PtxType, count: int) -> Array:
 def _unpack(d: Decode, type_: PtxType, target: Vector, source: Operand) -> Step:
     part = _part(d, type_, len(target.items))
     whole = _parts(d.value(source, type_ if type_.bits == 128 else TYPES[f"b{type_.bits}"]), part, len(target.items))
-    return Several([
-        into(d.target(item, part), _copy, whole[:, number])
-        for number, item in enumerate(target.items)
-        if not isinstance(item, Sink)
-    ])  # fmt: skip
+    return Several(
+        [
+            into(d.target(item, part), _copy, whole[:, number])
+            for number, item in enumerate(target.items)
+            if not isinstance(item, Sink)
+        ]
+    )
 
 
 def _part(d: Decode, type_: PtxType, count: int) -> PtxType:

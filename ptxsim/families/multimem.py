@@ -1,7 +1,8 @@
-"""multimem.ld_reduce, multimem.st and multimem.red: one address of a multicast object, all its replicas.
+"""multimem.ld_reduce, multimem.st and multimem.red: one address of a multicast object stands for all its replicas.
 
-The replicas are taken in their order; the PTX ISA leaves it open. Without .acc each sum is rounded to the type, with it
-only the last. Source: PTX ISA, "multimem.ld_reduce, multimem.st, multimem.red"; ptxas 13.5 for the forms that exist.
+The replicas are combined in their order, which the PTX ISA leaves unspecified. Without .acc each sum is rounded to the
+type, with it only the last one. Source: PTX ISA, "multimem.ld_reduce, multimem.st, multimem.red"; ptxas 13.5 for the
+forms that exist.
 """
 
 from collections.abc import Callable, Iterator
@@ -23,9 +24,14 @@ from ptxsim.reductions import Combine, combiner
 _ORDERED = ("min", "max")
 # Operations on a single element by type.
 _SCALARS: dict[str, tuple[str, ...]] = {
-    "b32": ("and", "or", "xor"), "b64": ("and", "or", "xor"), "u32": ("add", *_ORDERED), "s32": ("add", *_ORDERED),
-    "u64": ("add", *_ORDERED), "s64": _ORDERED, "f64": ("add",),
-}  # fmt: skip
+    "b32": ("and", "or", "xor"),
+    "b64": ("and", "or", "xor"),
+    "u32": ("add", *_ORDERED),
+    "s32": ("add", *_ORDERED),
+    "u64": ("add", *_ORDERED),
+    "s64": _ORDERED,
+    "f64": ("add",),
+}
 # Float types: how many elements a vector may have (1 for none), the operations, the type of .acc.
 _FLOATS: dict[str, tuple[tuple[int, ...], tuple[str, ...], str]] = {
     "f32": ((1, 2, 4), ("add",), ""),
@@ -40,7 +46,7 @@ _HALF_PAIRS = ("f16x2", "bf16x2")
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """What a multimem instruction does; operation is "" for st, accumulator "" without .acc."""
+    """The effect of a multimem instruction; operation is "" for st, accumulator "" without .acc."""
 
     kind: str
     operation: str
@@ -83,11 +89,11 @@ def _is_known(form: Form) -> bool:
     return form.count in counts and form.operation in ("", *operations) and (not form.accumulator or has_accumulator)
 
 
-# ---- what the values of two replicas make
+# ---- combining the values of two replicas
 
 
 def _byte_floats(name: str) -> tuple[Callable[[Array], Array], Callable[[Array], Array]]:
-    """To float32 and back for lanes of 8-bit floats."""
+    """Conversion to float32 and back for lanes of 8-bit floats."""
     element = name[:4]
     table, form = float8_table(element), FORMATS[element]
     return (
@@ -136,7 +142,7 @@ def _reduce(form: Form, values: list[Array]) -> Array:
 
 
 class _Replicas:
-    """The cells of every replica that the lanes of an access mean."""
+    """The cells of every replica that the lanes of an access address."""
 
     def __init__(self, d: Decode, form: Form, operand: int) -> None:
         machine = d.machine
@@ -151,7 +157,7 @@ class _Replicas:
         self._machine = machine
 
     def each(self, mask: Array | None) -> Iterator[tuple[Array, Iterator[tuple[Array, Array]]]]:
-        """Lanes of one multicast object each, with (cells, indices) of its replicas, one after the other."""
+        """Groups of lanes that address one multicast object, with (cells, indices) of its replicas in turn."""
         lanes = self._machine.live_mask() if mask is None else mask & self._machine.live_mask()
         address = self._address()
         while lanes.any():

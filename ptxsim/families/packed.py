@@ -13,7 +13,7 @@ _F32 = TYPES["f32"]
 
 
 def is_packed(d: Decode) -> bool:
-    """Whether an instruction belongs here: its type is .f32x2, or .f32 with a 16-bit source type."""
+    """Whether an instruction is handled here: its type is .f32x2, or .f32 with a 16-bit source type."""
     names = [name for name in d.instruction.modifiers if name in TYPES]
     return names == ["f32x2"] or names in (["f32", "f16"], ["f32", "bf16"])
 

@@ -1,6 +1,7 @@
-"""tcgen05: tensor memory and the fifth-generation tensor core. Allocation, order, copies; moves and products elsewhere.
+"""tcgen05: tensor memory and the fifth-generation tensor core. Allocation, ordering, copies; moves and products are in
+other modules.
 
-Without hazard tracking everything completes where it is issued. Source: PTX ISA, "TensorCore 5th Generation Family
+Without hazard tracking everything completes when it is issued. Source: PTX ISA, "TensorCore 5th Generation Family
 Instructions".
 """
 
@@ -52,7 +53,7 @@ def _per_warp(site: TensorSite, mask: Array | None) -> list[int]:
 
 
 def _alloc(d: Decode) -> None:
-    """tcgen05.alloc: a warp, all of which has to come, waits until its CTA may have the columns."""
+    """tcgen05.alloc: a warp, all lanes of which must arrive, waits until its CTA may have the columns."""
     size = group_size(d)
     _aligned(d)
     space = d.take(*OWN)
@@ -72,7 +73,7 @@ def _alloc(d: Decode) -> None:
         return found
 
     def arrive(lanes: Array) -> None:
-        mbarriers.note_change()  # the rest of a warp, or the other CTA of a pair
+        mbarriers.note_change()  # wait for the rest of a warp, or the other CTA of a pair
 
     def ready(lanes: Array) -> Array:
         absent: Array = np.any((d.machine.live_mask() & ~lanes).reshape(-1, WARP), axis=1)
@@ -99,7 +100,7 @@ def _alloc(d: Decode) -> None:
 
 
 def _store(d: Decode, site: TensorSite, lane: int, where: Positions, address: int) -> None:
-    """tcgen05.alloc stores the address of the columns in shared memory, for a warp by one of its lanes."""
+    """tcgen05.alloc stores the address of the columns in shared memory, by one lane of a warp."""
     tracker = d.binding.hazards
     one = np.zeros(d.machine.lanes, np.bool_)
     one[lane] = True
@@ -203,7 +204,7 @@ def _commit(d: Decode) -> Step:
 
     def step(mask: Array | None) -> None:
         lanes = d.machine.lane_numbers(mask).tolist()
-        if lanes:  # under a predicate that may be false in all of them
+        if lanes:  # under a predicate that may be false for all of them
             site.core.commit(site, lanes, [cells(lane) for lane in lanes])
 
     return step
@@ -221,7 +222,7 @@ _COPIES: dict[str, tuple[int, int, list[Array]]] = {
 
 
 def _copy(d: Decode) -> Step:
-    """tcgen05.cp: rows that a descriptor names go to lanes of tensor memory, unpacked to bytes where asked."""
+    """tcgen05.cp: rows that a descriptor names go to lanes of tensor memory, unpacked to bytes if requested."""
     size = group_size(d)
     shape = d.need("128x256b", "128x128b", "4x256b", "64x128b", "32x128b")
     spread = d.take("warpx2::02_13", "warpx2::01_23", "warpx4")
@@ -306,7 +307,7 @@ def _product(d: Decode) -> Step:
         try:
             done = lanes.size > 1 and product.run_together(lanes)
         except (DescriptorError, TensorMemoryError):
-            done = False  # one thread after the other, which names the thread
+            done = False  # one thread after the other, so that errors name the thread
         if not done:
             single(mask)
 

@@ -1,8 +1,8 @@
 """tcgen05.mma: D = A * B + D in tensor memory, by one CTA or a pair.
 
 Products are exact and summed in f32 (rounded once more for f16 results, with scale factors in f64), integers exactly. A
-lies in shared or tensor memory, B in shared memory. Of a pair, each CTA holds half of the rows of A and D and half of
-the columns of B. Source: PTX ISA, "tcgen05.mma", "Data Path Layout", "Block Scaling for tcgen05.mma".
+is in shared or tensor memory, B in shared memory. Each CTA of a pair holds half of the rows of A and D and half of the
+columns of B. Source: PTX ISA, "tcgen05.mma", "Data Path Layout", "Block Scaling for tcgen05.mma".
 """
 
 from collections.abc import Callable, Sequence
@@ -28,9 +28,9 @@ _USES = ("fill", "use", "lastuse", "discard")
 _COLLECTORS = tuple(f"collector::{buffer}::{use}" for buffer in ("a", "b0", "b1", "b2", "b3") for use in _USES)
 _MMA = ("tcgen05.mma",)
 _COPIED = ("tcgen05.cp", "tcgen05.shift")
-# Layout and type of the results, and shift of D, that several CTAs may do at once.
+# Layout and type of the results, and shift of D, that several CTAs can compute at once.
 _PLAIN = "full", "f32", 0
-_KEPT = 256  # sets of threads and their operands that an instruction remembers
+_KEPT = 256  # sets of threads and their operands that an instruction caches
 
 
 def _mode(d: Decode) -> Mode:
@@ -42,7 +42,7 @@ def _mode(d: Decode) -> Mode:
     d.take(*_COLLECTORS)
     if kind not in _KINDS or is_scaled != (kind in SCALED) or (is_stationary and (group == 2 or is_scaled)):
         raise d.unsupported(f"`{d.instruction.opcode}`")
-    # PTX ISA, "tcgen05.mma": .block32 and .block16 are other names of the sizes; the default depends on the kind
+    # PTX ISA, "tcgen05.mma": .block32 and .block16 are aliases of the sizes; the default depends on the kind
     names: dict[str, dict[str | None, int]] = {
         "mxf8f6f4": {None: 1, "scale_vec::1X": 1, "block32": 1},
         "mxf4": {None: 2, "scale_vec::2X": 2, "block32": 2},
@@ -59,7 +59,7 @@ def _mode(d: Decode) -> Mode:
 
 
 class Operands:
-    """The operands of a tcgen05.mma, as what reads them for a lane."""
+    """The operands of a tcgen05.mma, as functions that read them for a lane."""
 
     def __init__(self, d: Decode, mode: Mode) -> None:
         rest = list(range(len(d.operands)))
@@ -92,7 +92,7 @@ class Operands:
         self._tail(d, mode, position)
 
     def _tail(self, d: Decode, mode: Mode, position: int) -> None:
-        """enable-input-d, then for some kinds scale-input-d."""
+        """enable-input-d, and for some kinds scale-input-d after it."""
         has_scale = len(d.operands) == position + 2
         if has_scale and (mode.is_stationary or mode.kind not in ("f16", "tf32")):
             raise d.unsupported(f"`{d.instruction.opcode}` with the operand after enable-input-d")
@@ -116,16 +116,17 @@ class Operands:
         return lambda lane: int(values[lane])
 
     def uniform(self, lanes: Array) -> list[Array]:
-        """Of D, A in tensor memory, the instruction descriptor and enable-input-d: the values of lanes."""
+        """The values of lanes of D, A in tensor memory, the instruction descriptor and enable-input-d."""
         return [values()[lanes] for values in self._uniform]
 
 
 @dataclass(slots=True)
 class Together:
-    """What threads of different CTAs do at once.
+    """The operation of threads of different CTAs, executed at once.
 
-    ctas: whose tensor memory they write, and lanes: which thread for each; column: the first of D; keeps: whether they
-    add to D; columns, rows: shapes of B and A; product: room for the products [thread, cta of the pair, n, row].
+    ctas: the CTAs whose tensor memory they write; lanes: the thread for each; column: the first column of D; keeps:
+    whether they add to D; columns, rows: shapes of B and A; product: buffer for the products [thread, cta of the pair,
+    n, row].
     """
 
     form: Form
@@ -189,9 +190,9 @@ class Product:
             self._accumulate(lane, number, form, cta, rank, product if form.sign == 1 else -product)
 
     def run_together(self, threads: Array) -> bool:
-        """Execute for threads of different CTAs at once, where all do the same to plain operands; whether it did.
+        """Execute for threads of different CTAs at once, if all do the same to plain operands; returns whether it did.
 
-        The products are those of `run`, matrix by matrix. Raises as `run` does.
+        The products are computed as by `run`, matrix by matrix. Raises as `run` does.
         """
         operands, core = self._operands, self._site.core
         chosen = operands.uniform(threads)
@@ -225,7 +226,7 @@ class Product:
         return True
 
     def _together(self, threads: Array, chosen: Sequence[Array]) -> "Together | None":
-        """What threads of different CTAs do at once, None where they have to go one by one."""
+        """The operation of threads of different CTAs to be executed at once, None if they must execute one by one."""
         mode, operands, core = self._mode, self._operands, self._site.core
         if mode.is_sparse or mode.scales or operands.disabled or self._shifts_a:
             return None
@@ -237,9 +238,15 @@ class Product:
             return None
         product = self._site.core.product((threads.size, mode.group, form.n, form.rows))
         return Together(
-            form, ctas, np.repeat(threads, mode.group), operands.d(first) & 0xFFFF, bool(operands.enable(first)),
-            (threads.size, 1, form.n, form.k), (threads.size, mode.group, form.rows, form.k), product,
-        )  # fmt: skip
+            form,
+            ctas,
+            np.repeat(threads, mode.group),
+            operands.d(first) & 0xFFFF,
+            bool(operands.enable(first)),
+            (threads.size, 1, form.n, form.k),
+            (threads.size, mode.group, form.rows, form.k),
+            product,
+        )
 
     def _tiles(self, reader: TileReader, descriptors: Array, together: "Together", numbers: list[int]) -> Array:
         """The tiles that lanes read from the shared memory of CTAs; numbers: of their operations."""
@@ -265,7 +272,7 @@ class Product:
         return decoder(element)(raw.view(np.uint8))
 
     def _b(self, lane: int, number: int, form: Form, group: list[int]) -> Array:
-        """B [n, k], the halves of a pair after each other."""
+        """B [n, k], the halves of a pair concatenated."""
         reader = self._reader(form)[1]
         bits = np.full(len(group), self._operands.b(lane), np.uint64)
         tile = reader.tile(bits, np.array(group))
@@ -285,7 +292,7 @@ class Product:
         return stored if self._operands.metadata is None else self._dense(lane, number, form, cta, stored)
 
     def _rows(self, form: Form, address: int) -> Array:
-        """The lanes of the rows of A: those of D, in the first fold where D is folded."""
+        """The lanes of the rows of A: those of D, in the first fold if D is folded."""
         row = np.arange(form.rows)
         if form.layout == "quarter":
             return row // 16 * SLAB + row % 16 + (address >> 16) % SLAB
@@ -308,7 +315,7 @@ class Product:
         return values
 
     def _dense(self, lane: int, number: int, form: Form, cta: int, stored: Array) -> Array:
-        """A with the zeros that its metadata says."""
+        """A with the zeros that its metadata implies."""
         metadata = self._operands.metadata
         address = 0 if metadata is None else metadata(lane)
         bits = BITS[form.a]
@@ -326,7 +333,7 @@ class Product:
     def _factors(self, lane: int, number: int, form: Form, cta: int, which: int, rows: int) -> Array:
         """Scale factors [row, block]: row r in lane r mod 32 of every slab, column r / 32, bytes from its id on.
 
-        Where D folds its columns over the lane halves, so do the factors of B (CUTLASS, ScaleFactorDuplicated2by2).
+        If D folds its columns over the lane halves, so do the factors of B (CUTLASS, ScaleFactorDuplicated2by2).
         """
         scales = self._operands.scales
         address = 0 if scales is None else scales[which](lane)
@@ -364,8 +371,13 @@ class Product:
         if operands.disabled:
             masks = operands.disabled[4 * rank : 4 * rank + 4]
             off = np.array([int(masks[bit // SLAB][lane]) >> bit % SLAB & 1 for bit in range(LANES)], np.bool_)
-            lanes = region(np.broadcast_to(off[:, None], site.core.memory.words[cta].shape), form.layout,
-                           address >> 16, column, form.n)  # fmt: skip
+            lanes = region(
+                np.broadcast_to(off[:, None], site.core.memory.words[cta].shape),
+                form.layout,
+                address >> 16,
+                column,
+                form.n,
+            )
             words = np.where(lanes, part, words)
         part[...] = words
 
@@ -401,9 +413,9 @@ class Product:
 
 
 def _metadata_places(bits: int, k: int, rows: Array) -> tuple[Array, Array, Array]:
-    """Lanes, columns and shifts [row, code] of the 2-bit positions of sparse A whose rows lie in lanes `rows`.
+    """Lanes, columns and shifts [row, code] of the 2-bit positions of sparse A whose rows are in lanes `rows`.
 
-    Elements below 16 bits: a row's codes lie in its own lane, lowest columns of A first. Wider ones: of 16 rows, lanes
+    Elements below 16 bits: a row's codes are in its own lane, lowest columns of A first. Wider ones: of 16 rows, lanes
     0 to 7 hold the lower and 8 to 15 the upper half of K, rows r in the low and r + 8 in the high half of the word.
     Source: CUTLASS, tmem_e_frg of the SM100 traits.
     """

@@ -1,7 +1,7 @@
 """tcgen05.ld{.red} and tcgen05.st: between registers of a warp and its 32 lanes of tensor memory.
 
 .pack::16b takes the low halves of two columns into one register, .unpack::16b is its inverse: such a move covers twice
-the columns. Source: PTX ISA, "tcgen05.ld", "tcgen05.st", "Data Movement Shape".
+as many columns. Source: PTX ISA, "tcgen05.ld", "tcgen05.st", "Data Movement Shape".
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -25,12 +25,13 @@ from ptxsim.tensor_order import TensorOrder
 _REPEATS = tuple(f"x{1 << power}" for power in range(8))
 _MOST_REGISTERS = 128
 _HALF = np.uint32(0xFFFF)
-_PLANS = 64  # plans that an instruction remembers
+_PLANS = 64  # plans that an instruction caches
 
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """A data movement: registers, [register, thread] lanes and columns relative to the address, all columns it uses.
+    """A data movement: registers, [register, thread] lanes and columns relative to the address, the set of columns
+    used.
 
     is_plain: register r of thread t is column r of lane t.
     """
@@ -91,8 +92,8 @@ class Box:
     """Cells of tensor memory that registers are copied from or to as they are: register r of thread t is column r and
     lane t.
 
-    ctas, columns, rows: of the cells; threads: which of the threads of a CTA that take part; warps: first lanes of
-    their warps [cta, warp].
+    ctas, columns, rows: of the cells; threads: which of the participating threads of a CTA; warps: first lanes of their
+    warps [cta, warp].
     """
 
     ctas: slice
@@ -108,12 +109,11 @@ class Box:
 
 @dataclass(slots=True)
 class Plan:
-    """Where the lanes of a move find their cells.
+    """The cells accessed by the lanes of a move.
 
     lanes: their numbers; index: the cells [register, lane] of all CTAs; used: the columns of all CTAs that must be
-    allocated; starts: for each warp its first lane, CTA, lane and column of its address, lanes that take part; boxes:
-    of a move of whole warps, the same ones of CTAs that follow each other, what each part of them copies (None: the
-    move is none).
+    allocated; starts: for each warp its first lane, CTA, lane and column of its address, and participating lanes;
+    boxes: what each part copies, for a move of whole warps, the same ones in consecutive CTAs (None otherwise).
     """
 
     lanes: Array
@@ -124,11 +124,11 @@ class Plan:
 
     @property
     def threads(self) -> int:
-        """Of a CTA, where all have the same."""
+        """The number of participating threads of each CTA, if equal in all."""
         return self.boxes[-1].threads.stop if self.boxes else 0
 
     def index(self, form: Form) -> Array:
-        """The cells [register, lane] in those of all CTAs."""
+        """The cells [register, lane] among those of all CTAs."""
         if self._index is None:
             first = [(cta * COLUMNS + column) * LANES + row for _, cta, row, column, _ in self.starts]
             sizes = [active.size for *_, active in self.starts]
@@ -144,7 +144,7 @@ class Plan:
 
 
 def _note_moves(order: TensorOrder, site: TensorSite, form: Form, plan: Plan, is_store: bool) -> None:
-    """Tell hazard tracking of the moves of all warps."""
+    """Report the moves of all warps to hazard tracking."""
     left = {lane for lane, *_ in plan.starts}
     for box in plan.boxes or ():
         if order.moves(box.warps, (box.ctas, box.rows, box.columns), is_store):
@@ -165,7 +165,7 @@ class Plans:
         self._known: dict[tuple[bytes, bytes], Plan] = {}
 
     def of(self, mask: Array | None) -> Plan | None:
-        """The plan for lanes of the scheduler, None where there are none. Raises what Places raises."""
+        """The plan for lanes of the scheduler, None if there are none. Raises as Places does."""
         site = self._site
         here = site.machine.active(mask)
         here = site.machine.live_mask() if here is None else here

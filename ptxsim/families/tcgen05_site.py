@@ -1,4 +1,4 @@
-"""The place of a tcgen05 instruction: its tensor core, its errors, and what hazard tracking hears of it."""
+"""The location of a tcgen05 instruction: its tensor core, its errors, and its reports to hazard tracking."""
 
 from collections.abc import Sequence
 
@@ -11,7 +11,7 @@ from ptxsim.tensor_order import Rows
 
 
 def group_size(d: Decode) -> int:
-    """The CTAs of .cta_group. Raises where a pair needs a cluster that the launch does not have."""
+    """The CTAs of .cta_group. Raises if a pair needs a cluster that the launch does not have."""
     size = int(d.need("cta_group::1", "cta_group::2")[-1])
     if size == 2 and d.machine.geometry.cluster_size % 2:
         raise d.error(OperandError, "cta_group::2 needs clusters with an even number of CTAs")
@@ -19,7 +19,7 @@ def group_size(d: Decode) -> int:
 
 
 def _core(d: Decode) -> TensorCore:
-    """The tensor core of the launch, made when its first instruction is decoded."""
+    """The tensor core of the launch, created when its first instruction is decoded."""
     for part in d.binding.transfers.parts:
         if isinstance(part, TensorCore):
             return part
@@ -44,12 +44,12 @@ class TensorSite(Site):
         return self.error(OperandError, f"{self.machine.describe(lane)} {problem}")
 
     def begin(self, lane: int, kind: str, shape: object) -> int:
-        """Tell hazard tracking that an operation starts; its number there."""
+        """Report the start of an operation to hazard tracking; returns its number there."""
         order = self.core.order
         return 0 if order is None else order.begin(self, [lane], kind, shape)[0]
 
     def reads_shared(self, lane: int, number: int, reader: TileReader, tile: Tile, asker: int = 0) -> None:
-        """The operation reads the tile of one of its askers from shared memory."""
+        """The operation reads one asker's tile from shared memory."""
         tracker, order = self.core.tracker, self.core.order
         if tracker is not None and order is not None:
             grains = reader.all_grains(tile, tracker.grain)
@@ -59,7 +59,7 @@ class TensorSite(Site):
             tracker.async_reads.begin_for(self, where, [lane], [number], order)
 
     def all_read_shared(self, lanes: Sequence[int], numbers: Sequence[int], reader: TileReader, tile: Tile) -> None:
-        """Operations of lanes read from shared memory, each the tile of the asker in its place."""
+        """Operations of lanes read from shared memory, each the tile of the asker at its position."""
         tracker, order = self.core.tracker, self.core.order
         if tracker is not None and order is not None:
             grains = reader.all_grains(tile, tracker.grain)
@@ -68,7 +68,7 @@ class TensorSite(Site):
             tracker.async_reads.begin_for(self, where, lanes, numbers, order)
 
     def reads(self, number: int, cta: int, lanes: Rows, columns: Rows, after: tuple[str, ...]) -> None:
-        """The operation reads cells of tensor memory; after: kinds of operations that run before it by themselves."""
+        """The operation reads cells of tensor memory; after: kinds of operations implicitly ordered before it."""
         if self.core.order is not None:
             self.core.order.read(number, cta, lanes, columns, after)
 

@@ -39,9 +39,9 @@ Place: TypeAlias = tuple[list[int], list[int]]
 _DIMENSIONS = ("1d", "2d", "3d", "4d", "5d")
 _LOADS = ("tile", "tile::gather4", "im2col", "im2col::w", "im2col::w::128")
 _STORES = ("tile", "tile::scatter4", "im2col_no_offs")
-_PLACES = 512  # places remembered by an instruction: CTAs times stages
+_PLACES = 512  # places cached by an instruction: CTAs times stages
 _ALIGNMENT = 128  # shared addresses of TMA (PTX ISA, "cp.async.bulk.tensor")
-# Where a reduction needs a type: the PTX types that element types of maps reduce as.
+# The PTX types as which element types of maps are reduced.
 _REDUCED_AS = {"f32_ftz": "f32"}
 
 
@@ -125,7 +125,7 @@ class TensorOperand:
         return memory.arena[start : start + MAP_BYTES].tobytes()
 
     def box(self, lane: int) -> tuple[Box, int]:
-        """The box of the lane's map, and where the tensor starts in the arena."""
+        """The box of the lane's map, and the arena position at which the tensor starts."""
         data = self._bytes(lane)
         found = self._boxes.get(data)
         if found is None:
@@ -133,7 +133,7 @@ class TensorOperand:
         return found
 
     def one_map(self, numbers: Array) -> tuple[Box, int] | None:
-        """The box that all these lanes name, None where they name several maps."""
+        """The box that all these lanes name, None if they name several maps."""
         addresses = self._address()[numbers]
         return None if (addresses != addresses[0]).any() else self.box(int(numbers[0]))
 
@@ -253,7 +253,7 @@ def _load(d: Decode, dimensions: int, target: str) -> Step:
 
 
 class LoadTogether:
-    """Loads of whole boxes by threads of several CTAs as one movement of data."""
+    """Loads of whole boxes by threads of several CTAs as one data movement."""
 
     def __init__(
         self, d: Decode, tensor: TensorOperand, destination: SharedRange, signal: Signal, places: "Places"
@@ -265,7 +265,7 @@ class LoadTogether:
         self._source = d.machine.memory.arena[:count].view(np.complex128)
 
     def run(self, site: Site, mask: Array | None) -> bool:
-        """Execute for the lanes of a mask, if they name boxes of one map inside the tensor; whether it did."""
+        """Execute for the lanes of a mask, if they name boxes of one map inside the tensor; returns whether it did."""
         machine, transfers = self._d.machine, self._d.binding.transfers
         lanes = machine.active(mask)
         lanes = machine.live_mask() if lanes is None else lanes
@@ -295,8 +295,8 @@ class LoadTogether:
         return True
 
     def _targets(self, box: Box, numbers: Array, starts: Array) -> tuple[Array, Stretches] | None:
-        """The chunks of a box, relative to its first byte, in the order in which shared memory has them, and the cells
-        that the lanes write; None where a box is not one stretch, in the same order for all.
+        """The chunks of a box, relative to its first byte, in shared-memory order, and the cells that the lanes write;
+        None if a box is not contiguous, in the same order for all.
         """
         key = starts.tobytes(), numbers.tobytes(), box
         if key not in self._known:
@@ -357,7 +357,9 @@ def _reader(tensor: TensorOperand, box: Box, base: int, lane: int, arena: Array)
 
 
 def _touched(tensor: TensorOperand, box: Box, base: int, lane: int) -> Callable[[], Array]:
-    """What gives the positions of the bytes inside the tensor that the lane's coordinates select now."""
+    """The function that gives the positions of the bytes inside the tensor that the lane's coordinates currently
+    select.
+    """
     place = tensor.place(lane)
 
     def positions() -> Array:
@@ -367,7 +369,7 @@ def _touched(tensor: TensorOperand, box: Box, base: int, lane: int) -> Callable[
 
 
 class Places:
-    """Where boxes lie in shared memory; copies use few places again and again, which are remembered."""
+    """The positions of boxes in shared memory; copies reuse few places, which are cached."""
 
     def __init__(self, d: Decode, where: SharedRange) -> None:
         self._d, self._where = d, where
@@ -430,10 +432,16 @@ def _store(d: Decode, dimensions: int, operation: str | None) -> Step:
             landing = _touched(tensor, box, base, lane) if transfers.is_late else None
             transfers.issue(
                 Transfer(
-                    site, lane, read, write, np.sort(cells), updates=combine is not None, landing=landing,
+                    site,
+                    lane,
+                    read,
+                    write,
+                    np.sort(cells),
+                    updates=combine is not None,
+                    landing=landing,
                     used=box.used_bytes,
                 )
-            )  # fmt: skip
+            )
 
     return step
 

@@ -90,7 +90,7 @@ class MapPlace:
         self._maps = d.binding.transfers.maps
 
     def find(self, lane: int) -> tuple[Array, int]:
-        """The memory that holds a lane's map, and where it starts in it. Raises MisalignedError, OutOfBoundsError."""
+        """The memory that holds a lane's map, and its position in it. Raises MisalignedError, OutOfBoundsError."""
         machine = self._d.machine
         address = int(self._values()[lane])
         if address % MAP_ALIGNMENT:
@@ -111,7 +111,7 @@ class MapPlace:
             raise self.site.error(OutOfBoundsError, f"{machine.describe(lane)}: {problem.message}") from None
 
     def changed(self, lane: int, is_released: bool) -> None:
-        """Note that a map in global memory changed."""
+        """Record that a map in global memory changed."""
         if not self._is_shared:
             self._maps.changed(int(self._values()[lane]), is_released)
 

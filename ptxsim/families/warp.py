@@ -32,7 +32,7 @@ def _store(target: Array, value: Array, mask: Array | None) -> None:
 
 
 def _present(d: Decode, members: Array) -> Callable[[Array | None], Array]:
-    """The lanes that take part: at the instruction, live, and named by their own member mask."""
+    """The participating lanes: at the instruction, live, and named by their own member mask."""
     machine = d.machine
     lane_bit = machine.special["lanemask_eq"]
 
@@ -220,8 +220,11 @@ def _redux_float(d: Decode, name: str) -> Step:
     source, target = d.read(1, f32), d.write(0, f32)
     present = _present(d, _members(d, 2))
     operation: Any = {
-        ("min", False): np.fmin, ("max", False): np.fmax, ("min", True): np.minimum, ("max", True): np.maximum
-    }[name, keeps_nan]  # fmt: skip
+        ("min", False): np.fmin,
+        ("max", False): np.fmax,
+        ("min", True): np.minimum,
+        ("max", True): np.maximum,
+    }[name, keeps_nan]
     identity = np.float32(np.inf if name == "min" else -np.inf)
 
     def step(mask: Array | None) -> None:
@@ -237,7 +240,7 @@ def _redux_float(d: Decode, name: str) -> Step:
 
 
 def decode_activemask(d: Decode) -> Step:
-    """activemask.b32: the lanes that run together just now."""
+    """activemask.b32: the lanes that currently run together."""
     if d.type().name != "b32":
         raise d.unsupported(f"`{d.instruction.opcode}`")
     d.finish(1)
@@ -279,7 +282,7 @@ def _leads(members: Array, lane: Array) -> Array:
 
 
 def decode_warp_barrier(d: Decode) -> Step:
-    """bar.warp.sync membermask: the lanes wait for each other; meeting is all it does."""
+    """bar.warp.sync membermask: the lanes wait for each other; the rendezvous is its only effect."""
     d.need("warp")
     d.need("sync")
     d.finish(1)

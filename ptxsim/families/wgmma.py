@@ -1,9 +1,8 @@
 """wgmma: asynchronous matrix multiply-accumulate of a warpgroup, operands from shared memory or registers.
 
-Products are exact and summed in f32 (rounded once more for f16 accumulators); integer results are exact. Without
-hazard tracking an operation completes where it is issued or, with f32 accumulators, at the next wait of its lanes; with
-it, see flights.py. Source: PTX ISA,
-"Asynchronous Warpgroup Level Matrix Multiply-Accumulate Instructions".
+Products are exact and summed in f32 (rounded once more for f16 accumulators); integer results are exact. Without hazard
+tracking an operation completes when it is issued or, with f32 accumulators, at the next wait of its lanes; with hazard
+tracking, see flights.py. Source: PTX ISA, "Asynchronous Warpgroup Level Matrix Multiply-Accumulate Instructions".
 """
 
 import re
@@ -43,9 +42,15 @@ _SHAPE = re.compile(r"m64n(\d+)k(\d+)$")
 _FLOATS = ("f16", "bf16", "tf32", "e4m3", "e5m2")
 # (A and B type) -> (K of a dense operation, accumulator types). Source: PTX ISA, "wgmma.mma_async".
 _FORMS = {
-    "f16": (16, ("f16", "f32")), "bf16": (16, ("f32",)), "tf32": (8, ("f32",)), "e4m3": (32, ("f16", "f32")),
-    "e5m2": (32, ("f16", "f32")), "s8": (32, ("s32",)), "u8": (32, ("s32",)), "b1": (256, ("s32",)),
-}  # fmt: skip
+    "f16": (16, ("f16", "f32")),
+    "bf16": (16, ("f32",)),
+    "tf32": (8, ("f32",)),
+    "e4m3": (32, ("f16", "f32")),
+    "e5m2": (32, ("f16", "f32")),
+    "s8": (32, ("s32",)),
+    "u8": (32, ("s32",)),
+    "b1": (256, ("s32",)),
+}
 # N of integer operations; floating-point ones have every multiple of 8 up to 256
 _INTEGER_N = (8, 24, *range(16, 257, 16))
 FRESH_WORD = np.uint32(0xFFFFFFFF)  # what a register holds while its value is in flight: NaN in every float format
@@ -93,7 +98,7 @@ def _form(d: Decode) -> Form:
 
 @dataclass(frozen=True, slots=True)
 class Immediates:
-    """The immediate operands behind scale-d: signs of A and B, whether they are MN-major."""
+    """The immediate operands after scale-d: signs of A and B, whether they are MN-major."""
 
     sign: int
     a_transposed: bool
@@ -207,7 +212,7 @@ def _combiner(form: Form) -> tuple[np.dtype[Any], Combine]:
 
 
 class Accumulator:
-    """The registers of D, and how products reach them."""
+    """The registers of D, and how products are stored in them."""
 
     def __init__(self, d: Decode, form: Form) -> None:
         is_half = form.accumulator == "f16"
@@ -266,7 +271,7 @@ def decode_wgmma(d: Decode) -> Step | None:
 
 
 def _open_products(d: Decode) -> OpenProducts:
-    """The sums under way of the launch, made when its first wgmma is decoded."""
+    """The pending sums of the launch, created when its first wgmma is decoded."""
     for part in d.binding.transfers.parts:
         if isinstance(part, OpenProducts):
             return part
@@ -320,7 +325,7 @@ class Operation:
         return self.accumulator.products(self.product(chosen))
 
     def keeps(self, chosen: Selection) -> Array | None:
-        """The lanes whose accumulators are added to, None for all."""
+        """The lanes that add to their accumulators, None for all."""
         lanes = self._scale if chosen.lanes is None else self._scale[chosen.lanes]
         return None if lanes.all() else lanes
 
@@ -349,7 +354,7 @@ def _mma_async(d: Decode) -> Step:
 
 
 def _eager(operation: Operation, opened: OpenProducts) -> Callable[[Selection], None]:
-    """The result is in the registers at once, or for f32 at the wait."""
+    """The result is in the registers at once, or, for f32, at the wait."""
     accumulator = operation.accumulator
     may_open = operation.form.accumulator == "f32"
 
@@ -374,7 +379,9 @@ _NO_ROWS = np.zeros(0, np.int64)
 
 
 class Late:
-    """Hazard mode: the result arrives at the wait that covers it, and all that the operation reads is watched."""
+    """Hazard mode: the result arrives at the wait that covers it, and everything that the operation reads is
+    tracked.
+    """
 
     def __init__(self, operation: Operation, site: Site, tracker: Tracker) -> None:
         self._operation = operation
@@ -415,7 +422,7 @@ class Late:
         block.write(np.full_like(after, FRESH_WORD), lanes)
 
     def _add_up(self, chosen: Selection, lanes: Array, before: Sum | None, keeps: bool) -> None:
-        """Add f32 products to a sum under way, or begin one; keeps: whether the accumulator counts."""
+        """Add f32 products to a pending sum, or start one; keeps: whether the accumulator is added to."""
         operation, flights, product = self._operation, self._tracker.flights, self._operation.product(chosen)
         block = operation.accumulator.block
         if not keeps:
@@ -447,8 +454,8 @@ class Late:
                 self._tracker.async_read_begins(self._site, regions.of_tiles(grains), first, warps)
 
     def _readers(self, chosen: Selection, lanes: Array) -> tuple[Array, Array, Array, list[int]]:
-        """The first warps of the warpgroups, which of the four of each start [warpgroup, 4], and of those that do the
-        place of the warpgroup and the first lane.
+        """The first warps of the warpgroups, which of the four warps of each start [warpgroup, 4], and for those that
+        do, the position of the warpgroup and the first lane.
         """
         starting = np.zeros(self._site.machine.lanes, np.bool_)
         starting[lanes] = True

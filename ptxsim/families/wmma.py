@@ -1,10 +1,11 @@
 """wmma.load, wmma.mma and wmma.store: matrices of a warp as opaque fragments.
 
-The PTX ISA leaves open which thread holds which element. Here it is as in mma.sync: with g = lane/4, t = lane%4 and e
-elements in a register, the registers of A count its blocks of 8 rows by 4e columns down the columns first, each holding
-row g, columns et to et+e-1 of its block; those of B do so with the transpose; elements 2b and 2b+1 of C and D are row
-g, columns 2t and 2t+1 of 8x8 block b, counted down first. f16 accumulators hold the same elements as f32 ones, which
-programs count on that convert them one by one. Source: PTX ISA, "Matrix Fragments for WMMA", which has the shapes.
+The PTX ISA does not specify which thread holds which element. Here it is as in mma.sync: with g = lane/4, t = lane%4
+and e elements in a register, the registers of A count its blocks of 8 rows by 4e columns down the columns first, each
+holding row g, columns et to et+e-1 of its block; those of B do so with the transpose; elements 2b and 2b+1 of C and D
+are row g, columns 2t and 2t+1 of 8x8 block b, counted down first. f16 accumulators hold the same elements as f32 ones;
+programs that convert them element by element rely on this. Source: PTX ISA, "Matrix Fragments for WMMA", which has the
+shapes.
 """
 
 import re
@@ -28,10 +29,16 @@ _SHAPE = re.compile(r"m(\d+)n(\d+)k(\d+)$")
 _CUBES = ((16, 16, 16), (8, 32, 16), (32, 8, 16))
 # Element type of A and B: (bits, shapes, accumulator types). Source: PTX ISA, "wmma.mma".
 _INPUTS = {
-    "f16": (16, _CUBES, ("f16", "f32")), "bf16": (16, _CUBES, ("f32",)), "tf32": (32, ((16, 16, 8),), ("f32",)),
-    "f64": (64, ((8, 8, 4),), ("f64",)), "s8": (8, _CUBES, ("s32",)), "u8": (8, _CUBES, ("s32",)),
-    "s4": (4, ((8, 8, 32),), ("s32",)), "u4": (4, ((8, 8, 32),), ("s32",)), "b1": (1, ((8, 8, 128),), ("s32",)),
-}  # fmt: skip
+    "f16": (16, _CUBES, ("f16", "f32")),
+    "bf16": (16, _CUBES, ("f32",)),
+    "tf32": (32, ((16, 16, 8),), ("f32",)),
+    "f64": (64, ((8, 8, 4),), ("f64",)),
+    "s8": (8, _CUBES, ("s32",)),
+    "u8": (8, _CUBES, ("s32",)),
+    "s4": (4, ((8, 8, 32),), ("s32",)),
+    "u4": (4, ((8, 8, 32),), ("s32",)),
+    "b1": (1, ((8, 8, 128),), ("s32",)),
+}
 _BITS = {"f16": 16, "f32": 32, "s32": 32, "f64": 64}
 _SPACES = ("global", "shared", "shared::cta")
 _ROUNDING = ("rn", "rz", "rm", "rp")
@@ -41,7 +48,7 @@ _HALF_REGISTERS = 8
 
 @dataclass(frozen=True, slots=True)
 class Fragment:
-    """One matrix of a warp: rows, columns and element type, and how many registers of which type hold it.
+    """One matrix of a warp: rows, columns and element type, and the number and type of registers that hold it.
 
     bits: of an element; repeats: how often the registers repeat.
     """
@@ -62,7 +69,7 @@ class Fragment:
         return self.register.bits // self.bits
 
     def places(self) -> tuple[Array, Array]:
-        """Row and column [lane, register, element] of what the first of the repeats holds."""
+        """Row and column [lane, register, element] of the contents of the first repeat."""
         lane = np.arange(WARP)
         g, t = lane[:, None, None] // 4, lane[:, None, None] % 4
         if self.is_accumulator:
@@ -78,7 +85,7 @@ class Fragment:
 
 
 def _fragment(letter: str, shape: tuple[int, int, int], element: str) -> Fragment | None:
-    """The fragment of matrix a, b, c or d of a shape; None where the PTX ISA has none."""
+    """The fragment of matrix a, b, c or d of a shape; None if the PTX ISA has none."""
     m, n, k = shape
     if letter in "cd":
         known = {one for _, shapes, types in _INPUTS.values() if shape in shapes for one in types}
@@ -109,7 +116,9 @@ def _shape(d: Decode) -> tuple[int, int, int]:
 
 @dataclass(frozen=True, slots=True)
 class _Plan:
-    """How elements lie in memory: fragment, bytes of one access, elements along the leading dimension by default."""
+    """The layout of elements in memory: fragment, bytes of one access, default number of elements along the leading
+    dimension.
+    """
 
     fragment: Fragment
     size: int
@@ -138,7 +147,7 @@ def _plan(fragment: Fragment, layout: str) -> _Plan:
 
 
 class _Access:
-    """What wmma.load and wmma.store have in common: one access of `size` bytes after the other."""
+    """The common part of wmma.load and wmma.store: a sequence of accesses of `size` bytes."""
 
     def __init__(self, d: Decode, letters: tuple[str, ...], where: int) -> None:
         letter = d.need(*letters)
@@ -182,11 +191,11 @@ class _Access:
         return whole.view(np.dtype(f"u{self.plan.size}")), whole.view(np.dtype(f"u{self.fragment.register.bytes}"))
 
     def guarded(self, step: Step) -> Step:
-        """A step that also serves warps whose generic addresses fall in several state spaces."""
+        """A step that also serves warps whose generic addresses are in several state spaces."""
         return by_window(self._d, self._address, step) if self.is_generic else step
 
     def each(self, lanes: Array | None) -> Iterator[None]:
-        """Point the port at the addresses of one access after the other. Raises where a warp's lanes disagree."""
+        """Set the port to the addresses of each access in turn. Raises if a warp's lanes disagree."""
         base = self._base()
         stride = self._stride.astype(np.int64)
         self._check(base, stride, lanes)
@@ -276,7 +285,7 @@ class _Matrix:
         self._registers = [read(item, fragment.register) for item in d.vector(number, (fragment.count,))]
         self._fragment = fragment
         row, column = fragment.places()
-        # place [lane, register, element] of a matrix in the list of all elements, and the other way round
+        # position [lane, register, element] of a matrix in the list of all elements, and the inverse
         self._places: Array = row * fragment.columns + column
         self._where: Array = np.argsort(self._places.reshape(-1))
         self._decode = _values(fragment)
@@ -290,7 +299,7 @@ class _Matrix:
         return listed[:, self._where].reshape(-1, fragment.rows, fragment.columns)
 
     def store(self, matrix: Array, mask: Array | None) -> None:
-        """Put elements of the fragment's type back in its registers."""
+        """Store elements of the fragment's type in its registers."""
         flat = matrix.reshape(matrix.shape[0], -1)
         for number, register in enumerate(self._registers):
             places = self._places[:, number]
@@ -367,7 +376,7 @@ def _is_known(
 
 
 def _product(element: str, operation: str | None, rounding: str | None) -> Callable[[Array, Array, Array], Array]:
-    """A times B plus C: floats in f32 in an unspecified order, f64 one product after the other, integers exactly."""
+    """A times B plus C: floats in f32 in an unspecified order, f64 product by product, integers exactly."""
     if element == "f64":
         return lambda a, b, c: _fused(a, b, c, rounding or "rn")
     if operation == "xor":  # population count of a xor b, in terms of products of bits

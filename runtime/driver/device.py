@@ -246,11 +246,18 @@ class Device(Answers):
         self._summary.launches += 1
         with self._judged(given.kernel.name, loaded.ptx):
             report = loaded.module.launch(
-                grid, block, arguments, cluster, dynamic, given.kernel.name,
-                hazards="report" if self.options.hazards else False, suppress=self.options.suppress,
-                max_instructions=self.options.max_instructions, schedule=self.options.schedule,
+                grid,
+                block,
+                arguments,
+                cluster,
+                dynamic,
+                given.kernel.name,
+                hazards="report" if self.options.hazards else False,
+                suppress=self.options.suppress,
+                max_instructions=self.options.max_instructions,
+                schedule=self.options.schedule,
                 cooperative=bool(cooperative),
-            )  # fmt: skip
+            )
             self._summary.add_hazards(given.kernel.name, report.hazards)
             self._summary.suppressed += sum(hazard.count for hazard in report.suppressed)
             for text in report.printed:
@@ -265,9 +272,10 @@ class Device(Answers):
             raise DriverError(INVALID_VALUE, f"launch of {given.kernel.name}: grid {grid}, block {block}")
         if dynamic > allowed:
             raise DriverError(
-                INVALID_VALUE, f"launch of {given.kernel.name}: {dynamic} bytes of dynamic shared memory; without "
+                INVALID_VALUE,
+                f"launch of {given.kernel.name}: {dynamic} bytes of dynamic shared memory; without "
                 f"MAX_DYNAMIC_SHARED_SIZE_BYTES a kernel has {allowed}",
-            )  # fmt: skip
+            )
         if _product(block) > given.kernel.max_threads:
             raise DriverError(
                 OUT_OF_RESOURCES,
@@ -370,10 +378,16 @@ class Device(Answers):
         version = self.capability[0] * 10 + self.capability[1]
         virtual = int(re.sub(r"\D", "", self._modules[function.module].module.target))
         known = {
-            0: kernel.max_threads, 1: kernel.static_shared, 2: kernel.const, 3: kernel.local, 4: 32, 5: virtual,
-            6: version, _MAX_DYNAMIC: max(0, _DEFAULT_SHARED - kernel.static_shared),
+            0: kernel.max_threads,
+            1: kernel.static_shared,
+            2: kernel.const,
+            3: kernel.local,
+            4: 32,
+            5: virtual,
+            6: version,
+            _MAX_DYNAMIC: max(0, _DEFAULT_SHARED - kernel.static_shared),
             10: int(kernel.cluster is not None),
-        }  # fmt: skip
+        }
         for axis, extent in enumerate(kernel.cluster or ()):
             known[11 + axis] = extent
         return known | function.attributes

@@ -35,7 +35,7 @@ NAMES = (
     (720, "COOPERATIVE_LAUNCH_TOO_LARGE", "CooperativeLaunchTooLarge", "too many blocks in cooperative launch"),
     (801, "NOT_SUPPORTED", "NotSupported", "operation not supported"),
     (999, "UNKNOWN", "Unknown", "unknown error"),
-)  # fmt: skip
+)
 
 
 class DriverError(Exception):

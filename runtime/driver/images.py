@@ -90,9 +90,10 @@ def _chosen(entries: Sequence[Part], capability: Capability) -> Part:
     if not texts:
         held = ", ".join(sorted({entry.name for entry in entries}))
         raise DriverError(
-            NO_BINARY, f"the program holds machine code for {held} and no PTX: build it with nvcc "
+            NO_BINARY,
+            f"the program holds machine code for {held} and no PTX: build it with nvcc "
             f"-gencode arch=compute_{capability[0]}{capability[1]},code=compute_{capability[0]}{capability[1]}",
-        )  # fmt: skip
+        )
     fitting = [entry for entry in texts if entry.fits(capability)]
     if not fitting:
         held = ", ".join(sorted({entry.name for entry in texts}))

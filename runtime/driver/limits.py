@@ -55,7 +55,8 @@ name:256s uuid:16s luid:8s mask:I global:N shared@8:N registers@12:i warp@10:i p
 x@2:i y@3:i z@4:i gx@5:i gy@6:i gz@7:i
 """
 _PROPERTIES = {
-    12: _HEAD + """
+    12: _HEAD
+    + """
 clock@13:i constant@9:N major@75:i minor@76:i texture@14:N texture_pitch@51:N overlap@15:i units@16:i timeout:i
 integrated:i map@19:i compute_mode:i textures:40i surface_alignment@30:N concurrent@31:i ecc:i bus@33:i pci:i domain:i
 tcc:i engines@40:i unified@41:i memory_clock@36:i bus_width@37:i l2@38:i persisting:i sm_threads@39:i priorities@78:i
@@ -64,7 +65,8 @@ concurrent_managed@89:i preemption@90:i host_pointer:i cooperative@95:i cooperat
 direct:i blocks@106:i window:i reserved_shared@111:N register_host@99:i sparse:i read_only:i timeline:i pools@115:i
 rdma:i flush:I ordering:i handles:I deferred:i ipc:i cluster@120:i pointers@129:i rest:63i
 """,
-    13: _HEAD + """
+    13: _HEAD
+    + """
 constant@9:N major@75:i minor@76:i texture@14:N texture_pitch@51:N units@16:i
 integrated:i map@19:i textures:39i surface_alignment@30:N concurrent@31:i ecc:i bus@33:i pci:i domain:i
 tcc:i engines@40:i unified@41:i bus_width@37:i l2@38:i persisting:i sm_threads@39:i priorities@78:i
@@ -73,7 +75,7 @@ concurrent_managed@89:i preemption@90:i host_pointer:i cooperative@95:i optin@97
 direct:i blocks@106:i window:i reserved_shared@111:N register_host@99:i sparse:i read_only:i timeline:i pools@115:i
 rdma:i flush:I ordering:i handles:I deferred:i ipc:i cluster@120:i pointers@129:i numa:5i multinode:i rest:56i
 """,
-}  # fmt: skip
+}
 _FIELD = re.compile(r"(\w+?)(?:@(\d+))?:(\d*)([A-Za-z])")
 
 

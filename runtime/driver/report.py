@@ -57,9 +57,16 @@ class Summary:
         """Note what hazard tracking found in the current launch."""
         for hazard in hazards:
             finding = Finding(
-                hazard.kind.title, hazard.message, kernel, hazard.line, hazard.text, hazard.source, hazard.thread,
-                self.launches, hazard.count,
-            )  # fmt: skip
+                hazard.kind.title,
+                hazard.message,
+                kernel,
+                hazard.line,
+                hazard.text,
+                hazard.source,
+                hazard.thread,
+                self.launches,
+                hazard.count,
+            )
             _note(self.hazards, finding)
 
     def add_error(self, kernel: str, what: str, error: SimulatorError, ptx: str, refused: bool = False) -> None:

@@ -111,10 +111,17 @@ class Server:
 
 
 _TITLES = {
-    "sim_load": "module", "sim_launch": "launch", "sim_write": "copy to the device", "sim_read": "copy from the device",
-    "sim_copy": "copy on the device", "sim_fill": "memset", "sim_release": "free", "sim_allocate": "allocation",
-    "sim_refuse": "call", "sim_announce": "fat binary",
-}  # fmt: skip
+    "sim_load": "module",
+    "sim_launch": "launch",
+    "sim_write": "copy to the device",
+    "sim_read": "copy from the device",
+    "sim_copy": "copy on the device",
+    "sim_fill": "memset",
+    "sim_release": "free",
+    "sim_allocate": "allocation",
+    "sim_refuse": "call",
+    "sim_announce": "fat binary",
+}
 
 
 def _title(name: str) -> str:

@@ -67,10 +67,16 @@ def _patch_torch(torch: Any) -> None:
     mode.__enter__()
     properties = _Properties()
     answers: dict[str, Any] = {
-        "is_available": True, "device_count": 1, "current_device": 0, "set_device": None, "synchronize": None,
-        "empty_cache": None, "get_device_capability": (properties.major, properties.minor),
-        "get_device_name": properties.name, "get_device_properties": properties,
-    }  # fmt: skip
+        "is_available": True,
+        "device_count": 1,
+        "current_device": 0,
+        "set_device": None,
+        "synchronize": None,
+        "empty_cache": None,
+        "get_device_capability": (properties.major, properties.minor),
+        "get_device_name": properties.name,
+        "get_device_properties": properties,
+    }
     for name, value in answers.items():
         setattr(torch.cuda, name, _answer(value))
     torch._C._cuda_getCurrentRawStream = _answer(0)

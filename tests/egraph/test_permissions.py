@@ -65,14 +65,29 @@ def test_two_values_with_one_replacement_stay_two(kernel) -> None:
 
 
 def test_a_replacement_of_a_replacement(kernel) -> None:
-    body = """%e = exp %a : tile<f32>
+    body = """%e = exp %a rounding<approx> : tile<f32>
         %o = exp2 %a : tile<f32>
         %z = exp2 %a flush_to_zero : tile<f32>"""
-    k = kernel("%a: tile<f32>", body, fast=("afn", "ftz"))
+    k = kernel("%a: tile<f32>", body, fast=("reassoc", "ftz"))
     rows = k.result.frozen.relations["instead"]
     assert k.instead("o", "z")
     (power,) = {w for v, w in rows if v == k.cls("e") and {n.op for n in k.result.frozen.by_class[w]} == {"exp2"}}
     assert [{n.op for n in k.result.frozen.by_class[w]} for v, w in rows if v == power] == [{"exp2"}]
+
+
+def test_what_permissions_give_together_needs_no_step_between(kernel) -> None:
+    """e^x is at once a power whose subnormals are flushed; a scaled difference at once a fused one."""
+    body = """%d = subf %a, %b : tile<f32>
+        %e = exp %d : tile<f32>"""
+    for fast, powers in ((("afn",), {0}), (("afn", "ftz"), {1})):
+        k = kernel(FLOATS, body, fast=fast)
+        made = [w for v, w in k.result.frozen.relations["instead"] if v == k.cls("e")]
+        flags = {n.literals[-1] for w in made for n in k.result.frozen.by_class[w] if n.op == "exp2"}
+        assert flags == powers
+    for fast, ops in ((("reassoc", "afn"), {"addf"}), (("reassoc", "afn", "contract"), {"fma"})):
+        k = kernel(FLOATS, body, fast=fast)
+        made = {w for _, w in k.result.frozen.relations["instead"]}
+        assert {n.op for w in made for n in k.result.frozen.by_class[w]} & {"addf", "fma"} == ops
 
 
 def test_literals_that_meet_by_permission_are_no_contradiction(kernel) -> None:

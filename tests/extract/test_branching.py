@@ -6,7 +6,7 @@ import re
 import numpy as np
 import pytest
 
-from extract import Graph, GraphBuilder, InfeasibleError, branching, extract
+from extract import Graph, GraphBuilder, InfeasibleError, extract, portfolio
 from extract.session import Session
 from tests.extract.random_graphs import random_graph
 
@@ -96,7 +96,7 @@ def test_an_alternative_without_an_answer_is_not_explained_where_a_cost_is_to_be
     graph = divided((8.0, 4.0), (3.0, 3.0), 2.0)
     with pytest.raises(InfeasibleError, match="memory"):
         extract(graph, "auto", branch=0)
-    monkeypatch.setattr("extract.session.why_infeasible", lambda graph: pytest.fail("nobody asked"))
+    monkeypatch.setattr("extract.infeasible.why_infeasible", lambda graph: pytest.fail("nobody asked"))
     with pytest.raises(InfeasibleError) as error:
         extract(graph, "auto", branch=0, below=5.0)
     assert str(error.value) == "no answer costs less than 5"
@@ -104,18 +104,18 @@ def test_an_alternative_without_an_answer_is_not_explained_where_a_cost_is_to_be
 
 def test_the_next_step_is_one_of_the_alternative_whose_bound_is_least(monkeypatch: pytest.MonkeyPatch) -> None:
     """Once all have a first bound of the relaxation."""
-    steps, taken = branching.STEPS, dict[Session, int]()
+    steps, taken = portfolio.STEPS, dict[Session, int]()
 
     def noted(place: int, session: Session) -> None:
         assert taken.get(session, 0) == place
-        if place >= branching.TOGETHER:
-            assert min(taken.values()) >= branching.TOGETHER
+        if place >= portfolio.TOGETHER:
+            assert min(taken.values()) >= portfolio.TOGETHER
             open = [other for other in taken if taken[other] < len(steps) and not other.optimal]
             assert session.bound == min(other.bound for other in open)
         steps[place](session)
         taken[session] = place + 1
 
-    monkeypatch.setattr(branching, "STEPS", [functools.partial(noted, place) for place in range(len(steps))])
+    monkeypatch.setattr(portfolio, "STEPS", [functools.partial(noted, place) for place in range(len(steps))])
     answer = extract(tangled(400.0), "auto", branch=0, budget=4000, effort=0.05)
-    assert max(taken.values()) > branching.TOGETHER
+    assert max(taken.values()) > portfolio.TOGETHER
     assert answer.alternatives == {0: 0}

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from extract import Graph, GraphBuilder, GraphError, GraphWarning
+from extract.gym import read
 
 GOOD: dict[str, Any] = {
     "node_op": ["add", "x"],
@@ -79,21 +80,21 @@ def test_malformed_files_are_refused_with_their_path(tmp_path: pathlib.Path, dat
     path = tmp_path / "bad.json"
     path.write_text(json.dumps(data))
     with pytest.raises(GraphError, match=f"bad.json: .*{message}"):
-        Graph.from_json(path)
+        read(path)
 
 
 def test_files_that_are_no_json_are_refused(tmp_path: pathlib.Path) -> None:
     path = tmp_path / "bad.json"
     path.write_bytes(b"\xff{")
     with pytest.raises(GraphError, match="cannot read"):
-        Graph.from_json(path)
+        read(path)
     path.write_text("{")
     with pytest.raises(GraphError, match="not JSON"):
-        Graph.from_json(path)
+        read(path)
 
 
 def test_a_stale_root_beside_a_good_one_is_passed_over(tmp_path: pathlib.Path) -> None:
     path = tmp_path / "merged.json"
     path.write_text(json.dumps({"nodes": {"a": {"op": "f", "eclass": "0"}}, "root_eclasses": ["0", "1"]}))
     with pytest.warns(GraphWarning, match="root class '1'"):
-        assert Graph.from_json(path).root.tolist() == [0]
+        assert read(path).root.tolist() == [0]

@@ -5,7 +5,8 @@ import math
 import numpy as np
 import pytest
 
-from extract import Graph, GraphBuilder, InfeasibleError, check, greedy
+from extract import Graph, GraphBuilder, InfeasibleError, check, extract
+from extract.greedy import greedy
 from extract.local import Constraints, improve
 from extract.selection import Selection
 from extract.settle import settle_dag
@@ -40,9 +41,9 @@ def test_polished_answers_hold_and_are_no_dearer(seed: int) -> None:
         plain = greedy(graph, polish=False)
     except InfeasibleError:
         with pytest.raises(InfeasibleError):
-            greedy(graph)
+            extract(graph, "greedy")
         return
-    polished = greedy(graph)
+    polished = extract(graph, "greedy")
     check(graph, polished)
     assert polished.cost <= plain.cost + 1e-9
 

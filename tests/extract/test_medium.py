@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from extract import Graph, GraphBuilder, InfeasibleError, auto, check, top
+from extract import Graph, GraphBuilder, InfeasibleError, check, extract, top
 from extract.budget import Budget
 from extract.cycles import find_cycles
 from extract.program import make_program
@@ -56,9 +56,9 @@ def agree(graph: Graph) -> bool:
     expected = bare_optimum(graph)
     if expected is None:
         with pytest.raises(InfeasibleError):
-            auto(graph)
+            extract(graph, "auto")
         return False
-    answer = auto(graph, budget=60_000)
+    answer = extract(graph, "auto", budget=60_000)
     check(graph, answer)
     assert answer.optimal
     assert answer.cost == pytest.approx(expected, abs=1e-5)
@@ -87,13 +87,13 @@ def test_the_second_best_is_the_best_without_the_best(seed: int) -> None:
     found = top(graph, 3)
     assert [answer.cost for answer in found] == sorted(answer.cost for answer in found)
     best, second = found[0], found[1]
-    others = (auto(graph.forbid([node])) for node in best.chosen.values() if _spare(graph, node))
+    others = (extract(graph.forbid([node]), "auto") for node in best.chosen.values() if _spare(graph, node))
     assert second.cost == pytest.approx(min(answer.cost for answer in others))
 
 
 def _spare(graph: Graph, node: int) -> bool:
     try:
-        auto(graph.forbid([node]))
+        extract(graph.forbid([node]), "auto")
     except InfeasibleError:
         return False
     return True

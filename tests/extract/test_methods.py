@@ -6,20 +6,9 @@ import pathlib
 import numpy as np
 import pytest
 
-from extract import (
-    METHODS,
-    Answer,
-    CheckError,
-    ExtractionError,
-    Graph,
-    GraphBuilder,
-    InfeasibleError,
-    check,
-    extract,
-    greedy,
-    ilp,
-    tree,
-)
+from extract import METHODS, Answer, CheckError, ExtractionError, Graph, GraphBuilder, InfeasibleError, check, extract
+from extract.greedy import greedy
+from extract.gym import read
 
 DATA = pathlib.Path(__file__).parent / "data"
 
@@ -38,10 +27,10 @@ def shared_square() -> Graph:
 
 def test_tree_pays_twice_and_local_search_opens_the_shared_class() -> None:
     graph = shared_square()
-    assert tree(graph).cost == 13.0
+    assert extract(graph, "tree").cost == 13.0
     assert greedy(graph, polish=False).cost == 13.0
-    assert greedy(graph).cost == 11.0
-    exact = ilp(graph)
+    assert extract(graph, "greedy").cost == 11.0
+    exact = extract(graph, "ilp")
     assert (exact.cost, exact.bound, exact.gap, exact.optimal) == (11.0, 11.0, 0.0, True)
     assert exact.chosen == {3: 5, 1: 1, 2: 3, 0: 0}
 
@@ -56,7 +45,7 @@ def test_answers_list_children_before_users() -> None:
 
 @pytest.mark.parametrize("method", METHODS)
 def test_layout_file_keeps_one_carry_layout(method: str) -> None:
-    graph = Graph.from_json(DATA / "matmul.json")
+    graph = read(DATA / "matmul.json")
     answer = extract(graph, method)
     # mma.sync with alternative 0 (2 + 5 + 16), converted for the store (9 + 4)
     assert answer.cost == 36.0
@@ -67,7 +56,7 @@ def test_layout_file_keeps_one_carry_layout(method: str) -> None:
 
 @pytest.mark.parametrize("method", METHODS)
 def test_tight_shared_memory_moves_the_layout_choice(method: str) -> None:
-    graph = Graph.from_json(DATA / "matmul.json").with_limit([1024.0])
+    graph = read(DATA / "matmul.json").with_limit([1024.0])
     # no room to convert: everything blocked (5 + 3 + 40 + 4)
     answer = extract(graph, method)
     assert (answer.cost, answer.alternatives) == (52.0, {0: 1})
@@ -75,7 +64,7 @@ def test_tight_shared_memory_moves_the_layout_choice(method: str) -> None:
 
 @pytest.mark.parametrize("method", METHODS)
 def test_no_shared_memory_names_the_row(method: str) -> None:
-    graph = Graph.from_json(DATA / "matmul.json")
+    graph = read(DATA / "matmul.json")
     assert extract(graph.with_limit([512.0]), method).chosen.keys() >= {graph.class_name.index("a.fragment")}
     with pytest.raises(InfeasibleError, match="smem"):
         extract(graph.with_limit([500.0]), method)
@@ -89,8 +78,8 @@ def test_resource_total_over_the_limit_is_reported_with_the_least_use() -> None:
     builder.add("less", 2, [], 5.0, resource=[50.0])
     graph = builder.build(0)
     with pytest.raises(InfeasibleError, match=r"resource smem: every answer uses at least 110, the limit is 100"):
-        greedy(graph)
-    assert greedy(graph.with_limit([110.0])).cost == 6.0
+        extract(graph, "greedy")
+    assert extract(graph.with_limit([110.0]), "greedy").cost == 6.0
 
 
 def test_group_that_cannot_be_met_is_named() -> None:
@@ -141,7 +130,7 @@ def test_local_search_exchanges_resource_between_classes() -> None:
     builder.add("direct", 1, [], 9.0)
     builder.add("staged", 2, [], 1.0, resource=[4.0])
     builder.add("direct", 2, [], 4.0)
-    assert greedy(builder.build(0)).cost == 5.0
+    assert extract(builder.build(0), "greedy").cost == 5.0
 
 
 def test_many_groups_are_solved_without_enumerating_them() -> None:
@@ -152,7 +141,7 @@ def test_many_groups_are_solved_without_enumerating_them() -> None:
         for part in range(3):
             for a in range(4):
                 builder.add("form", 1 + 3 * g + part, [], 1.0 if a == g % 4 else 3.0 - part, group=g, alternative=a)
-    answer = greedy(builder.build(0))
+    answer = extract(builder.build(0), "greedy")
     assert answer.alternatives == {g: g % 4 for g in range(8)}
     assert answer.cost == 24.0
 
@@ -166,7 +155,7 @@ def test_the_bound_sees_that_one_of_several_forms_is_computed() -> None:
         builder.add("convert", at, [other], 1.0)
     builder.add("native", 3, [], 10.0)
     builder.add("native", 4, [], 10.0)
-    answer = greedy(builder.build(0))
+    answer = extract(builder.build(0), "greedy")
     assert answer.cost == 11.0
     assert answer.bound == 11.0
 
@@ -183,19 +172,19 @@ def test_rewards_count_only_below_the_roots() -> None:
 
 def test_exact_method_takes_a_start_and_ignores_one_that_does_not_fit() -> None:
     graph = shared_square()
-    start = tree(graph)
-    assert ilp(graph, start=start).cost == 11.0
-    assert ilp(graph.forbid([2]), start=start).cost == 11.0
+    start = extract(graph, "tree")
+    assert extract(graph, "ilp", start=start).cost == 11.0
+    assert extract(graph.forbid([2]), "ilp", start=start).cost == 11.0
 
 
 def test_fixed_and_forbidden_nodes() -> None:
     graph = shared_square()
-    assert ilp(graph.fix([2])).chosen[1] == 2
+    assert extract(graph.fix([2]), "ilp").chosen[1] == 2
     assert 2 not in extract(graph.forbid([2])).chosen.values()
 
 
 def test_tiny_time_limit_still_states_a_bound() -> None:
-    answer = ilp(shared_square(), time_limit=1e-9)
+    answer = extract(shared_square(), "ilp", time_limit=1e-9)
     assert answer.bound <= 11.0 <= answer.cost
 
 
@@ -217,7 +206,7 @@ def test_unknown_method_is_refused() -> None:
 )
 def test_check_refuses_a_wrong_answer(change: dict[str, object], message: str) -> None:
     graph = shared_square()
-    right = ilp(graph)
+    right = extract(graph, "ilp")
     fields = {"chosen": right.chosen, "cost": 11.0, "bound": 11.0, "method": "made up", "seconds": 0.0}
     check(graph, Answer(**fields))
     with pytest.raises(CheckError, match=message):
@@ -257,6 +246,6 @@ def test_one_graph_many_costs() -> None:
     graph = shared_square()
     dear_load = graph.cost.copy()
     dear_load[5] = 20.0
-    assert greedy(graph.with_cost(dear_load)).cost == 13.0
-    assert greedy(graph).cost == 11.0
-    assert greedy(graph.with_cost(np.zeros(6))).cost == 0.0
+    assert extract(graph.with_cost(dear_load), "greedy").cost == 13.0
+    assert extract(graph, "greedy").cost == 11.0
+    assert extract(graph.with_cost(np.zeros(6)), "greedy").cost == 0.0

@@ -5,7 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from extract import METHODS, Answer, Graph, GraphBuilder, InfeasibleError, check, extract, greedy, ilp
+from extract import METHODS, Answer, Graph, GraphBuilder, InfeasibleError, check, extract
+from extract.greedy import greedy
 from tests.extract.brute import brute_force
 
 COSTS = st.one_of(st.integers(0, 9).map(float), st.just(0.0), st.just(float("inf")))
@@ -100,12 +101,12 @@ def test_recosted_graph_equals_a_fresh_one(graph: Graph, seed: int) -> None:
     recosted = graph.with_cost(cost)
     assert recosted.topology is graph.topology
     try:
-        expected = greedy(fresh)
+        expected = extract(fresh, "greedy")
     except InfeasibleError:
         with pytest.raises(InfeasibleError):
-            greedy(recosted)
+            extract(recosted, "greedy")
         return
-    assert greedy(recosted).chosen == expected.chosen
+    assert extract(recosted, "greedy").chosen == expected.chosen
 
 
 @settings(max_examples=40, deadline=None, derandomize=True)
@@ -114,7 +115,7 @@ def test_exact_method_accepts_any_start(graph: Graph) -> None:
     optimum = brute_force(graph)
     if optimum is not None:
         worse = extract(graph, "tree")
-        assert ilp(graph, start=worse).cost == pytest.approx(optimum)
+        assert extract(graph, "ilp", start=worse).cost == pytest.approx(optimum)
 
 
 @pytest.mark.slow

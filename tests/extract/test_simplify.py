@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from extract import Graph, GraphBuilder, InfeasibleError, check, extract, ilp
+from extract import Graph, GraphBuilder, InfeasibleError, check, extract
 from extract.components import components
 from extract.needs import needs
 from extract.simplify import Simplified, simplify, structure
@@ -102,7 +102,7 @@ def test_edges_to_what_every_answer_holds_go_and_the_rest_falls_apart() -> None:
     assert found.base >= 7.0
     assert found.graph is not None
     assert all(found.original.node_class[part] != 3 for parts in found.origin for part in parts)
-    assert found.base + ilp(found.graph).cost == 7.0 + 2.0 + 3.0
+    assert found.base + extract(found.graph, "ilp").cost == 7.0 + 2.0 + 3.0
 
 
 def test_forced_use_lowers_a_limit_and_drops_what_no_longer_fits() -> None:
@@ -150,7 +150,7 @@ def test_the_optimum_stays_and_comes_back(first: int) -> None:
             continue
         else:
             assert brute_force(found.graph) == pytest.approx(optimum - found.base)
-            best = ilp(found.graph)
+            best = extract(found.graph, "ilp")
             answer = found.answer(best.chosen.values(), best.bound, "simplify", 0.0)
         check(graph, answer)
         assert answer.cost == pytest.approx(optimum)

@@ -4,7 +4,8 @@ import pathlib
 
 import pytest
 
-from extract import ExtractionError, Graph, GraphBuilder, InfeasibleError, check, top
+from extract import ExtractionError, GraphBuilder, InfeasibleError, check, top
+from extract.gym import read
 from tests.extract.brute import answers
 from tests.extract.random_graphs import random_graph
 
@@ -44,7 +45,7 @@ def test_equal_costs_and_dominated_nodes_count_as_answers() -> None:
 
 
 def test_answers_differ_in_their_layouts() -> None:
-    graph = Graph.from_json(DATA / "matmul.json")
+    graph = read(DATA / "matmul.json")
     found = top(graph, 3)
     assert [answer.cost for answer in found] == [36.0, 52.0, 53.0]
     assert [answer.alternatives for answer in found] == [{0: 0}, {0: 1}, {0: 0}]
@@ -52,7 +53,7 @@ def test_answers_differ_in_their_layouts() -> None:
 
 def test_asking_for_none_is_refused() -> None:
     with pytest.raises(ExtractionError, match="at least 1"):
-        top(Graph.from_json(DATA / "matmul.json"), 0)
+        top(read(DATA / "matmul.json"), 0)
 
 
 def test_no_time_is_said_so() -> None:

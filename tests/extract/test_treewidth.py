@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from extract import GraphBuilder, ilp
+from extract import GraphBuilder, extract
 from extract.treewidth import MAX_WIDTH, solve_narrow
 from tests.extract.brute import brute_force
 from tests.extract.random_graphs import random_graph
@@ -45,7 +45,7 @@ def test_a_long_ladder_is_narrow_and_solved() -> None:
     graph = builder.build(0)
     found = solve_narrow(graph)
     assert found is not None
-    exact = ilp(graph)
+    exact = extract(graph, "ilp")
     assert exact.optimal
     assert found[1] == pytest.approx(exact.cost)
 

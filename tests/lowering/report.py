@@ -5,7 +5,7 @@ from __future__ import annotations
 from unittest.mock import patch
 
 import lowering.explain
-from lowering.pipeline import Compiled
+from lowering.compiled import Compiled
 
 
 def outline(compiled: Compiled) -> str:

@@ -22,7 +22,7 @@ ROWS, SCALES = 128, 4  # of a block of scales
 
 @dataclass(frozen=True)
 class Format:
-    """What arrays hold; `block` factors along k have one scale, `pack` of them lie in one element."""
+    """What arrays hold; `block` factors along k have one scale, `pack` of them lie in one element of views."""
 
     factor: str
     scale: str
@@ -31,12 +31,20 @@ class Format:
     kind: str
     tile: tuple[int, int, int]
 
+    @property
+    def in_byte(self) -> int:
+        """Factors in a byte of memory."""
+        return 2 if self.factor == "f4E2M1FN" else self.pack
+
 
 FORMATS = {
     "mxfp8": Format("f8E4M3FN", "f8E8M0FNU", 32, 1, "mxf8f6f4.block_scale.block32", (128, 128, 128)),
     "mxfp8-e5m2": Format("f8E5M2", "f8E8M0FNU", 32, 1, "mxf8f6f4.block_scale.block32", (128, 128, 128)),
     "mxfp4": Format("i8", "f8E8M0FNU", 32, 2, "mxf4.block_scale.block32", (128, 128, 256)),
     "nvfp4": Format("i8", "f8E4M3FN", 16, 2, "mxf4nvf4.block_scale.block16", (128, 128, 256)),
+    "fp4-powers": Format("f4E2M1FN", "f8E8M0FNU", 16, 1, "mxf4nvf4.block_scale.block16", (128, 128, 256)),
+    "mxfp4-f4": Format("f4E2M1FN", "f8E8M0FNU", 32, 1, "mxf4.block_scale.block32", (128, 128, 256)),
+    "nvfp4-f4": Format("f4E2M1FN", "f8E4M3FN", 16, 1, "mxf4nvf4.block_scale.block16", (128, 128, 256)),
 }
 
 
@@ -58,7 +66,7 @@ def product(name: str = "mxfp8", tile: tuple[int, ...] = (), blocks: bool = Fals
         d=16,
         m=1,
         n=16 if straight else 4,
-        k=16,
+        k=16 * form.in_byte // form.pack,
         scales=1,
         pitch=1 if blocks else SCALES,
         over=1,
@@ -115,12 +123,13 @@ def program(m: int, n: int, k: int, name: str = "mxfp8", tile: tuple[int, ...] =
     """The product of one size; arrays are padded by what nobody may read."""
     form = FORMATS[name]
     tm, tn, _ = tile or form.tile
-    deep, scales = max(k // form.pack, 16), max(-(-k // form.block), 1)
+    deep, scales = max(k // form.in_byte, 16), max(-(-k // form.block), 1)
     pitch = -(-scales // SCALES) * (1 if blocks else SCALES)
 
     def arguments() -> list[Any]:
-        factors: list[Any] = [random((rows, deep), form.factor, 1 + i) for i, rows in enumerate((m, n))]
-        if form.pack == 2:
+        if form.in_byte == 1:
+            factors: list[Any] = [random((rows, deep), form.factor, 1 + i) for i, rows in enumerate((m, n))]
+        else:
             rng = np.random.default_rng([m, n, k])
             factors = [rng.integers(-128, 128, (rows, deep), np.int8) for rows in (m, n)]
         found = [
@@ -170,7 +179,7 @@ def expected(arguments: list[Any], name: str, k: int) -> Any:
     a, b, s, t = arguments[:4]
     sides: list[Any] = []
     for factors, scales in ((a, s), (b, t)):
-        plain = numbers(factors) if form.pack == 2 else factors.astype(np.float64)
+        plain = numbers(factors) if form.in_byte == 2 else factors.astype(np.float64)
         rows = in_rows(scales) if scales.ndim > 2 else scales
         spread = np.repeat(rows.astype(np.float64), form.block, axis=1)
         sides.append(plain[:, :k] * spread[: len(plain), :k])

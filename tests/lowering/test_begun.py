@@ -235,10 +235,10 @@ def tensor_rings(kernel: Kernel) -> list[nv_tileas.CreatePipeline]:
 
 def test_the_report_says_who_begins_products_and_why() -> None:
     said = outline(compiled(TALL).compiled)
-    assert "warp 9: products, begun by one thread, for the rows of warpgroup 0" in said
-    assert re.search(r"products are begun by agents of their own: predicted cycles an iteration \d+ where", said)
+    assert "warp 9: products, issued by one thread, for the rows of warpgroup 0" in said
+    assert re.search(r"products are issued by agents of their own: predicted cycles an iteration \d+ if", said)
     forbidden = compiled(TALL, by_agents=False)
-    assert f"products are begun by threads that compute: {BY_AGENT_READ} is forbidden" in outline(forbidden.compiled)
+    assert f"consumer threads issue the products: {BY_AGENT_READ} is forbidden" in outline(forbidden.compiled)
     assert compiled(TALL).cost == forbidden.cost
 
 

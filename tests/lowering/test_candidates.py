@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 import tilesat
+from extract import Graph
 from ir.core import TileError, VerifyError
 from ir.dialects import cuda_tile as ct
 from ir.dialects import nv_tileas
@@ -86,6 +89,18 @@ def test_a_shape_that_is_asked_for() -> None:
     assert chosen("softmax", warps=8)[0].warps == 4  # there is no choice
 
 
+def test_costs_that_forbid_every_number_of_ctas() -> None:
+    """As `benchmarks.variants` does where it forces a number that is not offered: it says that there is no program."""
+
+    def none(graph: Graph) -> NDArray[np.float64]:
+        numbers = [op[0].isdigit() and op.partition(" ")[2] == "CTAs" for op in graph.node_op]
+        assert any(numbers)
+        return np.where(numbers, np.inf, graph.cost)
+
+    with pytest.raises(TileError, match=r"no lowering for sm_90a: .* cannot be built"):
+        chosen("layernorm", costs=none)
+
+
 def test_a_candidate_that_breaks_a_level_s_rules_is_a_defect(monkeypatch: pytest.MonkeyPatch) -> None:
     """What costs too much is left quietly; a wrong program of a candidate that nobody would see is not."""
     tried: list[str] = []
@@ -115,5 +130,5 @@ def test_a_first_look_that_breaks_a_level_s_rules_is_a_defect(monkeypatch: pytes
     monkeypatch.setattr(Context, "through", through)
     entry, tier = load(EXAMPLES / "gemm.mlir").entries[0], target(TIER)
     slices = Context(tier, Shared((tier,))).trying("slices 1")
-    with pytest.raises(candidates.CandidateError, match="candidate 'slices 1' breaks the rules of a level"):
+    with pytest.raises(candidates.CandidateError, match="candidate 'slices 1' is not legal at its level"):
         candidates.least_cost(entry, slices, parse("encode,saturate,extract"))

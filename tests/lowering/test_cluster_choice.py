@@ -104,7 +104,7 @@ def test_several_targets() -> None:
 
 def test_a_hint_gives_way() -> None:
     text = product("f16", "nk").replace(") {", ") optimization_hints=<default = {num_cta_in_cga = 8}> {", 1)
-    with pytest.warns(UserWarning, match="'num_cta_in_cga = 8' has no effect: the kernel was compiled with another"):
+    with pytest.warns(UserWarning, match="'num_cta_in_cga = 8' has no effect: the kernel was compiled for another"):
         kernel = tilesat.compile(text, "sm_90a", num_ctas="auto")
     assert kernel.manifest["cluster"] == [2, 1, 1]
 

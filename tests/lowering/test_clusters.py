@@ -262,14 +262,14 @@ def nothing() -> str:
 
 
 REFUSED = [
-    (counted, "'cuda_tile.offset': tile<ptr<i32>> cannot be cut in two: none of its dimensions has 32 or more"),
-    (fenced, "'cuda_tile.memory_fence_alias_tko': it is done once a tile block"),
+    (counted, "'cuda_tile.offset': tile<ptr<i32>> cannot be cut in two: no dimension of it has 32 elements or more"),
+    (fenced, "'cuda_tile.memory_fence_alias_tko': it happens once a tile block"),
     (
         scanned,
         "'cuda_tile.scan': tile<1024xf32> cannot be cut in two: its halves depend on each other by 'cuda_tile.scan' at "
         "<text>:10:10",
     ),
-    (nothing, "'cuda_tile.entry': nothing of it is computed in tiles that CTAs could divide"),
+    (nothing, "'cuda_tile.entry': it computes no tiles that CTAs could divide"),
 ]
 
 

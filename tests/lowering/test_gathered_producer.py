@@ -192,6 +192,6 @@ def test_idle_warps_stand_behind_a_small_producer(warps: int, monkeypatch: pytes
     producer_of(warps, monkeypatch)
     kernel = tilesat.compile(grouped("rows").source(), "sm_90a", cache=False)
     lines = list(agents(kernel.compiled.modules["nv_tileas"]))
-    idle = f", {4 - warps} idle behind it" if warps < 4 else ""
+    idle = f", then {4 - warps} idle" if warps < 4 else ""
     assert f"copies by all threads{idle}" in "\n".join(lines)
     assert kernel.manifest["block"][0] == 256

@@ -219,11 +219,11 @@ def needs_a_sum() -> str:
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        (carries_more, "no loop adds it up and does nothing else with what it carries"),
-        (alone, "no loop adds it up and does nothing else with what it carries"),
-        (nested, "no loop adds it up and does nothing else with what it carries"),
-        (no_product, "it has no product whose steps CTAs could divide"),
-        (stores_before, "it comes before a product whose steps CTAs divide"),
+        (carries_more, "no loop only accumulates it"),
+        (alone, "no loop only accumulates it"),
+        (nested, "no loop only accumulates it"),
+        (no_product, "it has no product whose K steps could be divided among CTAs"),
+        (stores_before, "it comes before a product whose K steps are divided among CTAs"),
         (needs_a_sum, "it needs a sum before the last product"),
     ],
 )

@@ -105,8 +105,8 @@ def test_a_malformed_instruction_is_refused_before_its_floor_is_asked_for() -> N
 
 @pytest.mark.parametrize(("cls", "text", "message"), [
     (nvvm.Ex2, "ex2{flush} {result}, {operand};", "its PTX names 'flush', which is not a field or property of it"),
-    (nvvm.Ex2, "ex2{flush?.ftz} {result}, {operand};", "its PTX asks for 'flush', which is never so"),
-    (nvvm.LdMatrix, "ldmatrix{layout=column?.trans} {out:vector}, [{ptr}];", "asks for 'layout=column', which is"),
+    (nvvm.Ex2, "ex2{flush?.ftz} {result}, {operand};", "its PTX tests 'flush', which never holds"),
+    (nvvm.LdMatrix, "ldmatrix{layout=column?.trans} {out:vector}, [{ptr}];", "tests 'layout=column', which never"),
     (nvvm.StMatrix, "stmatrix [{ptr}], {sources:pair};", "a group of operands is written as vector, list, group"),
 ])  # fmt: skip
 def test_a_text_with_a_wrong_hole_is_refused(cls, text: str, message: str) -> None:

@@ -91,6 +91,4 @@ def test_a_kernel_says_whether_it_is_scheduled(level: str, before: str, after: s
     with pytest.raises(TileError) as caught:
         lower(texts(GEMM)[level].replace(before, after, 1))
     assert caught.value.message == f"'{name}' is not legal in {other}"
-    assert caught.value.hint == (
-        "a kernel that is not scheduled yet says placed = true, one with pipelines says pipelined = true"
-    )
+    assert caught.value.hint == ("an unscheduled kernel has placed = true, one with pipelines has pipelined = true")

@@ -70,7 +70,7 @@ def untold(func: nv_tileas.Func) -> None:
 def test_refused(
     program: Program, change: Callable[[nv_tileas.Func], None], where: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with pytest.raises(TileError, match=f"wait for one another for ever: '[^']*({where})' here") as found:
+    with pytest.raises(TileError, match=f"the agents deadlock: '[^']*({where})' here") as found:
         changed(program, change, monkeypatch)
     assert found.value.location.line
 

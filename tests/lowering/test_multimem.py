@@ -129,10 +129,10 @@ def test_targets_without_them_refuse(body: str, name: str) -> None:
 
 
 def test_odd_rows_of_halves_are_refused() -> None:
-    said = "'cuda_tile.multimem_store_view_tko': pairs of 16-bit elements are not proved to lie at multiples of 4 bytes"
+    said = "'cuda_tile.multimem_store_view_tko': pairs of 16-bit elements are not proved to be 4-byte aligned"
     with pytest.raises(UnsupportedError, match=said) as refused:
         tilesat.compile(kernel(READ + STORE, "f16", even=1), "sm_90a")
-    assert "by assume div_by" in refused.value.hint
+    assert "with assume div_by" in refused.value.hint
 
 
 def test_arguments() -> None:

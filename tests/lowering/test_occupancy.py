@@ -43,7 +43,7 @@ def test_ctas_of_an_sm(name: str, threads: int, registers: int, shared: int, exp
 
 
 def test_what_limits_is_said() -> None:
-    said = "1 CTA an SM, limited by shared memory; registers would do for 2, warps would do for 8, CTAs would do for 32"
+    said = "1 CTA an SM, limited by shared memory; registers would allow 2, warps would allow 8, CTAs would allow 32"
     assert str(Occupancy(8, 32, 1, 2)) == said
     assert str(Occupancy(8, 8, 8, 8)) == "8 CTAs an SM, limited by shared memory and registers and warps and CTAs"
 
@@ -51,7 +51,7 @@ def test_what_limits_is_said() -> None:
 @pytest.mark.parametrize("name", ALL_TARGETS)
 def test_resident_ctas(name: str) -> None:
     """Source: CUDA C++ Programming Guide, technical specifications per compute capability."""
-    few = {"sm_86": 16, "sm_89": 24, "sm_110": 24, "sm_110a": 24}
+    few = {"sm_86": 16, "sm_89": 24, "sm_110": 24, "sm_110a": 24, "sm_110f": 24}
     assert target(name).ctas_per_sm == (24 if name.startswith("sm_12") else few.get(name, 32))
 
 
@@ -134,7 +134,7 @@ def test_more_ctas_than_fit_are_warned_of(asked: int, name: str, given: int) -> 
     if asked == given:
         kernel = tilesat.compile(text, name)
     else:
-        said = rf"'occupancy = {asked}' is obeyed in part: .* of {given} CTAs fit an SM"
+        said = rf"'occupancy = {asked}' has partial effect: .* of {given} CTAs fit an SM"
         with pytest.warns(UserWarning, match=said):
             kernel = tilesat.compile(text, name)
     assert kernel.compiled.modules["nvvm"].attributes["minctas"] == given
@@ -160,7 +160,7 @@ def test_ctas_that_products_leave_no_registers_for_are_not_promised(asked: int) 
     ("example", "name", "asked"), [("gemm", H100, 4), ("gemm", "sm_80", 4), ("flash_attention", "sm_120a", 3)]
 )
 def test_ctas_that_make_a_thread_spill_are_warned_of(example: str, name: str, asked: int) -> None:
-    with pytest.warns(UserWarning, match=rf"'occupancy = {asked}' leaves a thread about \d+ registers too few"):
+    with pytest.warns(UserWarning, match=rf"'occupancy = {asked}' leaves a thread about \d+ registers short"):
         kernel = tilesat.compile(hinted(example, asked), name)
     assert assemble(kernel.ptx, name).spill_stores > 0
 

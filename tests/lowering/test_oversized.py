@@ -22,7 +22,7 @@ def test_a_tile_that_no_thread_can_hold_is_refused_before_saturation(monkeypatch
         tilesat.compile(COPY.format(n=1 << 24))
     assert caught.value.message == (
         "'cuda_tile.broadcast': tile<16777216xptr<f32>> takes 65536 registers of each of 512 threads, which have 255, "
-        "and the kernel about 196609 instructions; 65536 can be compiled"
+        "and the kernel about 196609 instructions, of at most 65536"
     )
     assert caught.value.hint == "use smaller tiles, in a loop or over more tile blocks"
 

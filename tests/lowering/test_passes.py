@@ -72,7 +72,7 @@ def test_pipelines_read_and_print(text: str, shown: str) -> None:
         ("encode,saturat", 8, "there is no pass 'saturat'", "did you mean saturate?"),
         ("xyzzy", 1, "there is no pass 'xyzzy'", "`tilesat passes` lists them"),
         ("encode,", 8, "expected the name of a pass, got the end", ""),
-        ("encode;saturate", 7, "unexpected ';'", "passes have commas between: a,b{option=1},c(d,e)"),
+        ("encode;saturate", 7, "unexpected ';'", "separate passes with commas: a,b{option=1},c(d,e)"),
         ("encode{rows=1}", 8, "'encode' has no option 'rows'", "its options: warps"),
         ("decode{rows=1}", 8, "'decode' has no option 'rows'", "its options: none"),
         ("saturate{budget=many}", 10, "option 'budget' of 'saturate': expected a whole number, got 'many'", ""),
@@ -102,11 +102,11 @@ def test_an_option_that_means_nothing_is_refused() -> None:
 @pytest.mark.parametrize(
     ("text", "level", "column", "message", "hint"),
     [
-        ("encode,rematerialize", "cuda_tile", 8, "'rematerialize' takes nvvm, here the program is encoded",
+        ("encode,rematerialize", "cuda_tile", 8, "'rematerialize' takes nvvm, but the program here is encoded",
          "passes that lead from encoded to nvvm: saturate,extract,decode,tileas-materialize-schedule,"
          "tileas-lower-pipelines,convert-tileas-to-nvgpu,convert-nvgpu-to-nvvm"),
         ("convert-nvgpu-to-nvvm,convert-nvgpu-to-nvvm", "nvgpu", 23,
-         "'convert-nvgpu-to-nvvm' takes nvgpu, here the program is nvvm", "no passes lead from nvvm back to nvgpu"),
+         "'convert-nvgpu-to-nvvm' takes nvgpu, but the program here is nvvm", "no passes lead from nvvm back to nvgpu"),
         ("best-of-candidates(encode)", "cuda_tile", 1,
          "the passes inside 'best-of-candidates' end at encoded, not at nv_tileas",
          "passes that lead from encoded to nv_tileas: saturate,extract,decode,tileas-materialize-schedule,"
@@ -121,7 +121,8 @@ def test_a_pass_at_the_wrong_level(text: str, level: str, column: int, message: 
 
 def test_parts_of_the_road() -> None:
     assert show(until(parse(ROAD), "saturate")) == (
-        "convert-cuda-tile-to-tileaa,convert-tileaa-to-cuda-tile,tileas-dynamic-persistent,tileas-plan-cta,unroll-loops,"
+        "convert-cuda-tile-to-tileaa,convert-tileaa-to-cuda-tile,drop-unit-batches,"
+        "tileas-dynamic-persistent,tileas-plan-cta,pack-half-bytes,unroll-loops,"
         "simplify-induction-variables,check-supported,tileas-slicing,encode,saturate"
     )
     assert since(parse(ROAD), "nv_tileaa") == parse(ROAD)[1:]

@@ -221,7 +221,7 @@ def passed(func: nv_tileas.Func) -> None:
 )
 def test_turns_without_an_end_are_refused(change: Any, where: str, monkeypatch: pytest.MonkeyPatch) -> None:
     program = products_in_tiles("staged", **STAGED)
-    with pytest.raises(TileError, match=f"wait for one another for ever: '[^']*({where})' here"):
+    with pytest.raises(TileError, match=f"the agents deadlock: '[^']*({where})' here"):
         changed_program(program, change, monkeypatch, consumers="ping-pong")
     changed_program(program, lambda func: None, monkeypatch, consumers="ping-pong")
 
@@ -229,13 +229,13 @@ def test_turns_without_an_end_are_refused(change: Any, where: str, monkeypatch: 
 @pytest.mark.parametrize(
     ("program", "why"),
     [
-        (AGENTS["agents-persistent-ordered"], "hand over"),
-        (AGENTS["agents-work-queue"], "hand over"),
+        (AGENTS["agents-persistent-ordered"], "send the producer"),
+        (AGENTS["agents-work-queue"], "send the producer"),
         (AGENTS["agents-stored-each-round"], "carries values"),
         (AGENTS["agents-endless-queue"], "counted loop"),
         (AGENTS["agents-two-loops"], "several loops"),
-        (causal_attention(64, 64, 64, 2), "outermost loop itself|carries values|one loop"),
-        (products_in_tiles("wide", tile=(128, 256, 64)), "no registers for the sums"),
+        (causal_attention(64, 64, 64, 2), "outermost loop itself|carries values|counted loop"),
+        (products_in_tiles("wide", tile=(128, 256, 64)), "too few registers for the accumulators"),
     ],
 )
 def test_refused(program: Program, why: str) -> None:

@@ -11,6 +11,7 @@ RULES = {c.name: c for c in (*declarations(), *own_rules()) if c.is_rule and c.r
 
 OUTSIDE = {
     "a permission about the signs of scales": ("demand/scaled-unsigned", "demand/tensor-unsigned"),
+    "a fact about the signs of all scales of a program": ("demand/scaled-magnitudes",),
 }  # fmt: skip
 """What cannot be tried yet, by the beginnings of names."""
 

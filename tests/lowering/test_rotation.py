@@ -164,8 +164,8 @@ def test_sums_of_any_number_of_steps(steps: int, schedule: str) -> None:
 @pytest.mark.parametrize(
     ("name", "value", "why"),
     [
-        ("room_of", lambda _: 100, r"\d+ registers of a thread would hold tiles, 100 may"),
-        ("trip_counts", lambda _: {0: 1.0}, r"so few iterations \(1\) do not save what one product more takes"),
+        ("room_of", lambda _: 100, r"tiles would need \d+ registers a thread, at most 100 are free"),
+        ("trip_counts", lambda _: {0: 1.0}, r"1 iterations are too few to pay for one more product"),
     ],
 )
 def test_reasons_against(monkeypatch: pytest.MonkeyPatch, name: str, value: object, why: str) -> None:
@@ -173,7 +173,7 @@ def test_reasons_against(monkeypatch: pytest.MonkeyPatch, name: str, value: obje
     monkeypatch.setattr(ahead, name, value)
     compiled = tilesat.compile(ATTENTION, TARGET).compiled
     assert not any(isinstance(op, nv_tileas.DotWait) for op in compiled.modules["nv_tileas"].walk())
-    assert re.search(f"not made so: {why}", outline(compiled))
+    assert re.search(f"not applied: {why}", outline(compiled))
 
 
 def test_without_a_producer_the_first_keys_have_a_buffer_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -187,7 +187,7 @@ def test_without_a_producer_the_first_keys_have_a_buffer_of_their_own(monkeypatc
 
 def test_explain_says_why() -> None:
     said = outline(attention().compiled)
-    assert re.search(r"as the source has it \d+, with its first product an iteration early \d+: made so", said)
+    assert re.search(r"in source order \d+, with its first product an iteration early \d+: made so", said)
 
 
 def test_products_that_wait_for_each_other_take_two_warps_a_scheduler() -> None:

@@ -235,9 +235,9 @@ def no_product() -> str:
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        (carries_more, "no loop adds it up and does nothing else with what it carries"),
-        (alone, "no loop adds it up and does nothing else with what it carries"),
-        (no_product, "it has no product whose steps CTAs could divide"),
+        (carries_more, "no loop only accumulates it"),
+        (alone, "no loop only accumulates it"),
+        (no_product, "it has no product whose K steps could be divided among CTAs"),
     ],
 )
 def test_refusals(text: Any, reason: str) -> None:

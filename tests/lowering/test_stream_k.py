@@ -155,10 +155,10 @@ def uneven() -> str:
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        (carries_more, "no loop adds it up and does nothing else with what it carries"),
-        (alone, "no loop adds it up and does nothing else with what it carries"),
-        (no_product, "it has no product whose steps CTAs could divide"),
-        (uneven, "how many steps it has depends on the tile block"),
+        (carries_more, "no loop only accumulates it"),
+        (alone, "no loop only accumulates it"),
+        (no_product, "it has no product whose K steps could be divided among CTAs"),
+        (uneven, "its number of steps depends on the tile block"),
         (two_sums, "its loops have different numbers of steps"),
     ],
 )

@@ -15,12 +15,16 @@ PLAIN = ("sm_90", "sm_100", "sm_103", "sm_110", "sm_120", "sm_121")
 OWN = ("sm_90a", "sm_100a", "sm_103a", "sm_110a", "sm_120a", "sm_121a")
 """With them: their PTX runs on that tier alone."""
 
+FAMILY = ("sm_100f", "sm_103f", "sm_110f", "sm_120f", "sm_121f")
+"""With those that all tiers of a family have from this one on: their PTX runs on each of these."""
+
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
 
 def test_known_names():
-    pairs = [name for pair in zip(PLAIN, OWN, strict=True) for name in pair]
-    assert list(ALL_TARGETS) == ["sm_80", "sm_86", "sm_89", *pairs]
+    hopper, *later = zip(PLAIN, OWN, strict=True)
+    triples = [name for pair, family in zip(later, FAMILY, strict=True) for name in (*pair, family)]
+    assert list(ALL_TARGETS) == ["sm_80", "sm_86", "sm_89", *hopper, *triples]
     assert target("sm_90a").name == "sm_90a"
 
 
@@ -58,13 +62,13 @@ def test_features_follow_the_acceptance_table():
     assert having[Feature.STMATRIX] == having[Feature.TMA] == having[Feature.MBARRIER] == hopper
     assert having[Feature.ATOMIC_BF16] == having[Feature.TMA]
     assert having[Feature.MIXED] == having[Feature.F32X2]
-    assert having[Feature.SETMAXNREG] == set(OWN)
+    assert having[Feature.SETMAXNREG] == {*OWN, *FAMILY}
     assert having[Feature.WGMMA] == {"sm_90a"}
-    assert having[Feature.TCGEN05] == {"sm_100a", "sm_103a", "sm_110a"}
-    assert having[Feature.REDUX_F32] == {"sm_100a", "sm_103a"}
+    assert having[Feature.TCGEN05] == {"sm_100a", "sm_103a", "sm_110a", *FAMILY[:3]}
+    assert having[Feature.REDUX_F32] == {"sm_100a", "sm_103a", *FAMILY[:2]}
     assert having[Feature.TCGEN05_BYTES] == {"sm_100a", "sm_110a"}
-    assert having[Feature.TCGEN05_LD_RED] == {"sm_103a", "sm_110a"}
-    assert having[Feature.MMA_BLOCK_SCALE] == {"sm_120a", "sm_121a"}
+    assert having[Feature.TCGEN05_LD_RED] == {"sm_103a", "sm_110a", "sm_103f", "sm_110f"}
+    assert having[Feature.MMA_BLOCK_SCALE] == {"sm_120a", "sm_121a", *FAMILY[3:]}
     assert having[Feature.F32X2] == having[Feature.WIDE_GLOBAL] == hopper - {"sm_90", "sm_90a"}
 
 
@@ -105,7 +109,7 @@ INSTRUCTIONS = {
 
 
 @pytest.mark.sampled(6)
-@pytest.mark.parametrize("name", [*PLAIN, *OWN])
+@pytest.mark.parametrize("name", [*PLAIN, *OWN, *FAMILY])
 def test_ptxas_takes_the_instructions_of_a_target_and_no_others(name):
     found = target(name)
     for feature, code in INSTRUCTIONS.items():
@@ -118,7 +122,7 @@ def test_ptxas_takes_the_instructions_of_a_target_and_no_others(name):
 
 
 @pytest.mark.sampled(12)
-@pytest.mark.parametrize("name", [*PLAIN, "sm_110a", "sm_121a"])
+@pytest.mark.parametrize("name", [*PLAIN, "sm_110a", "sm_121a", *FAMILY])
 @pytest.mark.parametrize("kernel", ["gemm", "layernorm"])
 def test_two_kernels_assemble_clean(kernel, name):
     """Whole programs run on one tier a family."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import product
+from typing import Any
 
 import pytest
 
@@ -46,10 +47,46 @@ def test_operands_of_every_swizzle(name: str, width: int) -> None:
     assert (found.start, found.leading, found.stride, found.swizzle.width) == (0x1230, 2048, 512, width)
 
 
-def product_of(**more: object) -> nvvm.TensorMma:
-    d, a, b = Block([I32, I64, I64]).args
+def test_a_sparse_product_says_so() -> None:
+    dense, sparse = (instruction_descriptor(128, 64, "f16", "f16", "f32", sparse=each) for each in (False, True))
+    assert sparse ^ dense == 1 << 2
+    form = parse(sparse, Mode("f16", 1, False, True, 0))
+    assert (form.m, form.n, form.k) == (128, 64, 32)
+
+
+def product_of(cls: type[nvvm.TensorMma] = nvvm.TensorMma, **more: object) -> nvvm.TensorMma:
+    d, a, b, metadata = Block([I32, I64, I64, I32]).args
     given = {"shape": (128, 64, 16), "typeA": "f16", "typeB": "f16", **more}
-    return nvvm.TensorMma([d, a, b], (), given, segments=(1, 1, 1, 0, 0))
+    others = [metadata] if cls is nvvm.TensorMmaSparse else []
+    return cls([d, a, b, *others], (), given, segments=(1, 1, 1, 0, 0, *(1 for _ in others)))
+
+
+@pytest.mark.parametrize(
+    ("cls", "more", "message"),
+    [
+        (nvvm.TensorMmaSparse, {"shape": (128, 64, 16)}, "no tcgen05.mma m128n64k8 of f16"),
+        (nvvm.TensorMmaSparse, {"shape": (128, 64, 33)}, "k of a sparse product is even"),
+        (nvvm.TensorMmaStationary, {"shape": (32, 32, 16)}, r"m32n32k16 of f16: m is one of \(32, 64, 128\)"),
+        (nvvm.TensorMmaStationary, {"shape": (32, 64, 16), "group": 2}, "by one CTA"),
+    ],
+)
+def test_other_products_that_do_not_exist_are_refused(cls: Any, more: dict[str, object], message: str) -> None:
+    with pytest.raises(VerifyError, match=message):
+        verify(product_of(cls, **more))
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        ({"shape": "16x64b"}, r"no tcgen05.ld.red of \.16x64b"), ({"num": 1}, "two registers or more"),
+        ({"kind": "s32", "nan": True}, r"only f32 have \.abs and \.NaN"), ({"packed": True}, "does not pack"),
+        ({"split": 8}, "only .16x32bx2 has two halves"),
+    ],
+)  # fmt: skip
+def test_loads_that_find_no_extremum_are_refused(more: dict[str, object], message: str) -> None:
+    given = {"num": 2, "operation": "max", **more}
+    with pytest.raises(VerifyError, match=message):
+        verify(nvvm.TensorLdReduced([Block([I32]).args[0]], (I32,) * (int(str(given["num"])) + 1), given))
 
 
 @pytest.mark.parametrize(

@@ -124,16 +124,16 @@ def scaled_elsewhere(func: nv_tileas.Func) -> None:
 
 
 REFUSED: dict[Callable[[nv_tileas.Func], None], str] = {
-    again: "its loop does not carry what it adds to",
-    elsewhere: "it stands in no loop of the kernel's own",
-    more: "its loop has 'nv_tileas.iota' too",
-    not_carried: "its loop does not carry what it adds to",
-    used: "its loop uses the sum otherwise too",
-    begun: "its sum does not begin with zeros",
+    again: "its loop does not carry the accumulator",
+    elsewhere: "it is in no top-level loop",
+    more: "its loop also contains 'nv_tileas.iota'",
+    not_carried: "its loop does not carry the accumulator",
+    used: "its loop also uses the sum otherwise",
+    begun: "its sum does not start from zero",
     other: "its loop carries other tiles",
-    not_scaled: "its loop does not scale what it carries",
+    not_scaled: "its loop does not scale the carried value",
     scaled_elsewhere: "its loop does not carry it",
-    left: "all warps read what else its loop leaves, and one warp runs it",
+    left: "all warps read other results of its loop, which only one warp runs",
 }
 
 
@@ -153,7 +153,7 @@ def test_a_loop_without_a_producer_is_refused() -> None:
         if isinstance(op, nv_tileas.TiledCopy):
             op.attributes["stages"] = 0
     assert place_accumulators(func) == 1
-    with pytest.raises(TensorMemoryError, match="no producer brings the tiles of its loop"):
+    with pytest.raises(TensorMemoryError, match="no producer loads the tiles of its loop"):
         materialize(func, target("sm_100a"))
 
 

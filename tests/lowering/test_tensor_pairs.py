@@ -187,10 +187,10 @@ def products(tiles: tuple[tuple[int, int, int], ...], steady: bool = False) -> s
 WIDE = (256, 128, 64)
 REFUSED: dict[str, tuple[str, str]] = {
     "its CTAs need different tiles here": (products(((128, 512, 64),)), "nv_tileas.tiled_copy"),
-    "a CTA makes other products of the kernel by itself": (products((WIDE, (256, 16, 64))), "nv_tileas.dot"),
-    "another loop makes products in its place": (products((WIDE, WIDE)), "nv_tileas.dot"),
-    "tensor copies cannot bring all of its tiles": (products(((256, 32, 16),)), "nv_tileas.tensor_dot"),
-    "it reads a tile that its loop does not bring in each step": (
+    "a CTA computes other products of the kernel by itself": (products((WIDE, (256, 16, 64))), "nv_tileas.dot"),
+    "another loop accumulates in the same place": (products((WIDE, WIDE)), "nv_tileas.dot"),
+    "tensor copies cannot load all of its tiles": (products(((256, 32, 16),)), "nv_tileas.tensor_dot"),
+    "it reads a tile that its loop does not load in every step": (
         products((WIDE,), steady=True), "nv_tileas.tensor_dot"
     ),
 }  # fmt: skip
@@ -208,7 +208,7 @@ def test_what_is_refused_says_why_and_is_made_without_pairs(why: str, monkeypatc
         raise error
 
     monkeypatch.setattr(candidates, "forbidding", again)
-    with pytest.raises(TensorPairError, match=f"'{place}' cannot be made by a pair of CTAs: {why}") as raised:
+    with pytest.raises(TensorPairError, match=f"'{place}' cannot be computed by a pair of CTAs: {why}") as raised:
         tilesat.compile(text, "sm_100a", num_ctas=2, cache=False)
     assert raised.value.hint == f"forbid the atom: --forbid {PAIR}"
 

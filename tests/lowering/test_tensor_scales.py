@@ -50,7 +50,7 @@ def compiled(
 ) -> Kernel:  # fmt: skip
     kernel = tilesat.compile(
         product(name, tile, blocks), target, num_ctas=ctas, persistent=persistent, forbid=forbid,
-        fast=["uscale"] if name == "nvfp4" else [],
+        fast=["uscale"] if name.startswith("nvfp4") else [],
     )  # fmt: skip
     assembled = assemble(kernel.ptx, target)
     assert (assembled.warnings, assembled.infos, assembled.spill_stores) == ((), (), 0)
@@ -61,7 +61,7 @@ def compiled(
 def deep(name: str, steps: float) -> int:
     """K of so many steps, a multiple of what 16 bytes hold."""
     form = FORMATS[name]
-    unit = 16 * form.pack
+    unit = 16 * form.in_byte
     return int(form.tile[2] * steps) // unit * unit
 
 
@@ -216,7 +216,7 @@ def test_a_loop_without_a_producer_is_refused() -> None:
         if isinstance(op, nv_tileas.TiledCopy):
             op.attributes["stages"] = 0
     assert place_accumulators(func) == 1
-    with pytest.raises(TensorScaledError, match="no producer brings the tiles of its loop") as caught_:
+    with pytest.raises(TensorScaledError, match="no producer loads the tiles of its loop") as caught_:
         materialize(func, target("sm_100a"))
     assert caught_.value.hint == f"forbid the atom: --forbid {BY_SCALES}"
 
@@ -284,6 +284,13 @@ def scaled(**more: Any) -> nvvm.TensorMmaScaled:
     return nvvm.TensorMmaScaled([d, a, b, scales], (), given, segments=(1, 1, 1, 1, 0, 0))
 
 
+def test_f4_in_memory_in_a_cluster() -> None:
+    """Tiles are divided before they become bytes."""
+    kernel = compiled("mxfp4-f4", True, ctas=2)
+    assert kernel.manifest["cluster"] == [2, 1, 1]
+    assert error(kernel, program(200, 136, 672, "mxfp4-f4", (), True), "mxfp4-f4", 672) < ERROR
+
+
 F4 = {"kind": "mxf4", "typeA": "e2m1", "typeB": "e2m1", "shape": (128, 64, 64)}
 
 
@@ -308,9 +315,10 @@ def test_atoms_by_type_and_block() -> None:
         return {atom.name.rpartition("k")[2] for atom in scaled_tensor_atoms(a, a, F32, scale, block)}
 
     assert found(F8E4M3FN, F8E8M0FNU, 32) == {"32.mxf8f6f4.e4m3.e4m3"}
-    assert found(I8, F8E8M0FNU, 16) == {"64.mxf4.e2m1.e2m1"}
-    assert found(I8, F8E4M3FN, 8) == {"64.mxf4nvf4.e2m1.e2m1"}
-    assert not found(I8, F8E8M0FNU, 8)
+    assert found(I8, F8E8M0FNU, 16) == {"64.mxf4.e2m1.e2m1.ue8m0"}
+    assert found(I8, F8E4M3FN, 8) == {"64.mxf4nvf4.e2m1.e2m1.ue4m3"}
+    assert found(I8, F8E8M0FNU, 8) == {"64.mxf4nvf4.e2m1.e2m1.ue8m0"}
+    assert not found(I8, F8E4M3FN, 16)
     assert not found(F8E4M3FN, F8E4M3FN, 32)
 
 

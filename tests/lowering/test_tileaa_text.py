@@ -124,17 +124,17 @@ def test_integers_of_a_product_are_read_as_signed_or_not() -> None:
         ([*TILES, '%c = "arith.cmpf"(%x, %x) <{predicate = 7 : i64}> : (tensor<8xf32>, tensor<8xf32>) -> tensor<8xi1>'],
          "5:6: 'arith.cmpf' with predicate = 'ord' is not an operation of nv_tileaa"),
         (['%c = "llvm.add"(%n, %n) <{overflowFlags = #llvm.overflow<nsw>}> : (i32, i32) -> i32'],
-         "'llvm.add' with nsw = True is not an operation of nv_tileaa (operations of nv_tileaa are those"),
+         "'llvm.add' with nsw = True is not an operation of nv_tileaa (nv_tileaa has exactly the operations"),
         (['%c = "arith.index_cast"(%n) : (i32) -> !llvm.ptr<1>'], "is not an operation of nv_tileaa"),
         ([*TILES, '%c = "arith.extf"(%x) : (tensor<8xf32>) -> vector<8xf64>'],
          "'arith.extf': vector<8xf64> is not a type of nv_tileaa (its types are integers, floats, !nv_tileaa.ptr"),
         (['%c = "arith.constant"() <{value = 1}> : () -> tensor<8xi32>'],
-         "'arith.constant': must be a scalar, is tensor<8xi32>: constant_tensor has tensors"),
+         "'arith.constant': must be a scalar, is tensor<8xi32>: use constant_tensor for tensors"),
         (['%c = "arith.constant"() <{value = 300}> : () -> i8'], "'arith.constant': 300 does not fit i8"),
         (['%a = "nv_tileaa.get_global"() <{symbol = "x", type = tensor<2xi32>, value = dense<1> : tensor<2xi32>}> : () '
           "-> !nv_tileaa.ptr<i32>",
           '%b = "nv_tileaa.get_global"() <{symbol = "x", type = tensor<2xi32>, value = dense<2> : tensor<2xi32>}> : () '
-          "-> !nv_tileaa.ptr<i32>"], "4:6: 'nv_tileaa.get_global': @x is another array than at <text>:3:6"),
+          "-> !nv_tileaa.ptr<i32>"], "4:6: 'nv_tileaa.get_global': @x differs from the array at <text>:3:6"),
         ([*TILES, '%s = "arith.addi"(%i, %n) : (tensor<8xi32>, i32) -> tensor<8xi32>'], "operands differ"),
         ([*TILES, '%s = "nv_tileaa.view"(%x) : (tensor<8xf32>) -> tensor<16xf32>'],
          "'cuda_tile.reshape': operand 'source' tile<8xf32> cannot be reshaped to tile<16xf32>: 8 elements are not 16 "

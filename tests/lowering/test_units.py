@@ -78,7 +78,7 @@ def test_places(agents: list[int], warp_id: tuple[int, ...], strides: tuple[int,
 
 
 def test_too_many_warps() -> None:
-    with pytest.raises(TileError, match=r"the agents take 36 warps, sm_90a has 32 a block") as caught:
+    with pytest.raises(TileError, match=r"the agents need 36 warps, sm_90a has 32 a block") as caught:
         map_units([Demand(16, 16), Demand(16, 16), Demand(1, 1)], SM_90A, Location("k.py", 7, 1))
     assert caught.value.location == Location("k.py", 7, 1)
     assert caught.value.hint == "use smaller tiles"
@@ -118,6 +118,6 @@ def test_warps_are_folded_upward() -> None:
 def test_agent_written_for_different_warps() -> None:
     with pytest.raises(TileError, match="inconsistent numWarps in the agent switch") as caught:
         demand(spread_over(4, 4, 8))
-    assert "'nv_tileas.iota' is written for 8 warps, what stands before it for 4" in str(caught.value)
+    assert "'nv_tileas.iota' is for 8 warps, what precedes it for 4" in str(caught.value)
     assert caught.value.location == Location("k.py", 3, 1)
     assert caught.value.hint

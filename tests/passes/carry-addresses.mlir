@@ -22,7 +22,7 @@
 // CHECK: [[RAISED:%.*]] = "llvm.add"([[AT]]
 // CHECK: [[WRAPPED:%.*]] = "llvm.icmp"([[RAISED]], [[END]])
 // CHECK: "llvm.select"([[WRAPPED]], [[FIRST]], [[RAISED]])
-// COUNT: carry-addresses {{ +}}1 arguments of blocks that became addresses
+// COUNT: carry-addresses {{ +}}1 block arguments that became addresses
 
 "nv_tileas.func"() <{params = [{kind = "pointer", arg = 0 : i64, dtype = "f16"}, {kind = "pointer", arg = 1 : i64, dtype = "f16"}, {kind = "pointer", arg = 2 : i64, dtype = "f32"}], placed = true, sym_name = "gemm", target = "sm_90a", warps = 4 : i64}> ({
 ^bb0(%arg0: !llvm.ptr<1>, %arg1: !llvm.ptr<1>, %arg2: !llvm.ptr<1>):

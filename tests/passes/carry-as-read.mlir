@@ -17,7 +17,7 @@
 // CHECK: "llvm.select"({{%.*}}, [[OTHER]], [[PARITY]])
 // CHECK: [[NEXT:%.*]] = "llvm.add"([[AT]], [[STEP]])
 // CHECK: "llvm.icmp"([[NEXT]], [[END]]) <{predicate = 6 : i64}>
-// COUNT: carry-as-read {{ +}}2 numbers that loops carry otherwise, addresses that are displaced before them
+// COUNT: carry-as-read {{ +}}2 carried values that changed form, addresses displaced before the loop
 
 "nv_tileas.func"() <{params = [{kind = "pointer", arg = 0 : i64, dtype = "f16"}, {kind = "pointer", arg = 1 : i64, dtype = "f16"}, {kind = "pointer", arg = 2 : i64, dtype = "f32"}], placed = true, sym_name = "gemm", target = "sm_90a", warps = 4 : i64}> ({
 ^bb0(%arg0: !llvm.ptr<1>, %arg1: !llvm.ptr<1>, %arg2: !llvm.ptr<1>):

@@ -11,7 +11,7 @@
 // CHECK: [[PRODUCT:%.*]] = "llvm.mul"([[A]],
 // CHECK: [[NEXT:%.*]] = "llvm.add"([[PRODUCT]],
 // CHECK: "llvm.cond_br"({{%.*}}, {{%.*}}, [[NEXT]], {{%[a-z0-9]+}})[
-// COUNT: merge-carried-values {{ +}}2 arguments of blocks that it left out
+// COUNT: merge-carried-values {{ +}}2 block arguments removed
 
 cuda_tile.module @m {
   entry @alike(%x: tile<ptr<i32>>, %y: tile<ptr<i32>>, %z: tile<ptr<i32>>, %n: tile<i32>) {

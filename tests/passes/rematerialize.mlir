@@ -10,7 +10,7 @@
 // CHECK: ^bb2:
 // CHECK: "nvvm.read.ptx.sreg.tid.x"
 // CHECK: "tilesat.nvvm.st"
-// COUNT: rematerialize {{ +[0-9]+}} values computed again behind a loop
+// COUNT: rematerialize {{ +[0-9]+}} values rematerialised after a loop
 
 cuda_tile.module @m {
   entry @gemm(%a: tile<ptr<f16>>, %b: tile<ptr<f16>>, %c: tile<ptr<f32>>) {

@@ -13,7 +13,7 @@
 // CHECK-NEXT: ^bb2:
 // CHECK: "llvm.br"({{.*}})[^bb1]
 // CHECK-NEXT: ^bb3
-// COUNT: simplify-branches {{ +[0-9]+}} edges led elsewhere, operations taken out of both sides
+// COUNT: simplify-branches {{ +[0-9]+}} edges redirected, operations hoisted out of both branches
 
 cuda_tile.module @m {
   entry @halvings(%y: tile<ptr<i32>>, %n: tile<i32>) {

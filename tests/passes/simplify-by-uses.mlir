@@ -21,7 +21,7 @@
 // CHECK: "llvm.bitcast"([[HALVES]]#0)
 // CHECK: "llvm.bitcast"([[HALVES]]#1)
 // CHECK: "tilesat.nvvm.st"
-// COUNT: simplify-by-uses {{ +[0-9]+}} operations left out or made shorter
+// COUNT: simplify-by-uses {{ +[0-9]+}} operations removed or narrowed
 
 // The second byte of two words, as i8, in one word: both are taken by one PRMT, and zeros put above them by another.
 

@@ -9,7 +9,7 @@
 // CHECK: [[TWICE:%.*]] = muli [[N]],
 // CHECK: [[AT:%.*]] = addi {{.*}}, [[TWICE]] :
 // CHECK: offset {{.*}}, [[AT]] :
-// COUNT: simplify-induction-variables {{ *}}1 carried numbers
+// COUNT: simplify-induction-variables {{ *}}1 carried values
 
 cuda_tile.module @m {
   entry @sums(%x: tile<ptr<f32>>, %y: tile<ptr<f32>>, %first: tile<i32>, %n: tile<i32>, %begin: tile<i32>) {

@@ -17,7 +17,7 @@
 // HOPPER: .pragma "next knob FenceCode";
 // HOPPER-NEXT: {{mbarrier|fence}}
 // WITHOUT-NOT: .pragma
-// COUNT: tileas-insert-ocg-knobs {{ +[1-9][0-9]*}} pragmas that it put in
+// COUNT: tileas-insert-ocg-knobs {{ +[1-9][0-9]*}} pragmas inserted
 
 cuda_tile.module @m {
   entry @gemm(%a: tile<ptr<f16>>, %b: tile<ptr<f16>>, %c: tile<ptr<f32>>) {

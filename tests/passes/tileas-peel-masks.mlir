@@ -21,7 +21,7 @@
 // CHECK: "arith.select"({{.*}}64x64xf32
 // CHECK: "nv_tileas.dot"
 // CHECK: "math.exp2"
-// COUNT-DAG: 1 loops that it split
+// COUNT-DAG: 1 loops split
 
 cuda_tile.module @m {
   entry @sums(%a: tile<ptr<f16>>, %b: tile<ptr<f16>>, %c: tile<ptr<f16>>, %d: tile<ptr<f32>>, %length: tile<i32>) {

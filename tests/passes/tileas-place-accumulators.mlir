@@ -15,7 +15,7 @@
 // CHECK-NEXT: [[RAN:%.*]] = "arith.cmpi"([[FIRST]], [[END]]) <{predicate = 2 : i64}>
 // CHECK-NEXT: [[SUM:%.*]] = "nv_tileas.tensor_load"([[D]], [[RAN]])
 // CHECK-NOT: "nv_tileas.dot"
-// COUNT-DAG: 1 products that it placed in tensor memory
+// COUNT-DAG: 1 products placed in tensor memory
 
 // A product without a loop is read where its result is, and added there to what it adds to.
 

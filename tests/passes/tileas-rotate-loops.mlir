@@ -13,7 +13,7 @@
 // CHECK: "math.exp2"([[NOW]])
 // CHECK: "scf.yield"({{%.*}}, [[NEXT]])
 // CHECK-NOT: early
-// COUNT-DAG: 1 loops that it rotated
+// COUNT-DAG: 1 loops rotated
 
 cuda_tile.module @m {
   entry @sums(%a: tile<ptr<f16>>, %b: tile<ptr<f16>>, %c: tile<ptr<f16>>, %d: tile<ptr<f32>>, %n: tile<i32>) {

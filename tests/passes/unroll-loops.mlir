@@ -13,7 +13,7 @@
 // CHECK: for %
 // CHECK: load_ptr_tko
 // CHECK-NOT: load_ptr_tko
-// COUNT: unroll-loops {{ *}}1 loops written out
+// COUNT: unroll-loops {{ *}}1 loops unrolled
 
 cuda_tile.module @m {
   entry @sums(%x: tile<ptr<f32>>, %y: tile<ptr<f32>>, %n: tile<i32>) {

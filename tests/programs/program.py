@@ -111,11 +111,22 @@ def check(program: Program, target: str = "sm_80", spills: bool = False, **optio
     must agree on every array, also where nothing is written. `spills`: registers may spill.
     """
     kernel = tilesat.compile(program.source(), target, verify_each=True, **options)
-    assembled = assemble(kernel.ptx, target)
+    clean(kernel, spills)
+    right(kernel, program)
+    return kernel
+
+
+def clean(kernel: Kernel, spills: bool = False) -> None:
+    """Assemble without complaint or spill."""
+    assembled = assemble(kernel.ptx, kernel.target)
     assert (assembled.warnings, assembled.infos) == ((), ()), "ptxas complains"
-    frame = TENSOR_COPY_FRAME if target.startswith("sm_12") and "cp.async.bulk.tensor" in kernel.ptx else 0
+    frame = TENSOR_COPY_FRAME if kernel.target.startswith("sm_12") and "cp.async.bulk.tensor" in kernel.ptx else 0
     spilled = assembled.spill_stores or assembled.stack > frame
     assert spills or not spilled, f"{assembled.spill_stores} bytes of spills, {assembled.stack} of stack"
+
+
+def right(kernel: Kernel, program: Program) -> None:
+    """The simulator, the interpreter and NumPy agree on every array."""
     found, reference = simulate(kernel, program), interpret(kernel, program)
     for position, (a, b) in enumerate(zip(found, reference, strict=True)):
         if isinstance(a, np.ndarray):
@@ -131,7 +142,6 @@ def check(program: Program, target: str = "sm_80", spills: bool = False, **optio
         if isinstance(a, np.ndarray) and a.tobytes() != b.tobytes()
     ]  # fmt: skip
     assert changed, "the program wrote nothing: the test could not fail"
-    return kernel
 
 
 def read_back(kernel: Kernel) -> None:

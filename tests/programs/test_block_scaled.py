@@ -11,6 +11,8 @@ import tilesat
 from egraph.permissions import GRANTS
 from ir.dialects import cuda_tile as ct
 from ir.types import F4E2M1FN, TileType
+from lowering.atoms.names import UNSIGNED
+from lowering.skeletons import unsigned_scales
 from tests.programs.program import Program, check, random
 from tilesat.fuzz.writer import Writer
 
@@ -70,9 +72,14 @@ def block_scaled(
 E2M1 = np.array([0, 0.5, 1, 1.5, 2, 3, 4, 6])
 
 
-def of_bytes(tile: tuple[int, int, int], steps: int, scale: str = SCALE, turned: bool = True) -> Program:
-    """D = sum over k of (A * spread S) (B * spread T), of f4 that lie two in a byte along k; `turned`: columns of B."""
-    (m, n, k), block, depth = tile, 32 if scale == SCALE else 16, tile[2] * steps
+def of_bytes(
+    tile: tuple[int, int, int], steps: int, scale: str = SCALE, turned: bool = True, each: int = 0,
+    signed: bool = False,
+) -> Program:  # fmt: skip
+    """D = sum over k of (A * spread S) (B * spread T), of f4 that lie two in a byte along k; `turned`: columns of B.
+    `each`: so many along k have one scale. `signed`: half of the scales are negative.
+    """
+    (m, n, k), block, depth = tile, each or (32 if scale == SCALE else 16), tile[2] * steps
 
     def source() -> str:
         w = Writer("halves", a="ptr<i8>", b="ptr<i8>", s=f"ptr<{scale}>", t=f"ptr<{scale}>", d="ptr<f32>")
@@ -98,7 +105,8 @@ def of_bytes(tile: tuple[int, int, int], steps: int, scale: str = SCALE, turned:
     def arguments() -> list[Any]:
         rng = np.random.default_rng(tile)
         bytes_ = [rng.integers(-128, 128, (rows, depth // 2)).astype(np.int8) for rows in (m, n)]
-        scales = [abs(random((rows, depth // block), scale, 3 + rows)) for rows in (m, n)]
+        scales = [random((rows, depth // block), scale, 3 + rows) for rows in (m, n)]
+        scales = scales if signed else [abs(each) for each in scales]
         return [*bytes_, *scales, random((m, n), "f32", 4)]
 
     def expected(a: Any, b: Any, s: Any, t: Any, d: Any) -> dict[int, Any]:
@@ -118,23 +126,66 @@ def of_bytes(tile: tuple[int, int, int], steps: int, scale: str = SCALE, turned:
 @pytest.mark.parametrize(
     ("tile", "steps"), [((128, 64, 128), 2), ((64, 32, 64), 3), ((32, 64, 256), 1), ((16, 8, 64), 1)], ids=str
 )
-@pytest.mark.parametrize(("scale", "kind"), [(SCALE, "mxf4.block_scale.scale_vec::2X"), ("f8E4M3FN", "mxf4nvf4")])
-def test_bytes_of_two_f4_go_to_tensor_cores(tile: tuple[int, int, int], steps: int, scale: str, kind: str) -> None:
-    kernel = check(of_bytes(tile, steps, scale), "sm_120a", fast=["uscale"])
+@pytest.mark.parametrize(
+    ("scale", "each", "kind", "version"),
+    [
+        (SCALE, 32, "mxf4.block_scale.scale_vec::2X.f32.e2m1.e2m1.f32.ue8m0", "8.8"),
+        (SCALE, 16, "mxf4nvf4.block_scale.scale_vec::4X.f32.e2m1.e2m1.f32.ue8m0", "9.1"),
+        ("f8E4M3FN", 16, "mxf4nvf4.block_scale.scale_vec::4X.f32.e2m1.e2m1.f32.ue4m3", "8.8"),
+    ],
+)
+def test_bytes_of_two_f4_go_to_tensor_cores(
+    tile: tuple[int, int, int], steps: int, scale: str, each: int, kind: str, version: str
+) -> None:
+    kernel = check(of_bytes(tile, steps, scale, each=each), "sm_120a", fast=["uscale"])
     assert f"kind::{kind}" in kernel.ptx
+    assert f".version {version}\n" in kernel.ptx
     assert "bf16" not in kernel.ptx
 
 
+@pytest.mark.parametrize("target", ["sm_100a", "sm_121a"])
+def test_powers_of_two_for_16_elements(target: str) -> None:
+    """Both families of Blackwell take such scales."""
+    kernel = check(of_bytes((128, 64, 256), 2, each=16), target)
+    assert "kind::mxf4nvf4.block_scale" in kernel.ptx
+
+
+@pytest.mark.sampled(3)
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize(("tile", "steps"), [((64, 32, 64), 3), ((32, 64, 256), 2), ((16, 8, 64), 1)], ids=str)
+def test_signs_of_scales_go_into_the_factors(tile: tuple[int, int, int], steps: int, target: str) -> None:
+    """PTX's ue4m3 has no sign; E8M0 has none either, and needs nothing."""
+    program = of_bytes(tile, steps, "f8E4M3FN", signed=True)
+    assert all((each.astype(np.float32) < 0).any() for each in program.arguments()[2:4])
+    kernel = check(program, target)
+    assert "kind::mxf4nvf4" in kernel.ptx
+    assert "bf16" not in kernel.ptx
+    assert kernel.cost < tilesat.compile(program.source(), target, forbid=[UNSIGNED]).cost
+
+
 def test_scales_that_may_be_negative_are_not_read_without_their_sign() -> None:
-    """PTX's ue4m3 has no sign; E8M0 has none either, and needs no permission."""
-    assert "block_scale" not in check(of_bytes((16, 8, 64), 1, "f8E4M3FN"), "sm_120a").ptx
-    assert "block_scale" in check(of_bytes((16, 8, 64), 1), "sm_120a").ptx
+    program = of_bytes((16, 8, 64), 1, "f8E4M3FN", signed=True)
+    assert "block_scale" not in check(program, "sm_120a", forbid=[UNSIGNED]).ptx
+    assert "block_scale" in check(of_bytes((16, 8, 64), 1), "sm_120a", forbid=[UNSIGNED]).ptx
+
+
+def test_factors_of_which_some_are_not_unpacked_keep_the_signs_of_scales() -> None:
+    """Tensor cores would read the scales of all products of these types without their signs."""
+    program = of_bytes((32, 32, 64), 1, "f8E4M3FN", turned=False, signed=True)
+    assert "block_scale" not in check(program, "sm_120a").ptx
+
+
+def test_a_sign_that_is_lost_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(unsigned_scales, "SIGNS", 0x08)  # of the first of two neighbours alone
+    with pytest.raises(AssertionError, match="off the interpreter"):
+        check(of_bytes((64, 32, 64), 3, "f8E4M3FN", signed=True), "sm_120a", cache=False)
 
 
 @pytest.mark.sampled(5)
 @pytest.mark.parametrize("name", GRANTS)
 def test_one_permission_alone_is_about_signs_of_scales(name: str) -> None:
-    kernel = tilesat.compile(of_bytes((16, 8, 64), 1, "f8E4M3FN").source(), "sm_120a", fast=[name])
+    source = of_bytes((16, 8, 64), 1, "f8E4M3FN").source()
+    kernel = tilesat.compile(source, "sm_120a", fast=[name], forbid=[UNSIGNED])
     assert ("block_scale" in kernel.ptx) == (name == "uscale")
 
 

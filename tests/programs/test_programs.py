@@ -1,7 +1,10 @@
 """Every program of the corpus, compiled for sm_80, some for its successors: simulator = interpreter = NumPy."""
 
+import re
+
 import pytest
 
+import tilesat
 from ir.load import load
 from ir.text import print_text
 from lowering.targets import ALL_TARGETS
@@ -15,6 +18,7 @@ from tests.programs import (  # noqa: F401
     effects,
     elementwise,
     half_bytes,
+    half_bytes_in_memory,
     literals,
     loops,
     memory,
@@ -24,7 +28,7 @@ from tests.programs import (  # noqa: F401
     reductions,
     scans,
 )
-from tests.programs.program import PROGRAMS, TOLERANCE, check, read_back
+from tests.programs.program import PROGRAMS, TOLERANCE, check, clean, read_back, right
 from tests.tilesat.example_cases import F16_TOLERANCE, F32_TOLERANCE
 from tilesat.fuzz.generated import INEXACT
 
@@ -41,6 +45,9 @@ ELEMENTS = (
 )  # fmt: skip
 """Element types and accumulators that not every target has in the same instructions."""
 
+
+BLACKWELL = ("sm_100a", "sm_103a", "sm_110a", "sm_120a", "sm_121a")
+"""The tiers whose test programs must spill nothing."""
 
 NAMES = tuple(PROGRAMS)
 READ_BACK = frozenset(NAMES[::3])
@@ -74,6 +81,19 @@ def test_program_on_every_name(name: str, target: str) -> None:
     check(PROGRAMS[name], target)
 
 
+@pytest.mark.sampled(120)
+@pytest.mark.parametrize("name", NAMES)
+def test_program_on_every_tier_of_blackwell(name: str) -> None:
+    """Right and without a spill or a word of ptxas; one run for tiers whose PTX differs in nothing but the name."""
+    seen = set[str]()
+    for kernel in tilesat.compile_for(PROGRAMS[name].source(), BLACKWELL):
+        clean(kernel)
+        text = re.sub(r"(?m)^\.(version|target) .*", "", kernel.ptx)
+        if text not in seen:
+            right(kernel, PROGRAMS[name])
+        seen.add(text)
+
+
 @pytest.mark.sampled(15)
 @pytest.mark.parametrize("target", ["sm_89", "sm_90a", "sm_100a"])
 @pytest.mark.parametrize("name", ELEMENTS)
@@ -87,6 +107,13 @@ def test_products_for_other_targets(name: str, target: str) -> None:
 def test_half_bytes_by_their_own_instructions(name: str, target: str) -> None:
     kernel = check(PROGRAMS[name], target)
     assert "e2m1x2" in kernel.ptx
+
+
+@pytest.mark.sampled(10)
+@pytest.mark.parametrize("target", ["sm_90a", "sm_100a", "sm_120a"])
+@pytest.mark.parametrize("name", [name for name in NAMES if name.startswith("f4-memory")])
+def test_half_bytes_in_memory(name: str, target: str) -> None:
+    read_back(check(PROGRAMS[name], target))
 
 
 @pytest.mark.sampled(2)

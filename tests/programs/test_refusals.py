@@ -9,7 +9,7 @@ from ir.core import OPS, UnsupportedError
 from ir.dialects import cuda_tile as ct
 from ir.types import I32, I64, TileType
 from lowering.source.supported import INSTEAD, lowered
-from tilesat.fuzz.writer import Tile, Writer, element
+from tilesat.fuzz.writer import Tile, Writer
 
 
 def f8_product(w: Writer) -> None:
@@ -26,19 +26,9 @@ def eight_bits(w: Writer) -> None:
     w.store(w.load(w.view(w.f, [32], [1], [32]), 0).to("f8E4M3FN"), w.view(w.q, [32], [1], [32]), 0)
 
 
-def half_bytes_in_memory(w: Writer) -> None:
-    base = w.op(ct.PtrToPtr, w.q, types=[TileType((), element("ptr<f4E2M1FN>"))])
-    w.store(w.load(w.view(base, [64], [1], [64]), 0).to("f32"), w.view(w.f, [64], [1], [64]), 0)
-
-
 def unsigned_floats(w: Writer) -> None:
     view = w.view(w.f, [32], [1], [32])
     w.store(w.load(view, 0).to("fnv8E5M3FNU").to("f32"), view, 0)
-
-
-def narrow_array(w: Writer) -> None:
-    address = w.op(ct.PtrToInt, w.array("narrow", [0.5, -1.0], "f4E2M1FN"), types=[TileType((), I64)])
-    w.store(address.to("f32").splat(1), w.view(w.f, [1], [1], [1]), 0)
 
 
 def bf16_update(w: Writer) -> None:
@@ -70,9 +60,7 @@ REFUSED: dict[str, tuple[Callable[[Writer], None], str, str]] = {
     "atomic sum of bf16": (bf16_update, "atomic_rmw_tko", "no atomic sum of bf16"),
     "accumulator beyond the registers": (large_accumulator, "mmaf", "registers"),
     "conversion that the target has not": (eight_bits, "ftof", "sm_80 has no conversions of f8E4M3FN"),
-    "half bytes in memory": (half_bytes_in_memory, "make_tensor_view", "f4E2M1FN in memory is not supported"),
     "conversion that no target has": (unsigned_floats, "ftof", "sm_80 has no conversions of fnv8E5M3FNU"),
-    "array of half bytes": (narrow_array, "get_global", "literals of f4E2M1FN are not supported"),
 }
 
 

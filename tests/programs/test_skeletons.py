@@ -13,10 +13,16 @@ from lowering.skeletons.by_lane import exact_by_lane, sums_by_lane
 from lowering.skeletons.joined_steps import levelled_steps
 from lowering.skeletons.lagging import lagging_levels
 from lowering.skeletons.moments import moments_online
-from lowering.skeletons.online_sums import finite_sums_online, sums_online
+from lowering.skeletons.online_sums import (
+    attention_online,
+    finite_attention_online,
+    finite_sums_online,
+    sums_online,
+)
 from lowering.skeletons.scaled_products import scales_behind
 from lowering.skeletons.swapped_products import swapped
 from lowering.skeletons.table import SKELETONS, permitted
+from lowering.skeletons.unsigned_scales import signs_to_factors
 from tests.programs.program import Program, check, random
 from tilesat.fuzz.writer import Tile, Writer
 from tilesat.source import find_entry, read
@@ -156,7 +162,7 @@ def softmax(
     with w.loop(0, steps, carried=[w.const(start, "f32", 1, 1)]) as second:
         piece = w.load(views[int(other)], row, second.counter)
         found = getattr(piece - spread, power)()
-        found = found * spread if backward else found
+        found = found + spread if backward else found
         second.values = [second.values[0] + found.reduce(1).reshape(1, 1)]
     total = second.values[0].broadcast(1, TILE)
     with w.loop(0, steps) as third:
@@ -251,15 +257,18 @@ def test_passes_stay_apart(what: str) -> None:
 
 
 def test_skeletons_need_their_permissions() -> None:
-    assert [each.made for each in permitted((), ())] == [swapped, exact_by_lane]
-    assert [each.made for each in permitted(("afn", "triton"), ("product",))] == [exact_by_lane]
-    assert [each.made for each in permitted(("reassoc",), ())] == [swapped, scales_behind, exact_by_lane, sums_by_lane]
-    assert [each.made for each in permitted(("reassoc", "afn"), ("loop.scale", "loop.lanes"))] == [
-        swapped, sums_online, moments_online, levelled_steps, lagging_levels,
+    assert [each.made for each in permitted((), ())] == [swapped, signs_to_factors, exact_by_lane]
+    assert [each.made for each in permitted(("afn", "triton"), ("product", "scales"))] == [exact_by_lane]
+    assert [each.made for each in permitted(("reassoc",), ("scales",))] == [
+        swapped, scales_behind, exact_by_lane, sums_by_lane,
     ]  # fmt: skip
-    assert list(permitted((), ("loop", "product"))) == []
+    assert [each.made for each in permitted(("reassoc", "afn"), ("loop.scale", "loop.lanes", "scales"))] == [
+        swapped, sums_online, attention_online, moments_online, levelled_steps, lagging_levels,
+    ]  # fmt: skip
+    assert list(permitted((), ("loop", "product", "scales"))) == []
     assert [(each.made, each.needs) for each in SKELETONS if each.needs] == [
         (scales_behind, {REASSOC}), (finite_sums_online, {REASSOC, AFN, NINF}), (sums_online, {REASSOC, AFN}),
+        (finite_attention_online, {REASSOC, AFN, NINF}), (attention_online, {REASSOC, AFN}),
         (moments_online, {REASSOC, AFN}), (levelled_steps, {REASSOC, AFN}), (lagging_levels, {REASSOC, AFN}),
         (sums_by_lane, {REASSOC}),
     ]  # fmt: skip

@@ -120,15 +120,6 @@ def test_products_of_few_rows(name: str, target: str) -> None:
     assert (swapped(entry, (128,)) is entry) == (given.get("way", "loop") != "loop")  # there, only sums alone
 
 
-@pytest.mark.parametrize("way", ["loop", "alone"])
-def test_batches_stay_out_of_tensor_memory(way: str) -> None:
-    """Whose layouts have two dimensions: the kernel broke the rules of nv_tileas."""
-    text = products(128, batch=True, way=way)
-    check(Program("batch", lambda: text, lambda: arguments(128), (1,), None, 2e-3), "sm_100a")
-    assert "tcgen05.mma" not in tilesat.compile(text, "sm_100a").ptx
-    assert "tcgen05.mma" in tilesat.compile(products(128, way="loop"), "sm_100a").ptx
-
-
 @pytest.mark.sampled(12)
 @pytest.mark.parametrize("target", ["sm_90a", "sm_100a"])
 @pytest.mark.parametrize("count", range(5))

@@ -8,6 +8,7 @@ from __future__ import annotations
 import ctypes
 import struct
 from enum import IntEnum
+from threading import get_ident
 from types import SimpleNamespace
 from typing import Any
 
@@ -17,12 +18,14 @@ from ptxsim import GlobalMemory, TensorMap, launch
 from ptxsim.errors import LaunchError, SimulatorError
 from ptxsim.parser import parse
 
-SUCCESS, INVALID_VALUE, NO_DEVICE, INVALID_PTX, ILLEGAL_ADDRESS, CAPTURE_UNSUPPORTED = 0, 1, 100, 218, 700, 900
+SUCCESS, INVALID_VALUE, NO_DEVICE, INVALID_CONTEXT, INVALID_PTX = 0, 1, 100, 201, 218
+ILLEGAL_ADDRESS, CAPTURE_UNSUPPORTED = 700, 900
 UNSAFE = ("cuMemAlloc", "cuMemFree", "cuMemcpyHtoD", "cuMemcpyDtoH", "cuCtxSynchronize")
 """What a thread may not call while a stream is captured. Source: CUDA C++ Programming Guide, prohibited and unhandled
 operations; cuStreamBeginCapture, CU_STREAM_CAPTURE_MODE_GLOBAL.
 """
-NAMES = {1: "CUDA_ERROR_INVALID_VALUE", 100: "CUDA_ERROR_NO_DEVICE", 218: "CUDA_ERROR_INVALID_PTX",
+NAMES = {1: "CUDA_ERROR_INVALID_VALUE", 100: "CUDA_ERROR_NO_DEVICE", 201: "CUDA_ERROR_INVALID_CONTEXT",
+         218: "CUDA_ERROR_INVALID_PTX",
          700: "CUDA_ERROR_ILLEGAL_ADDRESS", 900: "CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED"}  # fmt: skip
 
 
@@ -52,10 +55,12 @@ class JitOption(IntEnum):
 
 class FakeDriver:
     """Every function returns (status, results...) as cuda-bindings does. `calls` lists the names in order. While it is
-    `capturing` it refuses what breaks the capture of a graph.
+    `capturing` it refuses what breaks the capture of a graph. Its devices share one memory; modules, functions and
+    launches belong to the context that is current in the thread.
     """
 
     CUdevice_attribute = Names("CU_DEVICE_ATTRIBUTE_")
+    CUpointer_attribute = Names("CU_POINTER_ATTRIBUTE_")
     CUfunction_attribute = Names("CU_FUNC_ATTRIBUTE_")
     CUtensorMapDataType = Names("CU_TENSOR_MAP_DATA_TYPE_")
     CUtensorMapInterleave = SimpleNamespace(CU_TENSOR_MAP_INTERLEAVE_NONE="none")
@@ -78,6 +83,10 @@ class FakeDriver:
         self.live: set[int] = set()
         self.modules: dict[int, str] = {}
         self.functions: dict[int, tuple[str, str]] = {}
+        self.contexts: dict[int, list[str]] = {}
+        """The stack of each thread."""
+        self.homes: dict[Any, str] = {}
+        """The context that modules, functions and memory were made in."""
         self.calls: list[str] = []
         self.launched: list[Any] = []
         self.clock = 0.0
@@ -111,20 +120,46 @@ class FakeDriver:
         return SUCCESS, self.attributes[name]
 
     def cuDevicePrimaryCtxRetain(self, device: str) -> tuple[int, str]:
-        return SUCCESS, "context"
+        return SUCCESS, f"context of {device}"
 
     def cuDevicePrimaryCtxRelease(self, device: str) -> tuple[int]:
         return (SUCCESS,)
 
+    @property
+    def stack(self) -> list[str]:
+        """The thread's contexts."""
+        return self.contexts.setdefault(get_ident(), [])
+
+    @property
+    def context(self) -> str:
+        """The thread's current one."""
+        return self.stack[-1] if self.stack else ""
+
     def cuCtxSetCurrent(self, context: str) -> tuple[int]:
+        self.stack[-1:] = [context] if context else []
         return (SUCCESS,)
+
+    def cuCtxPushCurrent(self, context: str) -> tuple[int]:
+        self.stack.append(context)
+        return (SUCCESS,)
+
+    def cuCtxPopCurrent(self) -> tuple[int, str]:
+        return SUCCESS, self.stack.pop()
+
+    def cuPointerGetAttribute(self, attribute: str, address: int) -> tuple[int, int]:
+        assert attribute == "DEVICE_ORDINAL"
+        home = self.homes.get(address)
+        return (INVALID_VALUE, 0) if home is None else (SUCCESS, int(home.split()[-1]))
 
     def cuCtxSynchronize(self) -> tuple[int]:
         return (SUCCESS,)
 
     def cuMemAlloc(self, size: int) -> tuple[int, int]:
+        if not self.context:
+            return INVALID_CONTEXT, 0
         address = self.memory.alloc(size)
         self.live.add(int(address))
+        self.homes[int(address)] = self.context
         return SUCCESS, address
 
     def cuMemFree(self, address: int) -> tuple[int]:
@@ -166,7 +201,10 @@ class FakeDriver:
         return self._load(text)
 
     def _load(self, text: str) -> tuple[int, int]:
+        if not self.context:
+            return INVALID_CONTEXT, 0
         self.modules[len(self.modules) + 1] = text
+        self.homes["module", len(self.modules)] = self.context
         return SUCCESS, len(self.modules)
 
     def cuModuleUnload(self, module: int) -> tuple[int]:
@@ -175,6 +213,7 @@ class FakeDriver:
 
     def cuModuleGetFunction(self, module: int, name: bytes) -> tuple[int, int]:
         self.functions[len(self.functions) + 1] = self.modules[module], name.decode()
+        self.homes["function", len(self.functions)] = self.homes["module", module]
         return SUCCESS, len(self.functions)
 
     def cuFuncSetAttribute(self, function: int, attribute: str, value: int) -> tuple[int]:
@@ -202,6 +241,8 @@ class FakeDriver:
 
     def cuLaunchKernelEx(self, config: Any, function: int, parameters: int, extra: int) -> tuple[int]:
         assert config.numAttrs == len(config.attrs)
+        if self.homes["function", function] != self.context:
+            return (INVALID_CONTEXT,)
         self.launched.append(config)
         self.clock += 1
         ptx, name = self.functions[function]

@@ -64,7 +64,7 @@ def run(opcode: str, operands: dict[str, np.ndarray], outputs: int, tail: str, d
     lists = {n: "{" + ",".join(f"%{n}{i}" for i in range(len(operands[n]))) + "}" for n in ("a", "b", "c")}
     stores = " ".join(f"st.global.b32 [%rd1+{128 * i}], %d{i};" for i in range(outputs))
     parameters = ", ".join(f".param .u64 p{i}" for i in range(len(args) + 1))
-    ptx = f""".version 8.8
+    ptx = f""".version 9.1
 .target sm_120a
 .address_size 64
 .visible .entry k({parameters})
@@ -199,7 +199,7 @@ SCALED = [
     ("mxf8f6f4", 1, "ue8m0", "e4m3", "e2m1", False), ("mxf8f6f4", 1, "ue8m0", "e3m2", "e5m2", True),
     ("mxf4", 2, "ue8m0", "e2m1", "e2m1", False), ("mxf4nvf4", 2, "ue8m0", "e2m1", "e2m1", False),
     ("mxf4nvf4", 4, "ue4m3", "e2m1", "e2m1", False), ("mxf4nvf4", 4, "ue4m3", "e2m1", "e2m1", True),
-    ("mxf4", 2, "ue8m0", "e2m1", "e2m1", True),
+    ("mxf4", 2, "ue8m0", "e2m1", "e2m1", True), ("mxf4nvf4", 4, "ue8m0", "e2m1", "e2m1", False),
 ]  # fmt: skip
 
 

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import tilesat
+from ir.tensor_descriptors import instruction_descriptor
 from lowering.targets import target
 from runtime import ptxas
 from runtime.ptxas import Diagnostic, PtxasError, PtxasNotFoundError
@@ -99,6 +100,23 @@ def test_of_two_ways_the_one_that_takes_longer_counts() -> None:
     )  # fmt: skip
     found = levels(made, SM_80, of_lines(producer=(range(5, 6), 9.0), consumer=(range(7, 8), 9.0)))
     assert [families(each) for each in found] == [["BRA", "EXIT"], ["HMMA", "HMMA", "BRA"]]
+
+
+@pytest.mark.parametrize("warps", [1, 2, 8])
+def test_products_in_tensor_memory_take_their_time(warps: int) -> None:
+    """One warp issues a step of 128 x 128 x 64 in five cycles, which keeps the tensor cores busy for 256, however many
+    warps compute beside it: its way takes longer than that of those.
+    """
+    bits = instruction_descriptor(128, 128, "f16", "f16", "f32")
+    multiply = "5 UTCHMMA gdesc[UR6], gdesc[UR8], tmem[UR10], tmem[UR18], idesc[UR19], UP0"
+    made = function(
+        "1 @P2 BRA `(.L_2)", f"1 UMOV UR19, {bits:#x}", ".L_0", *[multiply] * 4, "6 @P0 BRA `(.L_0)", "1 EXIT",
+        ".L_2", "10 FFMA R4, R4, R4, R4", "10 FFMA R4, R4, R4, R4", "12 @P0 BRA `(.L_2)", "2 EXIT",
+    )  # fmt: skip
+    first, loop = levels(made, target("sm_100a"), of_lines(step=(range(5, 7), 10.0), sums=(range(10, 13), 10.0)))
+    assert families(loop) == [*["UTCHMMA"] * 4, "BRA"]
+    assert loop.cycles(target("sm_100a"), warps) == pytest.approx(2560)
+    assert first.times == ONCE
 
 
 def test_iterations_are_shared_by_loops_of_one() -> None:

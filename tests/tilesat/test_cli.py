@@ -319,10 +319,11 @@ def test_closed_pipe_is_no_error() -> None:
     assert not done.stderr
 
 
-def test_demo_shows_two_generations(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_demo_shows_three_generations(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["demo", "--output", str(tmp_path)]) == 0
     out = capsys.readouterr().out
-    for target, product in (("sm_90a", "8 wgmma.mma_async"), ("sm_80", "128 mma.sync")):
+    products = {"sm_100a": "4 tcgen05.mma", "sm_90a": "8 wgmma.mma_async", "sm_80": "128 mma.sync"}
+    for target, product in products.items():
         ptx = tmp_path / f"gemm.{target}.ptx"
         assert f"ok: {target}, largest error" in out
         assert f"PTX: {ptx}" in out

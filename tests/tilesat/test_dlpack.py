@@ -15,12 +15,13 @@ import pytest
 
 import tilesat
 from ir.core import TileError
-from runtime.cuda import shared
+from runtime.cuda import CudaError, NoDeviceError, shared
 from tests.runtime.fake_driver import FakeDriver
 from tilesat import dlpack
 from tilesat.arrays import on_card, view_of
+from tilesat.calling import ArgumentError
 from tilesat.kernel import Kernel
-from tilesat.on_card import key_of, stream_of
+from tilesat.on_card import key_of, loaded, stream_of
 
 N = 64
 CODES = {named: code for code, named in dlpack.CODES.items()}
@@ -103,7 +104,8 @@ def driver(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeDriver]:
     made = FakeDriver((9, 0), devices=2)
     monkeypatch.setattr("runtime.cuda.load_driver", lambda: made)
     yield made
-    shared().close()
+    for card in (0, 1):
+        shared(card).close()
 
 
 @pytest.mark.parametrize("kind", [Exporter, Everything])
@@ -217,7 +219,7 @@ def test_streams_that_arrays_name_are_launched_on(x: Any, driver: FakeDriver) ->
     jit[4](*given, 2.0, N)
     before = len(driver.calls)
     jit[4](*given, 2.0, N)
-    assert driver.calls[before:] == ["cuLaunchKernelEx"]
+    assert driver.calls[before:] == ["cuCtxPushCurrent", "cuLaunchKernelEx", "cuCtxPopCurrent"]  # of two devices
     assert [each.hStream for each in driver.launched] == [7, 7]
 
 
@@ -232,10 +234,19 @@ def test_a_type_that_one_protocol_lacks_is_taken_by_the_other(driver: FakeDriver
     assert stream_of((host, array, 3)) == 0
 
 
-def test_a_second_card_is_named(x: Any, driver: FakeDriver) -> None:
-    far = Exporter(x, "f32", (dlpack.CUDA, 1), address=4096)
-    with pytest.raises(TileError, match=r"parameter 'x': the array f32\[256\] is on card 1, kernels run on card 0"):
-        tilesat.jit(scale)[4](far, far, 2.0, N)
+def test_arrays_of_two_cards_are_named(x: Any, driver: FakeDriver) -> None:
+    near, far = (Exporter(x, "f32", (dlpack.CUDA, card), address=4096 << card) for card in (0, 1))
+    said = r"parameter 'y': the array f32\[256\] is on card 0, that of 'x' on card 1"
+    with pytest.raises(TileError, match=said) as error:
+        tilesat.jit(scale)[4](far, near, 2.0, N)
+    assert error.value.hint == "give a copy on card 1"
+    host = tilesat.compile(scale, target="sm_90a", signature=f"f32[?]; f32[?]; f32; ={N}")
+    with pytest.raises(
+        CudaError, match="argument 0 is on device 1, kernel 'scale' is loaded on device 0: load it there too"
+    ):
+        loaded(host, shared(0)).prepare((4, 1, 1), [shared(1).put(x)])
+    with pytest.raises(NoDeviceError, match="no CUDA device 2: this machine has 2"):
+        shared(2)
 
 
 class Pair(NamedTuple):
@@ -256,10 +267,15 @@ def test_records_are_no_tuples(kind: Any, hint: str, x: Any) -> None:
     """As in cuTile 1.7.0, whose released package takes neither (`cconv_v3_enabled`)."""
     y, jit = np.zeros(N, np.float32), tilesat.jit(paired)
     with pytest.raises(
-        TileError, match=f"parameter 'pair': cuTile takes no {kind.__name__}, only plain tuples"
+        ArgumentError, match=f"parameter 'pair': cuTile takes no {kind.__name__}, only plain tuples"
     ) as caught:
         jit[1](kind(x, 2.0), y, N)
     assert caught.value.hint == hint
+    with (
+        tilesat.cutile.backend("sim"),
+        pytest.raises(TypeError, match="only plain tuples"),
+    ):  # as a cuTile program sees it
+        ct.launch(None, (1,), paired, (kind(x, 2.0), y, N))
     jit[1]((x, 2.0), y, N)
     np.testing.assert_array_equal(y, x[:N] * 2)
     with pytest.raises(TileError, match=f"parameter 'pair': expected a tuple of 2, got .*{kind.__name__}"):

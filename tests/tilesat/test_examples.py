@@ -14,6 +14,7 @@ from tilesat.execution import largest_error
 from tilesat.kernel import Kernel
 
 TARGETS = ("sm_80", "sm_86", "sm_89")
+BLACKWELL = ("sm_100a", "sm_103a", "sm_110a", "sm_120a", "sm_121a")
 BYTECODE = Path(__file__).resolve().parents[1] / "data" / "bytecode"
 NAMES = sorted(path.stem for path in EXAMPLES.glob("*.mlir"))
 
@@ -74,6 +75,17 @@ def test_ptxas_accepts_without_warning_or_spill(example: str, target: str) -> No
     assert made.spill_stores == made.spill_loads == 0
     assert not made.warnings
     assert not made.infos  # C75xx: ptxas undid something that was asked for
+
+
+@pytest.mark.sampled(8)
+@pytest.mark.parametrize("target", BLACKWELL)
+@pytest.mark.parametrize(
+    "example", [*NAMES, *(f"blackwell/{path.stem}" for path in (EXAMPLES / "blackwell").glob("*.mlir"))]
+)
+def test_examples_spill_nothing_on_blackwell(example: str, target: str) -> None:
+    """NVFP4 without `uscale` too: 608 bytes on sm_120a where tensor cores took no signs of scales."""
+    made = assemble(compiled(EXAMPLES / f"{example}.mlir", target).ptx, target)
+    assert (made.spill_stores, made.stack, made.warnings, made.infos) == (0, 0, (), ())
 
 
 def test_cases_can_fail() -> None:

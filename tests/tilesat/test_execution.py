@@ -109,6 +109,7 @@ TOLERANCES = {
     ml_dtypes.float8_e4m3fn: 4 * 2.0**-8,  # exact on the way in; what comes out is rounded to no better than bf16
     ml_dtypes.float8_e5m2: 4 * 2.0**-8,
     ml_dtypes.float8_e8m0fnu: 4 * 2.0**-8,
+    ml_dtypes.float4_e2m1fn: 4 * 2.0**-8,
     np.float32: 2.0**7.5 * 2.0**-24,  # a sum of 2^15 numbers in another order is off by the root of 2^15 roundings
     np.float64: 2.0**7.5 * 2.0**-53,
     np.bool_: 0, np.int8: 0, np.int16: 0, np.int32: 0, np.int64: 0,  # arithmetic modulo a power of two has no order

@@ -26,11 +26,11 @@ print(len(os.listdir("/proc/self/task")) if os.path.isdir("/proc/self/task") els
 """
 
 UNUSED = (
-    "black", "cuda", "difflib", "graphviz", "highspy", "ml_dtypes", "numpy.random", "egraph.soundness",
+    "black", "cuda", "difflib", "graphviz", "highspy", "ml_dtypes", "numpy._core", "egraph.soundness",
     "extract.program", "extract.solver", "extract.treewidth", "ir.bytecode", "ir.interpreter",
     "lowering.explain", "runtime", "tilesat.execution", "viz",
 )  # fmt: skip
-"""The solver, other readers, pictures, everything that runs programs."""
+"""The solver, other readers, pictures, NumPy, everything that runs programs."""
 
 
 def after_compiling(source: Path, out: Path) -> tuple[set[str], int]:
@@ -59,6 +59,23 @@ def test_bytecode_loads_no_reader_of_text(tmp_path: Path) -> None:
     modules, _ = after_compiling(source, tmp_path / "gemm.ptx")
     assert "ir.bytecode.reader" in modules
     assert "ir.text" not in modules
+
+
+def test_numpy_is_loaded_by_who_uses_it() -> None:
+    code = """
+import sys
+from tilesat.one_shot_process import one_shot_process
+with one_shot_process(ending=True):
+    import numpy as np
+    assert "numpy._core" not in sys.modules
+    from extract.settle import np as same
+    assert same is np
+    import numpy.typing
+    assert np.dtype("int8").itemsize == 1 and same.arange(3).sum() == 3
+    import numpy as later
+    assert later.float32 is np.float32
+"""
+    subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True)
 
 
 def test_no_threads_for_matrices(loaded: tuple[set[str], int]) -> None:

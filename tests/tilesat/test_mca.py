@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
 import tilesat
 from ir.core import TileError
-from lowering.targets import SM_80, SM_90A, target
+from ir.tensor_descriptors import instruction_descriptor, scaled_descriptor
+from lowering.targets import SM_80, SM_90A, SM_100A, target
 from runtime.ptxas import assemble, disassemble
 from tests.tilesat.test_tileiras import has_ptxas
 from tilesat.cli import main
 from tilesat.mca import units
+from tilesat.mca.descriptors import described
 from tilesat.mca.flow import loops
 from tilesat.mca.listing import NO_BARRIER, Instruction, functions
-from tilesat.mca.report import figures
+from tilesat.mca.report import figures, lines
 from tilesat.mca.timing import steady, timing
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -102,7 +106,8 @@ def test_one_warp_waits_for_what_it_asked() -> None:
     alone = float(SM_80.latency.shared) + 4 + 5 + 2
     found = timing(loop.path, SM_80)
     assert found.alone == alone
-    assert found.cycles == {"issue": 3.0, "load_store": 4.0, "fma_f32": 1.0 if SM_80.throughput.fma_f32 == 128 else 2.0}
+    assert found.waits == {"LDS": float(SM_80.latency.shared) - 2}
+    assert found.cycles == {"issue": 3.0, "load_store": 4.0, "shared": 4.0, "fma_f32": 2.0}
     assert found.limit(1) == "latency"
     assert found.with_warps(1) == alone
     assert found.with_warps(16) == pytest.approx(16 * found.cycles["load_store"], rel=0.05)
@@ -112,7 +117,7 @@ def test_one_warp_waits_for_what_it_asked() -> None:
 def test_products_of_a_warpgroup_run_on_until_they_are_waited_for() -> None:
     group = "HGMMA.64x64x16.F32 R24, gdesc[UR8], R24, gsb0"
     wait = "WARPGROUP.DEPBAR.LE gsb0, 0x{}"
-    each = units.cycles("HGMMA.64x64x16.F32", SM_90A)
+    each = units.cycles(instruction("HGMMA.64x64x16.F32 R24, gdesc[UR8], R24"), SM_90A)
     assert each == 2 * 64 * 64 * 16 / SM_90A.throughput.tensor["f16"]
     times = {}
     for pending in (0, 1):
@@ -122,10 +127,187 @@ def test_products_of_a_warpgroup_run_on_until_they_are_waited_for() -> None:
     assert times[0] > each + float(SM_90A.latency.mma)
 
 
+def instruction(text: str, descriptor: int | None = None) -> Instruction:
+    """An instruction by itself."""
+    return replace(functions(listing(text))[0].instructions[0], descriptor=descriptor)
+
+
 def path_of(*code: str | tuple[str, int]) -> tuple[Instruction, ...]:
     """An iteration of a loop of these instructions."""
     (loop,) = loops(functions(listing(".L_0", *code, "@P0 BRA `(.L_0)"))[0])
     return loop.path
+
+
+DENSE = instruction_descriptor(128, 128, "f16", "f16", "f32")
+TENSOR = "{} gdesc[UR6], gdesc[UR8], tmem[UR10], tmem[UR18], idesc[UR19], UP0"
+
+
+@pytest.mark.parametrize(
+    ("opcode", "bits", "shape", "cycles"),
+    [
+        ("UTCHMMA", DENSE, (128, 128, 16), 64),
+        ("UTCHMMA", instruction_descriptor(128, 256, "f16", "f16", "f32"), (128, 256, 16), 128),
+        ("UTCHMMA", instruction_descriptor(128, 128, "tf32", "tf32", "f32"), (128, 128, 8), 64),
+        ("UTCHMMA.2CTA", instruction_descriptor(256, 128, "f16", "f16", "f32"), (256, 128, 16), 64),
+        ("UTCHMMA", instruction_descriptor(64, 256, "f16", "f16", "f32"), (64, 256, 16), 128),  # half of the lanes
+        ("UTCHMMA", instruction_descriptor(128, 32, "f16", "f16", "f32"), (128, 32, 16), 40),  # 160 rows of 32 bytes
+        ("UTCQMMA", instruction_descriptor(128, 128, "e4m3", "e4m3", "f32"), (128, 128, 32), 64),
+        ("UTCIMMA", instruction_descriptor(128, 128, "s8", "s8", "s32"), (128, 128, 32), 64),
+        ("UTCOMMA.4X", scaled_descriptor(128, 128, "e2m1", "e2m1", "ue4m3", (0, 0)), (128, 128, 64), 64),
+        ("UTCHMMA", DENSE | units.SPARSE, None, 0),
+        ("UTCHMMA", None, None, 0),
+    ],
+)  # fmt: skip
+def test_products_in_tensor_memory(
+    opcode: str, bits: int | None, shape: tuple[int, int, int] | None, cycles: float
+) -> None:
+    """Their time is that of all tensor cores of an SM, or of what they read of its shared memory."""
+    text = TENSOR.format(opcode)
+    each = instruction(text.replace(", UP0", ", tmem[UR12], UP0") if "4X" in opcode else text, bits)
+    assert units.shape(each) == shape
+    assert units.cycles(each, SM_100A) == cycles
+
+
+@pytest.mark.parametrize(
+    ("before", "found"),
+    [
+        (["UMOV UR18, 0x0", f"UMOV UR19, {DENSE:#x}"], DENSE),
+        ([f"MOV R4, {DENSE:#x}", "FADD R5, R5, R5", "R2UR UR19, R4"], DENSE),
+        (["HFMA2 R4, -RZ, RZ, 0, 5.9604644775390625e-08", "R2UR UR19, R4"], 1),
+        ([f"UMOV UR19, {DENSE:#x}", "UIADD3.64 UR18, UPT, UPT, UR4, 0x2, URZ"], None),
+        ([f"UMOV UR19, {DENSE:#x}", "@!UP6 UMOV UR19, 0x8100010"], None),  # either
+        ([f"UMOV UR19, {DENSE:#x}", "UISETP.NE.AND UP0, UPT, UR19, URZ, UPT", "LDCU UR20, c[0x0][0x3b4]"], DENSE),
+        (["LDCU UR19, c[0x0][0x3b4]"], None),
+        (["UIADD3 UR18, UPT, UPT, UR4, 0x2, URZ"], None),
+    ],
+)  # fmt: skip
+def test_descriptors_are_followed_to_numbers(before: list[str], found: int | None) -> None:
+    (function,) = functions(listing(*before, ".L_0", TENSOR.format("UTCHMMA"), "@P0 BRA `(.L_0)", "EXIT"))
+    (each,) = (each for each in described(function).instructions if each.family == "UTCHMMA")
+    assert each.descriptor == found
+
+
+def test_a_descriptor_that_the_loop_changes_is_not_known() -> None:
+    code = [f"UMOV UR19, {DENSE:#x}", ".L_0", TENSOR.format("UTCHMMA"), "UMOV UR19, 0x1", "@P0 BRA `(.L_0)", "EXIT"]
+    (loop,) = loops(functions(listing(*code))[0])
+    assert [each.descriptor for each in loop.path if each.family == "UTCHMMA"] == [None]
+    assert timing(loop.path, SM_100A).cycles == {"issue": 3.0}
+
+
+def test_one_warp_begins_products_in_tensor_memory() -> None:
+    """They run on by themselves, an iteration ahead at most; how many warps compute makes no difference to an agent."""
+    code = [f"UMOV UR19, {DENSE:#x}", ".L_0", *[TENSOR.format("UTCHMMA")] * 4, "UTCBAR [UR4], URZ", "@P0 BRA `(.L_0)"]
+    (loop,) = loops(functions(listing(*code))[0])
+    found = timing(loop.path, SM_100A)
+    assert found.cycles == {"issue": 6.0, "tensor": 256.0, "shared": 256.0}
+    assert found.alone == found.with_warps(2) == found.of_many(8) == 256
+    assert found.waits == {"tensor": 256 - 6 - 2}
+    assert (found.agent, found.limit(1), found.limit(2)) == (True, "tensor", "tensor")
+
+
+def test_threads_that_compute_begin_a_product_once() -> None:
+    """Other warps pass over it: of two the tensor cores are busy for one product, not two."""
+    code = [f"UMOV UR19, {DENSE:#x}", ".L_0", "FADD R1, R1, R1", TENSOR.format("UTCHMMA"), "FADD R2, R2, R2",
+            "@P0 BRA `(.L_0)"]  # fmt: skip
+    (loop,) = loops(functions(listing(*code))[0])
+    found = timing(loop.path, SM_100A)
+    assert found.of_all(2) == {"issue": 7.0, "tensor": 64.0, "shared": 64.0, "fma_f32": 4.0}
+    assert found.with_warps(2) == pytest.approx(64, rel=0.05)
+    issued = [each.warp for each in steady(loop.path, SM_100A, 3, 2) if each.instruction.family == "UTCHMMA"]
+    assert set(issued) == {0}
+
+
+@pytest.mark.parametrize(
+    ("text", "cycles"),
+    [
+        ("LDTM.x32 R36, tmem[UR5]", 32), ("LDTM R36, tmem[UR5]", 1), ("LDTM.16dp256bit.x4 R4, tmem[UR5]", 16),
+        ("LDTM.16dp64bit.x2 R4, tmem[UR5]", 2), ("LDTM.16dp128bit.x2 R4, tmem[UR5]", 4),
+        ("STTM.x16 tmem[UR5+0x80], R20", 16),
+    ],
+)  # fmt: skip
+def test_registers_from_and_to_tensor_memory(text: str, cycles: float) -> None:
+    """Each warp has its lanes: a register of all its threads in a cycle."""
+    assert units.taken(instruction(text), SM_100A) == {"tensor memory": cycles}
+
+
+@pytest.mark.parametrize(
+    ("text", "bytes_"),
+    [
+        ("LDSM.16.M88.4 R4, [R2]", 16), ("LDSM.16.MT88.2 R4, [R2]", 8), ("LDS.128 R4, [R2]", 16), ("LDS R4, [R2]", 4),
+        ("STS.64 [R2], R4", 8), ("LDGSTS.E.BYPASS.128 [R2], [R4.64]", 16), ("LDG.E.128 R4, [R2.64]", 0),
+    ],
+)  # fmt: skip
+def test_shared_memory_has_a_bandwidth(text: str, bytes_: int) -> None:
+    """128 bytes a cycle of an SM, whose four quarters do the same: a cycle for a byte of each of a warp's threads."""
+    assert units.taken(instruction(text), SM_80).get("shared", 0) == bytes_
+
+
+@pytest.mark.parametrize(("accesses", "stalls"), [(6, 0), (9, 3)])
+def test_accesses_to_shared_memory_queue(accesses: int, stalls: int) -> None:
+    """Each takes 16 cycles, and four may wait to be begun: more keep the warp."""
+    load = ("LDSM.16.M88.4 R4, [R2]", word(4))
+    first = steady(path_of(*[load] * accesses, *[("FADD R2, R2, R2", word(4))] * 60), SM_80, 1)
+    loads = [each for each in first if each.instruction.family == "LDSM"]
+    assert [each.at for each in loads[:5]] == [0, 4, 8, 12, 16]
+    gaps = [after.begins - each.begins for each, after in pairwise(loads)]
+    assert gaps == [16] * (accesses - 1)
+    assert sum(after.at - each.at > 4 for each, after in pairwise(loads)) == stalls
+
+
+def test_what_never_runs_is_no_access() -> None:
+    """Loads of [RZ] stand before fences in the loop of an agent of one warp."""
+    code = ["@!PT LDS RZ, [RZ]", "UTMALDG.3D [UR8], [UR4]"]
+    found = timing(path_of(*code), SM_90A)
+    assert found.agent
+    assert found.cycles == {"issue": 3.0}
+
+
+def test_products_of_warps_reach_a_share_of_the_rate() -> None:
+    """On tiers where others are faster; a quarter of tcgen05's on sm_100a, all there is on sm_80."""
+    product = instruction("HMMA.16816.F32 R4, R8, R12, R4")
+    flops = 2 * 16 * 8 * 16
+    assert units.cycles(product, SM_80) == flops / (2048 / 4)
+    assert units.cycles(product, SM_100A) == flops / (8192 / 4 / 4)
+    assert units.cycles(product, SM_90A) == pytest.approx(flops / (4096 * 0.62 / 4))
+
+
+def kernel(exponentials: int) -> str:
+    """A warp that brings tiles, one that begins products, others that compute, without and with masks."""
+    computing = [*["MUFU.EX2 R1, R1"] * exponentials, "LDTM.x32 R36, tmem[UR5]"]
+    return listing(
+        "ISETP.NE.AND P0, PT, R1, 0x80, PT", "@P0 BRA `(.L_1)", ".L_0", "UTMALDG.3D [UR8], [UR4]", "@P1 BRA `(.L_0)",
+        ".L_1", "ISETP.NE.AND P0, PT, R1, 0xa0, PT", "@P0 BRA `(.L_3)", f"UMOV UR19, {DENSE:#x}", ".L_2",
+        *[TENSOR.format("UTCHMMA")] * 4, "@P1 BRA `(.L_2)", "EXIT",
+        ".L_3", *computing, "@P1 BRA `(.L_3)", ".L_4", *computing, "FSEL R1, R1, R2, P2", "@P1 BRA `(.L_4)", "EXIT",
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(("exponentials", "warps", "limit"), [(8, 1, "tensor"), (48, 1, "mufu"), (24, 2, "mufu")])
+def test_agents_share_an_sm(exponentials: int, warps: int, limit: str) -> None:
+    """An iteration of each takes as long as the busiest unit of all; the loop with masks is not the steady one."""
+    (function,) = figures(kernel(exponentials), SM_100A, warps)
+    found = function.agents
+    assert found is not None
+    copies, products, computing, masked = (loop.address for loop in function.loops)
+    assert [address for address, _ in found.agents] == [copies, products, computing] != masked
+    assert found.cycles["tensor"] == 256
+    assert found.cycles["mufu"] == 8 * exponentials * warps
+    assert found.limit == limit
+    assert max(found.cycles.values()) <= found.predicted < 1.2 * max(found.cycles.values())
+
+
+def test_agents_where_none_of_the_units_is_busy() -> None:
+    """One loop waits for its own results."""
+    slow = listing(
+        "@P0 BRA `(.L_1)", ".L_0", "UTMALDG.3D [UR8], [UR4]", "@P1 BRA `(.L_0)", "EXIT",
+        ".L_1", *(("FADD R2, R2, R2", word(4)),) * 50, "@P1 BRA `(.L_1)", "EXIT",
+    )  # fmt: skip
+    (function,) = figures(slow, SM_90A)
+    assert function.agents is not None
+    assert function.agents.limit == f"the loop at 0x{function.loops[1].address:x}"
+    assert "agents together: 203 cycles an iteration of each, limited by the loop at" in "\n".join(
+        lines([function], SM_90A)
+    )
 
 
 PHASES = (*(("MUFU.EX2 R1, R1", word(2)),) * 16, *(("FADD R2, R2, R2", word(4)),) * 40)
@@ -190,8 +372,10 @@ def test_every_opcode_of_an_example_has_a_unit(name: str) -> None:
     assert function.instructions == sum(len(each.instructions) for each in functions(text))
     longest = max(function.loops, key=lambda loop: loop.instructions)
     assert longest.predicted >= longest.alone >= longest.instructions
-    # of products in tensor memory no opcode names the shape, and an agent of their own begins them
-    assert longest.products or any(loop.counts.get("tensor memory") for loop in function.loops)
+    assert any(loop.products for loop in function.loops)
+    assert "not known" not in str(function)
+    tensor = sum(loop.cycles.get("tensor", 0) for loop in function.loops)
+    assert tensor > 0
 
 
 @pytest.mark.skipif(not has_ptxas(), reason="ptxas is not installed")

@@ -101,6 +101,47 @@ def test_repeated_launches_can_be_captured(persistent: str, driver: FakeDriver) 
     np.testing.assert_array_equal(y.get(), x.array * (2 if zeroed else 3))
 
 
+class On:
+    """An array of some library on a card of several, whose number the driver knows."""
+
+    def __init__(self, array: Any, card: int):
+        self.array, self.device = array, shared(card)
+        self.held = self.device.put(array)
+
+    __cuda_array_interface__ = There.__cuda_array_interface__
+
+    def get(self) -> Any:
+        return self.device.get(self.held)
+
+
+def test_a_kernel_runs_on_the_card_of_its_arrays(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is loaded once for each card, launched in that one's context, and the current context stays what it was."""
+    driver = FakeDriver((9, 0), devices=2)
+    monkeypatch.setattr("runtime.cuda.load_driver", lambda: driver)
+    driver.cuCtxSetCurrent("the program's own")
+    jit = tilesat.jit(scale)
+    for card in (1, 0, 1):
+        x, y = On(np.arange(256, dtype=np.float32), card), On(np.zeros(256, np.float32), card)
+        jit[4](x, y, 2.0, N)
+        np.testing.assert_array_equal(y.get(), x.array * 2)
+        again = calls_of(driver, lambda x=x, y=y: jit[4](x, y, 2.0, N))
+        assert again == ["cuCtxPushCurrent", "cuLaunchKernelEx", "cuCtxPopCurrent"]
+        assert driver.context == "the program's own"
+    assert len(jit.kernels) == 1
+    assert driver.calls.count("cuModuleLoadDataEx") == 2
+    assert {home for key, home in driver.homes.items() if isinstance(key, tuple)} == {
+        "context of device 0", "context of device 1",
+    }  # fmt: skip
+    xs = [On(np.ones(N, np.float32), 1) for _ in range(2)]
+    pair = On(np.arange(N, dtype=np.float32), 1), On(np.zeros(N, np.float32), 1)
+    tilesat.jit(doubled)[1](xs, pair, N)  # a table on their card
+    assert [each.get().sum() for each in (*xs, *pair)] == [2 * N, 2 * N, *[sum(range(N))] * 2]
+    with pytest.raises(TileError, match=r"parameter 'y': the array f32\[64\] is on card 0, that of 'x' on card 1"):
+        jit[1](xs[0], On(np.zeros(N, np.float32), 0), 2.0, N)
+    for card in (0, 1):
+        shared(card).close()
+
+
 def test_tensor_maps_are_encoded_once_for_an_array(driver: FakeDriver) -> None:
     kernel = tilesat.compile("examples/gemm.mlir", "sm_90a")
     numbers = (128, 128, 64, 64, 64, 128, 128)

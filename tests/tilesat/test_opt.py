@@ -164,9 +164,9 @@ def test_nothing_is_left_where_nothing_fails(tmp_path: Path) -> None:
     ("arguments", "message"),
     [
         (["opt", GEMM, "--passes", "rematerialize"],
-         "<passes>:1:1: error: 'rematerialize' takes nvvm, here the program is cuda_tile"),
+         "<passes>:1:1: error: 'rematerialize' takes nvvm, but the program here is cuda_tile"),
         (["opt", GEMM, "--passes", "tileas-slicing{half=3}"],
-         "the largest products can be cut in 2 ways, 'half' asks for number 3"),
+         "expected half up to 2, the number of ways to cut the largest products, got 3"),
         (["opt", GEMM, "--passes", "encode", "--print-after", "decode"], "the pipeline has no pass 'decode'"),
         (["compile", GEMM, "--print-after", "decoed"], "there is no pass 'decoed'"),
         (["compile", GEMM, "--stop-after", "decoed"], "the pipeline has no pass 'decoed'"),

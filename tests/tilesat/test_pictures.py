@@ -23,6 +23,7 @@ from tilesat.compiler import compile_module
 from tilesat.pictures import draw, find_value
 from tilesat.pictures.record import record_of
 from viz.record import Record, Way
+from viz.tensor_memory import draw_map, map_text, places, tile_text
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 GEMM = EXAMPLES / "gemm.mlir"
@@ -264,7 +265,64 @@ def test_pictures_of_the_documentation_are_of_this_compiler(kernel: tilesat.Kern
         assert wanted
         found = {html.unescape(text) for text in re.findall(r'font-weight="bold"[^>]*>([^<]*)<', committed)}
         assert wanted <= found, picture.name
-    assert {path.stem for path in (DOCS / "pictures").iterdir()} == {"overview", "value-acc_next", "value-a_tile"}
+    drawn = {"overview", "value-acc_next", "value-a_tile", "tensor-memory"}
+    assert {path.stem for path in (DOCS / "pictures").iterdir()} == drawn
+
+
+def test_the_picture_of_tensor_memory_in_the_documentation_is_of_this_compiler() -> None:
+    """To draw it again: the command beside it in docs/pictures.md."""
+    record = record_of(tilesat.compile(EXAMPLES / "flash_attention.mlir", "sm_100a"), texts=False)
+    committed = (DOCS / "pictures" / "tensor-memory.svg").read_text()
+    found = {html.unescape(text) for text in re.findall(r">([^<>]+)</text>", committed)}
+    for tile in record.tensor_tiles:
+        assert {f"{tile.name}: {tile.text}", *tile.uses} <= found
+    assert f"tensor memory: {record.tensor_columns} of 512 columns" in committed
+
+
+def test_tiles_of_tensor_memory_lie_where_the_program_has_them() -> None:
+    """Attention: scores, the sum, and the left factor that threads write; who begins, writes and reads."""
+    kernel = tilesat.compile(EXAMPLES / "flash_attention.mlir", "sm_100a")
+    record = record_of(kernel)
+    scores, total, left = record.tensor_tiles
+    assert [(each.first, each.columns, each.shape) for each in (scores, total, left)] == [
+        (0, 64, [128, 64]), (64, 64, [128, 64]), (128, 32, [128, 64])
+    ]  # fmt: skip
+    assert record.tensor_columns == record.figures["columns of tensor memory"] == 256
+    lane, column, bit = places(left)[5 * 64 + 3]  # row 5, element 3 of 16 bits
+    assert (lane, column, bit) == (5, 128 + 1, 16)
+    assert places(scores)[127 * 64 + 63] == (127, 63, 0)
+    assert "read by warps 0 to 3" in scores.uses
+    assert any(use.startswith("left factor of products begun by warp ") for use in left.uses)
+    text = map_text(record)
+    assert "columns 128 to 159: T2, left factor of f16" in text
+    assert {"tensor-memory", "tensor-T0", "tensor-T2"} <= {picture.name for picture in draw(kernel, record)}
+    nv_tileas = record.level("nv_tileas")
+    assert nv_tileas is not None
+    assert "alloc_tensor_memory" in nv_tileas.lines[left.line]
+
+
+def test_scales_in_tensor_memory_are_four_times_there() -> None:
+    """PTX ISA, Scale Factor layouts: row r in lane r mod 32 of each quarter, column r / 32, four scales a word."""
+    record = record_of(tilesat.compile(EXAMPLES / "blackwell" / "gemm_mxfp8.mlir", "sm_100a"), texts=False)
+    of_a, of_b = (tile for tile in record.tensor_tiles if "scales" in tile.text)
+    for tile in (of_a, of_b):
+        assert tile.copies == 3
+        assert places(tile)[70 * 4 + 3] == (70 % 32, tile.first + 70 // 32, 24)
+    assert of_b.first == of_a.first + of_a.columns == of_a.first + 4
+    assert "l6+3" in tile_text(of_a)
+
+
+def test_accumulators_in_turn_are_stages() -> None:
+    record = record_of(tilesat.compile(GEMM, "sm_100a", persistent="static"), texts=False)
+    (accumulator,) = record.tensor_tiles
+    assert accumulator.stages == 2
+    assert "columns 128 to 255: T0, accumulator of f32, stage 1" in map_text(record)
+    assert "stage 1" in draw_map(record).source
+
+
+def test_without_tensor_memory_there_is_no_picture_of_it(kernel: tilesat.Kernel, record: Record) -> None:
+    assert not record.tensor_tiles
+    assert not any("tensor" in picture.name for picture in draw(kernel, record))
 
 
 def test_what_ptxas_refuses_stands_in_place_of_sass(kernel: tilesat.Kernel, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -22,7 +22,7 @@ from tilesat.execution import largest_error
 from tilesat.kernel import Kernel
 
 TOLERANCE = 2e-3
-KINDS = ("mxfp8", "nvfp4")
+KINDS = ("mxfp8", "nvfp4", "mxfp4")
 FORMS = ("text", "cutile")
 
 
@@ -68,21 +68,25 @@ def arguments(name: str, form: str, m: int, n: int, k: int) -> tuple[list[Any], 
         wanted = expected([*factors, *held], name, k)
     a, b = (padded(x, up(x.shape[1], 16) + 16) for x in factors)
     d = np.full((m + 1, up(n, 4) + 4), np.nan, np.float32)
-    arrays, depth = list[Any]([a, b, *held, d]), factors[0].shape[1]
-    pitches = [x.shape[1] for x in (a, b)]
+    elements = 2 if name == "mxfp4" else 1  # of the views of A and B, in a byte
+    arrays, depth = list[Any]([a, b, *held, d]), factors[0].shape[1] * elements
+    pitches = [x.shape[1] * elements for x in (a, b)]
     if form == "text" and name == "mxfp8":
         return [*arrays, m, n, depth, blocks, *pitches, held[0].shape[1], d.shape[1]], d, wanted
     if form == "text":
         return [*arrays, m, n, depth, *(x.shape[0] for x in held), held[0].shape[1], *pitches, d.shape[1]], d, wanted
-    if name == "nvfp4":
+    if name != "mxfp8":
         arrays = [x.view(np.uint8) if x.dtype == np.int8 else x for x in arrays]
         arrays[2:4] = [x.reshape(*x.shape[:3], 16) for x in held]
         sizes: list[Any] = [(m, depth), (n, depth), arrays[2].shape, arrays[3].shape, (m, n)]
     else:
         sizes = [(m, depth), (n, depth), (m, blocks), (n, blocks), (m, n)]
     given: list[Any] = []
-    for array, size in zip(arrays, sizes, strict=True):
-        given += [array, *size, *(stride // array.itemsize for stride in array.strides)]
+    for place, (array, size) in enumerate(zip(arrays, sizes, strict=True)):
+        steps = [stride // array.itemsize for stride in array.strides]
+        if place < 2:
+            steps[0] *= elements
+        given += [array, *size, *steps]
     return given, d, wanted
 
 

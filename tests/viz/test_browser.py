@@ -137,7 +137,7 @@ def test_a_value_shows_its_ways_with_cost_and_reason(gemm: Page) -> None:
     gemm.evaluate(
         "explorer.panel('e-graph').reveal(explorer.record.values.findIndex(each => each.name === '%acc_next'))"
     )
-    panel(gemm, "e-graph").locator(".row.marked", has_text="✓").first.click()
+    panel(gemm, "e-graph").locator(".row.marked", has_text="wgmma.m64n128k16").first.click()
     said = gemm.locator("#details").inner_text()
     for words in ("wgmma.m64n128k16.f16.f16.ss", "16,640", "tensor", "alu", "without it", "%b_transposed", "after it"):
         assert words in said, words
@@ -185,6 +185,28 @@ def test_grids_agree_with_those_of_graphviz(gemm: Page) -> None:
             assert made == offsets(layout)
         else:
             assert made == [[*each[0], len(each)] for each in holders(layout, _size(layout))]
+
+
+def test_tiles_of_tensor_memory_are_grids_too(browser: Any, tmp_path: Path) -> None:
+    from viz.record import TensorTile
+    from viz.tensor_memory import places
+
+    file = tmp_path / "attention.html"
+    file.write_text(page_of([record_of(tilesat.compile(EXAMPLES / "flash_attention.mlir", "sm_100a"))]))
+    page = opened(browser, file)
+    page.locator("#tabs button", has_text="layouts").click()
+    grid = panel(page, "layouts")
+    which = grid.locator("select").first
+    tiles = page.evaluate("explorer.record.tensor_tiles")
+    assert len(tiles) == 3
+    for at, plain in enumerate(tiles):
+        which.select_option(f"-1|{at}")
+        assert f"columns {plain.get('first', 0)} to " in grid.locator(".code").inner_text()
+        made = page.evaluate("(at) => placesInTensorMemory(explorer.record.tensor_tiles[at])", at)
+        assert [(each["lane"], each["column"], each["bit"]) for each in made] == places(TensorTile(**plain))
+    grid.locator("canvas").hover(position={"x": 1, "y": 1})
+    assert "[0, 0]: lane 0, column 128" in grid.locator(".legend").last.inner_text()
+    assert not page.problems
 
 
 def _size(layout: Any) -> int:

@@ -1,4 +1,4 @@
-"""`tilesat demo`: a real GEMM, Tile IR to PTX for sm_90a and sm_80, run on the simulator and checked twice."""
+"""`tilesat demo`: a real GEMM, Tile IR to PTX for sm_100a, sm_90a and sm_80, run on the simulator and checked twice."""
 
 from __future__ import annotations
 
@@ -18,8 +18,16 @@ from tilesat.output import with_target, write_file
 from tilesat.spec import Argument, Array
 
 SOURCE = Path(__file__).resolve().parents[2] / "examples" / "gemm.mlir"
-TARGETS = ("sm_90a", "sm_80")
-INSTRUCTIONS = ("wgmma.mma_async", "mma.sync", "cp.async.bulk.tensor", "cp.async.cg", "mbarrier.try_wait")
+TARGETS = ("sm_100a", "sm_90a", "sm_80")
+INSTRUCTIONS = (
+    "tcgen05.mma",
+    "tcgen05.ld",
+    "wgmma.mma_async",
+    "mma.sync",
+    "cp.async.bulk.tensor",
+    "cp.async.cg",
+    "mbarrier.try_wait",
+)
 """What tells the generations apart: their products, their copies, and how they wait for them."""
 TILE = 128
 M, N, K = 200, 136, 72

@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from tilesat.mca.descriptors import described
 from tilesat.mca.listing import Function, Instruction
 from tilesat.mca.units import multiplies, unit
 
@@ -87,6 +88,7 @@ def _conditional(jump: Instruction) -> bool:
 
 def loops(function: Function) -> list[Loop]:
     """The innermost loops of a function in the order of its code, but for those that only poll."""
+    function = described(function)
     made = blocks(function)
     order = reached(made)
     found: list[Loop] = []

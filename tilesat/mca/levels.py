@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 
 from lowering.targets import Target
 from tilesat.mca import units
+from tilesat.mca.descriptors import described
 from tilesat.mca.flow import Block, blocks, loops, reached, working
 from tilesat.mca.listing import Function, Instruction
 from tilesat.mca.timing import once, timing
@@ -52,6 +53,7 @@ Judge = Callable[[Sequence[Instruction], frozenset[str]], Times]
 
 def levels(function: Function, target: Target, times: Judge) -> list[Level]:
     """The levels of the way that takes longest, its instructions one behind the other."""
+    function = described(function)
     made = blocks(function)
     order = reached(made)
     bodies = working(function, made, order)
@@ -89,7 +91,7 @@ def _code(function: Function, made: list[Block], numbers: Sequence[int]) -> tupl
 
 def _taken(code: Sequence[Instruction], target: Target) -> float:
     """Cycles of units, one instruction behind the other."""
-    return sum(max(1.0, units.cycles(each.opcode, target)) for each in code)
+    return sum(max(1.0, units.cycles(each, target)) for each in code)
 
 
 def _way(made: list[Block], order: list[int], bodies: dict[int, set[int]], taken: dict[int, float]) -> list[int]:

@@ -32,7 +32,8 @@ _TARGET = re.compile(r"`\((\.L_\w+|\$[\w$]+)\)")
 @dataclass(frozen=True)
 class Instruction:
     """One instruction: what it is, and its control codes. writes, reads: barriers that it sets, or NO_BARRIER; line:
-    what it was made of, where the listing says so, else 0.
+    what it was made of, where the listing says so, else 0; descriptor: the instruction descriptor of a product in
+    tensor memory, where `mca.descriptors` has found it.
     """
 
     address: int
@@ -46,6 +47,7 @@ class Instruction:
     reads: int
     waits: frozenset[int]
     line: int = 0
+    descriptor: int | None = None
 
     @property
     def family(self) -> str:

@@ -22,6 +22,7 @@ from viz import (
 )
 from viz.explorer import page
 from viz.overview import chosen_ways
+from viz.tensor_memory import draw_map, draw_tile
 
 EXPLORER = "explorer.html"
 MOST_DETAILS = 40
@@ -61,8 +62,9 @@ def draw(kernel: Kernel, record: Record, focus: Sequence[Focus] = ()) -> list[Pi
     """The pictures of a kernel and its record.
 
     `overview` is the chosen program, from which links lead to `value-NAME`, all ways to make a value: those of `focus`,
-    and without any those of the dearest tiles; `layoutN` is who holds what, also as text; `cuda_tile` and `nv_tileas`
-    are the program there. Raises TileError for a name that no value has.
+    and without any those of the dearest tiles; `layoutN` is who holds what, also as text, `tensor-memory` which columns
+    of tensor memory each tile takes, `tensor-TN` in which lane and column each element of one lies; `cuda_tile` and
+    `nv_tileas` are the program there. Raises TileError for a name that no value has.
     """
     return [*values(record, focus), *([] if focus else [*grids(record), *programs(kernel)])]
 
@@ -76,9 +78,12 @@ def values(record: Record, focus: Sequence[Focus]) -> list[Picture]:
 
 
 def grids(record: Record) -> list[Picture]:
-    """Who holds what of each tile of the chosen program."""
+    """Who holds what of each tile of the chosen program, and where tiles lie in tensor memory."""
     used = [(layout, shape) for layout in record.layouts for shape in layout.used]
-    return [draw_layout(layout, shape, f"layout{number}") for number, (layout, shape) in enumerate(used)]
+    found = [draw_layout(layout, shape, f"layout{number}") for number, (layout, shape) in enumerate(used)]
+    if record.tensor_tiles:
+        found += [draw_map(record), *(draw_tile(tile, f"tensor-{tile.name}") for tile in record.tensor_tiles)]
+    return found
 
 
 def programs(kernel: Kernel) -> list[Picture]:

@@ -162,9 +162,9 @@ class EGraph:
 
     def way(self, node: Node, numbers: Sequence[int]) -> Way:
         """One e-node; `numbers`: of the extraction graph, one for each number of stages or of warps."""
-        costs = [float(self.selection.graph.cost[n]) for n in numbers]
+        costs = [self.selection.graph.columns.cost[n] for n in numbers]
         taken = next((n for n in numbers if self.selection.answer.chosen.get(self.explanation.class_of(n)) == n), None)
-        cost = min(costs) if taken is None else float(self.selection.graph.cost[taken])
+        cost = min(costs) if taken is None else self.selection.graph.columns.cost[taken]
         text = self.explanation.how(node).partition(": ")[2]
         way = Way(
             title(node), text, self.explanation.atom(node), self.mechanism(node, taken is not None),
@@ -243,7 +243,7 @@ class EGraph:
             kind = self.pricer.value_type(self.classes[value])
             chosen = self.explanation.chosen[cls]
             tile = isinstance(kind, TileType) and kind.size > 1 and bool(self.values[value].names)
-            if tile and self.selection.graph.cost[chosen] > 0:
+            if tile and self.selection.graph.columns.cost[chosen] > 0:
                 found = self.explanation.runner_up(self.classes[value], chosen)
                 self.forms[self.form_number[cls]].second = found.text
                 for each in found.nodes:
@@ -276,7 +276,7 @@ class EGraph:
         """One way of an effect."""
         choice = self.selection.choices[number]
         assert isinstance(choice, StoreChoice)
-        cost = float(self.selection.graph.cost[number])
+        cost = self.selection.graph.columns.cost[number]
         of_dense = {
             self.explanation.class_of(n): cls for n, node in self.selection.enodes.items() for cls in [node.cls]
         }

@@ -8,12 +8,13 @@ from typing import Any, cast
 from ir.core import Op, TileError
 from ir.dialects import llvm
 from ir.text import located_lines
-from lowering.pipeline import Compiled
+from lowering.compiled import Compiled
 from tilesat.kernel import Kernel
 from tilesat.pictures.egraph import EGraph
 from tilesat.pictures.layouts import Layouts
 from tilesat.pictures.places import Places
 from tilesat.pictures.schedule import Scheduled, schedules
+from tilesat.pictures.tensor import TensorTiles
 from tilesat.pictures.texts import levels
 from viz.record import Iteration, Record
 
@@ -56,7 +57,10 @@ def _compiled(kernel: Kernel) -> Compiled:
 def _schedule(compiled: Compiled, made: Record, places: Places, texts: bool) -> None:
     """Agents, rings and schedules; with `texts` they know their lines in the placed program."""
     placed = compiled.modules["nv_tileas"]
-    found = Scheduled(placed, places, begins(placed) if texts else {})
+    lines = begins(placed) if texts else {}
+    tiles = TensorTiles(placed, lines)
+    made.tensor_tiles, made.tensor_columns = list(tiles), tiles.columns
+    found = Scheduled(placed, places, lines)
     made.agents, made.rings = list(found.agents()), list(found.rings())
     made.schedules = list(schedules(compiled.selection, places))
 
@@ -94,6 +98,7 @@ def figures(kernel: Kernel, compiled: Compiled, record: Record) -> dict[str, Any
         "threads": prod(func.block),
         "registers": func.registers,
         "shared memory": func.dynamic_smem,
+        **({"columns of tensor memory": record.tensor_columns} if record.tensor_columns else {}),
         "value classes": len(record.values),
         "placed classes": len(record.forms),
         "e-nodes": len(selection.saturated.frozen.nodes),

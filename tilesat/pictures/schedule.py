@@ -21,8 +21,7 @@ KINDS = {
     "gather_copy": "copy", "async.commit": "arrive", "async.wait": "wait", "store_wait": "wait", "dot_wait": "wait",
     "barrier": "wait", "async.fence": "wait", "send": "arrive", "receive": "wait", "dot": "product",
     "tiled_load": "copy", "gather": "copy", "tiled_store": "copy", "scatter": "copy", "staged_store": "copy",
-    "atomic": "copy", "hold": "copy", "write_buffer": "copy", "shared_load": "copy", "reduce": "compute",
-    "scan": "compute", "convert_layout": "compute",
+    "atomic": "copy", "hold": "copy", "write_buffer": "copy", "shared_load": "copy", "convert_layout": "compute",
 }  # fmt: skip
 """What a schedule shows of the placed program, by the end of an operation's name, and what kind it is."""
 _LINE = re.compile(r" line (\d+)$")
@@ -84,6 +83,8 @@ class Scheduled:
 
 def kind_of(op: Op) -> str:
     """The kind of an operation that schedules show, else ""."""
+    if isinstance(op, nv_tileas.Combining):
+        return "compute"
     name = op.name.removeprefix("nv_tileas.")
     return KINDS.get(name.removeprefix("async."), KINDS.get(name, "")) if op.name.startswith("nv_tileas.") else ""
 

@@ -10,7 +10,7 @@ from typing import cast
 from ir.core import Location, Op
 from ir.dialects import llvm
 from ir.text import located_lines, print_text
-from lowering.pipeline import Compiled
+from lowering.compiled import Compiled
 from lowering.ptx.printer import emit
 from runtime.ptxas import PtxasError, PtxasNotFoundError
 from tilesat.kernel import Kernel, sass

@@ -105,7 +105,7 @@ def _described(explanation: Explanation, node: Node) -> Form:
     moved = isinstance(node, placed.Copy | placed.LoadView)
     return {
         "atom": "convert" if isinstance(node, placed.Convert) else explanation.atom(node),
-        "cost": float(explanation.graph.cost[explanation.chosen[node.cls]]),
+        "cost": explanation.graph.columns.cost[explanation.chosen[node.cls]],
         "bytes": int(node.bytes) if moved else 0,
         "layout": str(explanation.oracle.layouts[selection.owner[node.cls][1]]),
         "stages": min(_stages(explanation, node), default=0),

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from ir.types import TileType
+from ir.dialects.cuda_tile.constraints import tile_type
 from lowering.explain import Explanation, ctas
 from lowering.targets import target as target_named
 from ptxsim import SimulatorError, hazard_table
@@ -32,7 +32,7 @@ from tilesat.testing.sass import CodeLoop
 __tracebackhide__ = hidden
 
 if TYPE_CHECKING:
-    from lowering.pipeline import Compiled
+    from lowering.compiled import Compiled
 
 DEAREST = 3
 """Choices that a failure about cost lists."""
@@ -191,7 +191,7 @@ class CheckedKernel:
         """The choices that cost most, with what came second."""
         explanation = self._explanation
         costs = [
-            (float(explanation.graph.cost[explanation.chosen[cls]]), place[0])
+            (explanation.graph.columns.cost[explanation.chosen[cls]], place[0])
             for cls, place in explanation.selection.owner.items()
             if cls in explanation.selection.node and cls in explanation.chosen
         ]
@@ -217,7 +217,7 @@ class CheckedKernel:
         for position, (each, kind) in enumerate(zip(args, self.kernel.entry.parameters, strict=True)):
             text = each if isinstance(each, str) else f"@arg{position}.npy"
             if not isinstance(each, str | np.ndarray):
-                text = f"{cast(TileType, kind.type).element}={each}"
+                text = f"{tile_type(kind).element}={each}"
             words += ["--arg", text]
         return self._origin.command("run", *words)
 

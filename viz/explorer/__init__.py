@@ -23,9 +23,11 @@ def page(records: Sequence[Record]) -> str:
     title = ", ".join(record.title for record in records)
     data = ",".join(map(to_json, records)).replace("<", "\\u003c")  # only strings hold it; a tag would end the script
     parts = {
-        "title": html.escape(title), "style": _asset("style.css"), "script": "\n".join(map(_asset, SCRIPTS)),
+        "title": html.escape(title),
+        "style": _asset("style.css"),
+        "script": "\n".join(map(_asset, SCRIPTS)),
         "records": f"[{data}]",
-    }  # fmt: skip
+    }
     text = _asset("page.html")
     for name, part in parts.items():  # the records last: what they hold is not looked at again
         text = text.replace(f"{{{{{name}}}}}", part, 1)

@@ -1,5 +1,5 @@
 "use strict";
-// Who holds which element of a tile, or where it lies in shared memory, as a grid. Bases are XORed over the bits of a number.
+// Who holds which element of a tile, or where it lies in shared or tensor memory, as a grid. Bases are XORed over the bits of a number.
 
 const GROUNDS = ["#dbe9f6", "#fde2d2", "#dff0d8", "#f6dbe9", "#fff3c4", "#e3dcf2", "#d2f0ee", "#ececec"];
 const MOST_CELLS = 128 * 256;
@@ -23,6 +23,37 @@ function holders(layout, size) {
 }
 
 function offsets(layout) { return span(layout.offset).map((offset) => offset * layout.bytes); }
+
+// Lane, column and bit of the column of each element of a tile in tensor memory.
+function placesInTensorMemory(tile) {
+  const [lanes, columns, bits] = [0, 1, 2].map((which) => span(tile.bits.map((bit) => bit[which])));
+  return lanes.map((lane, at) => ({lane, column: tile.first + columns[at], bit: bits[at], copies: tile.copies || 0}));
+}
+
+// What differs between the places that a tile may be in: colours, what a cell says in short and in two lines, and in words.
+const KINDS = {
+  registers: {
+    colours: {"lane / 4": (cell) => cell.lane >> 2, lane: (cell) => cell.lane, warp: (cell) => cell.warp, register: (cell) => cell.register},
+    short: (cell) => `${cell.lane}`,
+    lines: (cell) => [`w${cell.warp} t${cell.lane}`, `r${cell.register}${cell.times > 1 ? " +" + (cell.times - 1) : ""}`],
+    words: (cell) => `warp ${cell.warp}, lane ${cell.lane}, register ${cell.register}${cell.times > 1 ? `, and ${cell.times - 1} more hold it` : ""}`,
+    legend: "w warp, t lane, r register, +n: as many more hold it",
+  },
+  "shared memory": {
+    colours: {"16 bytes of a row": (cell) => cell >> 4 & 7, bank: (cell) => cell >> 2 & 31, "row of 128 bytes": (cell) => cell >> 7},
+    short: (cell) => `${cell >> 2 & 31}`,
+    lines: (cell) => [`@${cell}`, `b${cell >> 2 & 31}`],
+    words: (cell) => `byte ${cell}, bank ${cell >> 2 & 31}, row ${cell >> 7}`,
+    legend: "@ byte, b bank",
+  },
+  "tensor memory": {
+    colours: {"lanes of a warp": (cell) => cell.lane >> 5, lane: (cell) => cell.lane, column: (cell) => cell.column},
+    short: (cell) => `${cell.column}`,
+    lines: (cell) => [`l${cell.lane}${cell.copies ? " +" + cell.copies : ""}`, `c${cell.column}${cell.bit ? "." + cell.bit : ""}`],
+    words: (cell) => `lane ${cell.lane}${cell.copies ? ` and ${cell.copies} more, 32 apart` : ""}, column ${cell.column}${cell.bit ? `, from bit ${cell.bit}` : ""}`,
+    legend: "l lane, c column.bit; a warp reaches the 32 lanes of its number modulo 4",
+  },
+};
 
 class LayoutPanel {
   constructor(app) {
@@ -54,8 +85,10 @@ class LayoutPanel {
         options.push(element("option", {value: `${number}|${at}`}, `${layout.name}  ${shape.join(" x ")}, ${layout.bytes ? "shared memory" : "registers"}${used}`));
       });
     }
+    this.tensor = this.app.record.tensor_tiles || NOTHING;
+    options.unshift(...this.tensor.map((tile, at) => element("option", {value: `-1|${at}`}, `${tile.name}  ${tile.shape.join(" x ")}, tensor memory · in the program`)));
     this.which.replaceChildren(...options);
-    this.count.textContent = plural(layouts.length, "layout");
+    this.count.textContent = plural(layouts.length + this.tensor.length, "layout");
     if (options.length) this.show(...options[0].value.split("|").map(Number));
     else this.text.textContent = "No tile is held in a layout.";
   }
@@ -67,30 +100,28 @@ class LayoutPanel {
     this.show(number, 0);
   }
 
+  // A layout by its number with its shape by place; -1: a tile of tensor memory by place.
   show(number, at) {
-    this.layout = this.app.record.layouts[number];
-    this.shape = this.layout.shapes[at];
     this.which.value = `${number}|${at}`;
-    const kinds = this.layout.bytes ? ["16 bytes of a row", "bank", "row of 128 bytes"] : ["lane / 4", "lane", "warp", "register"];
-    this.colour.replaceChildren(...kinds.map((kind) => element("option", {value: kind}, `colour: ${kind}`)));
-    const size = this.shape.reduce((product, extent) => product * extent, 1);
-    this.cells = this.layout.bytes ? offsets(this.layout) : holders(this.layout, size);
-    this.text.textContent = this.layout.text;
+    if (number < 0) {
+      const tile = this.tensor[at], end = tile.first + tile.columns * (tile.stages || 1) - 1;
+      this.kind = KINDS["tensor memory"];
+      this.shape = tile.shape;
+      this.cells = placesInTensorMemory(tile);
+      const stages = (tile.stages || 1) > 1 ? ` in ${tile.stages} stages, the first is shown` : "";
+      this.text.textContent = [`columns ${tile.first} to ${end}${stages}: ${tile.text}`, ...(tile.uses || NOTHING)].join("; ");
+    } else {
+      const layout = this.app.record.layouts[number];
+      this.kind = KINDS[layout.bytes ? "shared memory" : "registers"];
+      this.shape = layout.shapes[at];
+      this.cells = layout.bytes ? offsets(layout) : holders(layout, this.shape.reduce((product, extent) => product * extent, 1));
+      this.text.textContent = layout.text;
+    }
+    this.colour.replaceChildren(...Object.keys(this.kind.colours).map((kind) => element("option", {value: kind}, `colour: ${kind}`)));
     this.paint();
   }
 
-  key(cell) {
-    if (!cell && cell !== 0) return 0;
-    switch (this.colour.value) {
-      case "16 bytes of a row": return cell >> 4 & 7;
-      case "bank": return cell >> 2 & 31;
-      case "row of 128 bytes": return cell >> 7;
-      case "lane": return cell.lane;
-      case "warp": return cell.warp;
-      case "register": return cell.register;
-      default: return cell.lane >> 2;
-    }
-  }
+  key(cell) { return this.kind.colours[this.colour.value](cell); }
 
   paint() {
     const columns = this.shape[this.shape.length - 1] || 1;
@@ -109,15 +140,15 @@ class LayoutPanel {
       brush.fillRect(x, y, width - 0.5, height - 0.5);
       if (width < 20 || cell === null) continue;
       brush.fillStyle = "#1f2933";
-      if (width < 40) brush.fillText(this.layout.bytes ? `${cell >> 2 & 31}` : `${cell.lane}`, x + width / 2, y + 13, width);
+      if (width < 40) brush.fillText(this.kind.short(cell), x + width / 2, y + 13, width);
       else {
-        const lines = this.layout.bytes ? [`@${cell}`, `b${cell >> 2 & 31}`] : [`w${cell.warp} t${cell.lane}`, `r${cell.register}${cell.times > 1 ? " +" + (cell.times - 1) : ""}`];
+        const lines = this.kind.lines(cell);
         brush.fillText(lines[0], x + width / 2, y + 12, width - 2);
         brush.fillText(lines[1], x + width / 2, y + 23, width - 2);
       }
     }
     const cut = shown < this.cells.length ? `; the first ${shown.toLocaleString("en")} of ${this.cells.length.toLocaleString("en")} elements` : "";
-    this.rest = `${this.layout.bytes ? "@ byte, b bank" : "w warp, t lane, r register, +n: as many more hold it"}; rows of the last dimension${cut}`;
+    this.rest = `${this.kind.legend}; rows of the last dimension${cut}`;
     this.under.textContent = this.rest;
   }
 
@@ -127,9 +158,7 @@ class LayoutPanel {
     if (cell === undefined || cell === null || at >= this.shown) return;
     const index = [];
     for (let rest = at, k = this.shape.length - 1; k >= 0; k--) { index.unshift(rest % this.shape[k]); rest = Math.floor(rest / this.shape[k]); }
-    const where = this.layout.bytes ? `byte ${cell}, bank ${cell >> 2 & 31}, row ${cell >> 7}`
-      : `warp ${cell.warp}, lane ${cell.lane}, register ${cell.register}${cell.times > 1 ? `, and ${cell.times - 1} more hold it` : ""}`;
-    this.under.textContent = `[${index.join(", ")}]: ${where}`;
+    this.under.textContent = `[${index.join(", ")}]: ${this.kind.words(cell)}`;
   }
 
   mark() {}

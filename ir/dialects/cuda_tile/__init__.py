@@ -1,7 +1,7 @@
 """The cuda_tile dialect: CUDA Tile IR's operations, one class each, grouped by theory.
 
 Deviations from the public dialect: result and operand names are snake_case; identities of reduce and scan are Python
-numbers; a global keeps its tile type beside its elements; `testing$func` of the conformance tests is declared too.
+numbers; a global keeps its tile type next to its elements; `testing$func` of the conformance tests is declared too.
 """
 
 from ir.dialects.cuda_tile.attributes import (
@@ -26,6 +26,7 @@ from ir.dialects.cuda_tile.attributes import (
     Signedness,
     TypedNumber,
     Visibility,
+    dtype_name,
     dtype_of,
 )
 from ir.dialects.cuda_tile.constraints import TileOp, element_type, shape_of, tile_type
@@ -106,8 +107,8 @@ from ir.dialects.cuda_tile.memory import (
 )
 from ir.dialects.cuda_tile.mma import MmaF, MmaFScaled, MmaI
 from ir.dialects.cuda_tile.packing import Pack, Unpack
-from ir.dialects.cuda_tile.reduction import Reduce, Scan
-from ir.dialects.cuda_tile.shape import Broadcast, Cat, Extract, Insert, Permute, Reshape
+from ir.dialects.cuda_tile.reduction import *  # noqa: F403
+from ir.dialects.cuda_tile.shape import *  # noqa: F403
 from ir.dialects.cuda_tile.storage import Alloca, GetGlobal, Global
 from ir.dialects.cuda_tile.testing import TestingFunc
 from ir.dialects.cuda_tile.tokens import GdcLaunchDependents, GdcWait, MemoryFenceAlias, PreviewCall, Print
@@ -139,8 +140,6 @@ __all__ = [
     "Bitcast",
     "Bounded",
     "Break",
-    "Broadcast",
-    "Cat",
     "Ceil",
     "CmpF",
     "CmpI",
@@ -157,7 +156,6 @@ __all__ = [
     "Exp",
     "Exp2",
     "ExtI",
-    "Extract",
     "FPowI",
     "FToF",
     "FToI",
@@ -174,7 +172,6 @@ __all__ = [
     "Global",
     "IToF",
     "If",
-    "Insert",
     "IntToPtr",
     "Iota",
     "JoinTokens",
@@ -214,7 +211,6 @@ __all__ = [
     "Overflow",
     "Pack",
     "Padding",
-    "Permute",
     "Placement",
     "Pow",
     "Predicate",
@@ -222,15 +218,12 @@ __all__ = [
     "Print",
     "PtrToInt",
     "PtrToPtr",
-    "Reduce",
     "RemF",
     "RemI",
-    "Reshape",
     "Return",
     "Rounding",
     "Rsqrt",
     "SameElements",
-    "Scan",
     "Scope",
     "Select",
     "ShlI",
@@ -253,9 +246,15 @@ __all__ = [
     "Visibility",
     "XorI",
     "Yield",
+    "dtype_name",
     "dtype_of",
     "element_type",
     "enclosing_loop",
     "shape_of",
     "tile_type",
 ]
+
+from ir.dialects.cuda_tile import reduction, shape
+
+__all__ += reduction.__all__
+__all__ += shape.__all__

@@ -1,4 +1,4 @@
-"""Attributes of cuda_tile: enumerations with their bytecode codes, promises of `assume`, literals, hints, placement.
+"""Attributes of cuda_tile: enumerations with their bytecode codes, assumptions of `assume`, literals, hints, placement.
 
 The integer of every enumeration member is its bytecode code (CUDA Tile IR 13.4, attribute encodings).
 """
@@ -6,12 +6,15 @@ The integer of every enumeration member is its bytecode code (CUDA Tile IR 13.4,
 from __future__ import annotations
 
 import enum
+import math
 import re
+import struct
+import sys
 from collections.abc import Iterator
-from typing import Any
+from functools import cache
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
 from ir.core import Attribute, Type, spelled
 from ir.nan_bits import widened
@@ -33,7 +36,10 @@ from ir.types import (
     PointerType,
 )
 
-Array = npt.NDArray[Any]
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+Array: TypeAlias = "npt.NDArray[Any]"
 
 
 class TextEnum(enum.IntEnum):
@@ -62,7 +68,7 @@ class Rounding(TextEnum):
 
 
 class Overflow(TextEnum):
-    """The promise that an integer operation does not wrap; undefined behaviour if it does."""
+    """Assertion that an integer operation does not wrap; undefined behaviour if it does."""
 
     NONE = 0
     NO_SIGNED_WRAP = 1
@@ -71,14 +77,14 @@ class Overflow(TextEnum):
 
 
 class Signedness(TextEnum):
-    """How the bits of signless integers are read."""
+    """Interpretation of the bits of signless integers."""
 
     UNSIGNED = 0
     SIGNED = 1
 
 
 class Predicate(TextEnum):
-    """What a comparison asks."""
+    """The predicate of a comparison."""
 
     EQUAL = 0
     NOT_EQUAL = 1
@@ -89,7 +95,7 @@ class Predicate(TextEnum):
 
 
 class Ordering(TextEnum):
-    """What a float comparison answers when an operand is NaN: UNORDERED true, ORDERED false."""
+    """The result of a float comparison if an operand is NaN: UNORDERED true, ORDERED false."""
 
     UNORDERED = 0
     ORDERED = 1
@@ -106,7 +112,7 @@ class MemoryOrder(TextEnum):
 
 
 class Scope(TextEnum):
-    """Who observes a non-weak access: the tile block, the device or the system."""
+    """The observers of a non-weak access: the tile block, the device or the system."""
 
     TL_BLK = 0
     DEVICE = 1
@@ -114,7 +120,7 @@ class Scope(TextEnum):
 
 
 class Padding(TextEnum):
-    """What a view load gives out of bounds; `PartitionViewType.padding` holds the text."""
+    """The out-of-bounds elements of a view load; `PartitionViewType.padding` holds the text."""
 
     ZERO = 0
     NEG_ZERO = 1
@@ -139,7 +145,7 @@ class AtomicMode(TextEnum):
 
 
 class MultimemReduction(TextEnum):
-    """The update of a multicast reduction; MIN and MAX read integers as signed."""
+    """The update of a multicast reduction; MIN and MAX interpret integers as signed."""
 
     ADD = 0
     MIN = 1
@@ -152,7 +158,7 @@ class MultimemReduction(TextEnum):
 
 
 class Visibility(TextEnum):
-    """Who may refer to a symbol: other modules too, or this one only."""
+    """Visibility of a symbol: to other modules too, or to this one only."""
 
     PUBLIC = 0
     PRIVATE = 1
@@ -163,20 +169,24 @@ class Placement(enum.Enum):
 
     ELEMENTWISE = "elementwise"  # same shape in and out, computed in any layout
     UNIFORM = "uniform"  # no tile data: views, tokens, block ids
-    SHAPE = "shape"  # moves or makes elements without arithmetic
-    ANCHOR = "anchor"  # wants particular layouts: memory, mma, reductions
+    SHAPE = "shape"  # moves or creates elements without arithmetic
+    ANCHOR = "anchor"  # requires particular layouts: memory, mma, reductions
     SKELETON = "skeleton"  # stays in the effect skeleton: loops, branches, stores; or is not lowered yet
 
 
 ELEMENTWISE, UNIFORM, SHAPE, ANCHOR, SKELETON = (
-    Placement.ELEMENTWISE, Placement.UNIFORM, Placement.SHAPE, Placement.ANCHOR, Placement.SKELETON,
-)  # fmt: skip
+    Placement.ELEMENTWISE,
+    Placement.UNIFORM,
+    Placement.SHAPE,
+    Placement.ANCHOR,
+    Placement.SKELETON,
+)
 NOT_LOWERED = SKELETON
-"""Placement of pure operations that the compiler does not lower: the e-graph has no term for them and says so."""
+"""Placement of pure operations that the compiler does not lower: the e-graph has no term for them and reports this."""
 
 
 class Promise(Attribute):
-    """What an assume says of a value; cuda_tile's own text writes it without the dialect."""
+    """The assertion of an assume about a value; cuda_tile's own text writes it without the dialect."""
 
     __slots__ = ()
 
@@ -196,9 +206,9 @@ def _integer(text: str) -> int:
 @spelled("#cuda_tile.div_by")
 @dataclass(frozen=True, slots=True)
 class DivBy(Promise):
-    """Promise: each value is divisible by `divisor`; with `every`/`along`, the first of each group of `every`
-    elements along dimension `along` is, and the group continues by ones (bytes of the pointee for pointers); groups
-    of 0 are groups of 1.
+    """Assumption: each value is divisible by `divisor`; with `every`/`along`, the first of each group of `every`
+    elements along dimension `along` is, and the group continues in steps of one (bytes of the pointee for pointers);
+    groups of 0 are groups of 1.
     """
 
     divisor: int
@@ -222,7 +232,7 @@ class DivBy(Promise):
 @spelled("#cuda_tile.same_elements")
 @dataclass(frozen=True, slots=True)
 class SameElements(Promise):
-    """Promise: along dimension i, elements are equal in groups of `values[i]`; 0 promises no more than 1."""
+    """Assumption: along dimension i, elements are equal in groups of `values[i]`; 0 means the same as 1."""
 
     values: tuple[int, ...]
 
@@ -239,13 +249,13 @@ class SameElements(Promise):
 
 
 NAN_MANTISSA = {"float16": 10, "bfloat16": 7, "float32": 23, "float64": 52, "float8_e5m2": 2}
-"""Bits of the mantissa of the dtypes that have NaNs with a payload."""
+"""Mantissa bits of the dtypes that have NaNs with a payload."""
 
 
 @spelled("#cuda_tile.bounded")
 @dataclass(frozen=True, slots=True)
 class Bounded(Promise):
-    """Promise: lower <= each value <= upper, read as signed integers; None is no bound."""
+    """Assumption: lower <= each value <= upper, interpreted as signed integers; None means no bound."""
 
     lower: int | None
     upper: int | None
@@ -269,7 +279,7 @@ AssumePredicate = DivBy | SameElements | Bounded
 
 @dataclass(frozen=True, slots=True)
 class TypedNumber(Attribute):
-    """A number that keeps its type, where nothing else says it: an argument of a call to the outside."""
+    """A number that keeps its type if nothing else determines it: an argument of a call to an external function."""
 
     value: int | float
     type: IntType | FloatType
@@ -283,12 +293,14 @@ class Dictionary(Attribute):
 
 
 HintValue = int | bool | str
-"""A string is what no hint takes, yet may be written."""
+"""A string is not a value of any hint, but may be written."""
 
 
 @dataclass(frozen=True, slots=True)
 class OptimizationHints(Attribute):
-    """Hints by architecture ("sm_90", "default"), ordered by name; an entry of the target wins over default."""
+    """Hints by architecture ("sm_90", "default"), sorted by name; an entry of the target takes precedence over
+    default.
+    """
 
     entries: tuple[tuple[str, tuple[tuple[str, HintValue], ...]], ...]
 
@@ -297,7 +309,7 @@ class OptimizationHints(Attribute):
         object.__setattr__(self, "entries", ordered)
 
     def for_target(self, target: str) -> dict[str, HintValue]:
-        """The hints that hold for `target`, whose feature suffix ("sm_90a") is not part of the key."""
+        """The hints that apply to `target`, whose feature suffix ("sm_90a") is not part of the key."""
         found: dict[str, HintValue] = {}
         for wanted in ("default", target.rstrip("af")):
             for arch, hints in self.entries:
@@ -320,74 +332,132 @@ class OptimizationHints(Attribute):
         return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-_DTYPES: dict[Type, np.dtype[Any]] = {
-    IntType(1): np.dtype(np.bool_),
-    IntType(8): np.dtype(np.int8),
-    IntType(16): np.dtype(np.int16),
-    IntType(32): np.dtype(np.int32),
-    IntType(64): np.dtype(np.int64),
-    F16: np.dtype(np.float16),
-    F32: np.dtype(np.float32),
-    TF32: np.dtype(np.float32),
-    F64: np.dtype(np.float64),
-    F8E5M3FNU: np.dtype(np.float32),  # no NumPy type; every value of the format is one of float32
-}
-_NARROW: dict[Type, str] = {
+_DTYPES: dict[Type, str] = {
+    IntType(1): "bool",
     IntType(4): "int4",
+    IntType(8): "int8",
+    IntType(16): "int16",
+    IntType(32): "int32",
+    IntType(64): "int64",
+    F16: "float16",
     BF16: "bfloat16",
+    F32: "float32",
+    TF32: "float32",
+    F64: "float64",
     F8E4M3FN: "float8_e4m3fn",
     F8E5M2: "float8_e5m2",
     F8E8M0FNU: "float8_e8m0fnu",
+    F8E5M3FNU: "float32",  # no NumPy type; every value of the format is one of float32
     F4E2M1FN: "float4_e2m1fn",
 }
-"""Types that NumPy has from ml_dtypes, a shared library that only programs with their literals load (5 ms)."""
+_CODES = {
+    "bool": "?", "int8": "b", "int16": "h", "int32": "i", "int64": "q", "float16": "e", "float32": "f", "float64": "d",
+}  # fmt: skip
+"""How `struct` packs NumPy's own dtypes; the others are those of ml_dtypes, a shared library that only programs with
+literals of these load (5 ms), bfloat16 apart, whose elements are the upper halves of float32's."""
+
+
+def _pack(number: Any, dtype: str) -> bytes | None:
+    """The bytes of a number, to nearest even; None for what only NumPy packs: dtypes of ml_dtypes, and NaNs."""
+    if number != number or dtype not in (*_CODES, "bfloat16"):
+        return None
+    if dtype == "bool" or dtype.startswith("int"):
+        return struct.pack(f"={_CODES[dtype]}", bool(number) if dtype == "bool" else int(number))
+    try:
+        if dtype == "bfloat16":
+            (word,) = struct.unpack("=I", struct.pack("=f", float(number)))
+            return struct.pack("=H", (word + 0x7FFF + (word >> 16 & 1)) >> 16)
+        return struct.pack(f"={_CODES[dtype]}", float(number))
+    except OverflowError:  # beyond the greatest
+        return _pack(math.copysign(math.inf, number), dtype)
+
+
+def _unpack(data: bytes, dtype: str) -> Any:
+    """The number of an element as a Python int, float or bool."""
+    if dtype == "bfloat16":
+        return struct.unpack("=f", struct.pack("=I", int.from_bytes(data, sys.byteorder) << 16))[0]
+    if dtype in _CODES:
+        return struct.unpack(f"={_CODES[dtype]}", data)[0]
+    value = np.frombuffer(data, _dtype(dtype))[0]
+    return value.item() if value.dtype.kind in "biuf" else float(value)
+
+
+def dtype_name(element: Type) -> str:
+    """The NumPy dtype that holds an element: i1 as bool, tf32 and fnv8E5M3FNU as float32, pointers as int64."""
+    return "int64" if isinstance(element, PointerType) else _DTYPES[element]
 
 
 def dtype_of(element: Type) -> np.dtype[Any]:
-    """The NumPy dtype that holds an element: i1 as bool, tf32 and fnv8E5M3FNU as float32, pointers as int64."""
-    if isinstance(element, PointerType):
-        return np.dtype(np.int64)
-    found = _DTYPES.get(element)
-    if found is not None:
-        return found
+    """The same, as NumPy has it."""
+    return _dtype(dtype_name(element))
+
+
+@cache
+def _dtype(name: str) -> np.dtype[Any]:
+    if name in _CODES:
+        return np.dtype(name)
     import ml_dtypes
 
-    return np.dtype(getattr(ml_dtypes, _NARROW[element]))
-
-
-def _bytes_of(array: Array) -> Array:
-    """One row of bytes per element, so that NaNs and signed zeros compare by their bits."""
-    return np.ascontiguousarray(array).reshape(-1).view(np.uint8).reshape(array.size, -1)
+    return np.dtype(getattr(ml_dtypes, name, name))
 
 
 class DenseElements(Attribute):
-    """A literal: a read-only 1-D array in row-major order of the tile's dtype, one element where all are equal."""
+    """A literal: the bytes of its elements in row-major order, of one if all are equal, and their dtype's name.
 
-    __slots__ = ("array",)
+    `size`: elements that it has bytes of. Most are a number or two, and read and made without NumPy.
+    """
+
+    __slots__ = ("data", "dtype", "size")
 
     def __init__(self, array: Array):
-        kept = np.array(array).reshape(-1)
-        if kept.size > 1 and not np.any(_bytes_of(kept) != _bytes_of(kept)[0]):
-            kept = kept[:1].copy()
-        kept.flags.writeable = False
-        self.array: Array = kept
+        kept = np.asarray(array)
+        self._keep(kept.dtype.name, kept.tobytes(), kept.size)
+
+    @classmethod
+    def of(cls, number: Any, element: Type) -> DenseElements:
+        """A number, rounded to the element, for all of a tile."""
+        return cls._of(number, dtype_name(element))
+
+    def like(self, number: float) -> DenseElements:
+        """Another number of this dtype, for all of a tile."""
+        return self._of(number, self.dtype)
+
+    @classmethod
+    def _of(cls, number: Any, dtype: str) -> DenseElements:
+        data = _pack(number, dtype)
+        return cls(np.asarray(number, _dtype(dtype))) if data is None else cls.of_bytes(data, dtype, 1)
+
+    @classmethod
+    def of_bytes(cls, data: bytes, dtype: str, size: int) -> DenseElements:
+        """As many elements of a dtype, in the order of bytes of this machine."""
+        made = cls.__new__(cls)
+        made._keep(dtype, data, size)
+        return made
+
+    def _keep(self, dtype: str, data: bytes, size: int) -> None:
+        """The bytes, of one element where all are equal: so that NaNs and signed zeros compare by their bits."""
+        one = data[: len(data) // size] if size > 1 else data
+        equal = size > 1 and data == one * size
+        self.dtype, self.data, self.size = dtype, one if equal else data, 1 if equal else size
+
+    @property
+    def array(self) -> Array:
+        """The elements in one dimension, read-only."""
+        return np.frombuffer(self.data, _dtype(self.dtype))
 
     @property
     def splat(self) -> bool:
         """True where one element stands for all of the tile."""
-        return self.array.size == 1
+        return self.size == 1
 
     @property
     def item(self) -> Any:
         """The only element of a splat as a Python int, float or bool; of a NaN all bits are kept."""
-        value = self.array.reshape(-1)[0]
-        mantissa = NAN_MANTISSA.get(self.array.dtype.name)
-        with np.errstate(invalid="ignore"):  # a NaN that signals
-            payload = mantissa if mantissa is not None and np.isnan(value) else None
-        if payload is not None:
-            size = self.array.dtype.itemsize
-            return widened(int(self.array.reshape(-1)[:1].view(f"u{size}")[0]), 8 * size, payload)
-        return value.item() if self.array.dtype.kind in "biuf" else float(value)
+        data = self.data[: len(self.data) // self.size]
+        number = _unpack(data, self.dtype)
+        if number != number and self.dtype in NAN_MANTISSA:
+            return widened(int.from_bytes(data, sys.byteorder), 8 * len(data), NAN_MANTISSA[self.dtype])
+        return number
 
     def expand(self, shape: tuple[int, ...]) -> Array:
         """The elements as an array of `shape`."""
@@ -399,15 +469,10 @@ class DenseElements(Attribute):
         return iter(self.array.reshape(-1))
 
     def __eq__(self, other: object) -> bool:
-        return (
-            isinstance(other, DenseElements)
-            and self.array.dtype == other.array.dtype
-            and self.array.size == other.array.size
-            and self.array.tobytes() == other.array.tobytes()
-        )
+        return isinstance(other, DenseElements) and self.dtype == other.dtype and self.data == other.data
 
     def __hash__(self) -> int:
-        return hash((self.array.dtype.str, self.array.tobytes()))
+        return hash((self.dtype, self.data))
 
     def __str__(self) -> str:
         return f"dense<{self.item if self.splat else self.array.tolist()}>"

@@ -78,8 +78,8 @@ BYTES = tile_of("i8", lambda e: e == I8)
 class TileOp(Op):
     """An operation of cuda_tile.
 
-    Beside its fields a class declares `placement` (how layouts are chosen for it), `lowers_to` (the scalar operation
-    of the next level, elementwise ops only; `lowers_to_unsigned` where signedness picks another one) and, when pure,
+    Besides its fields a class declares `placement` (how layouts are chosen for it), `lowers_to` (the scalar operation
+    of the next level, elementwise ops only; `lowers_to_unsigned` if signedness selects another one) and, when pure,
     `reference`: its meaning on NumPy arrays, called with the operands and then the attributes by name.
     """
 
@@ -87,13 +87,20 @@ class TileOp(Op):
     lowers_to: ClassVar[str] = ""
     lowers_to_unsigned: ClassVar[str] = ""
     needs_result_type: ClassVar[bool] = False
-    """True where `reference` takes the result's TileType as keyword `result_type`."""
+    """Whether `reference` takes the result's TileType as keyword `result_type`."""
     is_terminator: ClassVar[bool] = False
+    yields: ClassVar[bool] = False
+    """Whether regions end in yield."""
     syntax: ClassVar[str] = ""
     """The text form: `$operand`, `{attribute}`, `<attribute>` (elided at its default, `_` keeps the blank before it),
     `flag?`, `[integers]`, then the types after a colon; empty where `ir.text` has a form of its own."""
     result_names: ClassVar[tuple[str, ...]] = ()
     """Names that the disassembler gives the results; those without a name are numbered."""
+
+    @property
+    def joins(self) -> int | None:
+        """The dimension along which the operands lie one behind the other in the result, if any."""
+        return None
 
     def evaluate(self, operands: Sequence[Array]) -> Array:
         """The result of a pure one-result op on concrete operands, by its `reference`."""
@@ -129,7 +136,7 @@ class TileOp(Op):
 
 
 def verify_region(op: Op, region: Region, ends: tuple[str, ...]) -> Op:
-    """The terminator of a one-block region, which must be one of `ends`; nothing may follow an earlier one."""
+    """The terminator of a one-block region, which must be one of `ends`; no earlier operation may be a terminator."""
     words = " or ".join(f"'{end}'" for end in ends)
     op.expect(len(region.blocks) == 1, "a region must have one block, has {}", len(region.blocks))
     ops = region.block.ops
@@ -144,7 +151,7 @@ def verify_region(op: Op, region: Region, ends: tuple[str, ...]) -> Op:
 
 
 def verify_types(op: Op, what: str, found: Sequence[Type], wanted: Sequence[Type]) -> None:
-    """The types of what crosses a region's border."""
+    """The types of the values that cross a region's border."""
     if list(found) != list(wanted):
         texts = (", ".join(map(str, types)) or "nothing" for types in (found, wanted))
         op.fail("{}: types are ({}), must be ({})", what, *texts)

@@ -20,7 +20,7 @@ class ControlOp(TileOp):
 
 
 def verify_no_views(op: Op, what: str, types: Sequence[Type]) -> None:
-    """Views stay where they are made: the public dialect lets none of them cross a region's border."""
+    """Views stay where they are created: in the public dialect they must not cross a region's border."""
     for type_ in types:
         if isinstance(type_, TensorViewType | TileViewType):
             op.fail("{} a view, {}: make the view inside the region, from values", what, type_)
@@ -41,9 +41,9 @@ class Terminator(ControlOp):
 class For(ControlOp):
     """Counted loop from lower_bound to upper_bound (exclusive) by a positive step.
 
-    Body block arguments: the induction variable, then the carried values; `continue` gives their next ones. The
-    results are the last ones. `unsigned_cmp` compares the bounds as unsigned. `expected` (ours, only inside the
-    compiler): iterations that it is priced for, on average, 0: not known.
+    Body block arguments: the induction variable, then the carried values; `continue` gives their next values. The
+    results are the final ones. `unsigned_cmp` compares the bounds as unsigned. `expected` (ours, only inside the
+    compiler): average iteration count assumed by the cost model, 0: unknown.
     """
 
     result_names = ("for",)
@@ -72,7 +72,7 @@ class For(ControlOp):
 
 @op("cuda_tile.loop", opcode=65)
 class Loop(ControlOp):
-    """Endless loop left by `break`; body block arguments are the carried values, results are those of the break."""
+    """Infinite loop left by `break`; body block arguments are the carried values, results are those of the break."""
 
     init_values = Variadic()
     outs = VariadicResult()
@@ -91,15 +91,17 @@ class Loop(ControlOp):
 
 @op("cuda_tile.if", opcode=50)
 class If(ControlOp):
-    """One of two regions by a scalar i1; each yields the results. The else region may be without blocks."""
+    """One of two regions by a scalar i1; each yields the results. The else region may have no blocks."""
 
     condition = Operand(SCALAR_BOOL)
     outs = VariadicResult()
     then_ = RegionField()
     else_ = RegionField()
 
+    yields = True
+
     def verify(self) -> None:
-        """Each branch yields the results, unless it leaves a loop or the kernel."""
+        """Each branch yields the results unless it leaves a loop or the kernel."""
         wanted = [value.type for value in self.results]
         verify_no_views(self, "cannot return", wanted)
         if wanted and not self.else_.blocks:
@@ -126,7 +128,7 @@ class Continue(Terminator):
     """The next iteration of the innermost for or loop, with its carried values."""
 
     def verify(self) -> None:
-        """Stands in a for or loop, perhaps through ifs, and gives the carried values."""
+        """Must be in a for or loop, possibly through ifs, and give the carried values."""
         loop = enclosing_loop(self)
         verify_types(self, "operands", self.types(), [value.type for value in loop.init_values])
 
@@ -136,7 +138,7 @@ class Break(Terminator):
     """Leave the innermost loop with its results."""
 
     def verify(self) -> None:
-        """Stands in a loop, perhaps through ifs, and gives its results."""
+        """Must be in a loop, possibly through ifs, and give its results."""
         loop = enclosing_loop(self)
         self.expect(isinstance(loop, Loop), "can only leave a 'cuda_tile.loop', the innermost loop is '{}'", loop.name)
         verify_types(self, "operands", self.types(), [value.type for value in loop.results])
@@ -147,18 +149,18 @@ class Yield(Terminator):
     """The results of an if, reduce or scan region."""
 
     def verify(self) -> None:
-        """Stands in an if, reduce or scan."""
+        """Must be in an if, reduce or scan."""
         parent = self.parent.parent_op if self.parent else None
-        inside = parent is not None and parent.name in ("cuda_tile.if", "cuda_tile.reduce", "cuda_tile.scan")
+        inside = isinstance(parent, TileOp) and parent.yields
         self.expect(inside, "must be inside an if, reduce or scan")
 
 
 @op("cuda_tile.return", opcode=92)
 class Return(Terminator):
-    """The end of an entry, also from inside ifs and loops; tileiras 13.5 refuses it inside a for, and so do we."""
+    """The end of an entry, also from inside ifs and loops; tileiras 13.5 rejects it inside a for, and so do we."""
 
     def verify(self) -> None:
-        """An entry returns nothing, a test function what it declares."""
+        """An entry returns nothing, a test function its declared results."""
         owner: Op | None = self
         while owner is not None and owner.name not in ("cuda_tile.entry", "cuda_tile.testing$func"):
             owner = owner.parent.parent_op if owner.parent else None
@@ -172,7 +174,7 @@ class Return(Terminator):
 
 @op("cuda_tile.assert", opcode=5)
 class Assert(TileOp):
-    """Trap with a message where an element of the condition is false."""
+    """Trap with a message if an element of the condition is false."""
 
     syntax = "$condition, {message} : condition"
 

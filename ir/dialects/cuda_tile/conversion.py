@@ -63,7 +63,7 @@ class Bitcast(TileOp):
         self.expect(widths[0] == widths[1], "{} bits cannot be read as {}", *widths)
 
     def evaluate(self, operands: Sequence[Array]) -> Array:
-        """The source's element type says what its bits are, where NumPy has no type of that format."""
+        """The source's element type determines what its bits mean if NumPy has no type of that format."""
         if F8E5M3FNU in (element_type(self.source), element_type(self.result)):
             return from_bits(to_bits(operands[0], element_type(self.source)), element_type(self.result))
         return super().evaluate(operands)
@@ -141,15 +141,19 @@ FORMATS: dict[Type, tuple[int, int, int]] = {
     F4E2M1FN: (1, 0, 2),
     F8E5M3FNU: (3, -14, 16),
 }
-"""Mantissa bits, least and largest exponent of normal numbers (IEEE 754-2019; OCP microscaling formats 1.0)."""
+"""Mantissa bits, minimum and maximum exponent of normal numbers (IEEE 754-2019; OCP microscaling formats 1.0)."""
 NARROW = (F8E4M3FN, F8E5M2, F4E2M1FN, F8E5M3FNU)
 NEAREST, ZERO, DOWN, UP, AWAY = (
-    Rounding.NEAREST_EVEN, Rounding.ZERO, Rounding.NEGATIVE_INF, Rounding.POSITIVE_INF, Rounding.NEAREST_AWAY,
-)  # fmt: skip
+    Rounding.NEAREST_EVEN,
+    Rounding.ZERO,
+    Rounding.NEGATIVE_INF,
+    Rounding.POSITIVE_INF,
+    Rounding.NEAREST_AWAY,
+)
 
 
 def roundings_between(source: Type, target: Type) -> tuple[Rounding, ...]:
-    """The roundings that ftof has between two formats; where nothing is lost, every one (tileirdisasm 13.4)."""
+    """The roundings that ftof allows between two formats; if nothing is lost, all (tileirdisasm 13.4)."""
     if target == F8E8M0FNU:
         return ZERO, UP
     if target in NARROW:
@@ -177,7 +181,7 @@ class FToF(TileOp):
     needs_result_type = True
 
     def verify(self) -> None:
-        """The shape stays, the type changes; the rounding is one that the pair of formats has."""
+        """The shape stays, the type changes; the rounding is one that the pair of formats allows."""
         self.same_shape("to", self.to, "from", self.from_)
         self.expect(self.to.type != self.from_.type, "operand and result have the same type, {}", self.to.type)
         allowed = roundings_between(element_type(self.from_), element_type(self.to))

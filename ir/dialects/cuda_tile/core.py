@@ -30,6 +30,7 @@ from ir.dialects.cuda_tile.attributes import (
     DivBy,
     OptimizationHints,
     SameElements,
+    dtype_name,
     dtype_of,
 )
 from ir.dialects.cuda_tile.constraints import (
@@ -49,16 +50,16 @@ from ir.dialects.cuda_tile.well_formed import verify_all_types, verify_scopes
 from ir.types import I4, IntType, PointerType, TensorViewType, TileType, TokenType
 
 VISIBILITIES = ("", "public", "private", "nested")
-"""Of a symbol, where it is said (MLIR, symbols and symbol tables)."""
+"""Visibility of a symbol, if given (MLIR, symbols and symbol tables)."""
 LARGEST_DIVISOR = 1 << 62
-"""A promise of more is refused by the public dialect (CUDA Tile IR 13.4, div_by)."""
+"""The public dialect rejects larger divisors (CUDA Tile IR 13.4, div_by)."""
 
 
 @op("cuda_tile.module", opcode=75)
 class Module(TileOp):
-    """A symbol container; its one region holds entries and globals. `producer` says who wrote it.
+    """A symbol container; its one region holds entries and globals. `producer` names the program that wrote it.
 
-    `sym_visibility` is MLIR's attribute of any symbol, empty where it is left out; bytecode has no place for it.
+    `sym_visibility` is MLIR's attribute of any symbol, empty if absent; bytecode cannot hold it.
     """
 
     sym_name = Attr(str, "")
@@ -70,10 +71,14 @@ class Module(TileOp):
     placement = SKELETON
 
     def verify(self) -> None:
-        """Holds entries and globals of distinct names, all of whose types exist."""
+        """Holds entries and globals with distinct names, and all their types exist."""
         visible = self.sym_visibility
-        self.expect(visible in VISIBILITIES, "attribute 'sym_visibility' must be one of {}, is {!r}",
-                    ", ".join(VISIBILITIES[1:]), visible)  # fmt: skip
+        self.expect(
+            visible in VISIBILITIES,
+            "attribute 'sym_visibility' must be one of {}, is {!r}",
+            ", ".join(VISIBILITIES[1:]),
+            visible,
+        )
         self.expect(len(self.body.blocks) == 1, "a region must have one block, has {}", len(self.body.blocks))
         names: dict[str, Op] = {}
         for each in self.body.block.ops:
@@ -96,11 +101,11 @@ class Module(TileOp):
 
 @op("cuda_tile.entry", opcode=22)
 class Entry(TileOp):
-    """A kernel: its region's block arguments are rank-0 tiles, or tokens, after nothing; it returns nothing.
+    """A kernel: its region's block arguments are rank-0 tiles, or tokens that depend on nothing; it returns nothing.
 
-    `given` (ours, only inside the compiler): what the launcher passes as the last parameters, behind the source's own.
+    `given` (ours, only inside the compiler): the last parameters, passed by the launcher after the source's own.
     `cluster` (ours, likewise): CTAs that do the work of one tile block; tile-block numbers along x count them. `split`:
-    the same of CTAs without a cluster, which leave their parts in `sums` bytes of memory for a tile block.
+    the same for CTAs without a cluster, which leave their partial results in `sums` bytes of memory per tile block.
     """
 
     sym_name = Attr(str)
@@ -134,7 +139,7 @@ class Entry(TileOp):
 
     @property
     def parameters(self) -> list[Value]:
-        """What a launch passes: the body's arguments but for tokens, which hold nothing."""
+        """The launch arguments: the body's arguments except tokens, which hold nothing."""
         return [value for value in self.body.block.args if not isinstance(value.type, TokenType)]
 
 
@@ -153,10 +158,9 @@ class Constant(TileOp):
         tile = tile_type(self.result)
         literal = not isinstance(tile.element, PointerType) and tile.element != I4
         self.expect(literal, "result must be a tile of numbers other than i4, is {}", tile)
-        size = self.value.array.size
+        size, dtype = self.value.size, self.value.dtype
         self.expect(size in (1, tile.size), "attribute 'value' has {} elements, result is {}", size, tile)
-        dtype = self.value.array.dtype
-        self.expect(dtype == dtype_of(tile.element), "attribute 'value' is {}, result is {}", dtype, tile)
+        self.expect(dtype == dtype_name(tile.element), "attribute 'value' is {}, result is {}", dtype, tile)
 
     @staticmethod
     def reference(value: DenseElements, result_type: TileType) -> Array:
@@ -194,7 +198,7 @@ class GetNumTileBlocks(TileOp):
 
 @op("cuda_tile.assume", opcode=6)
 class Assume(TileOp):
-    """The value unchanged, with a promise about it; undefined behaviour where the promise is broken."""
+    """The value unchanged, with an assumption about it; undefined behaviour if it is violated."""
 
     syntax = "{predicate}, $value : value"
 
@@ -205,7 +209,7 @@ class Assume(TileOp):
     placement = SHAPE
 
     def verify(self) -> None:
-        """The promise suits the type."""
+        """The assumption must suit the type."""
         predicate, type_ = self.predicate, self.value.type
         element = type_.element if isinstance(type_, TileType) else None
         whole = isinstance(element, IntType)
@@ -253,7 +257,7 @@ class Assume(TileOp):
 
     @staticmethod
     def reference(value: Array, predicate: Attribute) -> Array:
-        """The value itself; the interpreter checks the promise."""
+        """The value itself; the interpreter checks the assumption."""
         return value
 
 
@@ -269,7 +273,7 @@ class Iota(TileOp):
     needs_result_type = True
 
     def verify(self) -> None:
-        """One dimension, whose indices the element type holds."""
+        """One dimension, whose indices fit the element type."""
         tile = tile_type(self.result)
         self.expect(len(tile.shape) == 1, "result must have one dimension, is {}", tile)
         self.expect(tile.shape[0] <= 1 << tile.element.width, "{} values do not fit result {}", tile.shape[0], tile)

@@ -193,7 +193,9 @@ class AbsF(TileOp):
 
 
 class FloatExtremum(TileOp):
-    """A choice between two floats by order; a NaN is the result with `propagate_nan`, else the other operand is."""
+    """Selection of one of two floats by order; a NaN is the result with `propagate_nan`, otherwise the other
+    operand is.
+    """
 
     syntax = "$lhs, $rhs flush_to_zero? propagate_nan? : lhs"
 
@@ -214,7 +216,7 @@ class FloatExtremum(TileOp):
 
 @op("cuda_tile.maxf", opcode=69)
 class MaxF(FloatExtremum):
-    """The larger; +0 is larger than -0. Lowers to arith.maximumf where NaN propagates."""
+    """The larger; +0 is larger than -0. Lowers to arith.maximumf if NaN propagates."""
 
     lowers_to = "arith.maxnumf"
 
@@ -226,7 +228,7 @@ class MaxF(FloatExtremum):
 
 @op("cuda_tile.minf", opcode=71)
 class MinF(FloatExtremum):
-    """The smaller; -0 is smaller than +0. Lowers to arith.minimumf where NaN propagates."""
+    """The smaller; -0 is smaller than +0. Lowers to arith.minimumf if NaN propagates."""
 
     lowers_to = "arith.minnumf"
 
@@ -239,7 +241,7 @@ class MinF(FloatExtremum):
 
 @op("cuda_tile.cmpf", opcode=14)
 class CmpF(TileOp):
-    """Elementwise comparison to i1; with a NaN operand UNORDERED answers true, ORDERED false."""
+    """Elementwise comparison to i1; with a NaN operand UNORDERED gives true, ORDERED false."""
 
     syntax = "{predicate} {ordering} $lhs, $rhs : lhs -> result"
 

@@ -1,7 +1,7 @@
-"""Whether optimization hints mean something: architectures, keys by operation, values.
+"""Checks of optimization hints: architectures, keys by operation, values.
 
-A wrong hint is no error of the program: the public dialect ignores it in silence and warns or fails only where asked
-to (CUDA Tile IR 13.4, optimization hints). So `verify` lets hints pass, and who wants to know asks here.
+A wrong hint is not a program error: the public dialect silently ignores it, and warns or fails only on request (CUDA
+Tile IR 13.4, optimization hints). So `verify` accepts hints, and these functions check them on request.
 """
 
 from __future__ import annotations
@@ -19,21 +19,25 @@ ARCHITECTURES = (
     DEFAULT, "sm_80", "sm_86", "sm_87", "sm_88", "sm_89", "sm_90", "sm_100", "sm_103", "sm_107", "sm_110", "sm_120",
     "sm_121",
 )  # fmt: skip
-"""Keys of hints: what cuda-tile 1.7.0 writes, and sm_107, which tileiras 13.4 has too."""
+"""Keys of hints: those that cuda-tile 1.7.0 writes, and sm_107, which tileiras 13.4 also has."""
 AMPERE = ("sm_80", "sm_86", "sm_87", "sm_88", "sm_89")
 """Architectures without clusters."""
 ENTRY = ("num_cta_in_cga", "num_worker_warps_per_cta", "occupancy")
 POINTER = ("latency",)
 VIEW = ("allow_tma", "latency")
 KEYS: dict[type[Op], tuple[str, ...]] = {
-    Entry: ENTRY, LoadPtr: POINTER, StorePtr: POINTER, LoadView: VIEW, StoreView: VIEW,
-}  # fmt: skip
+    Entry: ENTRY,
+    LoadPtr: POINTER,
+    StorePtr: POINTER,
+    LoadView: VIEW,
+    StoreView: VIEW,
+}
 LARGEST_CLUSTER, MOST_WARPS, MOST_BLOCKS, LONGEST_LATENCY = 16, 32, 32, 10
 """Limits of num_cta_in_cga, num_worker_warps_per_cta, occupancy and latency (CUDA Tile IR 13.4)."""
 
 
 def hint_faults(root: Op) -> Iterator[VerifyError]:
-    """What is wrong with the hints of `root` and of all below it, each at its operation."""
+    """The faults of the hints of `root` and everything below it, each at its operation."""
     for op in root.walk():
         keys = KEYS.get(type(op))
         hints = op.attributes.get("hints")
@@ -61,7 +65,7 @@ def _faults(hints: OptimizationHints, keys: tuple[str, ...]) -> Iterator[str]:
 
 
 def _wrong(key: str, value: HintValue, arch: str) -> str:
-    """What the value must be, empty where it is."""
+    """What the value must be, empty if it is valid."""
     if key == "allow_tma":
         return "" if isinstance(value, bool) else "true or false"
     if isinstance(value, bool | str):

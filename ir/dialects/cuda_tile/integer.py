@@ -164,7 +164,7 @@ class NegI(TileOp):
     lowers_to = "arith.subi"
 
     def verify(self) -> None:
-        """Only zero has a negative that does not wrap as an unsigned number."""
+        """Only zero has a negation that does not wrap as an unsigned number."""
         useful = self.overflow != Overflow.NO_UNSIGNED_WRAP
         self.expect(useful, "overflow<{}> has no meaning for a negation", self.overflow)
 
@@ -176,7 +176,7 @@ class NegI(TileOp):
 
 @op("cuda_tile.absi", opcode=1)
 class AbsI(TileOp):
-    """Absolute value; the least integer stays itself."""
+    """Absolute value; the minimum integer maps to itself."""
 
     syntax = "$source : source"
 
@@ -193,7 +193,7 @@ class AbsI(TileOp):
 
 
 class IntExtremum(IntBinary):
-    """A choice between two integers by order."""
+    """Selection of one of two integers by order."""
 
     syntax = "$lhs, $rhs {signedness} : lhs"
 
@@ -305,7 +305,7 @@ class XorI(IntBinary):
 
 @op("cuda_tile.shli", opcode=96)
 class ShlI(IntBinary):
-    """Shift left by an unsigned amount; undefined from the width on (here 0)."""
+    """Shift left by an unsigned amount; undefined for amounts of at least the width (here 0)."""
 
     syntax = "$lhs, $rhs <overflow> : lhs"
 
@@ -320,7 +320,9 @@ class ShlI(IntBinary):
 
 @op("cuda_tile.shri", opcode=97)
 class ShrI(IntBinary):
-    """Shift right by an unsigned amount, copying the sign bit where signed; undefined from the width on."""
+    """Shift right by an unsigned amount, copying the sign bit if signed; undefined for amounts of at least the
+    width.
+    """
 
     syntax = "$lhs, $rhs {signedness} : lhs"
 

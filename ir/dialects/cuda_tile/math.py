@@ -246,7 +246,7 @@ class Ceil(FloatUnary):
 
 @op("cuda_tile.atan2", since=(13, 2), opcode=110)
 class Atan2(TileOp):
-    """The angle of the point (y, x) where operand `x` is the ordinate, as in atan2(x, y)."""
+    """The angle of the point (y, x), where operand `x` is the ordinate, as in atan2(x, y)."""
 
     syntax = "$x, $y : x"
 
@@ -299,8 +299,8 @@ class Pow(TileOp):
 
 @op("cuda_tile.fpowi", since=(13, 4), opcode=121)
 class FPowI(TileOp):
-    """source ^ exponent with an integer exponent: powers up to the fourth are products, each rounded, of any other
-    power no accuracy is stated (CUDA Tile IR 13.4 states none at all; tileiras 13.5 multiplies).
+    """source ^ exponent with an integer exponent: powers up to the fourth are products, each rounded; for other powers
+    no accuracy is specified (CUDA Tile IR 13.4 specifies none at all; tileiras 13.5 multiplies).
     """
 
     syntax = "$source, $exponent : source, exponent"
@@ -318,7 +318,7 @@ class FPowI(TileOp):
 
     @staticmethod
     def reference(source: Array, exponent: Array) -> Array:
-        """numpy.power in float64; (x x) x and (x x) (x x) where the exponent is 3 or 4."""
+        """numpy.power in float64; (x x) x and (x x) (x x) for exponents 3 and 4."""
         found = _power(source, exponent)
         with np.errstate(all="ignore"):
             square = round_float64(np.square(source.astype(np.float64)), source.dtype).astype(np.float64)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -68,7 +67,7 @@ ATOMIC_ORDERS = (MemoryOrder.RELAXED, MemoryOrder.ACQUIRE, MemoryOrder.RELEASE, 
 
 
 def verify_order(op: TileOp, order: MemoryOrder, scope: Scope | None, allowed: tuple[MemoryOrder, ...]) -> None:
-    """`order` is one of `allowed`; all but weak have a scope."""
+    """`order` is one of `allowed`; all but weak require a scope."""
     op.expect(order in allowed, "attribute 'order' must be {}, is {}", " or ".join(map(str, allowed)), order)
     if order == MemoryOrder.WEAK:
         op.expect(scope is None, "attribute 'scope' is {}, but a weak access has no scope", scope)
@@ -77,11 +76,11 @@ def verify_order(op: TileOp, order: MemoryOrder, scope: Scope | None, allowed: t
 
 
 MULTICAST = "multicast"
-"""The attribute of pointers that stand for the same place of several devices' memories."""
+"""The attribute of pointers that refer to the same location in the memories of several devices."""
 
 
 def verify_unicast(op: TileOp, what: str, attr: str | None) -> None:
-    """A multicast address is of use to the multimem operations only."""
+    """A multicast address is valid for the multimem operations only."""
     op.expect(attr != MULTICAST, "{} is multicast, which only the multimem operations accept", what)
 
 
@@ -98,10 +97,10 @@ def verify_pointees(op: TileOp, name: str, pointers: Value, other: str, value: V
 def verify_view_access(
     op: TileOp, view: Value, index: Sequence[Value], name: str, tile: Value, inbounds: tuple[bool, ...]
 ) -> None:
-    """One index a dimension, all of one integer type; operand or result `name` is the view's tile.
+    """One index per dimension, all of one integer type; operand or result `name` is the view's tile.
 
-    The index along the sparse dimension of a gather-scatter view is a 1-D tile of the tile's size, every other is a
-    scalar.
+    The index along the sparse dimension of a gather-scatter view is a 1-D tile of the tile's size, every other index is
+    a scalar.
     """
     type_ = view.type
     if not isinstance(type_, TileViewType):
@@ -274,9 +273,9 @@ class GetTensorShape(TileOp):
 
 @op("cuda_tile.load_ptr_tko", opcode=61)
 class LoadPtr(TileOp):
-    """Gather through a pointer tile; where the mask is false the result is the padding (unspecified without one).
+    """Gather through a pointer tile; if the mask is false the result is the padding (unspecified without one).
 
-    Without a mask every element is loaded, and a padding value says nothing (upstream's verifier asks for no mask).
+    Without a mask every element is loaded, and a padding value has no effect (upstream's verifier asks for no mask).
     """
 
     result_names = ("result", "result_token")
@@ -306,7 +305,7 @@ class LoadPtr(TileOp):
 
 @op("cuda_tile.store_ptr_tko", opcode=101)
 class StorePtr(TileOp):
-    """Scatter through a pointer tile where the mask is true."""
+    """Scatter through a pointer tile, for elements whose mask is true."""
 
     destination = Operand(POINTER)
     value = Operand(ANY_TILE)
@@ -380,7 +379,7 @@ class StoreView(TileOp):
 
 @op("cuda_tile.atomic_rmw_tko", opcode=8)
 class AtomicRMW(TileOp):
-    """Read-modify-write through a pointer tile where the mask is true; the result is the old value."""
+    """Read-modify-write through a pointer tile for elements whose mask is true; the result is the old value."""
 
     result_names = ("result", "result_token")
 
@@ -409,9 +408,9 @@ class AtomicRMW(TileOp):
 
 @op("cuda_tile.atomic_cas_tko", opcode=7)
 class AtomicCAS(TileOp):
-    """Compare and swap through a pointer tile where the mask is true (bitwise).
+    """Compare and swap through a pointer tile for elements whose mask is true (bitwise).
 
-    The result is the old value, of a masked out element its `cmp`.
+    The result is the old value, or `cmp` for a masked-off element.
     """
 
     result_names = ("result", "result_token")
@@ -442,23 +441,24 @@ class AtomicCAS(TileOp):
 
 
 def combine(mode: AtomicMode, old: Array, new: Array) -> Array:
-    """What an atomic update leaves in memory, one element wise."""
+    """The new memory contents of an atomic update, elementwise."""
     unsigned = mode in (AtomicMode.UMAX, AtomicMode.UMIN)
     if unsigned:
         old, new = old.view(f"u{old.dtype.itemsize}"), new.view(f"u{new.dtype.itemsize}")
     if mode == AtomicMode.XCHG:
         return new
-    return np.asarray(_UPDATES[mode](old, new))
+    return np.asarray(getattr(np, _UPDATES[mode])(old, new))
 
 
-_UPDATES: dict[AtomicMode, Callable[[Any, Any], Any]] = {
-    AtomicMode.AND: np.bitwise_and,
-    AtomicMode.OR: np.bitwise_or,
-    AtomicMode.XOR: np.bitwise_xor,
-    AtomicMode.ADD: np.add,
-    AtomicMode.ADDF: np.add,
-    AtomicMode.MAX: np.maximum,
-    AtomicMode.MIN: np.minimum,
-    AtomicMode.UMAX: np.maximum,
-    AtomicMode.UMIN: np.minimum,
+_UPDATES: dict[AtomicMode, str] = {
+    AtomicMode.AND: "bitwise_and",
+    AtomicMode.OR: "bitwise_or",
+    AtomicMode.XOR: "bitwise_xor",
+    AtomicMode.ADD: "add",
+    AtomicMode.ADDF: "add",
+    AtomicMode.MAX: "maximum",
+    AtomicMode.MIN: "minimum",
+    AtomicMode.UMAX: "maximum",
+    AtomicMode.UMIN: "minimum",
 }
+"""NumPy's functions, which it need not be loaded for."""

@@ -8,6 +8,7 @@ rounded sums: proved algorithms using rounding to odd", IEEE TC 57(4), 2008).
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
@@ -19,19 +20,19 @@ from ir.dialects.cuda_tile.attributes import Array, Predicate, Rounding, dtype_o
 from ir.types import F4E2M1FN, F8E4M3FN, F8E5M2, F8E5M3FNU, F8E8M0FNU, TF32, IntType
 
 _PLAIN = tuple(set(Rounding) - {Rounding.ZERO, Rounding.NEGATIVE_INF, Rounding.POSITIVE_INF})
-"""Modes whose reference is the nearest value: the approximations may be off by ulps on a GPU."""
+"""Modes whose reference is the nearest value: on a GPU the approximations may be off by ulps."""
 _COMPARE: dict[Predicate, Callable[[Any, Any], Any]] = {
-    Predicate.EQUAL: np.equal,
-    Predicate.NOT_EQUAL: np.not_equal,
-    Predicate.LESS_THAN: np.less,
-    Predicate.LESS_THAN_OR_EQUAL: np.less_equal,
-    Predicate.GREATER_THAN: np.greater,
-    Predicate.GREATER_THAN_OR_EQUAL: np.greater_equal,
+    Predicate.EQUAL: operator.eq,
+    Predicate.NOT_EQUAL: operator.ne,
+    Predicate.LESS_THAN: operator.lt,
+    Predicate.LESS_THAN_OR_EQUAL: operator.le,
+    Predicate.GREATER_THAN: operator.gt,
+    Predicate.GREATER_THAN_OR_EQUAL: operator.ge,
 }
 
 
 def compare(predicate: Predicate, lhs: Array, rhs: Array) -> Array:
-    """An elementwise comparison; NaN answers False except for NOT_EQUAL."""
+    """An elementwise comparison; NaN gives False except for NOT_EQUAL."""
     return np.asarray(_COMPARE[predicate](lhs, rhs))
 
 
@@ -71,7 +72,7 @@ def _two_sum(a: Array, b: Array) -> tuple[Array, Array]:
 
 
 def _sticky(value: Array, error: Array) -> Array:
-    """The float64 `value` rounded to odd, given the sign of what was lost (`error`)."""
+    """The float64 `value` rounded to odd, given the sign of the rounding error (`error`)."""
     lost = (error != 0) & np.isfinite(value) & np.isfinite(error)
     bits = np.ascontiguousarray(value).view(np.int64).reshape(np.shape(value))
     if not lost.any():
@@ -81,13 +82,13 @@ def _sticky(value: Array, error: Array) -> Array:
 
 
 def round_float64(exact: Array, dtype: np.dtype[Any], rounding: Rounding = Rounding.NEAREST_EVEN) -> Array:
-    """float64 (or narrower) values in `dtype` by one rounding; modes that are not directed give the nearest."""
+    """float64 (or narrower) values in `dtype` by one rounding; modes that are not directed round to nearest."""
     nearest = _nearest(exact, dtype)
     return _redirect(nearest, exact - nearest.astype(np.float64), rounding) if rounding not in _PLAIN else nearest
 
 
 def _redirect(nearest: Array, error: Array, rounding: Rounding) -> Array:
-    """The nearest results as the directed mode gives them; `error` has the sign of exact - nearest."""
+    """Converts nearest results to those of the directed mode; `error` has the sign of exact - nearest."""
     with np.errstate(all="ignore"):
         if rounding == Rounding.ZERO:
             wrong, target = np.where(np.signbit(nearest), error > 0, error < 0), 0.0
@@ -99,7 +100,7 @@ def _redirect(nearest: Array, error: Array, rounding: Rounding) -> Array:
 
 
 def _redirect64(nearest: Array, rounding: Rounding, error: Callable[..., Fraction], *operands: Array) -> Array:
-    """float64 results as the directed mode gives them, by exact rationals, element by element.
+    """Converts float64 results to those of the directed mode, by exact rationals, element by element.
 
     error: (nearest, operands...) as Fractions -> a number with the sign of exact - nearest.
     """
@@ -159,8 +160,8 @@ def add_rounded(a: Array, b: Array, rounding: Rounding) -> Array:
 
 
 def _zero_sum(result: Array, a: Array, b: Array, rounding: Rounding) -> Array:
-    """`result` = a + b with the sign of an exact zero: -0 when rounding down (IEEE 754-2019, 6.3), +0 else, unless both
-    are of one sign.
+    """`result` = a + b with the sign of an exact zero: -0 when rounding down (IEEE 754-2019, 6.3), otherwise +0, unless
+    both have the same sign.
     """
     zero = (result == 0) & (a == -b) & (np.signbit(a) != np.signbit(b))
     sign = -0.0 if rounding == Rounding.NEGATIVE_INF else 0.0
@@ -206,7 +207,7 @@ def sqrt_rounded(a: Array, rounding: Rounding) -> Array:
 
 
 def extremum(a: Array, b: Array, propagate_nan: bool, largest: bool) -> Array:
-    """Maximum or minimum; a NaN wins with `propagate_nan` and loses else; zeros are ordered by sign."""
+    """Maximum or minimum; a NaN wins with `propagate_nan` and loses otherwise; zeros are ordered by sign."""
     with np.errstate(invalid="ignore"):
         first = (a > b) if largest else (a < b)
         both_zero = (a == 0) & (b == 0)
@@ -290,7 +291,7 @@ def _odd_float32(values: Array) -> Array:
         single = np.asarray(values.astype(np.float32))
         back = single.astype(np.float64)
         lost = (back != values) & np.isfinite(values)
-        # Rounding to odd truncates where the neighbour towards the value is the odd one; infinity comes back down.
+        # Rounding to odd truncates if the neighbour towards the value is the odd one; infinity comes back down.
         towards = np.where(values > back, np.float32(np.inf), np.float32(-np.inf))
         even = (single.view(np.int32) & 1) == 0
         return np.where(lost & even, np.nextafter(single, towards), single)
@@ -348,7 +349,7 @@ def to_bits(values: Array, element: Type) -> Array:
 
 
 def from_bits(bits: Array, element: Type) -> Array:
-    """The elements that unsigned integers of their storage stand for."""
+    """The elements encoded by unsigned integers of their storage."""
     if element == F8E5M3FNU:
         return np.append(e5m3_values(), np.float32(np.nan))[bits]
     dtype = dtype_of(element)

@@ -36,11 +36,11 @@ class Pack(TileOp):
     placement = NOT_LOWERED
 
     def verify(self) -> None:
-        """One dimension, equal size in bits, another width than a byte's."""
+        """One dimension, equal size in bits, an element width other than a byte's."""
         _verify_bytes(self)
 
     def evaluate(self, operands: Sequence[Array]) -> Array:
-        """The source's element type says how its bits lie."""
+        """The source's element type determines the layout of its bits."""
         return self.reference(operands[0], tile_type(self.source).element)
 
     @staticmethod
@@ -69,7 +69,7 @@ class Unpack(TileOp):
     needs_result_type = True
 
     def verify(self) -> None:
-        """One dimension, equal size in bits, another width than a byte's."""
+        """One dimension, equal size in bits, an element width other than a byte's."""
         _verify_bytes(self)
 
     @staticmethod

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -20,15 +20,17 @@ from ir.dialects.cuda_tile.constraints import (
 )
 from ir.types import I1, FloatType, TileType
 
+__all__ = ["COMBINING", "Combining", "Reduce", "Scan"]
+
 Combiner = Callable[[Sequence[Array], Sequence[Array]], Sequence[Array]]
-"""What a combiner region computes, vectorised: (lhs of every operand, rhs of every operand) -> results."""
+"""The function that a combiner region computes, vectorised: (lhs of every operand, rhs of every operand) -> results."""
 
 
 class Combining(TileOp):
-    """Folds its operands along one dimension by a pure region.
+    """Reduces its operands along one dimension by a pure region.
 
     The region has 2N rank-0 arguments for N operands: (lhs0, rhs0, lhs1, rhs1, ...) as the disassembler prints them,
-    and yields N. `identities` are Python numbers, one an operand.
+    and yields N. `identities` are Python numbers, one per operand.
     """
 
     operands_ = Variadic(ANY_TILE)
@@ -38,6 +40,11 @@ class Combining(TileOp):
     body = RegionField()
 
     placement = ANCHOR
+    yields = True
+    keeps: ClassVar[bool] = False
+    """Whether results keep the dimension: what each place comes to, not the whole."""
+    encoded: ClassVar[tuple[str, ...]] = ("dim", "identities")
+    """The attributes as bytecode and text order them; flags among them are written out."""
 
     def verify(self) -> None:
         """Operands have one shape; the region combines pairs of scalars of their element types, without effects."""
@@ -63,6 +70,16 @@ class Combining(TileOp):
             if each.effect is not PURE:
                 each.fail("has a side effect; the region of '{}' at {} must be pure", self.name, self.location)
 
+    def interpret(self, operands: Sequence[Array], combine: Combiner) -> list[Array]:
+        """The results, by `reference` of the class and the flags of this operation."""
+        reference: Callable[..., list[Array]] = getattr(type(self), "reference")  # noqa: B009
+        return reference(operands, self.dim, *self.flags, combine)
+
+    @property
+    def flags(self) -> tuple[int, ...]:
+        """Attributes beside the dimension that change the meaning."""
+        return tuple(int(self.attributes.get(name, False)) for name in self.encoded if name not in Combining.encoded)
+
     def wanted_results(self) -> list[TileType]:
         """The types that the results must have."""
         return [tile_type(value) for value in self.operands]
@@ -70,9 +87,19 @@ class Combining(TileOp):
 
 @op("cuda_tile.reduce", opcode=88)
 class Reduce(Combining):
-    """Fold along `dim`; each result loses that dimension. The order of combination is not specified."""
+    """Reduce along `dim`; each result loses that dimension. The order of combination is not specified."""
 
     result_names = ("reduce",)
+
+    def interpret(self, operands: Sequence[Array], combine: Combiner) -> list[Array]:
+        """The results, by `reference` of the class and the flags of this operation."""
+        reference: Callable[..., list[Array]] = getattr(type(self), "reference")  # noqa: B009
+        return reference(operands, self.dim, *self.flags, combine)
+
+    @property
+    def flags(self) -> tuple[int, ...]:
+        """Attributes beside the dimension that change the meaning."""
+        return tuple(int(self.attributes.get(name, False)) for name in self.encoded if name not in Combining.encoded)
 
     def wanted_results(self) -> list[TileType]:
         """Each operand without dimension `dim`."""
@@ -91,12 +118,15 @@ class Reduce(Combining):
 
 @op("cuda_tile.scan", opcode=94)
 class Scan(Combining):
-    """Inclusive prefix fold along `dim`, from the far end with `reverse`."""
+    """Inclusive prefix scan along `dim`, from the far end with `reverse`."""
 
     reverse = flag()
 
+    keeps = True
+    encoded = ("dim", "reverse", "identities")
+
     @staticmethod
-    def reference(operands: Sequence[Array], dim: int, reverse: bool, combine: Combiner) -> list[Array]:
+    def reference(operands: Sequence[Array], dim: int, reverse: int, combine: Combiner) -> list[Array]:
         """Doubling steps (Hillis and Steele): step s combines each slice with the one s before it."""
         parts = [np.moveaxis(x, dim, 0) for x in operands]
         parts = [x[::-1] if reverse else x for x in parts]
@@ -106,3 +136,7 @@ class Scan(Combining):
             parts = [np.concatenate((x[:step], np.asarray(j))) for x, j in zip(parts, joined, strict=True)]
             step *= 2
         return [np.moveaxis(x[::-1] if reverse else x, 0, dim) for x in parts]
+
+
+COMBINING: tuple[type[Combining], ...] = (Reduce, Scan)
+"""What folds a dimension."""

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from ir.core import Attr, Operand, Result, Variadic, op, same_type_as
+from ir.core import Attr, Builder, Operand, Result, Value, Variadic, op, same_type_as
 from ir.dialects.cuda_tile.attributes import SHAPE, Array
 from ir.dialects.cuda_tile.constraints import ANY_TILE, SCALAR_INT, TileOp, tile_type
 from ir.types import TileType
+
+__all__ = ["Broadcast", "Cat", "Extract", "Insert", "Permute", "Reshape", "joined"]
 
 
 def _verify_alike(op: TileOp, message: str, source: TileType, result: TileType) -> None:
@@ -83,7 +85,7 @@ class Permute(TileOp):
     placement = SHAPE
 
     def verify(self) -> None:
-        """Two dimensions or more, each of which the permutation names once."""
+        """At least two dimensions, each of which the permutation names once."""
         source, result = tile_type(self.source), tile_type(self.result)
         self.expect(len(source.shape) > 1, "operand 'source' must have two dimensions or more, is {}", source)
         named = sorted(self.permutation) == list(range(len(source.shape)))
@@ -112,7 +114,7 @@ class Cat(TileOp):
     placement = SHAPE
 
     def verify(self) -> None:
-        """All but dimension `dim` agree; the result is as long as both together."""
+        """All dimensions but `dim` agree; along it the result is as long as both together."""
         lhs, rhs, result = tile_type(self.lhs), tile_type(self.rhs), tile_type(self.result)
         self.expect(0 <= self.dim < len(lhs.shape), "dim {} does not exist in operand 'lhs' {}", self.dim, lhs)
         fits = lhs.element == rhs.element and len(lhs.shape) == len(rhs.shape)
@@ -123,10 +125,22 @@ class Cat(TileOp):
         wanted = TileType(tuple(joined), lhs.element)
         self.expect(result == wanted, "result must be {}, is {}", wanted, result)
 
+    @property
+    def joins(self) -> int:
+        """Dimension `dim`."""
+        return self.dim
+
     @staticmethod
     def reference(lhs: Array, rhs: Array, dim: int) -> Array:
         """numpy.concatenate."""
         return np.concatenate((lhs, rhs), axis=dim)
+
+
+def joined(first: Value, second: Value, dim: int, b: Builder) -> Value:
+    """Two tiles of one type, one behind the other along a dimension."""
+    kind = tile_type(first)
+    shape = tuple(size * 2 if d == dim else size for d, size in enumerate(kind.shape))
+    return b.value(Cat, first, second, types=[TileType(shape, kind.element)], dim=dim)
 
 
 @op("cuda_tile.extract", opcode=38)

@@ -1,14 +1,14 @@
-"""cuda_tile memory that the module itself holds: globals and automatic memory of a tile block."""
+"""cuda_tile memory of the module itself: globals and automatic memory of a tile block."""
 
 from __future__ import annotations
 
 from ir.core import CONTROL, WRITE, Attr, Op, Result, flag, op
-from ir.dialects.cuda_tile.attributes import SKELETON, UNIFORM, DenseElements, Visibility, dtype_of
+from ir.dialects.cuda_tile.attributes import SKELETON, UNIFORM, DenseElements, Visibility, dtype_name
 from ir.dialects.cuda_tile.constraints import SCALAR_POINTER, TileOp, tile_type
 from ir.types import PointerType, TileType
 
 LARGEST_ALIGNMENT = 1 << 32
-"""Alignments above it are damage: no GPU aligns an object to more than its memory."""
+"""Larger alignments mean damage: no GPU aligns an object to more than its memory."""
 
 
 def verify_alignment(op: TileOp, alignment: int) -> None:
@@ -21,7 +21,7 @@ def verify_alignment(op: TileOp, alignment: int) -> None:
 class Global(TileOp):
     """A named array in global memory with its initial elements; `type` is its rank-1 tile type.
 
-    `constant` promises that nobody writes it. `alignment` is in bytes, 0 where it is not given.
+    `constant` asserts that it is never written. `alignment` is in bytes, 0 if not given.
     """
 
     sym_name = Attr(str)
@@ -39,9 +39,9 @@ class Global(TileOp):
         tile = self.type
         self.expect(len(tile.shape) == 1, "attribute 'type' must have one dimension, is {}", tile)
         self.expect(not isinstance(tile.element, PointerType), "attribute 'type' cannot be {}", tile)
-        size, dtype = self.value.array.size, self.value.array.dtype
+        size, dtype = self.value.size, self.value.dtype
         self.expect(size in (1, tile.size), "attribute 'value' has {} elements, the type is {}", size, tile)
-        self.expect(dtype == dtype_of(tile.element), "attribute 'value' is {}, the type is {}", dtype, tile)
+        self.expect(dtype == dtype_name(tile.element), "attribute 'value' is {}, the type is {}", dtype, tile)
         verify_alignment(self, self.alignment)
 
 
@@ -57,7 +57,7 @@ class GetGlobal(TileOp):
     placement = UNIFORM
 
     def verify(self) -> None:
-        """The module has such a global, of the pointee's type."""
+        """The module must have such a global, of the pointee's type."""
         module: Op = self
         while module.parent is not None and module.parent.parent_op is not None:
             module = module.parent.parent_op

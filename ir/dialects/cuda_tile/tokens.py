@@ -1,4 +1,4 @@
-"""cuda_tile operations on the order of memory accesses, printing, and what other programs define."""
+"""cuda_tile operations on the order of memory accesses, printing, and external functions."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ir.printf import CONVERSION
 
 
 class Ordered(TileOp):
-    """An effect that takes its place in the order of memory accesses by tokens."""
+    """An effect ordered among memory accesses by tokens."""
 
     effect = WRITE
     placement = SKELETON
@@ -19,7 +19,7 @@ class Ordered(TileOp):
 
 @op("cuda_tile.memory_fence_alias_tko", since=(13, 4), opcode=122)
 class MemoryFenceAlias(Ordered):
-    """Accesses through other addresses of the same memory: those before the token come before those after."""
+    """Orders accesses through other addresses of the same memory: those before the token come before those after it."""
 
     token = Operand(TOKEN_TYPE)
     result_token = Result(TOKEN_TYPE)
@@ -27,7 +27,7 @@ class MemoryFenceAlias(Ordered):
 
 @op("cuda_tile.gdc_launch_dependents_tko", since=(13, 4), opcode=119)
 class GdcLaunchDependents(Ordered):
-    """Lets the grids that depend on this one start (programmatic dependent launch)."""
+    """Lets dependent grids start (programmatic dependent launch)."""
 
     token = OptionalOperand(TOKEN_TYPE)
     result_token = Result(TOKEN_TYPE)
@@ -35,7 +35,7 @@ class GdcLaunchDependents(Ordered):
 
 @op("cuda_tile.gdc_wait_tko", since=(13, 4), opcode=120)
 class GdcWait(Ordered):
-    """Waits until the grids that this one depends on are done and their writes can be seen."""
+    """Waits until the grids that this one depends on have completed and their writes are visible."""
 
     token = OptionalOperand(TOKEN_TYPE)
     result_token = Result(TOKEN_TYPE)
@@ -43,9 +43,9 @@ class GdcWait(Ordered):
 
 @op("cuda_tile.print_tko", opcode=85)
 class Print(Ordered):
-    """Print a text in which printf's conversions stand for the elements of the operands, in order.
+    """Print a text in which printf's conversions represent the elements of the operands, in order.
 
-    `str` is the format. Bytecode 13.1 has no tokens here: its prints get a result token that nothing uses.
+    `str` is the format. Bytecode 13.1 has no tokens here: its prints get an unused result token.
     """
 
     args = Variadic(NUMBER)
@@ -54,7 +54,7 @@ class Print(Ordered):
     result_token = Result(TOKEN_TYPE, since=(13, 2))
 
     def verify(self) -> None:
-        """As many conversions as operands, all of them conversions of numbers."""
+        """As many conversions as operands, all of them for numbers."""
         wanted = 0
         for match in CONVERSION.finditer(self.str_):
             self.expect(match[2] is None, "attribute 'str' has the unknown conversion '{}'", match[0])
@@ -64,7 +64,7 @@ class Print(Ordered):
 
 @op("cuda_tile.preview_call", since=(13, 5), opcode=16386)
 class PreviewCall(Ordered):
-    """A call of a function that is defined elsewhere; a preview feature, in bytecode of 13.5 only.
+    """A call of a function that is defined elsewhere; a preview feature, in bytecode 13.5 only.
 
     `const_args` are constants for it; `arg_attrs` and `res_attrs` a dictionary for each operand and each result.
     """
@@ -77,7 +77,7 @@ class PreviewCall(Ordered):
     outs = VariadicResult()
 
     def verify(self) -> None:
-        """One dictionary an operand and a result, where they are given."""
+        """One dictionary per operand and result, if given."""
         counts = {"arg_attrs": len(self.operands), "res_attrs": len(self.results)}
         for name, count in counts.items():
             given: tuple[Any, ...] = self.attributes.get(name) or ()

@@ -43,7 +43,7 @@ from ir.types import (
 
 
 class MakeView(TileOp):
-    """A view made of a tensor view; all that is to know stands in the result's type."""
+    """A view made from a tensor view; the result's type fully describes it."""
 
     syntax = "$tensor_view : result"
 
@@ -60,7 +60,7 @@ class MakeView(TileOp):
 
 @op("cuda_tile.make_strided_view", since=(13, 3), opcode=116)
 class MakeStridedView(MakeView):
-    """A tensor view cut into tiles whose origins lie the type's traversal strides apart."""
+    """A tensor view cut into tiles whose origins are the type's traversal strides apart."""
 
     result_names = ("sview",)
 
@@ -69,7 +69,7 @@ class MakeStridedView(MakeView):
 
 @op("cuda_tile.make_gather_scatter_view", since=(13, 3), opcode=115)
 class MakeGatherScatterView(MakeView):
-    """A tensor view whose tiles take their places along one dimension from a tile of indices."""
+    """A tensor view whose tiles take their positions along one dimension from a tile of indices."""
 
     result_names = ("gsview",)
 
@@ -91,7 +91,9 @@ def verify_relaxed(op: TileOp, order: MemoryOrder, scope: Scope | None) -> None:
 
 @op("cuda_tile.atomic_red_view_tko", since=(13, 3), opcode=117)
 class AtomicRedView(ViewUpdate):
-    """Update each element of a view's tile atomically, without its old value; out of bounds nothing happens."""
+    """Update each element of a view's tile atomically, without returning its old value; out-of-bounds elements are
+    skipped.
+    """
 
     view = Operand(TILE_VIEW)
     index = Variadic(INT)
@@ -104,7 +106,7 @@ class AtomicRedView(ViewUpdate):
     result_token = Result(TOKEN_TYPE)
 
     def verify(self) -> None:
-        """One index a dimension; the value is the view's tile; there is no exchange, and the view has no padding."""
+        """One index per dimension; the value is the view's tile; there is no exchange, and the view has no padding."""
         verify_relaxed(self, self.order, self.scope)
         verify_unicast_view(self, self.view)
         regular = not isinstance(self.view.type, GatherScatterViewType)
@@ -120,12 +122,12 @@ class AtomicRedView(ViewUpdate):
 MULTIMEM_ELEMENTS = (I32, I64, F16, BF16, F32, F64)
 """Elements of multicast arrays (tileirdisasm 13.5)."""
 MULTIMEM_BYTES = 4
-"""The least that a multicast access moves: a tile of floats is a multiple of it (tileirdisasm 13.5)."""
+"""The granularity of a multicast access: a tile of floats is a multiple of it (tileirdisasm 13.5)."""
 EXTREMA = (MultimemReduction.MIN, MultimemReduction.MAX)
 
 
 def verify_multimem(op: TileOp, view: Value) -> None:
-    """A partition of a multicast array whose elements multicast accesses can move."""
+    """A partition of a multicast array whose elements multicast accesses support."""
     type_ = view.type
     if not isinstance(type_, PartitionViewType):
         op.fail("operand 'view' must be a partition view, is {}", type_)
@@ -145,7 +147,7 @@ def verify_multimem(op: TileOp, view: Value) -> None:
 def verify_reduction(
     op: TileOp, reduction: MultimemReduction, value: Value, others: Sequence[MultimemReduction]
 ) -> None:
-    """Floats are added; `others` exist for 16-bit ones too, the rest for integers only."""
+    """Floats are added; `others` also exist for 16-bit ones, the rest for integers only."""
     element = tile_type(value).element
     if isinstance(element, FloatType) and reduction != MultimemReduction.ADD:
         half = element.width == 16 and reduction in others

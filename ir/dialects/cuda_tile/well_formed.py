@@ -1,4 +1,4 @@
-"""Which types exist in cuda_tile: sizes, ranks and element types that a type may combine."""
+"""Existence of types in cuda_tile: the sizes, ranks and element types that a type may combine."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ MAX_ELEMENTS = 1 << 24
 """Elements of a tile (CUDA Tile IR 13.4, tile type)."""
 
 LARGEST_SIZE = (1 << 31) - 1
-"""Of a view's tile along one dimension: bytecode holds a signed 32-bit number."""
+"""Maximum size of a view's tile along one dimension: bytecode holds a signed 32-bit number."""
 
 
 def verify_all_types(root: Op) -> None:
@@ -36,7 +36,7 @@ def verify_all_types(root: Op) -> None:
 
 
 def verify_scopes(region: Region, visible: set[Value]) -> None:
-    """Every operand is defined before its use, in the region or around it; raises VerifyError at the use."""
+    """Every operand is defined before its use, in the region or an enclosing one; raises VerifyError at the use."""
     inside = set(visible)
     for block in region.blocks:
         inside.update(block.args)
@@ -50,7 +50,7 @@ def verify_scopes(region: Region, visible: set[Value]) -> None:
 
 
 def why_not(type_: Type) -> str:
-    """Why a type does not exist, empty where it does."""
+    """Why a type does not exist, empty if it does."""
     if isinstance(type_, TileType):
         return _element(type_.element, type_.shape) or _tile(type_.shape, type_.size, type_.element)
     if isinstance(type_, TensorViewType):

@@ -1,7 +1,8 @@
-"""nvvm: the instructions of the last level, each declared once (`ir.instruction`); names as in MLIR where it has them.
+"""nvvm: the instructions of the last level, each declared once (`ir.instruction`); names as in MLIR where MLIR has
+them.
 
-Deviation: an instruction that fills several registers has several results where upstream returns one !llvm.struct.
-They stand at level nvgpu too, where values of several registers become what they take.
+Deviation: an instruction that fills several registers has several results where upstream returns one !llvm.struct. They
+also occur in nvgpu, where values of several registers are lowered to their operands.
 """
 
 from ir.dialects.nvvm.barriers import *  # noqa: F403
@@ -15,4 +16,5 @@ from ir.dialects.nvvm.numbers import *  # noqa: F403
 from ir.dialects.nvvm.packed import *  # noqa: F403
 from ir.dialects.nvvm.sparse_and_scaled import *  # noqa: F403
 from ir.dialects.nvvm.tensor import *  # noqa: F403
+from ir.dialects.nvvm.tensor_variants import *  # noqa: F403
 from ir.dialects.nvvm.warp import *  # noqa: F403

@@ -27,17 +27,20 @@ MAX_TX_BYTES = (1 << 20) - 1  # PTX ISA, mbarrier: range of tx-count
 
 @instruction("nvvm.barrier0", "bar.sync 0;", SM_80, source="PTX ISA 8.8, bar")
 class Barrier0(Instruction):
-    """All threads of the CTA meet."""
+    """Barrier of all threads of the CTA."""
 
     effect = WRITE
 
 
 @instruction(
-    "nvvm.barrier", "bar.sync {barrierId}, {numberOfThreads};", SM_80, source="PTX ISA 8.8, bar",
+    "nvvm.barrier",
+    "bar.sync {barrierId}, {numberOfThreads};",
+    SM_80,
+    source="PTX ISA 8.8, bar",
     seed="nvgpu.named_barrier",
-)  # fmt: skip
+)
 class NamedBarrier(Instruction):
-    """`numberOfThreads` threads, whole warps, meet at a barrier; 0 is the one of the whole CTA."""
+    """Barrier of `numberOfThreads` threads, in whole warps; 0 is the barrier of the whole CTA."""
 
     barrierId = Attr(int, least=0, most=MAX_BARRIERS - 1)
     numberOfThreads = Attr(int, least=32)
@@ -50,7 +53,7 @@ class NamedBarrier(Instruction):
 
 @instruction("nvvm.barrier.sync", "bar.sync {number}, {numberOfThreads};", SM_80, source="PTX ISA 8.8, bar")
 class NumberedBarrier(Instruction):
-    """As nvvm.barrier, at a barrier that is known when the kernel runs."""
+    """As nvvm.barrier, with a barrier number known only at run time."""
 
     number = Operand(WORD)
     numberOfThreads = Attr(int, least=32)
@@ -61,7 +64,7 @@ class NumberedBarrier(Instruction):
     "nvvm.barrier.arrive", "@{predicate} bar.arrive {number}, {numberOfThreads};", SM_80, source="PTX ISA 8.8, bar"
 )
 class BarrierArrive(Instruction):
-    """Count as one of the `numberOfThreads` threads that a barrier waits for, and go on."""
+    """Count as one of the `numberOfThreads` threads that a barrier waits for, without waiting."""
 
     number = Operand(WORD)
     predicate = OptionalOperand(PREDICATE)
@@ -75,7 +78,7 @@ ALIAS = Needs(80, (7, 5))
 
 
 class MBarrier(Instruction):
-    """Shape shared by what is done to an mbarrier: 8 bytes of shared memory, aligned to 8."""
+    """Shape shared by operations on an mbarrier: 8 bytes of shared memory, aligned to 8."""
 
     addr = Operand(BARRIER)
     predicate = OptionalOperand(PREDICATE)
@@ -83,9 +86,12 @@ class MBarrier(Instruction):
 
 
 @instruction(
-    "nvvm.mbarrier.init.shared", "@{predicate} mbarrier.init.shared::cta.b64 [{addr}], {count};", OF_CTA,
-    source="PTX ISA 8.8, mbarrier.init", seed="nvgpu.mbarrier.init",
-)  # fmt: skip
+    "nvvm.mbarrier.init.shared",
+    "@{predicate} mbarrier.init.shared::cta.b64 [{addr}], {count};",
+    OF_CTA,
+    source="PTX ISA 8.8, mbarrier.init",
+    seed="nvgpu.mbarrier.init",
+)
 class MBarrierInit(MBarrier):
     """An mbarrier whose phases each take `count` arrivals; the first phase is 0."""
 
@@ -93,18 +99,23 @@ class MBarrierInit(MBarrier):
 
 
 @instruction(
-    "nvvm.mbarrier.arrive.shared", "@{predicate} mbarrier.arrive.shared::cta.b64 _, [{addr}];", OF_CTA,
-    source="PTX ISA 8.8, mbarrier.arrive", seed="nvgpu.mbarrier.arrive",
-)  # fmt: skip
+    "nvvm.mbarrier.arrive.shared",
+    "@{predicate} mbarrier.arrive.shared::cta.b64 _, [{addr}];",
+    OF_CTA,
+    source="PTX ISA 8.8, mbarrier.arrive",
+    seed="nvgpu.mbarrier.arrive",
+)
 class MBarrierArrive(MBarrier):
-    """One arrival of each thread; what it wrote before is seen by those that wait. The state is dropped."""
+    """One arrival of each thread; its earlier writes are visible to those that wait. The state is dropped."""
 
 
 @instruction(
     "nvvm.mbarrier.arrive.expect_tx.shared",
-    "@{predicate} mbarrier.arrive.expect_tx.shared::cta.b64 _, [{addr}], {txcount};", SM_90,
-    source="PTX ISA 8.8, mbarrier.arrive", seed="nvgpu.mbarrier.arrive.expect_tx",
-)  # fmt: skip
+    "@{predicate} mbarrier.arrive.expect_tx.shared::cta.b64 _, [{addr}], {txcount};",
+    SM_90,
+    source="PTX ISA 8.8, mbarrier.arrive",
+    seed="nvgpu.mbarrier.arrive.expect_tx",
+)
 class MBarrierArriveExpectTx(MBarrier):
     """One arrival that also makes the phase wait for `txcount` more bytes of asynchronous copies."""
 
@@ -112,9 +123,12 @@ class MBarrierArriveExpectTx(MBarrier):
 
 
 @instruction(
-    "nvvm.cp.async.mbarrier.arrive.shared", "@{predicate} cp.async.mbarrier.arrive.noinc.shared::cta.b64 [{addr}];",
-    OF_CTA, source="PTX ISA 8.8, cp.async.mbarrier.arrive", seed="nvgpu.mbarrier.cp_async_arrive",
-)  # fmt: skip
+    "nvvm.cp.async.mbarrier.arrive.shared",
+    "@{predicate} cp.async.mbarrier.arrive.noinc.shared::cta.b64 [{addr}];",
+    OF_CTA,
+    source="PTX ISA 8.8, cp.async.mbarrier.arrive",
+    seed="nvgpu.mbarrier.cp_async_arrive",
+)
 class CpAsyncMBarrierArrive(MBarrier):
     """One arrival, of those that mbarrier.init counts, when all earlier cp.async of the thread have completed."""
 
@@ -124,12 +138,13 @@ class CpAsyncMBarrierArrive(MBarrier):
     "{label}:\nmbarrier.try_wait.parity{scoped}.shared::cta.b64 {done}, [{addr}], {phase};\n@!{done} bra {label};",
     CLUSTERS,
     source="PTX ISA 8.8, mbarrier.try_wait: it may give up before the phase completes, hence the loop",
-    seed="nvgpu.mbarrier.try_wait.parity", temporaries={"done": I1},
-)  # fmt: skip
+    seed="nvgpu.mbarrier.try_wait.parity",
+    temporaries={"done": I1},
+)
 class MBarrierTryWaitParity(Instruction):
     """Waits until the phase of this parity has completed: a fresh barrier passes parity 1 and blocks on parity 0.
 
-    What those that arrived did before is seen behind it: threads of the CTA, or of the `cluster`.
+    Earlier writes of the arriving threads are visible after it: threads of the CTA, or of the `cluster`.
     """
 
     addr = Operand(BARRIER)
@@ -143,16 +158,19 @@ class MBarrierTryWaitParity(Instruction):
 
     @property
     def scoped(self) -> str:
-        """Order and scope, where they are not the usual ones."""
+        """Order and scope, unless they are the defaults."""
         return ".acquire.cluster" if self.cluster else ""
 
 
 @instruction(
-    "nvvm.fence.proxy", "fence.proxy.{kind}{place};", ALIAS, source="PTX ISA 8.8, membar/fence",
+    "nvvm.fence.proxy",
+    "fence.proxy.{kind}{place};",
+    ALIAS,
+    source="PTX ISA 8.8, membar/fence",
     seed="nvgpu.fence.proxy.async",
-)  # fmt: skip
+)
 class FenceProxy(Instruction):
-    """Orders the thread's accesses before those that wgmma and tensor copies make for it (`async`; an empty `space`:
+    """Orders the thread's accesses before those that wgmma and tensor copies perform for it (`async`; an empty `space`:
     all), or those through other addresses of the same memory (`alias`).
     """
 
@@ -161,7 +179,7 @@ class FenceProxy(Instruction):
     effect = WRITE
 
     def verify(self) -> None:
-        """Only the async proxy has accesses of one space."""
+        """Only accesses of the async proxy can be restricted to one space."""
         self.expect(self.kind == "async" or not self.space, "a fence of '{}' has no space", self.kind)
 
     def needs(self) -> Needs:
@@ -175,9 +193,12 @@ class FenceProxy(Instruction):
 
 
 @instruction(
-    "nvvm.fence.mbarrier.init", "fence.mbarrier_init.release.cluster;", SM_90, source="PTX ISA 8.8, membar/fence",
+    "nvvm.fence.mbarrier.init",
+    "fence.mbarrier_init.release.cluster;",
+    SM_90,
+    source="PTX ISA 8.8, membar/fence",
     upstream=True,
-)  # fmt: skip
+)
 class FenceMBarrierInit(Instruction):
     """Makes mbarrier.init visible to asynchronous copies and to the cluster."""
 
@@ -188,9 +209,12 @@ class FenceMBarrierInit(Instruction):
 
 
 @instruction(
-    "nvvm.mbarrier.inval.shared", "mbarrier.inval.shared::cta.b64 [{addr}];", OF_CTA,
-    source="PTX ISA 8.8, mbarrier.inval", seed="nvgpu.mbarrier.inval",
-)  # fmt: skip
+    "nvvm.mbarrier.inval.shared",
+    "mbarrier.inval.shared::cta.b64 [{addr}];",
+    OF_CTA,
+    source="PTX ISA 8.8, mbarrier.inval",
+    seed="nvgpu.mbarrier.inval",
+)
 class MBarrierInval(Instruction):
     """Ends an mbarrier: its memory may hold anything again, or another barrier."""
 
@@ -199,11 +223,14 @@ class MBarrierInval(Instruction):
 
 
 @instruction(
-    "nvvm.mbarrier.arrive.token", "mbarrier.arrive.shared::cta.b64 {token}, [{addr}], {count};", OF_CTA,
-    source="PTX ISA 8.8, mbarrier.arrive", seed="nvgpu.mbarrier.arrive",
-)  # fmt: skip
+    "nvvm.mbarrier.arrive.token",
+    "mbarrier.arrive.shared::cta.b64 {token}, [{addr}], {count};",
+    OF_CTA,
+    source="PTX ISA 8.8, mbarrier.arrive",
+    seed="nvgpu.mbarrier.arrive",
+)
 class MBarrierArriveToken(Instruction):
-    """`count` arrivals, one where it is absent; the token names the phase that they belong to."""
+    """`count` arrivals, one by default; the token identifies their phase."""
 
     addr = Operand(BARRIER)
     count = OptionalOperand(WORD)
@@ -216,11 +243,14 @@ class MBarrierArriveToken(Instruction):
 
 
 @instruction(
-    "nvvm.mbarrier.arrive.nocomplete", "mbarrier.arrive.noComplete.shared::cta.b64 {token}, [{addr}], {count};", OF_CTA,
-    source="PTX ISA 8.8, mbarrier.arrive", seed="nvgpu.mbarrier.arrive.nocomplete",
-)  # fmt: skip
+    "nvvm.mbarrier.arrive.nocomplete",
+    "mbarrier.arrive.noComplete.shared::cta.b64 {token}, [{addr}], {count};",
+    OF_CTA,
+    source="PTX ISA 8.8, mbarrier.arrive",
+    seed="nvgpu.mbarrier.arrive.nocomplete",
+)
 class MBarrierArriveNoComplete(Instruction):
-    """`count` arrivals that may not complete the phase; its token."""
+    """`count` arrivals that must not complete the phase; returns its token."""
 
     addr = Operand(BARRIER)
     count = Operand(WORD)
@@ -229,11 +259,14 @@ class MBarrierArriveNoComplete(Instruction):
 
 
 @instruction(
-    "nvvm.mbarrier.arrive.expect_tx", "mbarrier.arrive.expect_tx.shared::cta.b64 {token}, [{addr}], {txcount};", SM_90,
-    source="PTX ISA 8.8, mbarrier.arrive", seed="nvgpu.mbarrier.arrive.expect_tx",
-)  # fmt: skip
+    "nvvm.mbarrier.arrive.expect_tx",
+    "mbarrier.arrive.expect_tx.shared::cta.b64 {token}, [{addr}], {txcount};",
+    SM_90,
+    source="PTX ISA 8.8, mbarrier.arrive",
+    seed="nvgpu.mbarrier.arrive.expect_tx",
+)
 class MBarrierArriveExpectTxToken(Instruction):
-    """One arrival that makes the phase wait for `txcount` more bytes, which a register may hold; its token."""
+    """One arrival that makes the phase wait for `txcount` more bytes, which may be in a register; returns its token."""
 
     addr = Operand(BARRIER)
     txcount = Operand(WORD)
@@ -242,9 +275,11 @@ class MBarrierArriveExpectTxToken(Instruction):
 
 
 @instruction(
-    "nvvm.mbarrier.expect_tx", "mbarrier.expect_tx.relaxed.cta.shared::cta.b64 [{addr}], {txcount};", SM_90,
+    "nvvm.mbarrier.expect_tx",
+    "mbarrier.expect_tx.relaxed.cta.shared::cta.b64 [{addr}], {txcount};",
+    SM_90,
     source="PTX ISA 8.8, mbarrier.expect_tx",
-)  # fmt: skip
+)
 class MBarrierExpectTx(Instruction):
     """The phase waits for `txcount` more bytes; no arrival."""
 
@@ -255,9 +290,11 @@ class MBarrierExpectTx(Instruction):
 
 @instruction(
     "nvvm.mbarrier.arrive.cluster",
-    "@{predicate} mbarrier.arrive.release.cluster.shared::cluster.b64 _, [{addr}], {count};", SM_90,
-    source="PTX ISA 8.8, mbarrier.arrive", seed="nvgpu.mbarrier.arrive",
-)  # fmt: skip
+    "@{predicate} mbarrier.arrive.release.cluster.shared::cluster.b64 _, [{addr}], {count};",
+    SM_90,
+    source="PTX ISA 8.8, mbarrier.arrive",
+    seed="nvgpu.mbarrier.arrive",
+)
 class MBarrierArriveCluster(Instruction):
     """Arrivals at a barrier of any CTA of the cluster (`nvvm.mapa`); the state is dropped."""
 
@@ -268,11 +305,14 @@ class MBarrierArriveCluster(Instruction):
 
 
 @instruction(
-    "nvvm.mbarrier.test.wait", "mbarrier.test_wait.shared::cta.b64 {done}, [{addr}], {token};", OF_CTA,
-    source="PTX ISA 8.8, mbarrier.test_wait", seed="nvgpu.mbarrier.test.wait",
-)  # fmt: skip
+    "nvvm.mbarrier.test.wait",
+    "mbarrier.test_wait.shared::cta.b64 {done}, [{addr}], {token};",
+    OF_CTA,
+    source="PTX ISA 8.8, mbarrier.test_wait",
+    seed="nvgpu.mbarrier.test.wait",
+)
 class MBarrierTestWait(Instruction):
-    """Has the phase of this token completed?"""
+    """Whether the phase of this token has completed."""
 
     addr = Operand(BARRIER)
     token = Operand(DOUBLE_WORD)
@@ -281,11 +321,13 @@ class MBarrierTestWait(Instruction):
 
 
 @instruction(
-    "nvvm.mbarrier.test.wait.parity", "mbarrier.test_wait.parity.shared::cta.b64 {done}, [{addr}], {phase};", OF_CTA,
+    "nvvm.mbarrier.test.wait.parity",
+    "mbarrier.test_wait.parity.shared::cta.b64 {done}, [{addr}], {phase};",
+    OF_CTA,
     source="PTX ISA 8.8, mbarrier.test_wait",
-)  # fmt: skip
+)
 class MBarrierTestWaitParity(Instruction):
-    """Has the phase of this parity completed?"""
+    """Whether the phase of this parity has completed."""
 
     addr = Operand(BARRIER)
     phase = Operand(WORD)
@@ -294,12 +336,16 @@ class MBarrierTestWaitParity(Instruction):
 
 
 @instruction(
-    "nvvm.mbarrier.try_wait.parity", "mbarrier.try_wait.parity.shared::cta.b64 {done}, [{addr}], {phase}, {ticks};",
-    CLUSTERS, source="PTX ISA 8.8, mbarrier.try_wait: the limit is in nanoseconds",
+    "nvvm.mbarrier.try_wait.parity",
+    "mbarrier.try_wait.parity.shared::cta.b64 {done}, [{addr}], {phase}, {ticks};",
+    CLUSTERS,
+    source="PTX ISA 8.8, mbarrier.try_wait: the limit is in nanoseconds",
     seed="nvgpu.mbarrier.try_wait.parity",
-)  # fmt: skip
+)
 class MBarrierTryWait(Instruction):
-    """Waits for the phase of this parity for `ticks` nanoseconds, else as long as the hardware likes: completed?"""
+    """Waits up to `ticks` nanoseconds, by default a time chosen by hardware, for the phase of this parity; whether it
+    completed.
+    """
 
     addr = Operand(BARRIER)
     phase = Operand(WORD)
@@ -315,7 +361,7 @@ class MBarrierTryWait(Instruction):
     "nvvm.mapa", "mapa.shared::cluster.u32 {result}, {addr:register}, {rank};", CLUSTERS, source="PTX ISA 8.8, mapa"
 )
 class Mapa(Instruction):
-    """The address, in the cluster's shared memory, of what lies at `addr` in the CTA of this rank."""
+    """The address in the cluster's shared memory that corresponds to `addr` in the CTA of this rank."""
 
     addr = Operand(SHARED)
     rank = Operand(WORD)
@@ -323,8 +369,8 @@ class Mapa(Instruction):
 
 
 @instruction(
-    "nvvm.cluster.arrive", "barrier.cluster.arrive.{order}.aligned;", SM_90, source="PTX ISA 8.8, barrier.cluster",
-)  # fmt: skip
+    "nvvm.cluster.arrive", "barrier.cluster.arrive.{order}.aligned;", SM_90, source="PTX ISA 8.8, barrier.cluster"
+)
 class ClusterArrive(Instruction):
     """One arrival of each thread at the barrier of the cluster; relaxed orders no memory."""
 
@@ -332,9 +378,7 @@ class ClusterArrive(Instruction):
     effect = WRITE
 
 
-@instruction(
-    "nvvm.cluster.wait", "barrier.cluster.wait.acquire.aligned;", SM_90, source="PTX ISA 8.8, barrier.cluster",
-)  # fmt: skip
+@instruction("nvvm.cluster.wait", "barrier.cluster.wait.acquire.aligned;", SM_90, source="PTX ISA 8.8, barrier.cluster")
 class ClusterWait(Instruction):
     """Waits until all threads of the cluster have arrived."""
 
@@ -342,8 +386,8 @@ class ClusterWait(Instruction):
 
 
 @instruction(
-    "nvvm.ld.shared.cluster", "ld.shared::cluster.b{bits} {result}, [{addr}];", CLUSTERS, source="PTX ISA 8.8, ld",
-)  # fmt: skip
+    "nvvm.ld.shared.cluster", "ld.shared::cluster.b{bits} {result}, [{addr}];", CLUSTERS, source="PTX ISA 8.8, ld"
+)
 class LdCluster(Instruction):
     """A register from the shared memory of any CTA of the cluster (`nvvm.mapa`)."""
 
@@ -362,7 +406,7 @@ class LdCluster(Instruction):
 
 @instruction("nvvm.fence.acq_rel", "fence.acq_rel.{scope};", SM_80, source="PTX ISA 8.8, membar/fence")
 class FenceAcqRel(Instruction):
-    """Orders the thread's accesses before and after it, as others of the scope see them."""
+    """Orders the thread's accesses before and after it, as observed by other threads of the scope."""
 
     scope = Attr(str, among=("cta", "gpu", "sys", "cluster"))
     effect = WRITE
@@ -376,11 +420,14 @@ TENSORMAP_FENCE = Needs(90, (8, 3))
 
 
 @instruction(
-    "nvvm.fence.proxy.acquire", "fence.proxy.tensormap::generic.acquire.{scope} [{addr:register}], 128;",
-    TENSORMAP_FENCE, source="PTX ISA 8.8, membar/fence", seed="nvgpu.tma.fence.descriptor",
-)  # fmt: skip
+    "nvvm.fence.proxy.acquire",
+    "fence.proxy.tensormap::generic.acquire.{scope} [{addr:register}], 128;",
+    TENSORMAP_FENCE,
+    source="PTX ISA 8.8, membar/fence",
+    seed="nvgpu.tma.fence.descriptor",
+)
 class FenceTensorMapAcquire(Instruction):
-    """What was written to a tensor map and released is seen by the tensor copies that follow."""
+    """Makes released writes to a tensor map visible to the tensor copies that follow."""
 
     addr = Operand(GLOBAL_OR_MAP)
     scope = Attr(str, "gpu", among=("cta", "cluster", "gpu", "sys"))
@@ -388,11 +435,13 @@ class FenceTensorMapAcquire(Instruction):
 
 
 @instruction(
-    "nvvm.fence.proxy.release", "fence.proxy.tensormap::generic.release.{scope};", TENSORMAP_FENCE,
+    "nvvm.fence.proxy.release",
+    "fence.proxy.tensormap::generic.release.{scope};",
+    TENSORMAP_FENCE,
     source="PTX ISA 8.8, membar/fence",
-)  # fmt: skip
+)
 class FenceTensorMapRelease(Instruction):
-    """Releases what the thread has written to tensor maps."""
+    """Releases the thread's writes to tensor maps."""
 
     scope = Attr(str, "gpu", among=("cta", "cluster", "gpu", "sys"))
     effect = WRITE
@@ -403,17 +452,19 @@ class FenceTensorMapRelease(Instruction):
 
 @instruction("nvvm.griddepcontrol.wait", "griddepcontrol.wait;", CLUSTERS, source="PTX ISA 8.8, griddepcontrol")
 class GridDependencyWait(Instruction):
-    """Waits until the grids that this one depends on have completed and their memory is seen."""
+    """Waits until the grids that this one depends on have completed and their writes are visible."""
 
     effect = WRITE
 
 
 @instruction(
-    "nvvm.griddepcontrol.launch.dependents", "griddepcontrol.launch_dependents;", CLUSTERS,
+    "nvvm.griddepcontrol.launch.dependents",
+    "griddepcontrol.launch_dependents;",
+    CLUSTERS,
     source="PTX ISA 8.8, griddepcontrol",
-)  # fmt: skip
+)
 class GridLaunchDependents(Instruction):
-    """Lets grids that depend on this one start, once all CTAs have done so or ended."""
+    """Lets dependent grids start, once all CTAs have executed it or ended."""
 
     effect = WRITE
 
@@ -426,12 +477,13 @@ CLUSTER_LAUNCH = Needs(100, (8, 6))
 @instruction(
     "nvvm.clusterlaunchcontrol.try.cancel",
     "clusterlaunchcontrol.try_cancel.async.shared::cta.mbarrier::complete_tx::bytes.b128 [{addr}], [{mbar}];",
-    CLUSTER_LAUNCH, source="PTX ISA 8.8, clusterlaunchcontrol.try_cancel",
-)  # fmt: skip
+    CLUSTER_LAUNCH,
+    source="PTX ISA 8.8, clusterlaunchcontrol.try_cancel",
+)
 class ClusterLaunchTryCancel(Instruction):
-    """Ask for a cluster of the grid that has not started, which then never does: 16 bytes of answer come to `addr`,
-    aligned to 16, by the async proxy, and are counted at an mbarrier. After an answer that there is none no thread of
-    the cluster may ask again.
+    """Request a cluster of the grid that has not started, which then never starts: a response of 16 bytes is written to
+    `addr`, aligned to 16, by the async proxy, and counted at an mbarrier. After a negative response no thread of the
+    cluster may make another request.
     """
 
     addr = Operand(SHARED)
@@ -445,10 +497,13 @@ class ClusterLaunchTryCancel(Instruction):
     "clusterlaunchcontrol.query_cancel.is_canceled.pred.b128 {valid}, answer;\n"
     "mov.b32 {x}, 0;\nmov.b32 {y}, 0;\nmov.b32 {z}, 0;\n"
     "@{valid} clusterlaunchcontrol.query_cancel.get_first_ctaid.v4.b32.b128 {{ {x}, {y}, {z}, _ }}, answer;\n}}",
-    CLUSTER_LAUNCH, source="PTX ISA 8.8, clusterlaunchcontrol.query_cancel: the id of a failed request is undefined",
-)  # fmt: skip
+    CLUSTER_LAUNCH,
+    source="PTX ISA 8.8, clusterlaunchcontrol.query_cancel: the id of a failed request is undefined",
+)
 class ClusterLaunchQuery(Instruction):
-    """Is there a cluster that will not start, by the two halves of an answer, and the id of its first CTA, else 0."""
+    """Whether there is a cluster that will not start, from the two halves of a response, and the id of its first CTA,
+    or 0.
+    """
 
     low = Operand(DOUBLE_WORD)
     high = Operand(DOUBLE_WORD)

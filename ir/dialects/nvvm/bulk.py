@@ -19,15 +19,16 @@ from ir.instruction import (
     Needs,
     instruction,
     state_space,
-)  # fmt: skip
+)
 from ir.types import GLOBAL_PTR, I32, I64, SHARED_PTR
 
 
 @instruction(
     "nvvm.cp.async.bulk.shared.cluster.global",
     "cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes [{dstMem}], [{srcMem}], {size}, [{mbar}];",
-    Needs(90, (8, 6)), source="PTX ISA 8.8, cp.async.bulk: .shared::cta as destination since 8.6",
-)  # fmt: skip
+    Needs(90, (8, 6)),
+    source="PTX ISA 8.8, cp.async.bulk: .shared::cta as destination since 8.6",
+)
 class BulkLoad(Instruction):
     """`size` bytes from global to shared memory, all multiples of 16; they count towards the barrier's tx-count."""
 
@@ -41,8 +42,9 @@ class BulkLoad(Instruction):
 @instruction(
     "nvvm.cp.async.bulk.global.shared.cta",
     "cp.async.bulk.global.shared::cta.bulk_group [{dstMem}], [{srcMem}], {size};",
-    SM_90, source="PTX ISA 8.8, cp.async.bulk",
-)  # fmt: skip
+    SM_90,
+    source="PTX ISA 8.8, cp.async.bulk",
+)
 class BulkStore(Instruction):
     """`size` bytes from shared to global memory, all multiples of 16, in the thread's bulk group."""
 
@@ -53,9 +55,11 @@ class BulkStore(Instruction):
 
 
 @instruction(
-    "nvvm.cp.async.bulk.prefetch", "cp.async.bulk.prefetch.L2.global [{srcMem}], {size};", SM_90,
+    "nvvm.cp.async.bulk.prefetch",
+    "cp.async.bulk.prefetch.L2.global [{srcMem}], {size};",
+    SM_90,
     source="PTX ISA 8.8, cp.async.bulk.prefetch",
-)  # fmt: skip
+)
 class BulkPrefetch(Instruction):
     """Brings `size` bytes into the L2 cache."""
 
@@ -65,18 +69,24 @@ class BulkPrefetch(Instruction):
 
 
 BULK_KINDS = {
-    "add": ("f16", "bf16", "f32", "f64", "u32", "s32", "u64"), "min": ("f16", "bf16", "u32", "s32", "u64", "s64"),
-    "max": ("f16", "bf16", "u32", "s32", "u64", "s64"), "and": ("b32", "b64"), "or": ("b32", "b64"),
-    "xor": ("b32", "b64"), "inc": ("u32",), "dec": ("u32",),
-}  # fmt: skip
+    "add": ("f16", "bf16", "f32", "f64", "u32", "s32", "u64"),
+    "min": ("f16", "bf16", "u32", "s32", "u64", "s64"),
+    "max": ("f16", "bf16", "u32", "s32", "u64", "s64"),
+    "and": ("b32", "b64"),
+    "or": ("b32", "b64"),
+    "xor": ("b32", "b64"),
+    "inc": ("u32",),
+    "dec": ("u32",),
+}
 """Types by operation. Source: PTX ISA 8.8, cp.reduce.async.bulk; ptxas accepts each."""
 
 
 @instruction(
     "nvvm.cp.reduce.async.bulk.global.shared.cta",
-    "cp.reduce.async.bulk.global.shared::cta.bulk_group.{operation} [{dstMem}], [{srcMem}], {size};", SM_90,
+    "cp.reduce.async.bulk.global.shared::cta.bulk_group.{operation} [{dstMem}], [{srcMem}], {size};",
+    SM_90,
     source="PTX ISA 8.8, cp.reduce.async.bulk",
-)  # fmt: skip
+)
 class BulkReduce(Instruction):
     """`size` bytes of shared memory combined into global memory, element by element."""
 
@@ -94,7 +104,7 @@ class BulkReduce(Instruction):
         return f"{self.kind}{flush}.{self.type}"
 
     def verify(self) -> None:
-        """A type that the operation has."""
+        """A type that the operation supports."""
         kinds = BULK_KINDS[self.kind]
         self.expect(self.type in kinds, "no {} of {}; there are {}", self.kind, self.type, kinds)
 
@@ -107,13 +117,15 @@ class BulkReduce(Instruction):
 
 
 EVICTIONS = ("", "evict_last", "evict_normal", "evict_first", "evict_unchanged")
-"""When the L2 cache gives a line up, beside others; empty: as it likes. Source: PTX ISA 8.8, createpolicy."""
+"""Eviction priority of an L2 cache line relative to others; empty: the default. Source: PTX ISA 8.8, createpolicy."""
 
 
 @instruction(
-    "nvvm.createpolicy.fractional", "createpolicy.fractional.L2::{primary}.b64 {result}, 1.0;",
-    Needs(80, (7, 4)), source="PTX ISA 8.8, createpolicy",
-)  # fmt: skip
+    "nvvm.createpolicy.fractional",
+    "createpolicy.fractional.L2::{primary}.b64 {result}, 1.0;",
+    Needs(80, (7, 4)),
+    source="PTX ISA 8.8, createpolicy",
+)
 class CreatePolicy(Instruction):
     """A policy of the L2 cache for the accesses that take it as a hint."""
 
@@ -124,10 +136,11 @@ class CreatePolicy(Instruction):
 @instruction(
     "nvvm.st.async",
     "st.async.shared::cluster.mbarrier::complete_tx::bytes.b{bits} [{addr}], {value:register}, [{mbar}];",
-    Needs(90, (8, 1)), source="PTX ISA 8.8, st.async",
-)  # fmt: skip
+    Needs(90, (8, 1)),
+    source="PTX ISA 8.8, st.async",
+)
 class StAsync(Instruction):
-    """A register into the shared memory of a CTA of the cluster; its bytes count towards the barrier there."""
+    """Store a register to the shared memory of a CTA of the cluster; its bytes count towards the barrier there."""
 
     addr = Operand(SHARED)
     value = Operand(REGISTER)
@@ -155,9 +168,8 @@ TENSORMAP = Needs(90, (8, 3), frozenset({"sm_90a", "sm_100a", "sm_103a", "sm_110
 
 
 @instruction(
-    "nvvm.tensormap.replace", "", TENSORMAP,
-    source="PTX ISA 8.8, tensormap.replace", seed="nvgpu.tensormap.update",
-)  # fmt: skip
+    "nvvm.tensormap.replace", "", TENSORMAP, source="PTX ISA 8.8, tensormap.replace", seed="nvgpu.tensormap.update"
+)
 class TensorMapReplace(Instruction):
     """One field of a tensor map in memory; `ordinal` is the dimension. `rank` is one less than the rank."""
 
@@ -180,7 +192,7 @@ class TensorMapReplace(Instruction):
 
     @property
     def text(self) -> str:
-        """Enumerations are immediates, all else registers."""
+        """Enumerations are immediates, all others registers."""
         value = "{number}" if self.field in NUMBERED else "{ordinal}, {value}" if self.field in ORDINAL else "{value}"
         return f"tensormap.replace.tile.{{field}}.{{space}}.b1024.{{type}} [{{addr}}], {value};"
 
@@ -202,8 +214,10 @@ class TensorMapReplace(Instruction):
 @instruction(
     "nvvm.tensormap.cp_fenceproxy",
     "tensormap.cp_fenceproxy.global.shared::cta.tensormap::generic.release.{scope}.sync.aligned [{dst}], [{src}], 128;",
-    Needs(90, (8, 3)), source="PTX ISA 8.8, tensormap.cp_fenceproxy", seed="nvgpu.tensormap.create.descriptor",
-)  # fmt: skip
+    Needs(90, (8, 3)),
+    source="PTX ISA 8.8, tensormap.cp_fenceproxy",
+    seed="nvgpu.tensormap.create.descriptor",
+)
 class TensorMapPublish(Instruction):
     """A warp copies a tensor map from shared to global memory and releases it to tensor copies."""
 

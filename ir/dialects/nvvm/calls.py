@@ -1,4 +1,4 @@
-"""Calls of functions that the driver links to a kernel. Source: the PTX that nvcc makes of assert and printf."""
+"""Calls of functions that the driver links to a kernel. Source: the PTX that nvcc generates for assert and printf."""
 
 from __future__ import annotations
 
@@ -24,10 +24,13 @@ _CALL = [
 
 
 @instruction(
-    "nvvm.assertfail", "\n".join([*_GENERIC, " ".join(_CALL)]), SM_80, source="the PTX that nvcc 13 makes of assert",
+    "nvvm.assertfail",
+    "\n".join([*_GENERIC, " ".join(_CALL)]),
+    SM_80,
+    source="the PTX that nvcc 13 makes of assert",
     temporaries={"generic_message": I64, "generic_file": I64, "generic_function": I64},
     extern=f".extern .func __assertfail ({_DECLARED});",
-)  # fmt: skip
+)
 class AssertFail(Instruction):
     """The thread ends the launch with a message, at a line of a file, in a function: texts in global memory."""
 
@@ -43,10 +46,14 @@ PRINTED = Constraint("i32, i64 or f64", lambda t: t in (I32, I64, F64), (I32, I6
 
 
 @instruction(
-    "nvvm.vprintf", "", SM_80, source="the PTX that nvcc 13 makes of printf", temporaries={"generic": I64},
+    "nvvm.vprintf",
+    "",
+    SM_80,
+    source="the PTX that nvcc 13 makes of printf",
+    temporaries={"generic": I64},
     extern=".extern .func (.param .b32 vprintf_result) vprintf "
     "(.param .b64 vprintf_format, .param .b64 vprintf_arguments);",
-)  # fmt: skip
+)
 class VPrintf(Instruction):
     """A call of the driver's vprintf (ours): a format, a global address, and the numbers in a buffer of the thread."""
 
@@ -84,13 +91,14 @@ class VPrintf(Instruction):
     "st.param.b64 [malloc_bytes], {bytes}; st.param.b64 [malloc_alignment], {alignment}; "
     "call (malloc_result), __cuda_syscall_aligned_malloc, (malloc_bytes, malloc_alignment); "
     "ld.param.b64 {result}, [malloc_result]; }}",
-    SM_80, source="CUDA C++ Programming Guide, __nv_aligned_device_malloc; the PTX that tileiras 13.5 makes of alloca",
+    SM_80,
+    source="CUDA C++ Programming Guide, __nv_aligned_device_malloc; the PTX that tileiras 13.5 makes of alloca",
     extern=".extern .func (.param .b64 malloc_result) __cuda_syscall_aligned_malloc "
     "(.param .b64 malloc_bytes, .param .b64 malloc_alignment);",
-)  # fmt: skip
+)
 class Malloc(Instruction):
-    """Bytes of the device's heap for the thread: their generic address, 0 where there is no room. It is an address of
-    global memory too (PTX ISA, generic addressing: what falls into no window).
+    """Bytes of the device's heap for the thread: their generic address, 0 if none are available. It is also an address
+    of global memory (PTX ISA, generic addressing: addresses outside all windows).
     """
 
     bytes = Attr(int, least=0)
@@ -108,10 +116,12 @@ class Malloc(Instruction):
 @instruction(
     "nvvm.free",
     "{{ .param .b64 free_address; st.param.b64 [free_address], {address}; call free, (free_address); }}",
-    SM_80, source="CUDA C++ Programming Guide, free", extern=".extern .func free (.param .b64 free_address);",
-)  # fmt: skip
+    SM_80,
+    source="CUDA C++ Programming Guide, free",
+    extern=".extern .func free (.param .b64 free_address);",
+)
 class Free(Instruction):
-    """Bytes of the device's heap are given back, by their generic address."""
+    """Frees bytes of the device's heap, given their generic address."""
 
     address = Operand(DOUBLE_WORD)
     effect = WRITE

@@ -22,7 +22,7 @@ from ir.instruction import (
     Instruction,
     Needs,
     instruction,
-)  # fmt: skip
+)
 from ir.types import I1, I16, I32, I64, SHARED_PTR, TENSOR_MAP, Type
 from ir.upstream import unit, width
 
@@ -31,11 +31,13 @@ MAX_TENSOR_RANK = 5  # PTX ISA, cp.async.bulk.tensor
 
 @instruction(
     "nvvm.cp.async.shared.global",
-    "@{predicate} cp.async.{modifier}.shared.global [{dst}], [{src}], {size}, {cpSize};", SM_80,
-    source="PTX ISA 8.8, cp.async", seed="nvgpu.device_async_copy",
-)  # fmt: skip
+    "@{predicate} cp.async.{modifier}.shared.global [{dst}], [{src}], {size}, {cpSize};",
+    SM_80,
+    source="PTX ISA 8.8, cp.async",
+    seed="nvgpu.device_async_copy",
+)
 class CpAsyncSharedGlobal(Instruction):
-    """`size` bytes from global to shared memory; of them `cpSize` are read and the rest are zeros. cg passes L1 by."""
+    """Copy `size` bytes from global to shared memory; only `cpSize` are read and the rest are zeros. cg bypasses L1."""
 
     dst = Operand(SHARED)
     src = Operand(GLOBAL)
@@ -46,14 +48,18 @@ class CpAsyncSharedGlobal(Instruction):
     effect = WRITE
 
     def verify(self) -> None:
-        """Only copies of 16 bytes pass L1 by."""
+        """Only copies of 16 bytes bypass L1."""
         self.expect(self.modifier == "ca" or self.size == 16, "modifier cg needs 16 bytes, has {}", self.size)
 
 
 @instruction(
-    "nvvm.cp.async.commit.group", "cp.async.commit_group;", SM_80, source="PTX ISA 8.8, cp.async.commit_group",
-    seed="nvgpu.device_async_create_group", upstream=True,
-)  # fmt: skip
+    "nvvm.cp.async.commit.group",
+    "cp.async.commit_group;",
+    SM_80,
+    source="PTX ISA 8.8, cp.async.commit_group",
+    seed="nvgpu.device_async_create_group",
+    upstream=True,
+)
 class CpAsyncCommitGroup(Instruction):
     """Closes the group of the thread's copies since the last one."""
 
@@ -61,9 +67,13 @@ class CpAsyncCommitGroup(Instruction):
 
 
 @instruction(
-    "nvvm.cp.async.wait.group", "cp.async.wait_group {n};", SM_80, source="PTX ISA 8.8, cp.async.wait_group",
-    seed="nvgpu.device_async_wait", upstream=True,
-)  # fmt: skip
+    "nvvm.cp.async.wait.group",
+    "cp.async.wait_group {n};",
+    SM_80,
+    source="PTX ISA 8.8, cp.async.wait_group",
+    seed="nvgpu.device_async_wait",
+    upstream=True,
+)
 class CpAsyncWaitGroup(Instruction):
     """Waits until at most `n` of the thread's groups are in flight."""
 
@@ -79,7 +89,7 @@ def _ranks(groups: Callable[[tuple[Type, ...], tuple[Type, ...]], tuple[tuple[Ty
 
 
 class TensorCopy(Instruction):
-    """Shape shared by tensor copies: each has a group of `coordinates`, in its own place among the operands."""
+    """Shape shared by tensor copies: each has a group of `coordinates`, at its own position among the operands."""
 
     @property
     def rank(self) -> int:
@@ -103,11 +113,13 @@ class FourRows(TensorCopy):
 @instruction(
     "nvvm.cp.async.bulk.tensor.shared.cluster.global",
     "@{predicate} cp.async.bulk.tensor.{rank}d.shared::cta.global.tile.mbarrier::complete_tx::bytes{hinted} "
-    "[{dstMem}], [{tmaDescriptor:register}, {coordinates:list}], [{mbar}], {l2CacheHint:register};", Needs(90, (8, 6)),
+    "[{dstMem}], [{tmaDescriptor:register}, {coordinates:list}], [{mbar}], {l2CacheHint:register};",
+    Needs(90, (8, 6)),
     source="PTX ISA 8.8, cp.async.bulk.tensor: .shared::cta as destination since 8.6. For .shared::cluster ptxas 13.5 "
     "asks before each copy on sm_120a whether the address is another CTA's, and calls a function where it is (36 "
-    "instructions, 8 bytes of stack)", seed="nvgpu.tma.async.load",
-)  # fmt: skip
+    "instructions, 8 bytes of stack)",
+    seed="nvgpu.tma.async.load",
+)
 class TensorLoad(TensorCopy):
     """One thread copies the box at `coordinates` (elements, innermost first) into shared memory, densely.
 
@@ -138,13 +150,15 @@ class TensorLoad(TensorCopy):
 @instruction(
     "nvvm.cp.async.bulk.tensor.global.shared.cta",
     "@{predicate} cp.async.bulk.tensor.{rank}d.global.shared::cta.tile.bulk_group "
-    "[{tmaDescriptor:register}, {coordinates:list}], [{srcMem}];", SM_90,
-    source="PTX ISA 8.8, cp.async.bulk.tensor", seed="nvgpu.tma.async.store",
-)  # fmt: skip
+    "[{tmaDescriptor:register}, {coordinates:list}], [{srcMem}];",
+    SM_90,
+    source="PTX ISA 8.8, cp.async.bulk.tensor",
+    seed="nvgpu.tma.async.store",
+)
 class TensorStore(TensorCopy):
     """One thread copies a dense box from shared memory to `coordinates`; elements out of bounds are not written.
 
-    Completion is that of the bulk group which the thread commits next.
+    It completes with the bulk group that the thread commits next.
     """
 
     tmaDescriptor = Operand(MAP)
@@ -160,9 +174,12 @@ class TensorStore(TensorCopy):
 
 
 @instruction(
-    "nvvm.cp.async.bulk.commit.group", "cp.async.bulk.commit_group;", SM_90,
-    source="PTX ISA 8.8, cp.async.bulk.commit_group", upstream=True,
-)  # fmt: skip
+    "nvvm.cp.async.bulk.commit.group",
+    "cp.async.bulk.commit_group;",
+    SM_90,
+    source="PTX ISA 8.8, cp.async.bulk.commit_group",
+    upstream=True,
+)
 class BulkCommitGroup(Instruction):
     """Closes the bulk group of the thread's stores since the last one."""
 
@@ -170,11 +187,16 @@ class BulkCommitGroup(Instruction):
 
 
 @instruction(
-    "nvvm.cp.async.bulk.wait_group", "cp.async.bulk.wait_group{read?.read} {group};", SM_90,
-    source="PTX ISA 8.8, cp.async.bulk.wait_group", upstream=True,
-)  # fmt: skip
+    "nvvm.cp.async.bulk.wait_group",
+    "cp.async.bulk.wait_group{read?.read} {group};",
+    SM_90,
+    source="PTX ISA 8.8, cp.async.bulk.wait_group",
+    upstream=True,
+)
 class BulkWaitGroup(Instruction):
-    """Waits until at most `group` of the thread's bulk groups are unfinished; `read`: until their source was read."""
+    """Waits until at most `group` of the thread's bulk groups are unfinished; `read`: until their sources have
+    been read.
+    """
 
     group = Attr(int, form=width(32), least=0)
     read = flag(form=unit("read"))
@@ -182,9 +204,12 @@ class BulkWaitGroup(Instruction):
 
 
 @instruction(
-    "nvvm.prefetch", "@{predicate} prefetch.tensormap [{addr:register}];", SM_90, source="PTX ISA 8.8, prefetch",
+    "nvvm.prefetch",
+    "@{predicate} prefetch.tensormap [{addr:register}];",
+    SM_90,
+    source="PTX ISA 8.8, prefetch",
     seed="nvgpu.tma.prefetch.descriptor",
-)  # fmt: skip
+)
 class PrefetchTensorMap(Instruction):
     """Brings a tensor map into the descriptor cache."""
 
@@ -200,14 +225,18 @@ class PrefetchTensorMap(Instruction):
     "nvvm.cp.async.bulk.tensor.shared.cluster.global.multicast",
     "@{predicate} cp.async.bulk.tensor.{rank}d.shared::cluster.global.tile.mbarrier::complete_tx::bytes{options} "
     "[{dstMem}], [{tmaDescriptor:register}, {coordinates:list}], [{mbar}], {multicastMask:register}, "
-    "{l2CacheHint:register};", SM_90, source="PTX ISA 8.8, cp.async.bulk.tensor", seed="nvgpu.tma.async.load",
-)  # fmt: skip
+    "{l2CacheHint:register};",
+    SM_90,
+    source="PTX ISA 8.8, cp.async.bulk.tensor",
+    seed="nvgpu.tma.async.load",
+)
 class TensorLoadCluster(TensorCopy):
-    """A tensor copy into the CTAs that `multicastMask` names, at the same place in each, with a policy of the L2 cache.
+    """A tensor copy into the CTAs that `multicastMask` names, at the same offset in each, with a policy of the L2
+    cache.
 
-    Each CTA's barrier at the place of `mbar` counts the bytes. Without a mask the CTA that `dstMem` lies in. `paired`
-    (.cta_group::2): of the pair of each of these CTAs that one's barrier counts them whose rank is as odd as that of
-    the CTA in which `mbar` lies.
+    Each CTA's barrier at the offset of `mbar` counts the bytes. Without a mask, the destination is the CTA that
+    contains `dstMem`. `paired` (.cta_group::2): in the pair of each of these CTAs, the bytes are counted by the barrier
+    of the CTA whose rank has the parity of that of `mbar`'s CTA.
     """
 
     dstMem = Operand(SHARED)
@@ -233,7 +262,7 @@ class TensorLoadCluster(TensorCopy):
 
     @classmethod
     def forms(cls) -> Iterator[Form]:
-        """Every rank with neither, each and both of the options; of a pair those of a matrix."""
+        """Every rank with neither, each and both of the options; for a pair those of a matrix."""
         for rank in range(1, MAX_TENSOR_RANK + 1):
             for mask in ((), (I16,)):
                 for hint in ((), (I64,)):
@@ -244,11 +273,13 @@ class TensorLoadCluster(TensorCopy):
 @instruction(
     "nvvm.cp.async.bulk.tensor.shared.cta.global.im2col",
     "cp.async.bulk.tensor.{rank}d.shared::cluster.global.im2col.mbarrier::complete_tx::bytes "
-    "[{dstMem}], [{tmaDescriptor:register}, {coordinates:list}], [{mbar}], {offsets:vector};", SM_90,
-    source="PTX ISA 8.8, cp.async.bulk.tensor, im2col mode", seed="nvgpu.tma.async.load",
-)  # fmt: skip
+    "[{dstMem}], [{tmaDescriptor:register}, {coordinates:list}], [{mbar}], {offsets:vector};",
+    SM_90,
+    source="PTX ISA 8.8, cp.async.bulk.tensor, im2col mode",
+    seed="nvgpu.tma.async.load",
+)
 class TensorLoadIm2col(TensorCopy):
-    """A tensor copy of the pixels that a filter of a convolution meets; `offsets` of the filter by dimension."""
+    """A tensor copy of the pixels that a convolution filter covers; `offsets` of the filter by dimension."""
 
     dstMem = Operand(SHARED)
     tmaDescriptor = Operand(MAP)
@@ -278,9 +309,11 @@ GATHER = Needs(100, (8, 6))
 @instruction(
     "nvvm.cp.async.bulk.tensor.shared.cta.global.gather4",
     "cp.async.bulk.tensor.2d.shared::cta.global.tile::gather4.mbarrier::complete_tx::bytes "
-    "[{dstMem}], [{tmaDescriptor:register}, {coordinates:list}], [{mbar}];", GATHER,
-    source="PTX ISA 8.8, cp.async.bulk.tensor, tile::gather4", seed="nvgpu.tma.async.load",
-)  # fmt: skip
+    "[{dstMem}], [{tmaDescriptor:register}, {coordinates:list}], [{mbar}];",
+    GATHER,
+    source="PTX ISA 8.8, cp.async.bulk.tensor, tile::gather4",
+    seed="nvgpu.tma.async.load",
+)
 class TensorGather4(FourRows):
     """Four rows of a matrix into shared memory: coordinates are a column and four rows."""
 
@@ -299,9 +332,11 @@ class TensorGather4(FourRows):
 @instruction(
     "nvvm.cp.async.bulk.tensor.global.shared.cta.scatter4",
     "cp.async.bulk.tensor.2d.global.shared::cta.tile::scatter4.bulk_group "
-    "[{tmaDescriptor:register}, {coordinates:list}], [{srcMem}];", Needs(100, (8, 6), SCATTER_TARGETS),
-    source="PTX ISA 8.8, cp.async.bulk.tensor, tile::scatter4", seed="nvgpu.tma.async.store",
-)  # fmt: skip
+    "[{tmaDescriptor:register}, {coordinates:list}], [{srcMem}];",
+    Needs(100, (8, 6), SCATTER_TARGETS),
+    source="PTX ISA 8.8, cp.async.bulk.tensor, tile::scatter4",
+    seed="nvgpu.tma.async.store",
+)
 class TensorScatter4(FourRows):
     """Four rows of a matrix from shared memory: coordinates are a column and four rows."""
 
@@ -323,9 +358,11 @@ REDUCTIONS = ("add", "min", "max", "inc", "dec", "and", "or", "xor")
 @instruction(
     "nvvm.cp.async.bulk.tensor.reduce",
     "@{predicate} cp.reduce.async.bulk.tensor.{rank}d.global.shared::cta.{kind}.tile.bulk_group{hinted} "
-    "[{tmaDescriptor:register}, {coordinates:list}], [{srcMem}], {l2CacheHint:register};", SM_90,
-    source="PTX ISA 8.8, cp.reduce.async.bulk.tensor", seed="nvgpu.tma.async.reduce",
-)  # fmt: skip
+    "[{tmaDescriptor:register}, {coordinates:list}], [{srcMem}], {l2CacheHint:register};",
+    SM_90,
+    source="PTX ISA 8.8, cp.reduce.async.bulk.tensor",
+    seed="nvgpu.tma.async.reduce",
+)
 class TensorReduce(TensorCopy):
     """One thread combines a dense box of shared memory into the array at `coordinates`, element by element."""
 
@@ -353,9 +390,10 @@ class TensorReduce(TensorCopy):
 
 @instruction(
     "nvvm.cp.async.bulk.tensor.prefetch",
-    "cp.async.bulk.prefetch.tensor.{rank}d.L2.global.tile [{tmaDescriptor:register}, {coordinates:list}];", SM_90,
+    "cp.async.bulk.prefetch.tensor.{rank}d.L2.global.tile [{tmaDescriptor:register}, {coordinates:list}];",
+    SM_90,
     source="PTX ISA 8.8, cp.async.bulk.prefetch.tensor",
-)  # fmt: skip
+)
 class TensorPrefetch(TensorCopy):
     """Brings the box at `coordinates` into the L2 cache."""
 

@@ -17,7 +17,7 @@ from ir.instruction import (
     Needs,
     instruction,
     register_bits,
-)  # fmt: skip
+)
 from ir.types import F16, F32, F64, I1, I32, I64, SHARED_PTR, Type, VectorType
 
 BYTE_INTEGERS, BYTE_FLOATS, HALF_BYTES = ("s8", "u8"), ("e4m3", "e5m2"), ("s4", "u4")
@@ -35,20 +35,32 @@ MMA_SHAPES: dict[str, tuple[tuple[int, int, int], ...]] = {
 """(m, n, k) by the type of an operand. Source: PTX ISA 8.8, mma.sync, dense; ptxas 13.5 accepts each."""
 INTEGERS = (*BYTE_INTEGERS, *HALF_BYTES)
 WIDTHS = {
-    "f16": 16, "bf16": 16, "tf32": 32, "f32": 32, "f64": 64, "s32": 32, "b1": 1,
-    **dict.fromkeys((*BYTE_INTEGERS, *BYTE_FLOATS), 8), **dict.fromkeys(HALF_BYTES, 4),
-}  # fmt: skip
+    "f16": 16,
+    "bf16": 16,
+    "tf32": 32,
+    "f32": 32,
+    "f64": 64,
+    "s32": 32,
+    "b1": 1,
+    **dict.fromkeys((*BYTE_INTEGERS, *BYTE_FLOATS), 8),
+    **dict.fromkeys(HALF_BYTES, 4),
+}
 """Bits of an element by PTX's name of its type."""
 MMA_ACCUMULATORS = {
-    "f16": ("f32", "f16"), "bf16": ("f32",), "tf32": ("f32",), "f64": ("f64",), "b1": ("s32",),
-    **dict.fromkeys(INTEGERS, ("s32",)), **dict.fromkeys(BYTE_FLOATS, ("f32", "f16")),
-}  # fmt: skip
+    "f16": ("f32", "f16"),
+    "bf16": ("f32",),
+    "tf32": ("f32",),
+    "f64": ("f64",),
+    "b1": ("s32",),
+    **dict.fromkeys(INTEGERS, ("s32",)),
+    **dict.fromkeys(BYTE_FLOATS, ("f32", "f16")),
+}
 """Types of C and D by the type of A. Source: PTX ISA 8.8, mma.sync."""
 WARP = 32
 
 
 class Shaped(Instruction):
-    """Shape shared by products that come in several: (m, n, k)."""
+    """Base of products with a shape (m, n, k)."""
 
     shape: Attr[tuple[int, ...]] = Attr(tuple)
 
@@ -64,15 +76,17 @@ class Shaped(Instruction):
 
     @property
     def k(self) -> int:
-        """Columns of A, with those that a sparse one does not hold."""
+        """Columns of A, including those that a sparse A does not store."""
         return self.shape[2]
 
 
 @instruction(
     "nvvm.mma.sync",
-    "mma.sync.aligned.m{m}n{n}k{k}.row.col.{types}{combined} {out:vector}, {a:vector}, {b:vector}, {c:vector};", SM_80,
-    source="PTX ISA 8.8, mma.sync", seed="nvgpu.mma.sync",
-)  # fmt: skip
+    "mma.sync.aligned.m{m}n{n}k{k}.row.col.{types}{combined} {out:vector}, {a:vector}, {b:vector}, {c:vector};",
+    SM_80,
+    source="PTX ISA 8.8, mma.sync",
+    seed="nvgpu.mma.sync",
+)
 class MmaSync(Shaped):
     """D = A B + C by a warp: registers of A, B and C in, registers of D out; `shape` (m, n, k), PTX's types."""
 
@@ -88,7 +102,7 @@ class MmaSync(Shaped):
 
     @property
     def combined(self) -> str:
-        """How bits are multiplied: then they are counted."""
+        """How bits are combined before they are counted."""
         return f".{self.b1Op}.popc" if self.b1Op else ""
 
     @property
@@ -98,7 +112,7 @@ class MmaSync(Shaped):
         return f"{acc}.{self.multiplicandAPtxType}.{self.multiplicandBPtxType}.{acc}"
 
     def needs(self) -> Needs:
-        """f8 came with sm_89, into f16 and of k = 16 with PTX 8.7; f64 of more than 8 rows with sm_90."""
+        """f8 requires sm_89, and f16 results and k = 16 for it PTX 8.7; f64 with more than 8 rows requires sm_90."""
         if self.multiplicandAPtxType == "f64":
             return SM_80 if self.m == 8 else Needs(90, (7, 8))
         if self.multiplicandAPtxType not in BYTE_FLOATS:
@@ -107,7 +121,7 @@ class MmaSync(Shaped):
         return Needs(BYTE_FLOAT_PRODUCTS.sm, (8, 7)) if narrow else BYTE_FLOAT_PRODUCTS
 
     def verify(self) -> None:
-        """A shape that exists and registers that hold its elements."""
+        """A shape that exists, and registers that hold its elements."""
         a, b, acc = self.multiplicandAPtxType, self.multiplicandBPtxType, self.accumulatorPtxType
         shapes = MMA_SHAPES[a]
         self.expect(self.shape in shapes, "no mma.sync {} of {}; there are {}", self.shape, a, shapes)
@@ -131,28 +145,34 @@ class MmaSync(Shaped):
                         m, n, k = shape
                         c = _registers(acc, m * n)
                         given = {
-                            "shape": shape, "multiplicandAPtxType": a, "multiplicandBPtxType": b,
-                            "accumulatorPtxType": acc, **({"b1Op": "and"} if a == "b1" else {}),
-                        }  # fmt: skip
+                            "shape": shape,
+                            "multiplicandAPtxType": a,
+                            "multiplicandBPtxType": b,
+                            "accumulatorPtxType": acc,
+                            **({"b1Op": "and"} if a == "b1" else {}),
+                        }
                         yield Form((_registers(a, m * k), _registers(b, k * n), c), c, given)
 
 
 def mixes(a: str, b: str) -> bool:
-    """May A and B have these two types?"""
+    """Whether A and B may have these two types."""
     return {a, b} in ({*BYTE_INTEGERS}, {*BYTE_FLOATS}, {*HALF_BYTES})
 
 
 def _registers(kind: str, elements: int) -> tuple[Type, ...]:
-    """Registers of a lane that hold so many elements of a warp."""
+    """Registers of a lane that hold this many elements of a warp."""
     if kind == "f64":
         return (F64,) * (elements // WARP)
     return (F32 if kind == "f32" else I32,) * (elements * WIDTHS[kind] // (WARP * 32))
 
 
 @instruction(
-    "nvvm.ldmatrix", "ldmatrix.sync.aligned.m8n8.x{num}{layout=col?.trans}.shared.b16 {out:vector}, [{ptr}];", SM_80,
-    source="PTX ISA 8.8, ldmatrix", seed="nvgpu.ldmatrix",
-)  # fmt: skip
+    "nvvm.ldmatrix",
+    "ldmatrix.sync.aligned.m8n8.x{num}{layout=col?.trans}.shared.b16 {out:vector}, [{ptr}];",
+    SM_80,
+    source="PTX ISA 8.8, ldmatrix",
+    seed="nvgpu.ldmatrix",
+)
 class LdMatrix(Instruction):
     """`num` 8x8 matrices of 16-bit elements from shared memory: lane 8j+i gives the address of row i of matrix j.
 
@@ -166,7 +186,7 @@ class LdMatrix(Instruction):
     effect = READ
 
     def verify(self) -> None:
-        """A register of each matrix."""
+        """One register per matrix."""
         self.expect(len(self.results) == self.num, "must have {} results, has {}", self.num, len(self.results))
         whole = all(register_bits(result.type) == 32 for result in self.results)
         self.expect(whole, "results must be registers of 32 bits")
@@ -180,11 +200,14 @@ class LdMatrix(Instruction):
 
 
 @instruction(
-    "nvvm.stmatrix", "stmatrix.sync.aligned.m8n8.x{num}{layout=col?.trans}.shared.b16 [{ptr}], {sources:vector};",
-    Needs(90, (7, 8)), source="PTX ISA 8.8, stmatrix", seed="nvgpu.stmatrix",
-)  # fmt: skip
+    "nvvm.stmatrix",
+    "stmatrix.sync.aligned.m8n8.x{num}{layout=col?.trans}.shared.b16 [{ptr}], {sources:vector};",
+    Needs(90, (7, 8)),
+    source="PTX ISA 8.8, stmatrix",
+    seed="nvgpu.stmatrix",
+)
 class StMatrix(Instruction):
-    """8x8 matrices of 16-bit elements to shared memory, a register each; addresses and layout as of ldmatrix."""
+    """8x8 matrices of 16-bit elements to shared memory, one register each; addresses and layout as for ldmatrix."""
 
     ptr = Operand(SHARED)
     sources = Variadic(REGISTER_32)
@@ -213,7 +236,7 @@ class StMatrix(Instruction):
 WGMMA_FENCE = "wgmma.fence.sync.aligned;"
 WGMMA = Needs(90, (8, 0), frozenset({"sm_90a"}))
 WGMMA_M, WGMMA_N = 64, range(8, 257, 8)
-"""M, and N of float operands. Source: PTX ISA 8.8, wgmma.mma_async; each N was assembled."""
+"""M, and N of float operands. Source: PTX ISA 8.8, wgmma.mma_async; each N has been assembled."""
 BYTE_N = (8, 16, 24, *range(32, 257, 16))
 """N of s8 and u8 operands. Source: PTX ISA 8.8, wgmma.mma_async."""
 WGMMA_K = {"f16": 16, "bf16": 16, "tf32": 8, "e4m3": 32, "e5m2": 32, "s8": 32, "u8": 32}
@@ -232,16 +255,19 @@ MAX_PENDING = 7  # PTX ISA, wgmma.wait_group
 class WgmmaFence(Instruction):
     """Orders register and shared-memory accesses before the warpgroup's next products; needed before the first one.
 
-    And whenever accumulators or a register operand were written by other instructions.
+    Also needed whenever accumulators or a register operand were written by other instructions.
     """
 
     effect = WRITE
 
 
 @instruction(
-    "nvvm.wgmma.commit.group.sync.aligned", "wgmma.commit_group.sync.aligned;", WGMMA,
-    source="PTX ISA 8.8, wgmma.commit_group", upstream=True,
-)  # fmt: skip
+    "nvvm.wgmma.commit.group.sync.aligned",
+    "wgmma.commit_group.sync.aligned;",
+    WGMMA,
+    source="PTX ISA 8.8, wgmma.commit_group",
+    upstream=True,
+)
 class WgmmaCommitGroup(Instruction):
     """Closes the group of the warpgroup's products since the last one."""
 
@@ -249,13 +275,17 @@ class WgmmaCommitGroup(Instruction):
 
 
 @instruction(
-    "nvvm.wgmma.wait.group.sync.aligned", "wgmma.wait_group.sync.aligned {group};", WGMMA, held="values",
-    source="PTX ISA 8.8, wgmma.wait_group", seed="nvgpu.warpgroup.wait",
-)  # fmt: skip
+    "nvvm.wgmma.wait.group.sync.aligned",
+    "wgmma.wait_group.sync.aligned {group};",
+    WGMMA,
+    held="values",
+    source="PTX ISA 8.8, wgmma.wait_group",
+    seed="nvgpu.warpgroup.wait",
+)
 class WgmmaWaitGroup(Instruction):
     """Waits until at most `group` groups are unfinished; `values` pass through in their registers (ours).
 
-    What reads the results comes after the wait, and the registers are not reused before it.
+    Readers of the results come after the wait, and the registers are not reused before it.
     """
 
     values = Variadic(REGISTER)
@@ -278,15 +308,14 @@ class WgmmaWaitGroup(Instruction):
 @instruction(
     "nvvm.wgmma.mma_async",
     "wgmma.mma_async.sync.aligned.m{m}n{n}k{k}.{types} {out:vector}, {a:group}, {b:register}, "
-    "{scaleD:register|scale}{modifiers};", WGMMA, tied=("out", "c"), settle=WGMMA_FENCE,
+    "{scaleD:register|scale}{modifiers};", WGMMA, tied=("out", "c"), after_copies=WGMMA_FENCE,
     source="PTX ISA 8.8, wgmma.mma_async", seed="nvgpu.warpgroup.mma",
 )  # fmt: skip
 class WgmmaMmaAsync(Shaped):
     """D = A B + D by a warpgroup: `a` is a descriptor or four registers, `c` the accumulators tied to the results.
 
-    Without `c` the product starts from zero. `scaleD` false does so too; absent it is true. -1 as `scaleA`, `scaleB`
-    negates A, B.
-    Layouts row or col as upstream: B col and A row are K-major.
+    Without `c` the product starts from zero. So does `scaleD` false; by default it is true. -1 as `scaleA`, `scaleB`
+    negates A, B. Layouts row or col as upstream: B col and A row are K-major.
     """
 
     a = Variadic(REGISTER)
@@ -310,12 +339,12 @@ class WgmmaMmaAsync(Shaped):
 
     @property
     def scale(self) -> int:
-        """Is D added? Where no predicate says so."""
+        """Whether D is added, if no predicate determines it."""
         return int(bool(self.c))
 
     @property
     def modifiers(self) -> str:
-        """Immediates that follow, by type: negation of A and B, then which operand in shared memory is MN-major."""
+        """Immediates that follow, by type: negation of A and B, then which operands in shared memory are MN-major."""
         if self.typeD == "s32":
             return ""
         text = f", {self.scaleA}, {self.scaleB}"
@@ -360,8 +389,9 @@ def verify_wgmma_shape(op: Op, kind: str, m: int, n: int, k: int) -> None:
     """A shape that wgmma has for operands of this type."""
     columns = BYTE_N if kind in BYTE_INTEGERS else WGMMA_N
     legal = m == WGMMA_M and n in columns and k == WGMMA_K[kind]
-    op.expect(legal, "no wgmma m{}n{}k{} of {}: m is 64, n {}, {}, ..., 256, k {}", m, n, k, kind, *columns[:2],
-              WGMMA_K[kind])  # fmt: skip
+    op.expect(
+        legal, "no wgmma m{}n{}k{} of {}: m is 64, n {}, {}, ..., 256, k {}", m, n, k, kind, *columns[:2], WGMMA_K[kind]
+    )
 
 
 def _wgmma(a: str, b: str, d: str, n: int, first: tuple[Type, ...], **more: object) -> Form:

@@ -30,9 +30,11 @@ ATOMIC_BF16 = Needs(90, (7, 8))
 CLUSTERS = Needs(90, (7, 8))
 ATOMIC_TYPES: dict[str, tuple[str, ...]] = {
     "add": ("u32", "s32", "u64", "f32", "f64", "noftz.f16", "noftz.f16x2", "noftz.bf16", "noftz.bf16x2"),
-    **dict.fromkeys(("and", "or", "xor", "exch"), ("b32", "b64")), "cas": ("b16", "b32", "b64"),
-    **dict.fromkeys(("max", "min"), ("s32", "u32", "s64", "u64")), **dict.fromkeys(("inc", "dec"), ("u32",)),
-}  # fmt: skip
+    **dict.fromkeys(("and", "or", "xor", "exch"), ("b32", "b64")),
+    "cas": ("b16", "b32", "b64"),
+    **dict.fromkeys(("max", "min"), ("s32", "u32", "s64", "u64")),
+    **dict.fromkeys(("inc", "dec"), ("u32",)),
+}
 """Types by operation. Source: PTX ISA 8.8, atom; ptxas accepts each."""
 
 
@@ -56,26 +58,29 @@ class Access(Instruction):
         return self.results or self.operands[1 + self.segments[1] :]
 
     def wide(self) -> bool:
-        """More than 16 bytes?"""
+        """Whether it is more than 16 bytes."""
         moved = self.moves()
         return len(moved) * memory_bits(moved[0].type) > 128
 
     def needs(self) -> Needs:
-        """32 bytes at once came with sm_100."""
+        """Accesses of 32 bytes require sm_100."""
         return WIDE if self.wide() else self.floor
 
     def verify(self) -> None:
-        """32 bytes are of global memory."""
+        """Accesses of 32 bytes are for global memory only."""
         if self.wide():
             self.expect(state_space(self.operands[0]) == "global", "more than 16 bytes are of global memory only")
 
 
 @instruction(
-    "nvvm.ld", "@{pred} {load} {out:group}, [{ptr}], {l2CacheHint:register};", SM_80, source="PTX ISA 8.8, ld",
+    "nvvm.ld",
+    "@{pred} {load} {out:group}, [{ptr}], {l2CacheHint:register};",
+    SM_80,
+    source="PTX ISA 8.8, ld",
     seed="nvgpu.load",
-)  # fmt: skip
+)
 class Ld(Access):
-    """Registers from memory, 1 to 16 bytes, or 32 of global memory (ours); where `pred` is false they keep
+    """Registers from memory, 1 to 16 bytes, or 32 of global memory (ours); if `pred` is false they keep
     `passthrough`.
     """
 
@@ -92,12 +97,12 @@ class Ld(Access):
         return self.opcode("ld", self.operands[0], self.results, "" if self.l2CacheHint is None else ".L2::cache_hint")
 
     def kept(self) -> list[Value | int]:
-        """What passes through."""
+        """The value that passes through."""
         first = 1 + self.segments[1]
         return [*self.operands[first : first + self.segments[2]]] if self.segments[1] else []
 
     def needs(self) -> Needs:
-        """A policy of the L2 cache came with PTX 7.4."""
+        """Policies of the L2 cache require PTX 7.4."""
         return super().needs() if self.wide() or self.l2CacheHint is None else HINTED
 
     @classmethod
@@ -124,8 +129,8 @@ class Ld(Access):
     "nvvm.st", "@{pred} {store} [{ptr}], {values:stored};", SM_80, source="PTX ISA 8.8, st", seed="nvgpu.store"
 )
 class St(Access):
-    """Registers to memory, 1 to 16 bytes, or 32 to global memory (ours), only where `pred` holds. `remote`: to the
-    shared memory of any CTA of the cluster (`nvvm.mapa`).
+    """Registers to memory, 1 to 16 bytes, or 32 to global memory (ours), only if `pred` holds. `remote`: to the shared
+    memory of any CTA of the cluster (`nvvm.mapa`).
     """
 
     ptr = Operand(POINTER)
@@ -135,7 +140,7 @@ class St(Access):
     effect = WRITE
 
     def needs(self) -> Needs:
-        """Clusters came with sm_90."""
+        """Clusters require sm_90."""
         return CLUSTERS if self.remote else super().needs()
 
     @property
@@ -164,14 +169,17 @@ class St(Access):
 
 
 @instruction(
-    "nvvm.atom", "@{pred} atom.{order}.{scope}.{space}.{kind}.{type} {out:sink}, [{ptr}], {values:registers};", SM_80,
-    source="PTX ISA 8.8, atom", seed="nvgpu.atomic",
-)  # fmt: skip
+    "nvvm.atom",
+    "@{pred} atom.{order}.{scope}.{space}.{kind}.{type} {out:sink}, [{ptr}], {values:registers};",
+    SM_80,
+    source="PTX ISA 8.8, atom",
+    seed="nvgpu.atomic",
+)
 class Atom(Instruction):
-    """Update of one register in memory (ours; llvm.atomicrmw and cmpxchg upstream), only where `pred` holds.
+    """Update of one register in memory (ours; llvm.atomicrmw and cmpxchg upstream), only if `pred` holds.
 
-    `kind` and `type` are PTX's operation and type. The result, which may be left out, is 0 where `pred` is false, of
-    cas the value to compare with.
+    `kind` and `type` are PTX's operation and type. The optional result is 0 if `pred` is false, or for cas the value to
+    compare with.
     """
 
     ptr = Operand(POINTER)
@@ -190,17 +198,17 @@ class Atom(Instruction):
         return state_space(self.operands[0])
 
     def needs(self) -> Needs:
-        """Sums of bf16 came with sm_90."""
+        """Sums of bf16 require sm_90."""
         return ATOMIC_BF16 if "bf16" in self.type else self.floor
 
     def kept(self) -> list[Value | int]:
-        """Zero, of cas what it compares with."""
+        """Zero, or for cas the value to compare with."""
         if not self.segments[1]:
             return []
         return [self.operands[2] if self.kind == "cas" else 0]
 
     def verify(self) -> None:
-        """A type that the operation has; one value, two of cas, at most one result of their type, of its size."""
+        """A type that the operation supports; one value, two for cas, at most one result of their type, of its size."""
         known = ATOMIC_TYPES[self.kind]
         self.expect(self.type in known, "no {} of {}; there are {}", self.kind, self.type, known)
         wanted = 2 if self.kind == "cas" else 1
@@ -224,9 +232,16 @@ class Atom(Instruction):
 
 
 def atomic_register(name: str) -> Type:
-    """What holds a value that an atomic operation names so: integers, but pairs of halves as such."""
+    """The register type of a value for this type of an atomic operation: integers, except that pairs of halves
+    stay pairs.
+    """
     known: dict[str, Type] = {
-        "f32": F32, "f64": F64, "noftz.f16": F16, "noftz.f16x2": VectorType((2,), F16), "noftz.bf16": BF16,
-        "noftz.bf16x2": VectorType((2,), BF16), "b16": I16,
-    }  # fmt: skip
+        "f32": F32,
+        "f64": F64,
+        "noftz.f16": F16,
+        "noftz.f16x2": VectorType((2,), F16),
+        "noftz.bf16": BF16,
+        "noftz.bf16x2": VectorType((2,), BF16),
+        "b16": I16,
+    }
     return known.get(name) or (I64 if name.endswith("64") else I32)

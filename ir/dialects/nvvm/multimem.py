@@ -13,9 +13,10 @@ ACCUMULATED = Needs(90, (8, 2))
 HALVES = ("f16x2", "bf16x2")
 SUMS = ("u32", "u64", "f32", "f64", *HALVES)
 LOADED: dict[str, tuple[str, ...]] = {
-    "add": SUMS, **dict.fromkeys(("min", "max"), ("s32", "u32", "s64", "u64", *HALVES)),
+    "add": SUMS,
+    **dict.fromkeys(("min", "max"), ("s32", "u32", "s64", "u64", *HALVES)),
     **dict.fromkeys(("and", "or", "xor"), ("b32", "b64")),
-}  # fmt: skip
+}
 """Types by operation. Source: PTX ISA 8.8, multimem; ptxas 13.5 accepts each."""
 UPDATED: dict[str, tuple[str, ...]] = {
     kind: types if kind == "add" else tuple(each for each in types if each not in HALVES)
@@ -25,18 +26,18 @@ SCOPES = ("", "cta", "cluster", "gpu", "sys")
 
 
 class Multimem(Instruction):
-    """Shape shared by the three: an order with a scope, or weak."""
+    """Base of the three operations: an order with a scope, or weak."""
 
     scope = Attr(str, "", among=SCOPES)
     effect = WRITE
 
     @property
     def strength(self) -> str:
-        """`.relaxed.sys`, nothing where it is weak."""
+        """`.relaxed.sys`, nothing if it is weak."""
         return f".{self.attributes['order']}.{self.scope}" if self.attributes["order"] else ""
 
     def check(self, kind: str, types: tuple[str, ...], value: Value) -> None:
-        """A type that the operation has, and a register of its size; a scope where there is an order."""
+        """A type that the operation supports, and a register of its size; a scope if there is an order."""
         type_: str = self.attributes["type"]
         self.expect(type_ in types, "no multimem {} of {}; there are {}", kind, type_, types)
         held, bits = register_bits(value.type), register_bits(multimem_register(type_))
@@ -47,11 +48,13 @@ class Multimem(Instruction):
 
 
 @instruction(
-    "nvvm.multimem.ld_reduce", "@{pred} multimem.ld_reduce{strength}.global.{kind}{accumulator}.{type} {out}, [{ptr}];",
-    MULTIMEM, source="PTX ISA 8.8, multimem.ld_reduce",
-)  # fmt: skip
+    "nvvm.multimem.ld_reduce",
+    "@{pred} multimem.ld_reduce{strength}.global.{kind}{accumulator}.{type} {out}, [{ptr}];",
+    MULTIMEM,
+    source="PTX ISA 8.8, multimem.ld_reduce",
+)
 class MultimemLdReduce(Multimem):
-    """The elements of all copies at an address, reduced; where `pred` is false `passthrough`. Sums of 16-bit floats are
+    """The elements of all copies at an address, reduced; `passthrough` if `pred` is false. Sums of 16-bit floats are
     rounded once.
     """
 
@@ -69,11 +72,11 @@ class MultimemLdReduce(Multimem):
         return ".acc::f32" if self.kind == "add" and self.type in HALVES else ""
 
     def needs(self) -> Needs:
-        """Wider accumulators came with PTX 8.2."""
+        """Wider accumulators require PTX 8.2."""
         return ACCUMULATED if self.accumulator else self.floor
 
     def kept(self) -> list[Value | int]:
-        """What passes through."""
+        """The value that passes through."""
         return [] if self.passthrough is None else [self.passthrough]
 
     def verify(self) -> None:
@@ -92,11 +95,13 @@ class MultimemLdReduce(Multimem):
 
 
 @instruction(
-    "nvvm.multimem.red", "@{predicate} multimem.red{strength}.global.{kind}.{type} [{ptr}], {value:register};",
-    MULTIMEM, source="PTX ISA 8.8, multimem.red",
-)  # fmt: skip
+    "nvvm.multimem.red",
+    "@{predicate} multimem.red{strength}.global.{kind}.{type} [{ptr}], {value:register};",
+    MULTIMEM,
+    source="PTX ISA 8.8, multimem.red",
+)
 class MultimemRed(Multimem):
-    """An element updated in every copy."""
+    """Updates an element in every copy."""
 
     ptr = Operand(GLOBAL)
     predicate = OptionalOperand(PREDICATE)
@@ -120,11 +125,13 @@ class MultimemRed(Multimem):
 
 
 @instruction(
-    "nvvm.multimem.st", "@{predicate} multimem.st{strength}.global.{type} [{ptr}], {value:register};", MULTIMEM,
+    "nvvm.multimem.st",
+    "@{predicate} multimem.st{strength}.global.{type} [{ptr}], {value:register};",
+    MULTIMEM,
     source="PTX ISA 8.8, multimem.st",
-)  # fmt: skip
+)
 class MultimemSt(Multimem):
-    """An element stored in every copy."""
+    """Stores an element in every copy."""
 
     ptr = Operand(GLOBAL)
     predicate = OptionalOperand(PREDICATE)
@@ -146,7 +153,7 @@ class MultimemSt(Multimem):
 
 
 def multimem_register(name: str) -> Type:
-    """What holds a value that a multimem instruction names so."""
+    """The register type of a value for this type of a multimem instruction."""
     known: dict[str, Type] = {
         "f32": F32, "f64": F64, "f16x2": VectorType((2,), F16), "bf16x2": VectorType((2,), BF16),
     }  # fmt: skip

@@ -24,13 +24,15 @@ FLOAT = Constraint("f16, bf16, f32 or f64, or a pair of halves", lambda t: ptx_t
 SINGLE = Constraint("f32", lambda t: ptx_type(t) == "f32", (F32,))
 INTEGER = Constraint("i32 or i64", lambda t: t in (I32, I64), (I32, I64))
 HALVES = Constraint(
-    "a pair of f16 or bf16", lambda t: isinstance(t, VectorType) and t.shape == (2,) and t.element in (F16, BF16),
+    "a pair of f16 or bf16",
+    lambda t: isinstance(t, VectorType) and t.shape == (2,) and t.element in (F16, BF16),
     (VectorType((2,), F16), VectorType((2,), BF16)),
-)  # fmt: skip
+)
 BYTES = Constraint(
-    "a pair of f8", lambda t: isinstance(t, VectorType) and t.shape == (2,) and t.element in (F8E4M3FN, F8E5M2),
+    "a pair of f8",
+    lambda t: isinstance(t, VectorType) and t.shape == (2,) and t.element in (F8E4M3FN, F8E5M2),
     (VectorType((2,), F8E4M3FN), VectorType((2,), F8E5M2)),
-)  # fmt: skip
+)
 
 BYTE = Constraint("i8", lambda t: t == I8, (I8,))
 INTEGER_OF_HALVES = Constraint("i8, i16 or i32", lambda t: t in (I8, I16, I32), (I8, I16, I32))
@@ -86,9 +88,11 @@ class Conversion(Instruction):
 
 
 @instruction(
-    "nvvm.convert.f32x2.to.f16x2", "cvt.{rounding}.{type}.f32 {result}, {high}, {low};", SM_80,
+    "nvvm.convert.f32x2.to.f16x2",
+    "cvt.{rounding}.{type}.f32 {result}, {high}, {low};",
+    SM_80,
     source="PTX ISA 8.8, cvt: the high half comes first",
-)  # fmt: skip
+)
 class ConvertF32x2(Conversion):
     """Two f32 rounded into one packed pair of f16 or bf16."""
 
@@ -102,11 +106,15 @@ class ConvertF32x2(Conversion):
 
 
 @instruction(
-    "nvvm.convert.f32x2.to.f8x2", "cvt.rn.satfinite.{type}.f32 {result}, {high}, {low};", SM_89,
+    "nvvm.convert.f32x2.to.f8x2",
+    "cvt.rn.satfinite.{type}.f32 {result}, {high}, {low};",
+    SM_89,
     source="PTX ISA 8.8, cvt: to f8 with .satfinite only",
-)  # fmt: skip
+)
 class ConvertF32x2ToF8x2(Conversion):
-    """Two f32 rounded to nearest into two bytes, the low one first; what is too large becomes the largest."""
+    """Two f32 rounded to nearest into two bytes, the low one first; values that are too large become the
+    largest one.
+    """
 
     result = Result(BYTES)
 
@@ -116,9 +124,7 @@ class ConvertF32x2ToF8x2(Conversion):
         return ptx_type(self.results[0].type)
 
 
-@instruction(
-    "nvvm.convert.f8x2.to.f16x2", "cvt.rn.f16x2.{type} {result}, {source};", SM_89, source="PTX ISA 8.8, cvt",
-)  # fmt: skip
+@instruction("nvvm.convert.f8x2.to.f16x2", "cvt.rn.f16x2.{type} {result}, {source};", SM_89, source="PTX ISA 8.8, cvt")
 class ConvertF8x2ToF16x2(Instruction):
     """Two bytes as a pair of f16, exactly."""
 
@@ -140,8 +146,8 @@ F4 = Needs(100, (8, 6), F4_TARGETS)
     "nvvm.convert.f32.to.f4", "", F4, source="PTX ISA 8.8, cvt: .satfinite only, the high half byte comes first"
 )
 class ConvertF32ToF4(Instruction):
-    """2, 4 or 8 f32 rounded to nearest, the half bytes of an i8, i16 or i32, the first one lowest; what is too large
-    becomes the largest, and NaN the largest positive number (upstream has convert.f32x2.to.f4x2).
+    """2, 4 or 8 f32 rounded to nearest, the half bytes of an i8, i16 or i32, the first one lowest; values that are too
+    large become the largest one, and NaN the largest positive number (upstream has convert.f32x2.to.f4x2).
     """
 
     sources = Variadic(SINGLE)
@@ -149,7 +155,7 @@ class ConvertF32ToF4(Instruction):
 
     @property
     def text(self) -> str:
-        """A conversion of each two; mov of their bytes is no instruction of its own (ptxas 13.5 merges them)."""
+        """One conversion for every two; mov of their bytes is not a separate instruction (ptxas 13.5 merges them)."""
         made = [f"b{i}" for i in range(len(self.sources) // 2)]
         pairs = "".join(
             f" cvt.rn.satfinite.e2m1x2.f32 {byte}, {{sources.{2 * i + 1}}}, {{sources.{2 * i}}};"
@@ -177,9 +183,10 @@ class ConvertF32ToF4(Instruction):
 
 @instruction(
     "nvvm.convert.f4x2.to.f16x2",
-    "{{ .reg .b8 b0; cvt.u8.u16 b0, {source:register}; cvt.rn.f16x2.e2m1x2 {result}, b0; }}", F4,
+    "{{ .reg .b8 b0; cvt.u8.u16 b0, {source:register}; cvt.rn.f16x2.e2m1x2 {result}, b0; }}",
+    F4,
     source="PTX ISA 8.8, cvt",
-)  # fmt: skip
+)
 class ConvertF4x2ToF16x2(Instruction):
     """The half bytes of an i8 as a pair of f16, exactly; the low one first."""
 
@@ -227,11 +234,12 @@ PERMUTE_MODES = ("default", "f4e", "b4e")
 """Modes of prmt that read two registers; those of one register (rc8, ecl, ecr, rc16) are index modes too."""
 
 
-@instruction("nvvm.prmt", "prmt.b32{suffix} {result}, {lo}, {hi}, {selector};", SM_80, upstream=True,
-             source="PTX ISA 8.8, prmt")  # fmt: skip
+@instruction(
+    "nvvm.prmt", "prmt.b32{suffix} {result}, {lo}, {hi}, {selector};", SM_80, upstream=True, source="PTX ISA 8.8, prmt"
+)
 class Permute(Instruction):
-    """Four of the eight bytes of two registers, by four half bytes of `selector` ("default"); or those from a byte on,
-    forwards or backwards.
+    """Four of the eight bytes of two registers, selected by four half bytes of `selector` ("default"); or starting at a
+    byte, forwards or backwards.
     """
 
     lo = Operand(WORD)
@@ -242,12 +250,12 @@ class Permute(Instruction):
 
     @property
     def suffix(self) -> str:
-        """PTX writes no mode for the first one."""
+        """PTX has no suffix for the first mode."""
         return "" if self.mode == "default" else f".{self.mode}"
 
 
 class FloatUnary(Instruction):
-    """Shape shared by functions of one float; `ftz` flushes subnormal numbers to zero."""
+    """Base of functions of one float; `ftz` flushes subnormal numbers to zero."""
 
     operand = Operand(FLOAT)
     ftz = flag()
@@ -295,7 +303,7 @@ class Tanh(FloatUnary):
 
     @classmethod
     def forms(cls) -> Iterator[Form]:
-        """Of f32 and halves; it has no .ftz."""
+        """For f32 and halves; it has no .ftz."""
         for kind in (F32, F16, VectorType((2,), F16)):
             yield Form(((kind,),), (kind,), {})
 

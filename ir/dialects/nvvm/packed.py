@@ -1,4 +1,4 @@
-"""Arithmetic of Blackwell and later on pairs of f32 and of three operands; formats of four, six and eight bits."""
+"""Arithmetic from Blackwell on, on pairs of f32 and with three operands; formats of four, six and eight bits."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ SM_100 = Needs(100, (8, 6))
 ROUNDINGS = ("rn", "rz", "rm", "rp")
 F32X2 = VectorType((2,), F32)
 PAIR = Constraint("i64 or vector<2xf32>", lambda t: t in (I64, F32X2), (I64,))
-"""A register of 64 bits; at level nvgpu two f32, which are held in one each everywhere else."""
+"""A 64-bit register; in nvgpu, two f32, which everywhere else are in one register each."""
 
 
 class Pairs(Instruction):
@@ -30,9 +30,12 @@ class Pairs(Instruction):
 
 
 @instruction(
-    "nvvm.add.packed.f32x2", "add.{rounding}{ftz?.ftz}.f32x2 {result}, {x:register}, {y:register};", SM_100,
-    source="PTX ISA 8.8, add", seed="nvgpu.add.packed.f32x2",
-)  # fmt: skip
+    "nvvm.add.packed.f32x2",
+    "add.{rounding}{ftz?.ftz}.f32x2 {result}, {x:register}, {y:register};",
+    SM_100,
+    source="PTX ISA 8.8, add",
+    seed="nvgpu.add.packed.f32x2",
+)
 class AddF32x2(Pairs):
     """Two sums."""
 
@@ -40,9 +43,11 @@ class AddF32x2(Pairs):
 
 
 @instruction(
-    "nvvm.sub.packed.f32x2", "sub.{rounding}{ftz?.ftz}.f32x2 {result}, {x:register}, {y:register};", SM_100,
+    "nvvm.sub.packed.f32x2",
+    "sub.{rounding}{ftz?.ftz}.f32x2 {result}, {x:register}, {y:register};",
+    SM_100,
     source="PTX ISA 8.8, sub",
-)  # fmt: skip
+)
 class SubF32x2(Pairs):
     """Two differences."""
 
@@ -50,9 +55,12 @@ class SubF32x2(Pairs):
 
 
 @instruction(
-    "nvvm.mul.packed.f32x2", "mul.{rounding}{ftz?.ftz}.f32x2 {result}, {x:register}, {y:register};", SM_100,
-    source="PTX ISA 8.8, mul", seed="nvgpu.mul.packed.f32x2",
-)  # fmt: skip
+    "nvvm.mul.packed.f32x2",
+    "mul.{rounding}{ftz?.ftz}.f32x2 {result}, {x:register}, {y:register};",
+    SM_100,
+    source="PTX ISA 8.8, mul",
+    seed="nvgpu.mul.packed.f32x2",
+)
 class MulF32x2(Pairs):
     """Two products."""
 
@@ -60,9 +68,12 @@ class MulF32x2(Pairs):
 
 
 @instruction(
-    "nvvm.fma.packed.f32x2", "fma.{rounding}{ftz?.ftz}.f32x2 {result}, {x:register}, {y:register}, {z:register};",
-    SM_100, source="PTX ISA 8.8, fma", seed="nvgpu.fma.packed.f32x2",
-)  # fmt: skip
+    "nvvm.fma.packed.f32x2",
+    "fma.{rounding}{ftz?.ftz}.f32x2 {result}, {x:register}, {y:register}, {z:register};",
+    SM_100,
+    source="PTX ISA 8.8, fma",
+    seed="nvgpu.fma.packed.f32x2",
+)
 class FmaF32x2(Pairs):
     """Two products, each plus a number, rounded once."""
 
@@ -82,17 +93,17 @@ class OfThree(Instruction):
 
 
 @instruction(
-    "nvvm.max3", "max{ftz?.ftz}{nan?.NaN}.f32 {result}, {x}, {y}, {z};", Needs(100, (8, 8)), source="PTX ISA 8.8, max",
-)  # fmt: skip
+    "nvvm.max3", "max{ftz?.ftz}{nan?.NaN}.f32 {result}, {x}, {y}, {z};", Needs(100, (8, 8)), source="PTX ISA 8.8, max"
+)
 class Max3(OfThree):
-    """The greatest of three; `nan`: NaN where one of them is."""
+    """The maximum of three; `nan`: NaN if one of them is."""
 
 
 @instruction(
-    "nvvm.min3", "min{ftz?.ftz}{nan?.NaN}.f32 {result}, {x}, {y}, {z};", Needs(100, (8, 8)), source="PTX ISA 8.8, min",
-)  # fmt: skip
+    "nvvm.min3", "min{ftz?.ftz}{nan?.NaN}.f32 {result}, {x}, {y}, {z};", Needs(100, (8, 8)), source="PTX ISA 8.8, min"
+)
 class Min3(OfThree):
-    """The least of three; `nan`: NaN where one of them is."""
+    """The minimum of three; `nan`: NaN if one of them is."""
 
 
 SIX = ("e2m3", "e3m2")
@@ -100,11 +111,14 @@ SIX = ("e2m3", "e3m2")
 
 
 @instruction(
-    "nvvm.convert.f32x2.to.f6x2", "cvt.rn.satfinite{relu?.relu}.{kind}x2.f32 {result}, {high}, {low};", F4,
-    source="PTX ISA 8.8, cvt", seed="nvgpu.cvt_fptrunc",
-)  # fmt: skip
+    "nvvm.convert.f32x2.to.f6x2",
+    "cvt.rn.satfinite{relu?.relu}.{kind}x2.f32 {result}, {high}, {low};",
+    F4,
+    source="PTX ISA 8.8, cvt",
+    seed="nvgpu.cvt_fptrunc",
+)
 class ConvertF32x2ToF6x2(Instruction):
-    """Two f32 rounded to nearest into six bits of a byte each; `relu`: what is negative becomes zero."""
+    """Two f32 rounded to nearest into six bits of a byte each; `relu`: negative values become zero."""
 
     low = Operand(SINGLE)
     high = Operand(SINGLE)
@@ -114,9 +128,12 @@ class ConvertF32x2ToF6x2(Instruction):
 
 
 @instruction(
-    "nvvm.convert.f6x2.to.f16x2", "cvt.rn.f16x2.{kind}x2 {result}, {source:register};", F4, source="PTX ISA 8.8, cvt",
+    "nvvm.convert.f6x2.to.f16x2",
+    "cvt.rn.f16x2.{kind}x2 {result}, {source:register};",
+    F4,
+    source="PTX ISA 8.8, cvt",
     seed="nvgpu.cvt_fpext",
-)  # fmt: skip
+)
 class ConvertF6x2ToF16x2(Instruction):
     """Two bytes of six bits as a pair of f16, exactly."""
 
@@ -132,11 +149,14 @@ class ConvertF6x2ToF16x2(Instruction):
 
 
 @instruction(
-    "nvvm.convert.f32x2.to.f8x2.ue8m0", "cvt.{rounding}{finite?.satfinite}.ue8m0x2.f32 {result}, {high}, {low};", F4,
-    source="PTX ISA 8.8, cvt: rounded to zero or up", seed="nvgpu.cvt_fptrunc",
-)  # fmt: skip
+    "nvvm.convert.f32x2.to.f8x2.ue8m0",
+    "cvt.{rounding}{finite?.satfinite}.ue8m0x2.f32 {result}, {high}, {low};",
+    F4,
+    source="PTX ISA 8.8, cvt: rounded to zero or up",
+    seed="nvgpu.cvt_fptrunc",
+)
 class ConvertF32x2ToScales(Instruction):
-    """Two f32 rounded to powers of two, a byte each; `finite`: what is too large becomes the largest."""
+    """Two f32 rounded to powers of two, a byte each; `finite`: values that are too large become the largest one."""
 
     low = Operand(SINGLE)
     high = Operand(SINGLE)
@@ -146,9 +166,12 @@ class ConvertF32x2ToScales(Instruction):
 
 
 @instruction(
-    "nvvm.convert.ue8m0x2.to.bf16x2", "cvt.rn.bf16x2.ue8m0x2 {result}, {source:register};", F4,
-    source="PTX ISA 8.8, cvt", seed="nvgpu.cvt_fpext",
-)  # fmt: skip
+    "nvvm.convert.ue8m0x2.to.bf16x2",
+    "cvt.rn.bf16x2.ue8m0x2 {result}, {source:register};",
+    F4,
+    source="PTX ISA 8.8, cvt",
+    seed="nvgpu.cvt_fpext",
+)
 class ConvertScalesToBF16x2(Instruction):
     """Two powers of two of a byte each as a pair of bf16, exactly."""
 

@@ -1,8 +1,9 @@
-"""Tensor cores beyond what Tile IR can say: sparse and block-scaled products, matrices of bytes, transposition."""
+"""Tensor cores beyond what Tile IR can express: sparse and block-scaled products, matrices of bytes, transposition."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import product
 
 from ir.core import READ, WRITE, Attr, Operand, Variadic, VariadicResult, same_type_as
 from ir.dialects.nvvm.matrix import WARP, WIDTHS, Shaped
@@ -13,7 +14,7 @@ SPARSE_SHAPES: dict[str, tuple[tuple[int, int, int], ...]] = {
     "f16": ((16, 8, 32), (16, 8, 16)), "bf16": ((16, 8, 32), (16, 8, 16)), "tf32": ((16, 8, 16), (16, 8, 8)),
     "s8": ((16, 8, 64), (16, 8, 32)), "u8": ((16, 8, 64), (16, 8, 32)), "e4m3": ((16, 8, 64),), "e5m2": ((16, 8, 64),),
 }  # fmt: skip
-"""(m, n, k) by operand type; of A half is held. Source: PTX ISA 8.8, mma.sp; ptxas 13.5 accepts each."""
+"""(m, n, k) by operand type; half of A is stored. Source: PTX ISA 8.8, mma.sp; ptxas 13.5 accepts each."""
 SELECTORS = {(16, 32): 2, (16, 16): 4, (32, 16): 2, (32, 8): 4, (8, 64): 1, (8, 32): 2}
 """Lanes that may hold the metadata of a quad (.sp selector below it), by bits of an element and k. Source: as above."""
 
@@ -21,11 +22,15 @@ SELECTORS = {(16, 32): 2, (16, 16): 4, (32, 16): 2, (32, 8): 4, (8, 64): 1, (8, 
 @instruction(
     "nvvm.mma.sp.sync",
     "mma.sp::ordered_metadata.sync.aligned.m16n8k{k}.row.col.{types} "
-    "{out:vector}, {a:vector}, {b:vector}, {c:vector}, {metadata:register}, {selector};", Needs(80, (8, 5)),
-    source="PTX ISA 8.8, mma.sp", seed="nvgpu.mma.sp.sync",
-)  # fmt: skip
+    "{out:vector}, {a:vector}, {b:vector}, {c:vector}, {metadata:register}, {selector};",
+    Needs(80, (8, 5)),
+    source="PTX ISA 8.8, mma.sp",
+    seed="nvgpu.mma.sp.sync",
+)
 class MmaSparse(Shaped):
-    """D = A B + C by a warp, where A keeps two of each four elements (of tf32 one of two) and `metadata` says which."""
+    """D = A B + C by a warp, where A keeps two of every four elements (for tf32 one of two), identified by
+    `metadata`.
+    """
 
     a = Variadic(REGISTER)
     b = Variadic(REGISTER)
@@ -43,7 +48,7 @@ class MmaSparse(Shaped):
         return f"{self.accumulator}.{self.kind}.{self.kind}.{self.accumulator}"
 
     def needs(self) -> Needs:
-        """f8 came with sm_89."""
+        """f8 requires sm_89."""
         return Needs(89, (8, 5)) if self.kind[0] == "e" else self.floor
 
     def verify(self) -> None:
@@ -74,24 +79,27 @@ class MmaSparse(Shaped):
 
 
 BLOCK = Needs(120, (8, 7), frozenset({"sm_120a", "sm_121a"}))
+POWERS_OF_16 = Needs(120, (9, 1), frozenset({"sm_120a", "sm_121a"}))
+"""E8M0 factors of 16 elements. Source: ptxas 13.5 asks for PTX 9.1; that of CUDA 13.0 (PTX 9.0) knows no such form."""
 BLOCK_KINDS = {
-    "mxf8f6f4": (32, "1X", ("e4m3", "e5m2", "e3m2", "e2m3", "e2m1"), "ue8m0"), "mxf4": (64, "2X", ("e2m1",), "ue8m0"),
-    "mxf4nvf4": (64, "4X", ("e2m1",), "ue4m3"),
+    "mxf8f6f4": (32, "1X", ("e4m3", "e5m2", "e3m2", "e2m3", "e2m1"), ("ue8m0",)),
+    "mxf4": (64, "2X", ("e2m1",), ("ue8m0",)), "mxf4nvf4": (64, "4X", ("e2m1",), ("ue4m3", "ue8m0")),
 }  # fmt: skip
-"""k, factors of a row, types of A and B, type of the factors. Source: PTX ISA 8.8, mma.sync with .block_scale."""
+"""k, factors of a row, types of A and B, of the factors. Source: PTX ISA 8.8 and 9.1, mma.sync with .block_scale."""
 
 
 @instruction(
     "nvvm.mma.block_scale",
     "mma.sync.aligned.m16n8k{k}.row.col.kind::{kind}.block_scale.scale_vec::{factors}.f32.{typeA}.{typeB}.f32.{scale} "
     "{out:vector}, {a:vector}, {b:vector}, {c:vector}, {scaleA:register}, {placeA}, {scaleB:register}, {placeB};",
-    BLOCK, source="PTX ISA 8.8, mma.sync, .block_scale",
-)  # fmt: skip
+    BLOCK,
+    source="PTX ISA 8.8, mma.sync, .block_scale",
+)
 class MmaBlockScale(Instruction):
     """D = (A x factors) (B x factors) + C by a warp: a factor for 32 or 16 elements along k, bytes of a register.
 
-    `bytes`: where the factors of A and of B begin in their registers; `threads`: which lanes of a quad hold them, of A
-    0 (the first two) or 1, of B 0 to 3.
+    `bytes`: the first byte of the factors of A and of B in their registers; `threads`: the lanes of a quad that hold
+    them, for A 0 (the first two) or 1, for B 0 to 3.
     """
 
     a = Variadic(REGISTER_32)
@@ -102,6 +110,7 @@ class MmaBlockScale(Instruction):
     kind = Attr(str, among=tuple(BLOCK_KINDS))
     typeA = Attr(str)
     typeB = Attr(str)
+    scale = Attr(str, among=("ue8m0", "ue4m3"))
     bytes: Attr[tuple[int, int]] = Attr(tuple, (0, 0))
     threads: Attr[tuple[int, int]] = Attr(tuple, (0, 0))
     out = VariadicResult()
@@ -114,27 +123,23 @@ class MmaBlockScale(Instruction):
 
     @property
     def factors(self) -> str:
-        """PTX's word for the number of factors of a row."""
+        """PTX's modifier for the number of factors of a row."""
         return BLOCK_KINDS[self.kind][1]
 
     @property
-    def scale(self) -> str:
-        """Type of a factor."""
-        return BLOCK_KINDS[self.kind][3]
-
-    @property
     def placeA(self) -> str:
-        """Which byte of the register and which lanes of a quad hold the factors of A."""
+        """The byte of the register and the lanes of a quad that hold the factors of A."""
         return f"{{{self.bytes[0]}, {self.threads[0]}}}"
 
     @property
     def placeB(self) -> str:
-        """Which byte of the register and which lane of a quad hold the factors of B."""
+        """The byte of the register and the lane of a quad that hold the factors of B."""
         return f"{{{self.bytes[1]}, {self.threads[1]}}}"
 
     def verify(self) -> None:
         """Types that the kind has, registers that hold A, B, C and D."""
-        kinds = BLOCK_KINDS[self.kind][2]
+        _, _, kinds, scales = BLOCK_KINDS[self.kind]
+        self.expect(self.scale in scales, "factors of {} must be one of {}, are {}", self.kind, scales, self.scale)
         for name, kind in (("A", self.typeA), ("B", self.typeB)):
             self.expect(kind in kinds, "{} of {} must be one of {}, is {}", name, self.kind, kinds, kind)
         counts = [len(group) for group in (self.a, self.b, self.c, self.results)]
@@ -148,20 +153,26 @@ class MmaBlockScale(Instruction):
     @classmethod
     def forms(cls) -> Iterator[Form]:
         """Every kind and pair of types."""
-        for kind, (_, _, types, _) in BLOCK_KINDS.items():
-            for a in types:
-                for b in types:
-                    groups = ((I32,) * 4, (I32,) * 2, (F32,) * 4, (I32,), (I32,))
-                    yield Form(groups, (F32,) * 4, {"kind": kind, "typeA": a, "typeB": b})
+        groups = ((I32,) * 4, (I32,) * 2, (F32,) * 4, (I32,), (I32,))
+        for kind, (_, _, types, scales) in BLOCK_KINDS.items():
+            for a, b, scale in product(types, types, scales):
+                yield Form(groups, (F32,) * 4, {"kind": kind, "typeA": a, "typeB": b, "scale": scale})
+
+    def needs(self) -> Needs:
+        """What it asks for."""
+        return POWERS_OF_16 if (self.factors, self.scale) == ("4X", "ue8m0") else self.floor
 
 
 BYTE_MATRICES = Needs(100, (8, 6), frozenset({"sm_100a", "sm_103a", "sm_110a", "sm_120a", "sm_121a"}))
 
 
 @instruction(
-    "nvvm.ldmatrix.bytes", "ldmatrix.sync.aligned.{form} {out:vector}, [{ptr}];", BYTE_MATRICES,
-    source="PTX ISA 8.8, ldmatrix", seed="nvgpu.ldmatrix",
-)  # fmt: skip
+    "nvvm.ldmatrix.bytes",
+    "ldmatrix.sync.aligned.{form} {out:vector}, [{ptr}];",
+    BYTE_MATRICES,
+    source="PTX ISA 8.8, ldmatrix",
+    seed="nvgpu.ldmatrix",
+)
 class LdMatrixBytes(Instruction):
     """Matrices of bytes from shared memory, transposed (m16n16), or of four or six bits unpacked to bytes (m8n16).
 
@@ -200,9 +211,11 @@ class LdMatrixBytes(Instruction):
 
 @instruction(
     "nvvm.stmatrix.bytes",
-    "stmatrix.sync.aligned.m16n8.x{num}.trans.shared.b8 [{ptr}], {sources:vector};", BYTE_MATRICES,
-    source="PTX ISA 8.8, stmatrix", seed="nvgpu.stmatrix",
-)  # fmt: skip
+    "stmatrix.sync.aligned.m16n8.x{num}.trans.shared.b8 [{ptr}], {sources:vector};",
+    BYTE_MATRICES,
+    source="PTX ISA 8.8, stmatrix",
+    seed="nvgpu.stmatrix",
+)
 class StMatrixBytes(Instruction):
     """16x8 matrices of bytes to shared memory, transposed, a register each."""
 
@@ -227,9 +240,11 @@ class StMatrixBytes(Instruction):
 
 
 @instruction(
-    "nvvm.movmatrix", "movmatrix.sync.aligned.m8n8.trans.b16 {result}, {source:register};", Needs(80, (7, 8)),
+    "nvvm.movmatrix",
+    "movmatrix.sync.aligned.m8n8.trans.b16 {result}, {source:register};",
+    Needs(80, (7, 8)),
     source="PTX ISA 8.8, movmatrix",
-)  # fmt: skip
+)
 class MovMatrix(Instruction):
     """An 8x8 matrix of 16-bit elements, a register a lane, transposed within the warp."""
 

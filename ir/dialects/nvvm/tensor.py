@@ -26,39 +26,43 @@ from ir.tensor_descriptors import TENSOR_COLUMNS, instruction_descriptor, scaled
 from ir.types import F32, I1, I16, I32, I64, SHARED_PTR, Constraint, Type
 
 TCGEN05 = Needs(100, (8, 6), frozenset({"sm_100a", "sm_103a", "sm_110a"}))  # PTX ISA 8.8, tcgen05, Target ISA Notes
-BYTE_PRODUCTS = Needs(100, (8, 6), frozenset({"sm_100a", "sm_110a"}))  # PTX ISA 8.8, tcgen05.mma, kind::i8
+BYTE_PRODUCTS = Needs(100, (8, 6), frozenset({"sm_100a", "sm_110a"}), architectural=True)  # PTX ISA 8.8, kind::i8
 GROUPS = (1, 2)  # CTAs that have tensor memory together; PTX ISA 8.8, tcgen05, .cta_group
 ALLOCATED = (32, 64, 128, 256, 512)  # columns; PTX ISA 8.8, tcgen05.alloc
 COUNTS = (1, 2, 4, 8, 16, 32, 64, 128)  # .num: repetitions along the columns; PTX ISA 8.8, tcgen05.ld
-SHAPES = {"32x32b": 1, "16x64b": 1, "16x128b": 2, "16x256b": 4}
+SHAPES = {"32x32b": 1, "16x64b": 1, "16x128b": 2, "16x256b": 4, "16x32bx2": 1}
 """Shape of an access to tensor memory -> registers a thread and repetition. Source: PTX ISA 8.8, tcgen05.ld, table."""
 FACTOR = Constraint("a descriptor (i64) or an address in tensor memory (i32)", lambda t: t in (I64, I32), (I64, I32))
 MOST_REGISTERS = 128  # of one access; same table
 COPIED = (
     "128x256b", "128x128b", "4x256b", "64x128b.warpx2::02_13", "64x128b.warpx2::01_23", "32x128b.warpx4",
 )  # fmt: skip
-"""Shapes of copies from shared memory, with the lanes that get what others do. Source: PTX ISA 8.8, tcgen05.cp."""
+"""Shapes of copies from shared memory, with the lanes that receive duplicates. Source: PTX ISA 8.8, tcgen05.cp."""
 SCALED_KINDS: dict[str, tuple[tuple[str, ...], dict[str, tuple[int, int]]]] = {
     "mxf8f6f4": (("e4m3", "e5m2"), {"ue8m0": (32, 1)}), "mxf4": (("e2m1",), {"ue8m0": (32, 2)}),
-    "mxf4nvf4": (("e2m1",), {"ue4m3": (16, 4)}),
+    "mxf4nvf4": (("e2m1",), {"ue4m3": (16, 4), "ue8m0": (16, 4)}),
 }  # fmt: skip
 """Kind of a block-scaled product -> types of A and B; types of scales, each with the elements that one is of and the
 scales of a row. Source: PTX ISA 8.8, tcgen05.mma, Block Scaling; f6, and f4 beside others, are not declared.
 """
 KINDS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
-    "f16": (("f16", "bf16"), ("f32", "f16")), "tf32": (("tf32",), ("f32",)),
-    "f8f6f4": (("e4m3", "e5m2"), ("f32", "f16")), "i8": (("s8", "u8"), ("s32",)),
-}  # fmt: skip
+    "f16": (("f16", "bf16"), ("f32", "f16")),
+    "tf32": (("tf32",), ("f32",)),
+    "f8f6f4": (("e4m3", "e5m2"), ("f32", "f16")),
+    "i8": (("s8", "u8"), ("s32",)),
+}
 """Kind of a product -> types of A and B, of D. Source: PTX ISA 8.8, tcgen05.mma, Kinds; f6 and f4 are not declared."""
 
 
 @instruction(
-    "nvvm.tcgen05.alloc", "tcgen05.alloc.cta_group::{group}.sync.aligned.shared::cta.b32 [{addr}], {columns};", TCGEN05,
+    "nvvm.tcgen05.alloc",
+    "tcgen05.alloc.cta_group::{group}.sync.aligned.shared::cta.b32 [{addr}], {columns};",
+    TCGEN05,
     source="PTX ISA 8.8, tcgen05.alloc",
-)  # fmt: skip
+)
 class TensorAlloc(Instruction):
     """A warp waits until the SM has `columns` of tensor memory free, takes them and writes their address to shared
-    memory; of a pair a warp of each CTA does so, and both addresses are the same.
+    memory; in a pair, a warp of each CTA does so, and both addresses are the same.
     """
 
     addr = Operand(SHARED)
@@ -68,22 +72,26 @@ class TensorAlloc(Instruction):
 
 
 @instruction(
-    "nvvm.tcgen05.relinquish_alloc_permit", "tcgen05.relinquish_alloc_permit.cta_group::{group}.sync.aligned;", TCGEN05,
+    "nvvm.tcgen05.relinquish_alloc_permit",
+    "tcgen05.relinquish_alloc_permit.cta_group::{group}.sync.aligned;",
+    TCGEN05,
     source="PTX ISA 8.8, tcgen05.relinquish_alloc_permit",
-)  # fmt: skip
+)
 class TensorRelinquish(Instruction):
-    """The CTA allocates no more: others may, without waiting for it to end."""
+    """The CTA gives up its permit to allocate: others may allocate without waiting for it to end."""
 
     group = Attr(int, 1, among=GROUPS)
     effect = WRITE
 
 
 @instruction(
-    "nvvm.tcgen05.dealloc", "tcgen05.dealloc.cta_group::{group}.sync.aligned.b32 {taddr:register}, {columns};", TCGEN05,
+    "nvvm.tcgen05.dealloc",
+    "tcgen05.dealloc.cta_group::{group}.sync.aligned.b32 {taddr:register}, {columns};",
+    TCGEN05,
     source="PTX ISA 8.8, tcgen05.dealloc",
-)  # fmt: skip
+)
 class TensorDealloc(Instruction):
-    """A warp gives back what its CTA has allocated."""
+    """A warp frees what its CTA has allocated."""
 
     taddr = Operand(WORD)
     columns = Attr(int, among=ALLOCATED)
@@ -93,12 +101,12 @@ class TensorDealloc(Instruction):
 
 @instruction("nvvm.tcgen05.mma", "", TCGEN05, source="PTX ISA 8.8, tcgen05.mma; Instruction descriptor")
 class TensorMma(Instruction):
-    """D = A B + D, or A B where `enable` is false or absent and `accumulate` is not set; begun by one thread.
+    """D = A B + D, or A B if `enable` is false or absent and `accumulate` is not set; issued by one thread.
 
-    D lies in tensor memory, `column` columns behind `d`. `a` is a matrix descriptor, or an address of tensor memory,
-    in which it lies `columnA` columns behind; `b` is a descriptor. Layouts row or col as of wgmma: B col and A row are
-    K-major. Of a pair each CTA has half of the rows of D and A and half of the columns of B, at the same places; one
-    thread of the CTA whose rank is even begins it.
+    D is in tensor memory, `column` columns after `d`. `a` is a matrix descriptor, or an address of tensor memory, with
+    A `columnA` columns after it; `b` is a descriptor. Layouts row or col as of wgmma: B col and A row are K-major. In a
+    pair each CTA has half of the rows of D and A and half of the columns of B, at the same addresses; one thread of the
+    CTA of even rank issues it.
     """
 
     d = Operand(WORD)
@@ -121,7 +129,7 @@ class TensorMma(Instruction):
 
     @property
     def kind(self) -> str:
-        """The kind that takes these types."""
+        """The kind that supports these types."""
         return next(kind for kind, (a, _) in KINDS.items() if self.typeA in a)
 
     @property
@@ -133,7 +141,7 @@ class TensorMma(Instruction):
 
     @property
     def added(self) -> int:
-        """Is D added? Where no predicate says so."""
+        """Whether D is added, if no predicate determines it."""
         return int(self.accumulate)
 
     @property
@@ -146,7 +154,7 @@ class TensorMma(Instruction):
         )
 
     def needs(self) -> Needs:
-        """Bytes are not for all."""
+        """Not all targets have i8."""
         return BYTE_PRODUCTS if self.kind == "i8" else self.floor
 
     def verify(self) -> None:
@@ -156,12 +164,16 @@ class TensorMma(Instruction):
         kinds, sums = KINDS[self.kind]
         self.expect(self.typeB in kinds, "no tcgen05.mma of {} and {}", self.typeA, self.typeB)
         self.expect(self.typeD in sums, "no tcgen05.mma of {} into {}", self.typeA, self.typeD)
-        verify_shape(self, self.kind, self.typeA, (m, n, k), self.group)
+        self.verify_shape((m, n, k))
         self.expect(not (self.negated and self.kind == "i8"), "{} operands cannot be negated", self.typeA)
         transposes = WIDTHS[self.typeA] == 16 or WIDTHS[self.typeA] == 8
         major = (self.layoutA, self.layoutB) == ("row", "col")
         self.expect(major or transposes, "{} operands must be K-major", self.typeA)
         self.expect(self.a.type == I64 or self.layoutA == "row", "a in tensor memory is K-major")
+
+    def verify_shape(self, shape: tuple[int, int, int]) -> None:
+        """That of a dense product."""
+        verify_shape(self, self.kind, self.typeA, shape, self.group)
 
     @classmethod
     def forms(cls) -> Iterator[Form]:
@@ -182,12 +194,14 @@ class TensorMma(Instruction):
 
 
 @instruction(
-    "nvvm.tcgen05.cp", "@{predicate} tcgen05.cp.cta_group::1.{shape} [{taddr:register}+{column}], {source:register};",
-    TCGEN05, source="PTX ISA 8.8, tcgen05.cp",
-)  # fmt: skip
+    "nvvm.tcgen05.cp",
+    "@{predicate} tcgen05.cp.cta_group::1.{shape} [{taddr:register}+{column}], {source:register};",
+    TCGEN05,
+    source="PTX ISA 8.8, tcgen05.cp",
+)
 class TensorCopy(Instruction):
-    """Shared memory, rows that a matrix descriptor names, into lanes of tensor memory; begun by one thread. Products
-    and copies that the thread begins later find it there.
+    """Copies rows of shared memory that a matrix descriptor names into lanes of tensor memory; issued by one thread.
+    Products and copies that the thread issues later find them there.
     """
 
     taddr = Operand(WORD)
@@ -203,12 +217,13 @@ class TensorCopy(Instruction):
     "@{predicate} tcgen05.mma.cta_group::1.kind::{kind}.block_scale.block{block} [{d:register}+{column}], "
     "{a:register}, {b:register}, {idesc}, [{scales:register}+{columnA}], [{scales:register}+{columnB}], "
     "{enable:register|added};",
-    Needs(100, (8, 8), TCGEN05.only), source="PTX ISA 8.8, tcgen05.mma, Block Scaling",
-)  # fmt: skip
+    Needs(100, (8, 8), TCGEN05.only),
+    source="PTX ISA 8.8, tcgen05.mma, Block Scaling",
+)
 class TensorMmaScaled(Instruction):
-    """D = (A x scales) (B x scales) + D into f32, as nvvm.tcgen05.mma. The scales lie in tensor memory: those of row r
-    of A, or column r of B, in all lanes that are r modulo 32, r / 32 columns behind `columnA` (`columnB`) of `scales`,
-    from byte `byteA` (`byteB`) on.
+    """D = (A x scales) (B x scales) + D into f32, as nvvm.tcgen05.mma. The scales are in tensor memory: those of row r
+    of A, or column r of B, in all lanes that are r modulo 32, r / 32 columns after `columnA` (`columnB`) of `scales`,
+    starting at byte `byteA` (`byteB`).
     """
 
     d = Operand(WORD)
@@ -234,7 +249,7 @@ class TensorMmaScaled(Instruction):
 
     @property
     def block(self) -> int:
-        """Elements along k that one scale is of."""
+        """Elements along k covered by one scale."""
         return SCALED_KINDS[self.kind][1][self.scale][0]
 
     @property
@@ -246,7 +261,7 @@ class TensorMmaScaled(Instruction):
 
     @property
     def added(self) -> int:
-        """Is D added? Where no predicate says so."""
+        """Whether D is added, if no predicate determines it."""
         return int(self.accumulate)
 
     def verify(self) -> None:
@@ -259,8 +274,15 @@ class TensorMmaScaled(Instruction):
         self.expect(self.scale in scales, "kind {} takes no scales of {}", self.kind, self.scale)
         each, fits = scales[self.scale][1], m == 128 and 16 <= n <= 256 and n % 16 == 0
         wide = 64 if self.typeA == "e2m1" else 32
-        self.expect(fits and k == wide, "no block-scaled product m{}n{}k{} of {}: m is 128, n a multiple of 16 to 256, "
-                    "k {}", m, n, k, self.typeA, wide)  # fmt: skip
+        self.expect(
+            fits and k == wide,
+            "no block-scaled product m{}n{}k{} of {}: m is 128, n a multiple of 16 to 256, k {}",
+            m,
+            n,
+            k,
+            self.typeA,
+            wide,
+        )
         for place in (self.byteA, self.byteB):
             self.expect(place % each == 0, "{} scales begin at byte {}, not a multiple", each, place)
         major = (self.layoutA, self.layoutB) == ("row", "col")
@@ -288,24 +310,39 @@ def verify_shape(op: Op, kind: str, element: str, shape: tuple[int, int, int], g
     (m, n, k), depth = shape, 256 // WIDTHS[element]
     if group == 2:
         fits = m in (128, 256) and 32 <= n <= 256 and n % 32 == 0
-        op.expect(fits and k == depth, "no tcgen05.mma m{}n{}k{} of {} by a pair: m is 128 or 256, n a multiple of 32 "
-                  "to 256, k {}", m, n, k, element, depth)  # fmt: skip
+        op.expect(
+            fits and k == depth,
+            "no tcgen05.mma m{}n{}k{} of {} by a pair: m is 128 or 256, n a multiple of 32 to 256, k {}",
+            m,
+            n,
+            k,
+            element,
+            depth,
+        )
         return
     step = {64: 8, 128: 16}.get(m, 0)
     fits = bool(step) and 8 <= n <= 256 and n % step == 0 and (kind != "i8" or n in (8, 24) or n % 16 == 0)
-    op.expect(fits and k == depth, "no tcgen05.mma m{}n{}k{} of {}: m is 64 or 128, n a multiple of 8 "
-              "or 16 to 256, k {}", m, n, k, element, depth)  # fmt: skip
+    op.expect(
+        fits and k == depth,
+        "no tcgen05.mma m{}n{}k{} of {}: m is 64 or 128, n a multiple of 8 or 16 to 256, k {}",
+        m,
+        n,
+        k,
+        element,
+        depth,
+    )
 
 
 @instruction(
     "nvvm.tcgen05.commit",
     "@{predicate} tcgen05.commit.cta_group::{group}.mbarrier::arrive::one.shared::cluster{options}.b64 [{addr}], "
-    "{multicastMask:register};", TCGEN05,
+    "{multicastMask:register};",
+    TCGEN05,
     source="PTX ISA 8.8, tcgen05.commit",
-)  # fmt: skip
+)
 class TensorCommit(Instruction):
-    """One arrival at an mbarrier when all that the thread has begun, products and copies, is complete; with a mask at
-    the one at that place in each CTA that it names.
+    """One arrival at an mbarrier when all products and copies issued by the thread are complete; with a mask, at the
+    mbarrier at that offset in each CTA that it names.
     """
 
     addr = Operand(BARRIER)
@@ -329,19 +366,30 @@ class TensorCommit(Instruction):
 
 class TensorAccess(Instruction):
     """Shape shared by moves between registers and tensor memory: a warp reaches the lanes 32 (w % 4) to 32 (w % 4) + 31
-    of its number w; `column` columns behind `taddr`.
+    of its number w; `column` columns behind `taddr`. Of 16x32bx2 the second half lies `split` columns behind the first.
+    `packed`: a register holds the low halves of two columns.
     """
 
     taddr = Operand(WORD)
     shape = Attr(str, "32x32b", among=tuple(SHAPES))
     num = Attr(int, among=COUNTS)
     column = Attr(int, 0, least=0, most=TENSOR_COLUMNS - 1)
+    split = Attr(int, 0, least=0, most=TENSOR_COLUMNS - 1)
+    packed = Attr(bool, default=False)
+
+    @property
+    def place(self) -> str:
+        """Where it lies."""
+        halves = f", {self.split}" if self.shape == "16x32bx2" else ""
+        return f"[{{taddr:register}}+{{column}}]{halves}"
 
     def registers(self, held: int) -> None:
         """As many registers as the form has."""
+        self.expect(self.split == 0 or self.shape == "16x32bx2", "only .16x32bx2 has two halves, not .{}", self.shape)
         count = SHAPES[self.shape] * self.num
-        self.expect(count <= MOST_REGISTERS, "no .{}.x{}: it has more than {} registers", self.shape, self.num,
-                    MOST_REGISTERS)  # fmt: skip
+        self.expect(
+            count <= MOST_REGISTERS, "no .{}.x{}: it has more than {} registers", self.shape, self.num, MOST_REGISTERS
+        )
         self.expect(held == count, ".{}.x{} moves {} registers, has {}", self.shape, self.num, count, held)
 
     @classmethod
@@ -350,18 +398,29 @@ class TensorAccess(Instruction):
         for shape, each in SHAPES.items():
             for num in COUNTS:
                 if each * num <= MOST_REGISTERS:
-                    yield {"shape": shape, "num": num, "column": 0 if num > 1 else 32}, (F32,) * (each * num)
+                    given: dict[str, object] = {"shape": shape, "num": num, "column": 0 if num > 1 else 32}
+                    yield given, (F32,) * (each * num)
+            last: dict[str, object] = {"shape": shape, "num": 2, "split": 16 if shape == "16x32bx2" else 0}
+            yield last | {"packed": True}, (F32,) * (each * 2)
 
 
 @instruction(
-    "nvvm.tcgen05.ld", "tcgen05.ld.sync.aligned.{shape}.x{num}.b32 {out:vector}, [{taddr:register}+{column}];", TCGEN05,
+    "nvvm.tcgen05.ld",
+    "",
+    TCGEN05,
     source="PTX ISA 8.8, tcgen05.ld",
-)  # fmt: skip
+)
 class TensorLd(TensorAccess):
-    """Tensor memory into registers, which hold it behind a wait only."""
+    """Tensor memory into registers, which are valid only after a wait."""
 
     out = VariadicResult()
     effect = READ
+
+    @property
+    def text(self) -> str:
+        """Packed or not, in halves or not."""
+        packed = ".pack::16b" if self.packed else ""
+        return f"tcgen05.ld.sync.aligned.{{shape}}.x{{num}}{packed}.b32 {{out:vector}}, {self.place};"
 
     def verify(self) -> None:
         """Registers of the shape."""
@@ -375,14 +434,19 @@ class TensorLd(TensorAccess):
 
 
 @instruction(
-    "nvvm.tcgen05.st", "tcgen05.st.sync.aligned.{shape}.x{num}.b32 [{taddr:register}+{column}], {values:vector};",
-    TCGEN05, source="PTX ISA 8.8, tcgen05.st",
+    "nvvm.tcgen05.st", "", TCGEN05, source="PTX ISA 8.8, tcgen05.st",
 )  # fmt: skip
 class TensorSt(TensorAccess):
-    """Registers into tensor memory, where they are behind a wait only."""
+    """Registers into tensor memory, which holds them only after a wait."""
 
     values = Variadic(REGISTER_32)
     effect = WRITE
+
+    @property
+    def text(self) -> str:
+        """Packed or not, in halves or not."""
+        packed = ".unpack::16b" if self.packed else ""
+        return f"tcgen05.st.sync.aligned.{{shape}}.x{{num}}{packed}.b32 {self.place}, {{values:vector}};"
 
     def verify(self) -> None:
         """Registers of the shape."""
@@ -396,12 +460,15 @@ class TensorSt(TensorAccess):
 
 
 @instruction(
-    "nvvm.tcgen05.wait", "tcgen05.wait::{kind}.sync.aligned;", TCGEN05, held="values",
+    "nvvm.tcgen05.wait",
+    "tcgen05.wait::{kind}.sync.aligned;",
+    TCGEN05,
+    held="values",
     source="PTX ISA 8.8, tcgen05.wait",
-)  # fmt: skip
+)
 class TensorWait(Instruction):
-    """Waits for all loads (`ld`) or stores (`st`) that the thread has begun; `values` pass through in their registers
-    (ours): what reads the results comes after the wait.
+    """Waits for all loads (`ld`) or stores (`st`) that the thread has issued; `values` pass through in their registers
+    (ours): readers of the results come after the wait.
     """
 
     values = Variadic(REGISTER_32)
@@ -422,7 +489,7 @@ class TensorWait(Instruction):
 
 @instruction("nvvm.tcgen05.fence", "tcgen05.fence::{when}_thread_sync;", TCGEN05, source="PTX ISA 8.8, tcgen05.fence")
 class TensorFence(Instruction):
-    """Orders what tcgen05 instructions do `before` or `after` a synchronisation of threads with it."""
+    """Orders tcgen05 instructions `before` or `after` a synchronisation of threads with it."""
 
     when = Attr(str, among=("before", "after"))
     effect = WRITE

@@ -1,4 +1,4 @@
-"""What the lanes of a warp and the warps of a warpgroup do together; coordinates of threads and CTAs."""
+"""Collective operations of the lanes of a warp and the warps of a warpgroup; coordinates of threads and CTAs."""
 
 from __future__ import annotations
 
@@ -22,9 +22,12 @@ def _special(kind: str, dimension: str) -> type[SpecialRegister]:
     name = f"{kind}.{dimension}"
     cls = type(f"Read_{kind}_{dimension}", (SpecialRegister,), {"__doc__": f"%{name}."})
     declare = instruction(
-        f"nvvm.read.ptx.sreg.{name}", f"mov.u32 {{result}}, %{name};", SM_80, upstream=True,
+        f"nvvm.read.ptx.sreg.{name}",
+        f"mov.u32 {{result}}, %{name};",
+        SM_80,
+        upstream=True,
         source="PTX ISA 8.8, Special Registers",
-    )  # fmt: skip
+    )
     return declare(cls)
 
 
@@ -32,9 +35,12 @@ def _cluster_register(name: str, ptx: str) -> type[SpecialRegister]:
     """Declare nvvm.read.ptx.sreg.<name>."""
     cls = type(f"Read_{ptx}".replace(".", "_"), (SpecialRegister,), {"__doc__": f"%{ptx}."})
     declare = instruction(
-        f"nvvm.read.ptx.sreg.{name}", f"mov.u32 {{result}}, %{ptx};", CLUSTERS, upstream=True,
+        f"nvvm.read.ptx.sreg.{name}",
+        f"mov.u32 {{result}}, %{ptx};",
+        CLUSTERS,
+        upstream=True,
         source="PTX ISA 8.8, Special Registers",
-    )  # fmt: skip
+    )
     return declare(cls)
 
 
@@ -54,36 +60,41 @@ SPECIAL_REGISTERS = {(k, d): _special(k, d) for k in ("tid", "ctaid", "nctaid", 
 
 
 @instruction(
-    "nvvm.shfl.sync", "shfl.sync.{kind}.b32 {result}, {value:register}, {offset}, {clamp}, -1;", SM_80,
+    "nvvm.shfl.sync",
+    "shfl.sync.{kind}.b32 {result}, {value:register}, {offset}, {clamp}, -1;",
+    SM_80,
     source="PTX ISA 8.8, shfl.sync",
-)  # fmt: skip
+)
 class ShflSync(Instruction):
-    """A 32-bit value of another lane, all lanes taking part; `clamp` is PTX's operand c."""
+    """A 32-bit value of another lane, with all lanes participating; `clamp` is PTX's operand c."""
 
     value = Operand(REGISTER_32)
     offset = Operand(WORD)
     kind = Attr(str, among=("bfly", "up", "down", "idx"))
     clamp = Attr(int, least=0, most=(1 << 13) - 1)
     result = same_type_as("value")
-    effect = WRITE  # convergent: keeps its place among effects
+    effect = WRITE  # convergent: keeps its position among effects
 
 
 @instruction(
     "nvvm.elect.sync", "elect.sync _|{result}, -1;", SM_90, source="PTX ISA 8.8, elect.sync", seed="nvgpu.elect"
 )
 class ElectSync(Instruction):
-    """True in one lane of the warp, the same at every execution; all 32 lanes take part."""
+    """True in one lane of the warp, the same at every execution; all 32 lanes participate."""
 
     result = Result(PREDICATE)
     effect = WRITE  # convergent
 
 
 @instruction(
-    "nvvm.setmaxregister", "setmaxnreg.{way}.sync.aligned.u32 {regCount};", Needs(90, (8, 0), ARCH_SPECIFIC),
-    source="PTX ISA 8.8, setmaxnreg", seed="nvgpu.setmaxnreg",
-)  # fmt: skip
+    "nvvm.setmaxregister",
+    "setmaxnreg.{way}.sync.aligned.u32 {regCount};",
+    Needs(90, (8, 0), ARCH_SPECIFIC),
+    source="PTX ISA 8.8, setmaxnreg",
+    seed="nvgpu.setmaxnreg",
+)
 class SetMaxRegister(Instruction):
-    """All warps of a warpgroup give back ("decrease") or wait for registers, so that each thread has `regCount`."""
+    """All warps of a warpgroup release ("decrease") or wait for registers, so that each thread has `regCount`."""
 
     regCount = Attr(int, least=24, most=256)
     action = Attr(str, among=("increase", "decrease"))
@@ -104,7 +115,7 @@ class SetMaxRegister(Instruction):
 
 @instruction("nvvm.redux.sync", "", SM_80, source="PTX ISA 8.8, redux.sync")
 class Redux(Instruction):
-    """The same in all lanes: what an operation makes of the values of all 32 lanes."""
+    """The same in all lanes: the reduction of the values of all 32 lanes."""
 
     value = Operand(WORD)
     kind = Attr(str, among=("add", "umin", "umax", "min", "max", "and", "or", "xor"))
@@ -113,7 +124,7 @@ class Redux(Instruction):
 
     @property
     def text(self) -> str:
-        """The type says how integers are read."""
+        """The type determines how integers are interpreted."""
         letter = "b" if self.kind in ("and", "or", "xor") else "u" if self.kind[0] == "u" else "s"
         return f"redux.sync.{self.kind.removeprefix('u')}.{letter}32 {{result}}, {{value:register}}, -1;"
 
@@ -122,11 +133,13 @@ FLOAT_REDUX = Needs(100, (8, 6), frozenset({"sm_100a", "sm_103a"}))
 
 
 @instruction(
-    "nvvm.redux.sync.float", "redux.sync.{kind}{abs?.abs}{nan?.NaN}.f32 {result}, {value:register}, -1;", FLOAT_REDUX,
+    "nvvm.redux.sync.float",
+    "redux.sync.{kind}{abs?.abs}{nan?.NaN}.f32 {result}, {value:register}, -1;",
+    FLOAT_REDUX,
     source="PTX ISA 8.8, redux.sync",
-)  # fmt: skip
+)
 class FloatRedux(Instruction):
-    """The least or greatest f32 of all 32 lanes; `nan`: NaN where there is one, `abs`: of magnitudes."""
+    """The minimum or maximum f32 of all 32 lanes; `nan`: NaN if any is NaN, `abs`: of magnitudes."""
 
     value = Operand(SINGLE)
     kind = Attr(str, among=("min", "max"))
@@ -137,10 +150,10 @@ class FloatRedux(Instruction):
 
 
 @instruction(
-    "nvvm.vote.sync", "vote.sync.{kind}.pred {result}, {pred:register}, -1;", SM_80, source="PTX ISA 8.8, vote.sync",
-)  # fmt: skip
+    "nvvm.vote.sync", "vote.sync.{kind}.pred {result}, {pred:register}, -1;", SM_80, source="PTX ISA 8.8, vote.sync"
+)
 class Vote(Instruction):
-    """Does the predicate hold in all lanes, in any, or is it the same in all?"""
+    """Whether the predicate holds in all lanes, in any, or is the same in all."""
 
     pred = Operand(PREDICATE)
     kind = Attr(str, among=("all", "any", "uni"))
@@ -149,9 +162,11 @@ class Vote(Instruction):
 
 
 @instruction(
-    "nvvm.vote.ballot.sync", "vote.sync.ballot.b32 {result}, {pred:register}, -1;", SM_80,
+    "nvvm.vote.ballot.sync",
+    "vote.sync.ballot.b32 {result}, {pred:register}, -1;",
+    SM_80,
     source="PTX ISA 8.8, vote.sync",
-)  # fmt: skip
+)
 class Ballot(Instruction):
     """A bit of each lane: its predicate."""
 
@@ -161,11 +176,13 @@ class Ballot(Instruction):
 
 
 @instruction(
-    "nvvm.match.any.sync", "match.any.sync.b{bits} {result}, {value:register}, -1;", SM_80,
+    "nvvm.match.any.sync",
+    "match.any.sync.b{bits} {result}, {value:register}, -1;",
+    SM_80,
     source="PTX ISA 8.8, match.sync",
-)  # fmt: skip
+)
 class MatchAny(Instruction):
-    """The lanes that hold the same value, a bit each."""
+    """The lanes that hold the same value, one bit each."""
 
     value = Operand(INTEGER)
     result = Result(WORD)
@@ -179,7 +196,7 @@ class MatchAny(Instruction):
 
 @instruction("nvvm.bar.warp.sync", "bar.warp.sync {mask};", SM_80, source="PTX ISA 8.8, bar.warp.sync")
 class SyncWarp(Instruction):
-    """The lanes of the mask meet; shared and global memory is consistent among them afterwards."""
+    """Barrier of the lanes of the mask; shared and global memory is consistent among them afterwards."""
 
     mask = Operand(WORD)
     effect = WRITE

@@ -1,7 +1,7 @@
 """From per-thread code (nvgpu, gpu, scf, arith, math, vector) to the nvvm level: one pattern an op, scf to branches.
 
 `convert` is the whole interface. Value numbering, folding and hoisting happen while ops are emitted (emitter,
-integers, addresses), so that the producer may repeat itself.
+integers, addresses), so the previous pass may emit duplicates.
 """
 
 from __future__ import annotations
@@ -37,14 +37,14 @@ def constant(c: Conversion, op: arith.Constant) -> None:
 
 @lowers(ub.Poison)
 def poison(c: Conversion, op: ub.Poison) -> None:
-    """What nobody reads: zeros."""
+    """Unused values: zeros."""
     c.define(op.result, [c.e.constant(t, 0) for t in register_types(op.result.type)])
 
 
 def convert(func: gpu.GpuFunc, forbid: Set[str] = frozenset()) -> llvm.Func:
     """The kernel at the nvvm level, without atoms whose names start with one of `forbid`.
 
-    Raises UnsupportedError with the op's location where an op has no pattern.
+    Raises UnsupportedError with the op's location if an op has no pattern.
     """
     source = func.body.block
     entry = Block([TENSOR_MAP if isinstance(a.type, TensorMapDescriptor) else a.type for a in source.args])

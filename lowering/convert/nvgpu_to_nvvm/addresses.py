@@ -1,4 +1,4 @@
-"""Address arithmetic: a pointer is a root, varying terms in order of how often they change, and one displacement."""
+"""Address arithmetic: a pointer is a root, varying terms ordered by how often they change, and one displacement."""
 
 from __future__ import annotations
 
@@ -43,9 +43,9 @@ def element_pointer(
 
 
 def _beside(e: Emitter, base: Value, index: Value, scale: int) -> Value | None:
-    """A pointer some constant number of pitches behind one that is there: one product instead of the whole index.
+    """A pointer a constant number of pitches after an existing one: one product instead of the whole index.
 
-    None where the index is no such number of pitches, or where there is no such pointer.
+    None if the index is not such a multiple of the pitch, or there is no such pointer.
     """
     found = _pitches(e, index, PEEL_DEPTH) if index.type == I64 else None
     if found is None:
@@ -57,8 +57,8 @@ def _beside(e: Emitter, base: Value, index: Value, scale: int) -> Value | None:
 
 
 def _pitches(e: Emitter, index: Value, depth: int) -> tuple[Value, Value, int] | None:
-    """(rest, pitch, count) with index = rest + count * pitch, where one of the factors in it is a number and a constant
-    whose sum does not wrap: the row of a register of a tile.
+    """(rest, pitch, count) with index = rest + count * pitch, where one factor is a value plus a constant whose sum
+    does not wrap: the row of a register of a tile.
     """
     inner = index.op
     if depth == 0 or not isinstance(inner, (llvm.Add, llvm.Mul)):
@@ -91,7 +91,9 @@ def _indexed_by_terms(e: Emitter, base: Value, index: Value, scale: int) -> Valu
 
 
 def _is_wide(e: Emitter, term: Value) -> bool:
-    """An i64 that is an i32, by a number or not: one wide product scales it; a shift of i64 is two instructions."""
+    """An i64 that extends an i32, possibly times a constant: one wide product scales it; a shift of i64 is two
+    instructions.
+    """
     inner = term.op
     if isinstance(inner, llvm.Mul) and e.integer(inner.operands[1]) is not None:
         inner = inner.operands[0].op
@@ -117,7 +119,7 @@ def _indexed(e: Emitter, base: Value, index: Value, scale: int) -> Value:
 
 
 def _joined(e: Emitter, base: Value, index: Value, scale: int) -> Value:
-    """A varying term on top of `base` as it stands. A 32-bit term is extended by the multiplication that scales it."""
+    """A varying term added to `base` as is. A 32-bit term is extended by the multiplication that scales it."""
     if base.type != SHARED_PTR:
         index, scale = _scaled(e, index, scale)
     attributes = {"element_bytes": scale} if scale != 1 else {}
@@ -125,7 +127,7 @@ def _joined(e: Emitter, base: Value, index: Value, scale: int) -> Value:
 
 
 def _scaled(e: Emitter, index: Value, scale: int) -> tuple[Value, int]:
-    """An index and what it counts: constant factors that cannot wrap join the bytes of an element."""
+    """An index and its scale: constant factors that cannot wrap are multiplied into the bytes of an element."""
     index = narrowed(e, index) or index
     inner = index.owner
     factor = e.integer(inner.operands[1]) if type(inner) is llvm.Mul else None
@@ -138,7 +140,7 @@ def _scaled(e: Emitter, index: Value, scale: int) -> tuple[Value, int]:
 
 
 def _peel(e: Emitter, value: Value, depth: int, nsw: bool) -> tuple[Value, int]:
-    """(rest, constant) with value = rest + constant; with `nsw` as signed numbers, so only where neither wraps."""
+    """(rest, constant) with value = rest + constant; with `nsw` as signed numbers, so only if neither wraps."""
     known = e.integer(value)
     if known is not None:
         return e.constant(value.type, 0), known
@@ -174,7 +176,7 @@ def _peel(e: Emitter, value: Value, depth: int, nsw: bool) -> tuple[Value, int]:
 
 
 def _remains(e: Emitter, value: Value, constant: int, rest: Sequence[int]) -> bool:
-    """Does what a constant leaves of a value fit the value's width? `rest`: its least and greatest number by itself."""
+    """Does a value minus a constant fit in the value's width? `rest`: the range of the remainder on its own."""
     low, high = e.facts.range(value)
     bottom, top = limits(width_of(value))
     return bottom <= max(low - constant, rest[0]) and min(high - constant, rest[1]) <= top

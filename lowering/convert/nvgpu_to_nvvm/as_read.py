@@ -1,13 +1,12 @@
-"""Numbers that loops carry as what reads them takes them, so that an iteration does not compute that.
+"""Loops carry values in the form in which they are read, so that an iteration need not compute it.
 
     i, 64 i                 becomes     c = 64 i, and c + 64 for the next iteration: a coordinate of tensor copies
     p, p ^ 1                becomes     q = p ^ 1, q: the parity of the round before, which a producer waits for
     (base + i) + 16384      becomes     (base + 16384) + i, where base stays: a destination of tensor copies
-A counter is compared with as many times its bound, without signs. A parity is changed beside such a counter only:
-where ptxas 13.5 multiplies the counter it may keep all of a loop's numbers in uniform registers, and moves what is
-turned over there under a predicate (prefill_attention_paged_lpt of TileGym on sm_90a: 57 instructions for 55). Copies
-take no displacement beside their address (ptxas 13.5 adds it: UIADD3), so it goes into what is computed before the
-loop.
+A counter is compared with its bound times the factor, unsigned. A parity is changed only together with such a counter:
+if ptxas 13.5 multiplies the counter it may keep all values of a loop in uniform registers, and moves the flipped parity
+there under a predicate (prefill_attention_paged_lpt of TileGym on sm_90a: 57 instructions for 55). Copies take no
+displacement in their address (ptxas 13.5 adds it: UIADD3), so it is folded into the value computed before the loop.
 Source: strength reduction with linear-function test replacement (Allen, Cocke, Kennedy, "Reduction of Operator
 Strength", 1981); reassociation by loop depth (Briggs and Cooper, "Effective Partial Redundancy Elimination", 1994).
 """
@@ -30,13 +29,14 @@ from lowering.convert.nvgpu_to_nvvm.stages import handed_on, number, put_before
 WORDS = 1 << 32
 COPIES = (nvvm.TensorLoad, nvvm.TensorLoadCluster)
 MOST_COPIES = 12
-"""That read a carried coordinate: of more, ptxas 13.5 has no uniform registers for all, and moves the coordinate there
-for each (a loop of LayerNorm's backward pass on sm_90a: 59 instructions with 12 copies, for 60; 180 with 32, for 163).
+"""The most copies that read a carried coordinate: for more, ptxas 13.5 lacks uniform registers, and moves the
+coordinate there for each (a loop of LayerNorm's backward pass on sm_90a: 59 instructions with 12 copies, for 60; 180
+with 32, for 163).
 """
 
 
 def carry_as_read(func: llvm.Func) -> int:
-    """Rewrite in place, and say how many numbers and addresses were changed."""
+    """Rewrite in place, and return how many values and addresses changed."""
     blocks = func.body.blocks
     spans = find_loops(blocks)
     if not spans or not any(isinstance(op, COPIES) for block in blocks for op in block.ops):
@@ -60,7 +60,7 @@ def carry_as_read(func: llvm.Func) -> int:
 
 
 def readers(blocks: list[Block]) -> dict[Value, list[Op]]:
-    """Who reads each value, of what is read at all; uses follow definitions in the layout."""
+    """The users of each live value; uses follow definitions in the layout."""
     found: dict[Value, list[Op]] = {}
     for op in reversed([op for block in blocks for op in block.ops]):
         if op.effect is not PURE or any(result in found for result in op.results):
@@ -74,7 +74,7 @@ def readers(blocks: list[Block]) -> dict[Value, list[Op]]:
 
 @dataclass
 class Counter:
-    """A counter that is read in multiples of `factor` alone; `bound` ends the loop."""
+    """A counter that is only read in multiples of `factor`; `bound` ends the loop."""
 
     argument: Value
     factor: int
@@ -87,8 +87,8 @@ class Counter:
     def planned(
         argument: Value, loop: list[Block], edges: list[Edge], users: dict[Value, list[Op]], facts: Facts
     ) -> Counter | None:
-        """What becomes of an argument of a loop's first block; None where it is read otherwise, or multiples of its
-        bound are no numbers of 32 bits.
+        """The plan for an argument of a loop's first block; None if it is read otherwise, or multiples of its bound do
+        not fit in 32 bits.
         """
         again = [edge for edge in edges if edge[0].parent in loop]
         begins = [edge for edge in edges if edge not in again]
@@ -116,7 +116,7 @@ class Counter:
         return made if made.factor > 1 and made.fits(facts, loop) else None
 
     def fits(self, facts: Facts, loop: list[Block]) -> bool:
-        """Are all multiples up to that of the first counter behind the loop numbers without a sign?"""
+        """Are all multiples, up to that of the first counter value after the loop, non-negative?"""
         starts = [given(edge)[self.argument.index] for edge in self.begins]
         inside = {result for block in loop for op in block.ops for result in op.results}
         if self.test.rhs in inside or self.test.rhs.owner in loop or any(start in inside for start in starts):
@@ -127,7 +127,7 @@ class Counter:
         return first >= 0 and below and max(high, 1) - 1 + step < WORDS // self.factor
 
     def guarded(self, edge: Edge) -> bool:
-        """Does an edge lead into the loop only where its first counter is less than the bound?"""
+        """Does an edge lead into the loop only if its first counter value is less than the bound?"""
         branch, at = edge
         guard = branch.condition.op if isinstance(branch, llvm.CondBr) else None
         if not isinstance(guard, llvm.ICmp) or guard.predicate != "slt" or at:
@@ -157,7 +157,7 @@ class Counter:
         substitute(blocks, same)
 
     def multiple(self, value: Value, entry: Block) -> Value:
-        """A value times the factor, at the end of the block that has it."""
+        """A value times the factor, at the end of its block."""
         known = number(value)
         if known is not None:
             return constant(known * self.factor, entry)
@@ -166,12 +166,12 @@ class Counter:
 
 
 def _factor(op: Op, value: Value) -> int:
-    """By what number a product multiplies a value; 0 where it does not."""
+    """The constant by which a product multiplies a value; 0 if it does not."""
     return max(number(op.rhs) or 0, 0) if isinstance(op, llvm.Mul) and op.lhs is value else 0
 
 
 def constant(value: int, entry: Block) -> Value:
-    """A number, at the function's head."""
+    """A constant, at the function's head."""
     made = llvm.Constant((), [I32], {"value": wrap(value, 32)})
     made.parent = entry
     entry.ops.insert(0, made)
@@ -183,8 +183,8 @@ def constant(value: int, entry: Block) -> Value:
 
 @dataclass
 class Parity:
-    """Arguments of blocks that hand a parity on to one another, the turns that it takes between them (with the operand
-    that is turned over), and its opposites, which alone are read.
+    """Block arguments that pass a parity to one another, the flips between them (with the flipped operand), and its
+    opposites, which are its only uses.
     """
 
     arguments: dict[Value, None] = field(default_factory=dict[Value, None])
@@ -192,7 +192,7 @@ class Parity:
     opposites: list[llvm.Xor] = field(default_factory=list[llvm.Xor])
 
     def gather(self, first: Value, into: dict[Block, list[Edge]], onto: dict[Value, list[Value]]) -> bool:
-        """All that comes into an argument, and what takes that too; False where it is not a parity."""
+        """Collect everything that flows into an argument, transitively; False if it is not a parity."""
         waiting, seen = [first], set[Value]()
         while waiting:
             value = waiting.pop()
@@ -213,7 +213,7 @@ class Parity:
         return bool(self.turns)
 
     def read_opposite(self, users: dict[Value, list[Op]]) -> bool:
-        """Is its opposite alone read, and that by more than its turns?"""
+        """Is only its opposite read, and by more than the flips?"""
         found = False
         for value in (*self.arguments, *(turn.result for turn in self.turns)):
             for op in users.get(value, ()):
@@ -225,7 +225,7 @@ class Parity:
         return found
 
     def write(self, blocks: list[Block], into: dict[Block, list[Edge]]) -> int:
-        """Carry the opposite; how many arguments are that now."""
+        """Carry the opposite; returns how many arguments changed."""
         for argument in self.arguments:
             block = cast(Block, argument.owner)
             for edge in into[block]:
@@ -245,7 +245,7 @@ class Parity:
 def parities(
     blocks: list[Block], spans: list[tuple[int, int]], into: dict[Block, list[Edge]], users: dict[Value, list[Op]]
 ) -> list[Parity]:
-    """Those of which the opposite alone is read."""
+    """The parities of which only the opposite is read."""
     found: list[Parity] = []
     onto, seen = handed_on(into), set[Value]()
     for first, _ in spans:
@@ -259,12 +259,12 @@ def parities(
 
 
 def opposite(op: llvm.Xor) -> Value | None:
-    """Whose opposite an operation makes."""
+    """The value whose opposite an operation computes."""
     return op.lhs if number(op.rhs) == 1 and op.result.type == I32 else None
 
 
 def turned(op: llvm.Select) -> int | None:
-    """Which operand is the opposite of the other one: where a condition says so, or does not."""
+    """Which operand is the opposite of the other: selected if a condition holds, or if it does not."""
     for at in (1, 2):
         made = op.operands[at].op
         if isinstance(made, llvm.Xor) and opposite(made) is op.operands[3 - at]:
@@ -276,7 +276,7 @@ def turned(op: llvm.Select) -> int | None:
 
 
 def displace_outside(blocks: list[Block], first: int, last: int) -> int:
-    """Displace the bases of copies' destinations before a loop, and say how many."""
+    """Displace the bases of copy destinations before a loop, and return how many."""
     body, users = blocks[first : last + 1], readers(blocks)
     inside, count = set(body), 0
     for op in [op for block in body for op in block.ops if isinstance(op, llvm.GetElementPtr)]:
@@ -296,7 +296,7 @@ def displace_outside(blocks: list[Block], first: int, last: int) -> int:
 
 
 def _destination(op: Op, users: dict[Value, list[Op]]) -> bool:
-    """Is it a displaced address that only copies read, as where they write to?"""
+    """Is it a displaced address used only as the destination of copies?"""
     if not isinstance(op, llvm.GetElementPtr) or op.index is not None:
         return False
     return all(

@@ -1,7 +1,7 @@
-"""Rules of `simplify-by-uses` on a number that is compared with two constants.
+"""Rules of `simplify-by-uses` for a value that is compared with two constants.
 
-Source: LLVM, InstCombineAndOrXor.cpp (foldAndOrOfICmpsUsingRanges), of which this is the part that masks of windows
-have: a difference of a row's and a column's number within two bounds.
+Source: LLVM, InstCombineAndOrXor.cpp (foldAndOrOfICmpsUsingRanges), the part needed for window masks: the difference of
+a row and a column number, within two bounds.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from lowering.convert.nvgpu_to_nvvm.readers import Uses
 
 LEAST = {"sge": 0, "sgt": 1}
 MOST = {"sle": 0, "slt": -1}
-"""What to add to a constant for the least, the greatest number that a comparison with it lets pass."""
+"""What to add to a constant to get the least or greatest number that passes the comparison."""
 
 
 def between(u: Uses, op: Op) -> bool:
-    """low <= x & x <= high, where x is a difference or a sum with a constant that nothing else reads: x - low, which is
-    made as easily, is at most high - low without signs. x < low | x > high: it is more.
+    """low <= x & x <= high, where x is a single-use difference or sum with a constant: x - low, which costs the same,
+    is at most high - low, unsigned. For x < low | x > high it is greater.
     """
     inside = isinstance(op, llvm.And)
     pair = [u.only(value, op, llvm.ICmp) for value in op.operands]
@@ -44,13 +44,14 @@ def between(u: Uses, op: Op) -> bool:
     if offset is None:
         return False
     width = u.constant(x.type, bounds[False] - bounds[True])
-    u.replace(op, u.computed(llvm.ICmp, op, offset, width, type=op.results[0].type,
-                             predicate="ule" if inside else "ugt"))  # fmt: skip
+    u.replace(
+        op, u.computed(llvm.ICmp, op, offset, width, type=op.results[0].type, predicate="ule" if inside else "ugt")
+    )
     return True
 
 
 def _less(u: Uses, op: Op, x: Value, amount: int) -> Value | None:
-    """x - amount in no more operations than x takes; None where that is not known to be so."""
+    """x - amount in no more operations than x takes; None if that is not known to be possible."""
     made = x.op
     if isinstance(made, llvm.Sub):
         taken = made.operands[1]

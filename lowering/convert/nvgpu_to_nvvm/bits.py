@@ -1,6 +1,6 @@
 """Rules of `simplify-by-uses` on single bits: what a mask or another operand already decides.
 
-Source: LLVM, InstCombineAndOrXor.cpp, of which these are the parts that kernels have.
+Source: LLVM, InstCombineAndOrXor.cpp, the parts that occur in kernels.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from lowering.convert.nvgpu_to_nvvm.demands import number, ones
 from lowering.convert.nvgpu_to_nvvm.readers import Uses
 
 DEPTH = 4
-"""Operations, one in another, in which an operand is looked for."""
+"""Nesting of operations in which an operand is searched for."""
 
 
 def absorbed(u: Uses, op: Op) -> bool:
-    """x | y, where x is made of y bit by bit: x as if y were 0. x & y: as if y were all ones."""
+    """x | y, where x is a bitwise function of y: x as if y were 0. x & y: as if y were all ones."""
     for x, y in (op.operands, op.operands[::-1]):
         if number(y) is None and _reads(u, op, x, y, DEPTH):
             without = _assuming(u, op, x, y, isinstance(op, llvm.And))
@@ -26,7 +26,7 @@ def absorbed(u: Uses, op: Op) -> bool:
 
 
 def _reads(u: Uses, op: Op, x: Value, y: Value, depth: int) -> bool:
-    """Is y an operand of logic that only this value needs?"""
+    """Is y an operand of bitwise logic used only by this value?"""
     made = u.only(x, op, llvm.And, llvm.Or, llvm.Xor) if depth else None
     return made is not None and (y in made.operands or any(_reads(u, op, v, y, depth - 1) for v in made.operands))
 
@@ -68,7 +68,7 @@ def merged_masks(u: Uses, op: Op) -> bool:
 
 
 def shifted_back(u: Uses, op: llvm.Mul) -> bool:
-    """(x >> a) << b, of which nobody reads the lowest b bits, and (x >> a & m) << b: one shift by the difference."""
+    """(x >> a) << b, whose lowest b bits are unused, and (x >> a & m) << b: one shift by the difference."""
     result, factor = op.results[0], number(op.operands[1])
     if not factor or factor & factor - 1:
         return False
@@ -90,7 +90,7 @@ def shifted_back(u: Uses, op: llvm.Mul) -> bool:
 
 
 def narrowed_shift(u: Uses, op: llvm.Trunc) -> bool:
-    """The low half of (x + y) >> k, of 64 bits, of which nobody reads the highest k bits: a sum of 32 bits, shifted."""
+    """The low half of a 64-bit (x + y) >> k whose highest k bits are unused: a 32-bit sum, shifted."""
     result = op.results[0]
     moved = u.only(op.operands[0], op, llvm.LShr)
     total = u.only(moved.operands[0], op, llvm.Add) if moved is not None else None
@@ -107,7 +107,7 @@ def narrowed_shift(u: Uses, op: llvm.Trunc) -> bool:
 
 
 def _low_half(u: Uses, op: Op, value: Value) -> Value:
-    """The i32 that an i64 is the extension of, or is cut to."""
+    """The i32 that an i64 extends, or is truncated to."""
     made, known = value.op, number(value)
     if known is not None:
         return u.constant(I32, known)
@@ -117,7 +117,7 @@ def _low_half(u: Uses, op: Op, value: Value) -> Value:
 
 
 def raised_sum(u: Uses, op: llvm.Mul) -> bool:
-    """(x + c) << k, of which nothing else reads the sum: (x << k) + (c << k), one LEA in ptxas 13.5."""
+    """(x + c) << k, whose sum has no other use: (x << k) + (c << k), one LEA in ptxas 13.5."""
     result, factor = op.results[0], number(op.operands[1])
     total = u.only(op.operands[0], op, llvm.Add)
     if result.type != I32 or not factor or factor & factor - 1 or total is None:
@@ -143,7 +143,7 @@ def masked_sum(u: Uses, op: llvm.And) -> bool:
 
 
 def widened_back(u: Uses, op: llvm.ZExt) -> bool:
-    """What is cut to fewer bits and widened again, of which only those are read: the number that was cut."""
+    """A value truncated and widened again, of which only the low bits are read: the value before truncation."""
     result, x = op.results[0], op.operands[0]
     width = ones(x).bit_length()
     while isinstance(x.op, llvm.Trunc | llvm.ZExt) and x.type != result.type:

@@ -1,11 +1,11 @@
-"""Branches whose way is known, what both sides of one compute, and what only one of them reads.
+"""Branches with known outcome, common code of both sides of a branch, and values that only one side reads.
 
-Structured control carries predicates out of a body where a loop is left in its middle: the edge that sets one goes on
-to where the test of it leads (jump threading; Source: LLVM, JumpThreading.cpp, of which this is the case of a block
-that only tests). Operations that both sides of a branch begin with are done before it (Source: LLVM, SimplifyCFG.cpp,
-hoistCommonCodeFromSuccessors), and of a test in a loop what one side alone reads is done there: ptxas 13.5 copies what
-is before such a test (Collatz sequences: 24 instructions, 30 with the whole body before the test). What one agent alone
-reads it computes itself, with its own registers.
+Structured control flow carries predicates out of a body with an early exit: the edge that sets one is redirected to the
+target of its test (jump threading; Source: LLVM, JumpThreading.cpp, for the case of a block that only tests).
+Operations that both sides of a branch begin with are hoisted above it (Source: LLVM, SimplifyCFG.cpp,
+hoistCommonCodeFromSuccessors), and values before a test in a loop that only one side reads are sunk into that side:
+ptxas 13.5 duplicates the code before such a test (Collatz sequences: 24 instructions, 30 with the whole body before the
+test). A value that only one agent reads is computed by that agent, with its own registers.
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ from ir.core import PURE, Block, Op, Value
 from ir.dialects import llvm, nvvm
 from lowering.convert.nvgpu_to_nvvm.rematerialize import SLOW, find_loops, successors
 
-STEPS = 4  # blocks that are looked through for an earlier test of the same
+STEPS = 4  # blocks searched for an earlier test of the same condition
 Edge = tuple[Op, int]
-"""A branch and which of its successors."""
+"""A branch and the index of one of its successors."""
 
 
 def simplify_branches(func: llvm.Func) -> int:
-    """Rewrite a function in place; says how many edges and operations were changed."""
+    """Rewrite a function in place; returns how many edges and operations changed."""
     blocks = func.body.blocks
     if len(blocks) == 1:
         return 0
     count, changed = 0, 1
-    while changed:  # a text of the level, read again, is left as it is
+    while changed:  # until nothing changes, so that reading printed text again changes nothing
         changed = _drop(blocks) + _thread(blocks) + _decide(blocks) + _merge(blocks) + _forward(blocks)
         if not func.consumers:  # agents keep their registers to themselves
             changed += _hoist(blocks)
@@ -48,7 +48,7 @@ def edges_into(blocks: list[Block]) -> dict[Block, list[Edge]]:
 
 
 def given(edge: Edge) -> list[Value]:
-    """The arguments that an edge hands over."""
+    """The arguments that an edge passes."""
     branch, at = edge
     if isinstance(branch, llvm.CondBr):
         return branch.false_args if at else branch.true_args
@@ -56,7 +56,7 @@ def given(edge: Edge) -> list[Value]:
 
 
 def lead(edge: Edge, to: Block, args: list[Value]) -> None:
-    """Make an edge go to a block with these arguments."""
+    """Redirect an edge to a block with these arguments."""
     branch, at = edge
     kept = list(branch.attributes["successors"])
     kept[at] = to
@@ -72,7 +72,7 @@ def lead(edge: Edge, to: Block, args: list[Value]) -> None:
 
 
 def _drop(blocks: list[Block]) -> int:
-    """Takes out what nobody reads, such as bases of addresses: a block of it and a test only tests."""
+    """Remove dead operations, such as address bases, so that a block with only those and a test counts as a test."""
     read, count = set[Value](), 0
     for block in reversed(blocks):  # in layout order uses follow
         kept: list[Op] = []
@@ -87,14 +87,14 @@ def _drop(blocks: list[Block]) -> int:
 
 
 def _prune(blocks: list[Block]) -> None:
-    """Take out blocks that nothing leads to any more."""
+    """Remove unreachable blocks."""
     reached = _reached(blocks[0])
     blocks[:] = [block for block in blocks if block in reached]
 
 
 def _thread(blocks: list[Block]) -> int:
-    """Edges into a block that only goes on, or only tests what they know: one of its arguments, where that is a
-    constant, or what was tested before.
+    """Redirect edges into a block that only jumps, or only tests what is known on them: an argument that is a constant
+    there, or an earlier test.
     """
     empty = [block for block in blocks[1:] if len(block.ops) == 1 and _leads_on(block)]
     if not empty:
@@ -107,7 +107,7 @@ def _thread(blocks: list[Block]) -> int:
         ways = [(edge, _way(branch, edge, alone)) for edge in into[block] if edge[0] is not branch]
         known = [(edge, out) for edge, out in ways if out is not None]
         if not known or not _kept(blocks, block):
-            continue  # its arguments are read far behind it
+            continue  # its arguments are used beyond its successors
         for edge, out in known:
             bound = dict(zip(block.args, given(edge), strict=True))
             to = successors(block)[out]
@@ -120,14 +120,14 @@ def _thread(blocks: list[Block]) -> int:
 
 
 def _leads_on(block: Block) -> bool:
-    """Is its branch a test, or one that goes elsewhere in any case?"""
+    """Is its branch a test, or an unconditional jump elsewhere?"""
     branch = block.ops[0]
     return isinstance(branch, llvm.CondBr) or (isinstance(branch, llvm.Br) and branch.successors[0] is not block)
 
 
 def _way(branch: Op, edge: Edge, alone: dict[Block, Edge]) -> int | None:
-    """Which successor a branch goes to, where an edge leads to its block; none where that is not known. `alone`: the
-    edges that are the only ones into a block.
+    """The successor that a branch takes when its block is entered by an edge; None if unknown. `alone`: edges that are
+    the only ones into their block.
     """
     if isinstance(branch, llvm.Br):
         return 0
@@ -152,8 +152,8 @@ def _way(branch: Op, edge: Edge, alone: dict[Block, Edge]) -> int | None:
 
 
 def _kept(blocks: list[Block], block: Block) -> bool:
-    """Does nothing behind a block read its arguments? A successor that nothing else leads to is handed them, if it
-    alone reads them.
+    """Are the arguments of a block unused beyond it? A successor with no other predecessor is passed them, if it is
+    their only user.
     """
     readers = {v: {b for b in blocks for op in b.ops if v in op.operands} - {block} for v in block.args}
     behind = {reader for found in readers.values() for reader in found}
@@ -174,7 +174,7 @@ def _kept(blocks: list[Block], block: Block) -> bool:
 
 
 def _merge(blocks: list[Block]) -> int:
-    """A block that one jump alone leads to is the end of that jump's block."""
+    """Append a block whose only predecessor ends in a jump to that predecessor."""
     count = 0
     into = edges_into(blocks)
     for block in blocks[1:]:
@@ -194,7 +194,7 @@ def _merge(blocks: list[Block]) -> int:
 
 
 def _forward(blocks: list[Block]) -> int:
-    """Arguments that every edge hands the same value, or themselves, are that value."""
+    """Replace arguments that receive the same value, or themselves, on every edge by that value."""
     same: dict[Value, Value] = {}
     for block, edges in edges_into(blocks).items():
         handed = [given(edge) for edge in edges]
@@ -206,7 +206,7 @@ def _forward(blocks: list[Block]) -> int:
 
 
 def substitute(blocks: list[Block], same: dict[Value, Value]) -> int:
-    """Read other values; says how many operands were changed."""
+    """Substitute values; returns how many operands changed."""
     count, replaced = 0, same.keys()
     for block in blocks if same else ():
         for op in block.ops:
@@ -224,7 +224,7 @@ def _last(same: dict[Value, Value], value: Value) -> Value:
 
 
 def _decide(blocks: list[Block]) -> int:
-    """What an edge hands over, chosen by the very condition that the edge is taken by: what it is then."""
+    """Simplify a passed value that is a select on the condition of its own edge."""
     count = 0
     for branch in (block.ops[-1] for block in blocks):
         if not isinstance(branch, llvm.CondBr):
@@ -249,7 +249,7 @@ def _plain(condition: Value) -> tuple[Value, bool]:
 
 
 def _chosen(value: Value, condition: Value, holds: bool) -> Value:
-    """A value where a condition is known."""
+    """A value, given a known condition."""
     while isinstance(op := value.op, llvm.Select):
         plain, negated = _plain(op.operands[0])
         if plain is not condition:
@@ -259,13 +259,13 @@ def _chosen(value: Value, condition: Value, holds: bool) -> Value:
 
 
 def key(op: Op, same: dict[Value, Value]) -> tuple[Any, ...]:
-    """What two operations that compute the same have in common; `same` says which operands stand for which."""
+    """A key that is equal for operations that compute the same; `same` maps operands to their equivalents."""
     operands = tuple(same.get(v, v) for v in op.operands)
     return type(op), operands, tuple(op.attributes.items()), op.segments, tuple(r.type for r in op.results)
 
 
 def _hoist(blocks: list[Block]) -> int:
-    """Operations that both successors of a branch begin with, loads too, to before the branch."""
+    """Hoist operations, including loads, that both successors of a branch begin with above the branch."""
     into = edges_into(blocks)
     same: dict[Value, Value] = {}
     count = 0
@@ -288,7 +288,7 @@ def _hoist(blocks: list[Block]) -> int:
 
 
 def _common(first: Block, second: Block, same: dict[Value, Value]) -> list[Op]:
-    """Takes out of two blocks what both have; `same` says which results stand for which."""
+    """Remove the operations common to two blocks; `same` maps results to their equivalents."""
     there = {key(op, same): op for op in _movable(first)}
     moved: set[Op] = set()
     for op in _movable(second):
@@ -303,8 +303,8 @@ def _common(first: Block, second: Block, same: dict[Value, Value]) -> list[Op]:
 
 
 def _sink(blocks: list[Block]) -> int:
-    """Operations before a test in a loop, read in one of its successors alone, to there; casts before any test, which
-    is then all that its block does.
+    """Sink operations before a test in a loop into the one successor that reads them; casts before any test, so that
+    its block only tests.
     """
     tests = _in_loops(blocks)
     for block in blocks[1:]:
@@ -336,7 +336,7 @@ def _sink(blocks: list[Block]) -> int:
 
 
 def _part(blocks: list[Block]) -> int:
-    """Operations before the agents part that one of them alone reads, to behind where it has its registers: at launch
+    """Operations before the agents split that one of them alone reads, to behind where it has its registers: at launch
     there are fewer. ptxas 13.5 spills six of them otherwise (attention, sm_100a).
     """
     heads = [block for block in blocks if any(isinstance(op, nvvm.SetMaxRegister) for op in block.ops)]

@@ -88,9 +88,7 @@ class Alike:
         if a is not b or block is not y.owner or not isinstance(block, Block):
             return False
         edges = self.into[block]
-        return bool(edges) and all(
-            self.holds(given(edge)[x.index], given(edge)[y.index], assumed) for edge in edges
-        )  # fmt: skip
+        return bool(edges) and all(self.holds(given(edge)[x.index], given(edge)[y.index], assumed) for edge in edges)
 
 
 def leave_out(block: Block, edges: list[Edge], same: dict[Value, Value]) -> None:

@@ -125,9 +125,10 @@ def _signed(number: float) -> tuple[float, float]:
 
 
 FOLDED: dict[type[Op], Callable[[float, float], tuple[float, float]]] = {
-    llvm.FAdd: lambda a, b: _signed(a + b), llvm.FSub: lambda a, b: _signed(a - b),
+    llvm.FAdd: lambda a, b: _signed(a + b),
+    llvm.FSub: lambda a, b: _signed(a - b),
     llvm.FMul: lambda a, b: _signed(a * b),
-}  # fmt: skip
+}
 """Of zeros and infinities, which all types have: the number and its sign."""
 
 

@@ -16,14 +16,19 @@ INVERSE = {"eq": "ne", "ne": "eq", "slt": "sge", "sge": "slt", "sle": "sgt", "sg
 SWAPPED = {"eq": "eq", "ne": "ne", "slt": "sgt", "sgt": "slt", "sle": "sge", "sge": "sle", "ult": "ugt", "ugt": "ult",
            "ule": "uge", "uge": "ule"}  # fmt: skip
 COMPARE: dict[str, Callable[[int, int], bool]] = {
-    "eq": operator.eq, "ne": operator.ne, "lt": operator.lt, "le": operator.le, "gt": operator.gt, "ge": operator.ge,
-}  # fmt: skip
+    "eq": operator.eq,
+    "ne": operator.ne,
+    "lt": operator.lt,
+    "le": operator.le,
+    "gt": operator.gt,
+    "ge": operator.ge,
+}
 TERMS = 4  # sums of sums that a comparison looks into
 OUTCOMES = {"lt": 1, "eq": 2, "le": 3, "gt": 4, "ne": 5, "ge": 6}
 """For which outcomes a comparison holds: less 1, equal 2, greater 4."""
-FLOAT_PREDICATE = dict(enumerate(
-    ("", "olt", "oeq", "ole", "ogt", "one", "oge", "ord", "uno", "ult", "ueq", "ule", "ugt", "une", "uge")
-))  # fmt: skip
+FLOAT_PREDICATE = dict(
+    enumerate(("", "olt", "oeq", "ole", "ogt", "one", "oge", "ord", "uno", "ult", "ueq", "ule", "ugt", "une", "uge"))
+)
 FLOAT_OUTCOMES = {name: code for code, name in FLOAT_PREDICATE.items()}
 """As OUTCOMES, and 8 for unordered."""
 

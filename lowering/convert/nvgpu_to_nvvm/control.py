@@ -70,16 +70,20 @@ def _close(c: Conversion, op: scf.For, body: Block, carried: list[int], start: l
         fits = _fits(e, op, upper, step)
         bump = ints.add(e, body.args[0], step, fits and not op.unsigned)
         again = _goes_on(e, op, bump, upper) if fits else _left(e, op, body.args[0], upper, step)
-        e.effect(llvm.CondBr, [again, bump, *carried_on, *out], [], (1, 1 + len(carried_on), len(out)),
-                 successors=(body, left))  # fmt: skip
+        e.effect(
+            llvm.CondBr,
+            [again, bump, *carried_on, *out],
+            [],
+            (1, 1 + len(carried_on), len(out)),
+            successors=(body, left),
+        )
     e.leave()
     begin = [lower, *start, *(rows.first(lower) if rows is not None else ())]
     guard = e.boolean(True) if runs else _below(e, op, lower, upper)
     if e.integer(guard) == 1:
         e.effect(llvm.Br, begin, [], successors=(body,))
     else:
-        e.effect(llvm.CondBr, [guard, *begin, *start], [], (1, len(begin), len(start)),
-                 successors=(body, exit_block))  # fmt: skip
+        e.effect(llvm.CondBr, [guard, *begin, *start], [], (1, len(begin), len(start)), successors=(body, exit_block))
     if wait is not None and landing is not None:
         e.landed.add(wait)
         e.blocks.append(landing)
@@ -160,9 +164,12 @@ def endless(c: Conversion, op: scf.While) -> None:
     following = [r for v in ends for r in c.registers(v)]
     exit_block = Block([r.type for r in following])
     e.effect(
-        llvm.CondBr, [c.register(again), *following, *following], [], (1, len(following), len(following)),
+        llvm.CondBr,
+        [c.register(again), *following, *following],
+        [],
+        (1, len(following), len(following)),
         successors=(body, exit_block),
-    )  # fmt: skip
+    )
     e.leave()
     e.effect(llvm.Br, start, [], successors=(body,))
     e.place(exit_block)
@@ -220,8 +227,13 @@ def branch(c: Conversion, op: scf.If) -> None:
         (last or first).append(made)
         entries.append((first, []))
     (then, then_args), (otherwise, else_args) = entries
-    e.effect(llvm.CondBr, [condition, *then_args, *else_args], [], (1, len(then_args), len(else_args)),
-             successors=(then, otherwise))  # fmt: skip
+    e.effect(
+        llvm.CondBr,
+        [condition, *then_args, *else_args],
+        [],
+        (1, len(then_args), len(else_args)),
+        successors=(then, otherwise),
+    )
     e.place(merge)
     _bind(c, op.results, merge.args)
 

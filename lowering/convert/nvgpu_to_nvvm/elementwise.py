@@ -56,19 +56,19 @@ def _integer(
 
 
 def _left(e: Emitter, x: Value, y: Value) -> Value:
-    """shl; a truth value stays or is shifted out, and is not there in PTX."""
+    """shl; an i1, for which PTX has no shift, stays or is shifted out."""
     return ints.bit_and(e, x, _stays(e, y)) if x.type == I1 else ints.shl(e, x, y)
 
 
 def _right(e: Emitter, cls: type[Op], x: Value, y: Value) -> Value:
-    """shr, likewise; what an arithmetic shift leaves of a truth value is its sign, which it is."""
+    """shr, likewise; an arithmetic shift leaves the sign of an i1, which is the i1 itself."""
     if x.type != I1:
         return ints.shift_right(e, cls, x, y)
     return x if cls is llvm.AShr else ints.bit_and(e, x, _stays(e, y))
 
 
 def _stays(e: Emitter, amount: Value) -> Value:
-    """Is a truth value shifted by nothing?"""
+    """Is an i1 shifted by 0?"""
     return ints.xor(e, amount, e.constant(I1, 1))
 
 
@@ -79,7 +79,7 @@ _integer(arith.RemUI, lambda e, x, y: division.divide(e, llvm.URem, x, y), False
 _integer(arith.FloorDivSI, division.floor_divide, True)
 _integer(arith.CeilDivSI, lambda e, x, y: division.ceil_divide(e, x, y, True), True)
 _integer(arith.CeilDivUI, lambda e, x, y: division.ceil_divide(e, x, y, False), False)
-_integer(arith.ShLI, _left, False, I32)  # as a shift of 32 bits: of bytes of words nothing is cut out before it
+_integer(arith.ShLI, _left, False, I32)  # as a 32-bit shift: bytes of words need no extraction before it
 _integer(arith.ShRSI, lambda e, x, y: _right(e, llvm.AShr, x, y), True)
 _integer(arith.ShRUI, lambda e, x, y: _right(e, llvm.LShr, x, y), False, I32)
 _integer(arith.AndI, ints.bit_and)
@@ -94,7 +94,7 @@ _integer(arith.MulUIWide, lambda e, x, y: ints.wide_product(e, x, y, False))
 
 @lowers_each(arith.OrI)
 def either(e: Emitter, op: Op, x: Value, y: Value) -> Value:
-    """or; of two halves of a byte that are rounded floats, their conversion."""
+    """or; if the operands are rounded floats in the two halves of a byte, one conversion of both."""
     return half_bytes.joined(e, x, y) or ints.bit_or(e, x, y)
 
 
@@ -112,7 +112,7 @@ def _high_product(e: Emitter, op: Op, x: Value, y: Value) -> Value:
 
 @lowers_each(math.AbsI)
 def magnitude(e: Emitter, op: Op, x: Value) -> Value:
-    """max(x, -x); of a bit, itself."""
+    """max(x, -x); a bit is itself."""
     if x.type == I1:
         return x
     wide = ints.widened(e, x, True)
@@ -141,7 +141,7 @@ def compare_integers(e: Emitter, op: arith.CmpI, x: Value, y: Value) -> Value:
 
 @lowers_each(arith.Select)
 def select(e: Emitter, op: Op, condition: Value, x: Value, y: Value) -> Value:
-    """select; of a remainder that a select repairs, the remainder of the division rounded down."""
+    """select; a remainder fixed up by a select is the remainder of the division rounded down."""
     rest = division.floor_remainder(e, condition, x, y)
     return ints.select(e, condition, x, y) if rest is None else rest
 
@@ -240,12 +240,12 @@ def rounded_to_tf32(e: Emitter, x: Value, rounding: str) -> Value:
 
 
 def convert_odd(e: Emitter, x: Value) -> Value:
-    """Any float as f32 without a rounding that the next one would not see."""
+    """Any float as f32, without a rounding that the next one could not detect."""
     return rounded_to_odd(e, x) if x.type == F64 else convert(e, x, F32)
 
 
 def odd_float(e: Emitter, to: type[Op], x: Value, signed: bool) -> Value:
-    """An i32 or i64 as f32 whose last bit says that something was lost, so that the next rounding is the only one."""
+    """An i32 or i64 as f32 rounded to odd, so that the next rounding is the only one."""
     cut = e.value(to, F32, x, rounding="rz")
     back = e.value(llvm.FPToSI if signed else llvm.FPToUI, x.type, cut)
     lost = ints.extend(e, ints.icmp(e, "ne", back, x), I32, False)
@@ -253,7 +253,7 @@ def odd_float(e: Emitter, to: type[Op], x: Value, signed: bool) -> Value:
 
 
 def rounded_to_odd(e: Emitter, x: Value) -> Value:
-    """f64 as f32 whose last bit says that something was lost, so that the next rounding is the only one."""
+    """f64 as f32 rounded to odd, so that the next rounding is the only one."""
     cut = e.value(llvm.FPTrunc, F32, x, rounding="rz")
     lost = e.value(llvm.FCmp, I1, e.value(llvm.FPExt, F64, cut), x, predicate="one")
     return bitcast(e, ints.bit_or(e, bitcast(e, cut, I32), ints.extend(e, lost, I32, False)), F32)
@@ -273,8 +273,8 @@ DIRECTED = ("rz", "rm", "rp")
 
 
 def directed(e: Emitter, to: type[Op], op: Op, *operands: Value) -> Value | None:
-    """An op on 16-bit floats that rounds in a direction, None where it does not: PTX has those in f32. Two roundings in
-    one direction are one.
+    """An op on 16-bit floats with directed rounding, None for other roundings: PTX has those only in f32. Two roundings
+    in the same direction are equal to one.
     """
     rounding: str = op.attributes.get("rounding", "rn")
     if rounding not in DIRECTED or scalar_type(operands[0].type) not in (F16, BF16):
@@ -311,7 +311,7 @@ def _float_binary(cls: type[Op], to: type[Op], bf16: Callable[[Emitter, Value, V
 
 
 def _chosen_product(e: Emitter, x: Value, y: Value) -> Value | None:
-    """One of two numbers times a number, as a truth value is that is scaled: one of two other numbers."""
+    """One of two constants times a constant, as for a scaled i1: one of two other constants."""
     for choice, factor in ((x.owner, y), (y.owner, x)):
         if (
             type(choice) is not llvm.Select
@@ -338,7 +338,7 @@ _float_binary(arith.MinNumF, llvm.MinNum, None)
 
 
 def _nan_propagating(cls: type[Op], to: type[Op], quiet: type[Op]) -> None:
-    """Register maximumf or minimumf; f64 has no .NaN form (ptxas: illegal modifier), a sum carries the NaN there."""
+    """Register maximumf or minimumf; f64 has no .NaN form (ptxas: illegal modifier), there a sum propagates the NaN."""
 
     @lowers_each(cls)
     def pattern(e: Emitter, op: Op, x: Value, y: Value) -> Value:
@@ -360,7 +360,7 @@ def _quotient(e: Emitter, x: Value, y: Value) -> Value:
 
 
 def quotient(e: Emitter, x: Value, y: Value, rounding: str, flags: dict[str, Any]) -> Value:
-    """x / y of f32 or f64 in the cheapest form that the rounding allows; `flags` holds ftz where it is asked for."""
+    """x / y of f32 or f64 in the cheapest form that the rounding allows; `flags` holds ftz if it is requested."""
     divisor, approximate = e.known.get(y), rounding in APPROXIMATE
     if approximate and divisor is not None and REGULAR <= abs(divisor) <= 1 / REGULAR:
         # two roundings are less than the 2 ulp that PTX allows
@@ -374,7 +374,7 @@ def quotient(e: Emitter, x: Value, y: Value, rounding: str, flags: dict[str, Any
 
 
 REGULAR = 2.0**-125
-"""Divisors from here to its inverse have a reciprocal in f32 that is not subnormal."""
+"""Divisors from here to its inverse have a normal f32 reciprocal."""
 
 
 @lowers_each(arith.DivF)
@@ -395,7 +395,7 @@ def negate(e: Emitter, op: Op, x: Value) -> Value:
     """fneg."""
     if x.type == TF32:
         return bitcast(e, negative(e, as_f32(e, x)), TF32)
-    if x.type in BYTES:  # no instruction, and none in Tile IR; rules move a negation behind a conversion
+    if x.type in BYTES:  # neither PTX nor Tile IR has it; rules move a negation after a conversion
         return bitcast(e, ints.xor(e, bitcast(e, x, I8), e.constant(I8, -128)), x.type)
     return negative(e, x)
 
@@ -437,7 +437,7 @@ def _to_float(cls: type[arith.FloatCast], to: type[Op], signed: bool) -> None:
 
 
 def _chosen_numbers(e: Emitter, x: Value, signed: bool) -> Value | None:
-    """One of two small numbers, as a truth value is when it is widened, as an f32."""
+    """One of two small constants, as from a widened i1, as an f32."""
     chosen = x.owner
     if type(chosen) is not llvm.Select:
         return None
@@ -452,7 +452,7 @@ def _to_integer(cls: type[arith.FloatCast], to: type[Op]) -> None:
     def pattern(e: Emitter, op: arith.FloatCast, x: Value) -> Value:
         x, wanted = as_f32(e, x), op.results[0].type
         x = convert(e, x, F32) if x.type in (BF16, F4E2M1FN, *BYTES) else x
-        if wanted == I1:  # PTX converts to no predicate; a value out of range, which saturates, is not zero either
+        if wanted == I1:  # PTX has no such conversion; an out-of-range value, which saturates, is not zero either
             return ints.icmp(e, "ne", e.value(llvm.FPToSI, I32, x), e.constant(I32, 0))
         return e.value(to, wanted, x)
 
@@ -467,3 +467,9 @@ _to_integer(arith.FPToUI, llvm.FPToUI)
 def cast_bits(e: Emitter, op: Op, x: Value) -> Value:
     """bitcast."""
     return bitcast(e, x, op.results[0].type)
+
+
+@lowers_each(llvm.Bitcast)
+def cast_pointer(e: Emitter, op: Op, x: Value) -> Value:
+    """ptr_to_ptr: addresses have no pointee."""
+    return x

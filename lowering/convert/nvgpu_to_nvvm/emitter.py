@@ -1,7 +1,7 @@
-"""Emitting nvvm ops with value numbering: a pure op that exists in a dominating scope is found, not made again.
+"""Emitting nvvm ops with value numbering: a pure op that exists in a dominating scope is reused.
 
-A pure op of a loop body whose operands come from outside is placed before the loop. Scopes mirror the structured
-control flow of the source, so that both need no dominator tree.
+A pure op of a loop body with loop-invariant operands is hoisted above the loop. Scopes mirror the structured control
+flow of the source, so neither needs a dominator tree.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def wrap(value: int, width: int) -> int:
 
 
 class Scope:
-    """Ops known in one structured region; `hoist` says that its pure ops may move to the enclosing scope."""
+    """Ops known in one structured region; with `hoist` its pure ops may move to the enclosing scope."""
 
     __slots__ = ("block", "descriptors", "hoist", "table")
 
@@ -37,14 +37,14 @@ class Scope:
         self.block = block
         self.hoist = hoist
         self.table: dict[tuple[Any, ...], Op] = {}
-        self.descriptors: dict[tuple[Value, Value | None, int], list[int]] = {}  # made here: their offsets
+        self.descriptors: dict[tuple[Value, Value | None, int], list[int]] = {}  # created here: their offsets
 
 
 class Emitter:
     """Appends nvvm ops to the current block; `blocks` is the function's list in layout order."""
 
     def __init__(self, entry: Block, target: Target, threads: tuple[int, ...], forbid: Set[str] = frozenset()):
-        """`threads` of a block, by dimension; `forbid`: prefixes of names of atoms that may not be chosen."""
+        """`threads` of a block, by dimension; `forbid`: atoms to exclude, by prefix of their names."""
         self.target = target
         self.forbid = forbid
         self.facts = Facts(threads)
@@ -55,9 +55,9 @@ class Emitter:
         self.remainders: dict[Value, tuple[Value, int]] = {}  # signed ones: the dividend, the divisor
         self.constants: dict[tuple[Type, int | float | str], Value] = {}
         self.constant_ops: list[Op] = []
-        self.arrays: dict[str, GlobalArray] = {}  # of the module, that functions read
+        self.arrays: dict[str, GlobalArray] = {}  # of the module, read by functions
         self.location: Location = UNKNOWN
-        self.landed: set[Op] = set()  # waits for products that are on the way out of a loop
+        self.landed: set[Op] = set()  # waits for products on the exit of a loop
         for arg in entry.args:
             self.level[arg] = 0
 
@@ -108,8 +108,8 @@ class Emitter:
         return self.pure(cls, [type], operands, **attributes).results[0]
 
     def symmetric(self, cls: type[Op], x: Value, y: Value, **attributes: Any) -> Value:
-        """`value` of two operands that may change places: an op of the other order is found too. None is reordered:
-        ptxas 13.5 schedules by the order it reads, and a loop of attention grew by 2 % with the older one first.
+        """`value` of two commuting operands: an op of the other order is reused too. New ops keep their order: ptxas
+        13.5 schedules by the order it reads, and a loop of attention grew by 2 % with the older operand first.
         """
         x, y = uncrossed(x, y)
         key = (cls, x.type, (y, x), tuple(attributes.items())) if attributes else (cls, x.type, (y, x))
@@ -117,13 +117,13 @@ class Emitter:
         return self.value(cls, x.type, x, y, **attributes) if known is None else known.results[0]
 
     def found(self, cls: type[Op], type: Type, *operands: Value, **attributes: Any) -> Value | None:
-        """First result of the op that `value` would find, None where it would make one."""
+        """First result of the op that `value` would reuse, None if it would create one."""
         key = (cls, type, operands, tuple(attributes.items())) if attributes else (cls, type, operands)
         known = self._found(key, max(self.level[v] for v in operands))
         return None if known is None else known.results[0]
 
     def _found(self, key: tuple[Any, ...], outer: int) -> Op | None:
-        """An op made in a scope around this place, of operands made at level `outer` at the latest."""
+        """An op created in an enclosing scope, with operands defined at level `outer` at the latest."""
         scopes = self.scopes
         for scope in scopes[len(scopes) - 1 : outer - 1 if outer else None : -1]:
             known = scope.table.get(key)
@@ -141,7 +141,7 @@ class Emitter:
 
     def effect(self, cls: type[OpT], operands: list[Value], types: list[Type], segments: tuple[int, ...] | None = None,
                **attributes: Any) -> OpT:  # fmt: skip
-        """A new op at this very place."""
+        """A new op at the current place."""
         made = cls(operands, types, attributes, (), self.location, segments)
         self._append(self.scopes[-1].block, made, len(self.scopes) - 1)
         return made
@@ -191,7 +191,7 @@ class Emitter:
 
 
 def uncrossed(x: Value, y: Value) -> tuple[Value, Value]:
-    """Operands that may change places, of which one is c ? a : b and the other c ? b : a, are a and b."""
+    """Commuting operands c ? a : b and c ? b : a are a and b."""
     first, second = x.op, y.op
     if isinstance(first, llvm.Select) and isinstance(second, llvm.Select):
         condition, a, b = first.operands

@@ -1,4 +1,4 @@
-"""Minima and maxima of integers, of which ranges may say the outcome."""
+"""Minima and maxima of integers, whose outcome may follow from ranges."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from lowering.convert.nvgpu_to_nvvm.integers import bit_and, bit_or, select
 
 
 def extremum(e: Emitter, cls: type[Op], x: Value, y: Value) -> Value:
-    """SMax, SMin, UMax or UMin; of bits, whose signed values are 0 and -1, and or or."""
+    """SMax, SMin, UMax or UMin; for bits, whose signed values are 0 and -1, `and` or `or`."""
     if x.type == I1:
         return bit_and(e, x, y) if cls in (llvm.SMax, llvm.UMin) else bit_or(e, x, y)
     a, b = e.integer(x), e.integer(y)
@@ -31,8 +31,8 @@ def extremum(e: Emitter, cls: type[Op], x: Value, y: Value) -> Value:
 
 
 def _chosen_first(e: Emitter, x: Value, y: Value, depth: int = TERMS) -> Value | None:
-    """min(c ? a : b, y) where a <= y: c ? a : min(b, y), if the latter is known or such a one too; None where not. The
-    first of several labels is chosen so without a minimum.
+    """min(c ? a : b, y) where a <= y: c ? a : min(b, y), if the latter is known or of the same form; otherwise None.
+    This selects the first of several labels without a minimum.
     """
     inner = x.op
     if not depth or not isinstance(inner, llvm.Select) or not never_above(e, inner.operands[1], y):

@@ -1,9 +1,9 @@
-"""What is known of an integer: a signed range, and bits that are zero in every thread.
+"""Facts about integers: a signed range, and bits that are zero in every thread.
 
-Facts follow from what an op computes, from its own promise (`nsw`), from the ranges that every execution promises of
-parameters (gpu.func, `ranges`), and from the tests around a place, never from how a result is used. They prove that a
-sum cannot wrap, so that a constant may leave it for the displacement of an address. Source: LLVM's known bits and
-constant ranges (llvm/Support/KnownBits.h, llvm/IR/ConstantRange.h), of which this is a part.
+Facts follow from what an op computes, from its flags (`nsw`), from parameter ranges that hold in every execution
+(gpu.func, `ranges`), and from enclosing tests, never from how a result is used. They prove that a sum cannot wrap, so
+that a constant can move from it into the displacement of an address. Source: LLVM's known bits and constant ranges
+(llvm/Support/KnownBits.h, llvm/IR/ConstantRange.h), of which this is a subset.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from lowering.convert.nvgpu_to_nvvm.implied import Range, implied_ranges
 
 GRID = {"x": (1 << 31) - 1, "y": 65535, "z": 65535}  # most blocks along a dimension; CUDA C++ Programming Guide, limits
 THREADS = {"x": 1024, "y": 1024, "z": 64}  # most threads of a block; same source
-DEPTH = 24  # operands of operands that are asked; deeper ones are taken as unknown
+DEPTH = 24  # nesting of operands that is queried; deeper ones are unknown
 
 
 def limits(width: int) -> Range:
@@ -27,7 +27,7 @@ def limits(width: int) -> Range:
 
 
 class Facts:
-    """Ranges and zero bits of the values of one function, found when asked for; `block` are the threads of a CTA."""
+    """Ranges and zero bits of the values of one function, computed on demand; `block`: the threads of a CTA."""
 
     def __init__(self, block: tuple[int, ...]):
         self.block = dict(zip("xyz", block, strict=False))
@@ -36,11 +36,11 @@ class Facts:
         self._outside: list[tuple[dict[Value, tuple[Range, int]], dict[Value, tuple[Range, int]]]] = []
 
     def assume(self, value: Value, range: Range, divisor: int = 1) -> None:
-        """A range, and a power of two that divides it, that the value's maker knows: of a counter, of a parameter."""
+        """Record a range, and a power-of-two divisor, known by the creator of a value: a counter, a parameter."""
         self._assumed[value] = range, divisor - 1
 
     def enter(self, condition: Value, holds: bool) -> None:
-        """What is asked until `leave` is asked on the side of a branch where a condition holds, or does not."""
+        """Queries until `leave` are on the side of a branch where a condition holds, or does not."""
         self._outside.append((self._found, self._assumed))
         ranges = implied_ranges(condition, holds, self.range)
         if ranges:
@@ -116,14 +116,20 @@ class Facts:
 
     def _special(self, op: Op) -> Range:
         kind, _, dimension = op.name.removeprefix("nvvm.read.ptx.sreg.").partition(".")
-        if dimension not in THREADS:  # of the place in a cluster nothing is known
+        if dimension not in THREADS:  # nothing is known about the position in a cluster
             return limits(I32.width)
         threads, most = self.block.get(dimension, THREADS[dimension]), GRID[dimension]
-        return {"tid": (0, threads - 1), "ntid": (threads, threads), "ctaid": (0, most - 1), "nctaid": (1, most),
-                "clusterid": (0, most - 1), "nclusterid": (1, most)}[kind]  # fmt: skip
+        return {
+            "tid": (0, threads - 1),
+            "ntid": (threads, threads),
+            "ctaid": (0, most - 1),
+            "nctaid": (1, most),
+            "clusterid": (0, most - 1),
+            "nclusterid": (1, most),
+        }[kind]
 
     def _fits(self, op: Op, depth: int) -> bool:
-        """Without the promise: by ranges, or because the operands have no bit in common."""
+        """Without the flag: by ranges, or because the operands have no common bits."""
         width = _width(op.results[0])
         if type(op) is llvm.Add and self._apart(op, width, depth):
             return True
@@ -144,7 +150,7 @@ class Facts:
 
 
 Rule = Callable[[Facts, Any, int, int], tuple[Range, int]]
-"""(facts, op, width, depth) -> range, in which what does not fit the width counts as unknown, and zero bits."""
+"""(facts, op, width, depth) -> range, where a range that does not fit the width counts as unknown, and zero bits."""
 
 
 def _product(x: Range, y: Range) -> Range:
@@ -178,7 +184,7 @@ def _arithmetic(facts: Facts, op: Op, width: int, depth: int) -> tuple[Range, in
     if type(op) is llvm.Mul and (place := _place(facts, op.operands[1], depth)) is not None:
         zeros = (x << place | (1 << place) - 1) & mask
     least, most = facts._exactly(op, depth)  # pyright: ignore[reportPrivateUsage]
-    if op.attributes.get("nsw"):  # what would wrap is not there
+    if op.attributes.get("nsw"):  # wrapping values cannot occur
         bottom, top = limits(width)
         return (max(least, bottom), min(most, top)), zeros
     if type(op) is llvm.Add and (x | y) == mask:
@@ -207,7 +213,7 @@ def _or(facts: Facts, op: Op, width: int, depth: int) -> tuple[Range, int]:
 
 
 def _divide(facts: Facts, op: Op, width: int, depth: int) -> tuple[Range, int]:
-    """Division of what is not negative by a positive number, signed or not."""
+    """Division of a non-negative by a positive number, signed or not."""
     (a, _), (b, _) = _operands(facts, op, depth)
     if a[0] < 0 or b[0] <= 0:
         return limits(width), 0
@@ -266,7 +272,7 @@ def _select(facts: Facts, op: Op, width: int, depth: int) -> tuple[Range, int]:
 
 
 def _extremum(facts: Facts, op: Op, width: int, depth: int) -> tuple[Range, int]:
-    """Signed ones, and unsigned ones of what is not negative."""
+    """Signed ones, and unsigned ones of non-negative numbers."""
     (a, x), (b, y) = _operands(facts, op, depth)
     if isinstance(op, (llvm.UMax, llvm.UMin)) and (a[0] < 0 or b[0] < 0):
         tops = [r[1] for r in (a, b) if r[0] >= 0]

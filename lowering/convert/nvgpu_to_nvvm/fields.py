@@ -1,5 +1,5 @@
-"""Bits that are taken out of a register and put back where they were: the register, or a mask of it. Bits of a sum
-that its constant alone has.
+"""Bits extracted from a register and put back in place: the register, or a mask of it. Bits of a sum that come only
+from its constant.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def _ones(value: Value) -> int:
 
 
 def _field(e: Emitter, x: Value, depth: int = DEPTH) -> Field:
-    """The bits of x as bits of a register that something else than masks and shifts to the right has made."""
+    """The bits of x as bits of a register not defined by masks and right shifts."""
     op = x.owner
     if depth and isinstance(op, (llvm.ZExt, llvm.Trunc)):
         root, place, mask = _field(e, op.operands[0], depth - 1)
@@ -45,7 +45,7 @@ def _field(e: Emitter, x: Value, depth: int = DEPTH) -> Field:
 
 
 def in_place(e: Emitter, x: Value) -> tuple[Value, int]:
-    """(root, mask) with x = root & mask; x itself where it is made of other bits."""
+    """(root, mask) with x = root & mask; x itself if it has other bits."""
     op, place, number = x.owner, 0, x
     factor = e.integer(op.operands[1]) if isinstance(op, llvm.Mul) else None
     if isinstance(op, llvm.Mul) and factor is not None:
@@ -59,8 +59,8 @@ def in_place(e: Emitter, x: Value) -> tuple[Value, int]:
 
 
 def apart(e: Emitter, x: Value) -> tuple[Value, int]:
-    """(rest, constant) with x = rest + constant, which have no bit in common; 0 where there is no such constant. What
-    is done bit by bit is done to each of them, so that an address keeps its displacement.
+    """(rest, constant) with x = rest + constant, which have no common bits; 0 if there is no such constant. A bitwise
+    operation applies to each of them separately, so that an address keeps its displacement.
     """
     rest, constant = constant_part(e, x)
     apart = constant > 0 and constant & ~e.facts.zeros(rest) == 0

@@ -1,4 +1,4 @@
-"""Signs and comparisons of floats: a sign that is set twice, a product or quotient that is another operation."""
+"""Signs and comparisons of floats: a sign that is set twice, a product or quotient equal to another operation."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def negative(e: Emitter, x: Value) -> Value:
 
 
 def magnitude(e: Emitter, x: Value) -> Value:
-    """|x|: of a magnitude itself, of a negated number that of the number."""
+    """|x|; of a magnitude itself, of -x that of x."""
     if x in e.known:
         return e.constant(x.type, abs(e.known[x]))
     inner = x.owner
@@ -30,7 +30,7 @@ def magnitude(e: Emitter, x: Value) -> Value:
 
 
 def compare(e: Emitter, predicate: str, x: Value, y: Value, ftz: bool = False) -> Value:
-    """fcmp; no magnitude is below zero, and one is zero where its number is."""
+    """fcmp; a magnitude is never below zero, and zero exactly if its number is."""
     flags: dict[str, Any] = {"ftz": True} if ftz else {}
     inner, number, other = x.owner, e.known.get(y), y.owner
     if type(inner) is llvm.FPExt and type(other) is llvm.FPExt and not ftz:
@@ -48,7 +48,7 @@ def compare(e: Emitter, predicate: str, x: Value, y: Value, ftz: bool = False) -
 
 
 def is_half(number: float) -> bool:
-    """Is a number one of f16?"""
+    """Is a number representable in f16?"""
     try:
         (found,) = struct.unpack("<e", struct.pack("<e", number))
     except OverflowError:  # beyond the largest one

@@ -1,4 +1,4 @@
-"""math ops: PTX's approximations, with range reduction where they alone are not accurate enough."""
+"""math ops: PTX's approximations, with range reduction where they are not accurate enough by themselves."""
 
 from __future__ import annotations
 
@@ -30,7 +30,8 @@ def _function(
     *,
     double: Callable[[Emitter, Value], Value],
 ) -> None:
-    """Register a function: of f32 `exact` unless an approximation is asked for, `flushing` where subnormals may go.
+    """Register a function: of f32 `exact` unless an approximation is requested, `flushing` if subnormals may be
+    flushed.
 
     bf16 and tf32 take the approximation, whose error is far below their rounding; f16 the form that flushes, since all
     its numbers are normal in f32; f64 `double`.
@@ -61,7 +62,7 @@ def _powers(e: Emitter, x: Value) -> tuple[Value, Value]:
     """2^f and 2^n of e^x = 2^n * 2^f with n near x log2 e and f from two fused steps (Cody and Waite's reduction).
 
     n is found in a saturated fma, which clamps it to [-126, 126]; 252 * sat + bias then holds n + 127 in its low bits,
-    so that a shift makes 2^n. Past the clamp f takes the rest, so overflow, underflow and infinities come out right.
+    so that a shift makes 2^n. Beyond the clamp f takes the rest, so overflow, underflow and infinities come out right.
     Source of the method: libdevice's expf; constants derived here.
     """
     unit = fma(e, x, f32(e, LOG2_E / 252), f32(e, 0.5), saturate=True)

@@ -1,7 +1,7 @@
 """Floats and integers of half a byte: a register holds one in its low four bits, and anything above them.
 
 f4E2M1FN is sign, two bits of exponent and one of mantissa: 0, 0.5, 1, 1.5, 2, 3, 4, 6. Source: OCP microscaling formats
-1.0, FP4. No NaN: one becomes 6, as the conversion of PTX says (PTX ISA, cvt, .satfinite).
+1.0, FP4. No NaN: it becomes 6, as in PTX's conversion (PTX ISA, cvt, .satfinite).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from lowering.targets import Feature
 
 LARGEST = 6.0
 MAGIC = 22 << 23
-"""2^22 as a power among the bits of an f32: what is added to 2^22 is rounded to a multiple of 0.5."""
+"""The exponent bits of 2^22 in an f32: a number added to 2^22 is rounded to a multiple of 0.5."""
 
 
 def rounded(e: Emitter, x: Value) -> Value:
@@ -60,7 +60,7 @@ def widened(e: Emitter, x: Value) -> Value:
 
 
 def byte_behind(e: Emitter, x: Value) -> tuple[Value, int]:
-    """The i8 of which an i4 is a half, and which one."""
+    """The i8 that an i4 is a half of, and which half."""
     cut = x.owner
     if type(cut) is llvm.Trunc and cut.operands[0].type == I8:
         return high_half(e, cut.operands[0]) or (cut.operands[0], 0)
@@ -90,7 +90,7 @@ def joined(e: Emitter, x: Value, y: Value) -> Value | None:
 
 
 def source_in_high_half(e: Emitter, x: Value) -> Value | None:
-    """The f32 that is held rounded in the high half of an i8 whose low half is 0."""
+    """The f32 whose rounded value is in the high half of an i8 with a zero low half."""
     inner = x.owner
     if type(inner) is llvm.Trunc:
         inner = inner.operands[0].owner
@@ -100,7 +100,7 @@ def source_in_high_half(e: Emitter, x: Value) -> Value | None:
 
 
 def source_of(x: Value) -> Value | None:
-    """The f32 that is held rounded in the low half of an i8, or i16, whose other bits are 0."""
+    """The f32 whose rounded value is in the low half of an i8 or i16 with all other bits 0."""
     inner = x.owner
     if type(inner) is not llvm.ZExt or inner.operands[0].type != I4:
         return None

@@ -15,9 +15,7 @@ from lowering.convert.nvgpu_to_nvvm.context import Conversion, lowers
 from lowering.convert.nvgpu_to_nvvm.emitter import Emitter
 
 ADDRESS_BITS = 18  # of a shared address that a matrix descriptor holds; PTX ISA, wgmma, matrix-descriptor-encode
-HOISTED = (
-    16  # descriptors, of two registers each, that are held through a loop; ptxas 13.5: a product of 512 x 16 x 512
-)
+HOISTED = 16  # descriptors, of two registers each, held through a loop; ptxas 13.5: a product of 512 x 16 x 512
 # spills 436 bytes with all 32 (sm_90a), attention's loop grows by 2 % with none of 8
 UNIT_BITS = 4  # descriptors count in 16 bytes; same source
 LOW_WORD = (1 << 32) - 1
@@ -25,7 +23,9 @@ LOW_WORD = (1 << 32) - 1
 
 @lowers(nvgpu.WarpgroupWait)
 def warpgroup_wait(c: Conversion, op: nvgpu.WarpgroupWait) -> None:
-    """nvgpu.warpgroup.wait; what passes through gets new names for the same registers. Some are at a loop's end."""
+    """nvgpu.warpgroup.wait; values passing through are renamed but keep their registers. Some waits are at the end of a
+    loop.
+    """
     held = [c.registers(v) for v in op.values]
     if op in c.e.landed:
         _spread(c, op.results, held, [r for registers in held for r in registers])
@@ -44,7 +44,7 @@ def _spread(c: Conversion, results: list[Value], held: list[list[Value]], flat: 
 
 @lowers(nvgpu.WarpgroupMma)
 def warpgroup_mma(c: Conversion, op: nvgpu.WarpgroupMma) -> None:
-    """nvgpu.warpgroup.mma; accumulators that are not read, or known to be zero, are not even operands."""
+    """nvgpu.warpgroup.mma; accumulators that are not read, or known to be zero, are not operands."""
     e, a = c.e, c.registers(op.a)
     held = [c.registers(v) for v in op.accumulators]
     accumulators = [r for registers in held for r in registers]
@@ -54,11 +54,18 @@ def warpgroup_mma(c: Conversion, op: nvgpu.WarpgroupMma) -> None:
     empty = known == 0 or all(e.known.get(r) == 0.0 for r in accumulators)
     guard, tied = ([], []) if empty else (guard, accumulators)
     made = e.effect(
-        nvvm.WgmmaMmaAsync, [*a, c.register(op.b), *guard, *tied], [r.type for r in accumulators],
-        (len(a), 1, len(guard), len(tied)), shape=op.shape, typeA=op.type_a, typeB=op.type_b,
+        nvvm.WgmmaMmaAsync,
+        [*a, c.register(op.b), *guard, *tied],
+        [r.type for r in accumulators],
+        (len(a), 1, len(guard), len(tied)),
+        shape=op.shape,
+        typeA=op.type_a,
+        typeB=op.type_b,
         typeD=nvgpu.ACCUMULATORS[op.accumulators[0].type],
-        scaleA=-1 if op.negated else 1, layoutA="col" if op.trans_a else "row", layoutB="row" if op.trans_b else "col",
-    )  # fmt: skip
+        scaleA=-1 if op.negated else 1,
+        layoutA="col" if op.trans_a else "row",
+        layoutB="row" if op.trans_b else "col",
+    )
     _spread(c, op.results, held, made.results)
 
 
@@ -81,7 +88,7 @@ def matrix_descriptor(c: Conversion, op: nvgpu.MatrixDescriptor) -> None:
 
 
 class Words(NamedTuple):
-    """The low word of a descriptor as the sum of a base, of what a stage adds, and of a number; the high word."""
+    """The low word of a descriptor as the sum of a base, a stage's term and a constant; the high word."""
 
     base: Value
     stage: Value | None
@@ -90,11 +97,11 @@ class Words(NamedTuple):
 
 
 def descriptor(e: Emitter, words: Words) -> Value:
-    """Both words together. Those that differ by a number are sums with the first of them, in 64 bits: that is one
-    instruction for a pair of uniform registers (UIADD3.64), where two words take one each. The address field cannot
-    carry, since shared memory ends below 2^18 bytes. Of a tile that stays in shared memory all through a loop there is
-    one for each step of k: the first `HOISTED` are made before the loop, the others once a block where a product uses
-    them.
+    """Both words together. Those that differ by a constant are sums with the first of them, in 64 bits: that is one
+    instruction for a pair of uniform registers (UIADD3.64), while two words take one each. The address field cannot
+    carry, since shared memory ends below 2^18 bytes. A tile that stays in shared memory throughout a loop has one for
+    each step of k: the first `HOISTED` are hoisted above the loop, the others are computed once a block where a product
+    uses them.
     """
     base, stage, offset, high = words
     depth = e.landing(base) if stage is None else e.landing(base, stage)
@@ -117,8 +124,8 @@ def descriptor(e: Emitter, words: Words) -> Value:
 
 
 def _low_word(e: Emitter, pointer: Value, field: int) -> tuple[Value, Value | None, int]:
-    """(address >> 4) + field in three parts: of an aligned base, of terms above it, of constants, to which the field
-    belongs: the address ends below it, so descriptors of other fields differ by a number too.
+    """(address >> 4) + field in three parts: an aligned base, terms above it, and constants, which include the field:
+    the address ends below the field, so descriptors with other fields differ by a constant too.
     """
     offset, terms = 0, list[Value]()
     root = pointer
@@ -154,7 +161,7 @@ def _behind_constants(pointer: Value) -> Value:
 
 
 def _units(e: Emitter, term: Value) -> Value | None:
-    """term / 16 where every part of it is a multiple of 16 by a constant factor, None where that cannot be seen."""
+    """term / 16 if every part of it is a multiple of 16 by a constant factor, None if that is not visible."""
     known = e.integer(term)
     if known is not None:
         return e.i32(known >> UNIT_BITS) if known % (1 << UNIT_BITS) == 0 else None

@@ -1,4 +1,4 @@
-"""What a test says of the numbers that it compares, on the side of a branch where it holds, and on the other one.
+"""What a test implies about the compared numbers, on the side of a branch where it holds, and on the other.
 
 Source: LLVM's constant ranges of a comparison (ConstantRange::makeAllowedICmpRegion, LazyValueInfo.cpp), of which this
 is the part for signed ranges.
@@ -16,7 +16,7 @@ INVERSE = {"eq": "ne", "ne": "eq", "lt": "ge", "ge": "lt", "le": "gt", "gt": "le
 
 
 def implied_ranges(condition: Value, holds: bool, range_of: Callable[[Value], Range]) -> dict[Value, Range]:
-    """Ranges of the numbers that a condition compares, where it holds or not; of one that then has no number, none."""
+    """Ranges of the values that a condition compares, if it holds or not; a value with an empty range is left out."""
     found: dict[Value, Range] = {}
     for comparison, way in _comparisons(condition, holds):
         order = comparison.predicate[-2:]
@@ -30,7 +30,7 @@ def implied_ranges(condition: Value, holds: bool, range_of: Callable[[Value], Ra
 
 
 def _comparisons(condition: Value, holds: bool) -> list[tuple[llvm.ICmp, bool]]:
-    """The comparisons of integers that all hold, or not, where a condition does."""
+    """The integer comparisons that all hold (or all fail) if a condition does."""
     op = condition.op
     if isinstance(op, llvm.ICmp):
         return [(op, holds)]
@@ -42,7 +42,7 @@ def _comparisons(condition: Value, holds: bool) -> list[tuple[llvm.ICmp, bool]]:
 
 
 def _narrowed(order: str, unsigned: bool, x: Range, y: Range) -> tuple[Range, Range]:
-    """Two ranges, of numbers of which a comparison holds."""
+    """Two ranges, narrowed by a comparison of their values that holds."""
     (a, b), (c, d) = x, y
     if order in ("gt", "ge"):
         below, above = _narrowed("lt" if order == "gt" else "le", unsigned, y, x)
@@ -53,7 +53,7 @@ def _narrowed(order: str, unsigned: bool, x: Range, y: Range) -> tuple[Range, Ra
         if c == d:
             return (a + (a == c), b - (b == c)), y
         return (x, (c + (c == a), d - (d == a))) if a == b else (x, y)
-    if unsigned and c < 0:  # the bound may be any number above those without a sign
+    if unsigned and c < 0:  # the unsigned bound may be any large number
         return x, y
     less = order == "lt"
     if unsigned and a < 0:

@@ -1,4 +1,4 @@
-"""Integer ops with the foldings that addresses need: constants, identities, strength, loop-invariant regrouping."""
+"""Integer ops with the folds that addresses need: constants, identities, strength, loop-invariant regrouping."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from lowering.convert.nvgpu_to_nvvm.shared import flipped_sum, shared_sum
 
 
 def add(e: Emitter, x: Value, y: Value, nsw: bool = False) -> Value:
-    """x + y; a chain that mixes loop-invariant and varying terms is regrouped so that the invariant ones meet."""
+    """x + y; a chain that mixes loop-invariant and varying terms is regrouped to combine the invariant ones."""
     if x in e.known:
         x, y = y, x
     kind = x.type
@@ -69,12 +69,12 @@ def add(e: Emitter, x: Value, y: Value, nsw: bool = False) -> Value:
         if moved is not None:
             return moved
     if kind == I32 and type(y.owner) is llvm.Select and e.facts.zeros(x) | e.facts.zeros(y) == (1 << 32) - 1:
-        return bit_or(e, x, y)  # of two numbers, with the bits of others: ptxas 13.5 joins three by one LOP3
+        return bit_or(e, x, y)  # of two values, with the bits of others: ptxas 13.5 combines three in one LOP3
     return e.symmetric(llvm.Add, x, y, nsw=True) if nsw else e.symmetric(llvm.Add, x, y)
 
 
 def _word(e: Emitter, x: Value) -> Value:
-    """An i16 in 32 bits: what it was cut from, or is the extension of."""
+    """An i16 in 32 bits: what it was truncated from, or its extension."""
     inner = x.owner
     if type(inner) is llvm.Trunc and inner.operands[0].type == I32:
         return inner.operands[0]
@@ -82,9 +82,10 @@ def _word(e: Emitter, x: Value) -> Value:
 
 
 def _outward(e: Emitter, x: Value, y: Value, nsw: bool) -> Value | None:
-    """x + (p + constant) -> (x + p) + constant, whose sum other constants share; p + constant may stay outside a loop.
+    """x + (p + constant) -> (x + p) + constant, whose inner sum other constants share; p + constant may stay outside a
+    loop.
 
-    A promise is kept, so it goes on only where x + p cannot wrap either.
+    Flags are kept, so this applies only if x + p cannot wrap either.
     """
     inner = y.owner
     if type(inner) is not llvm.Add or inner.operands[1] not in e.known:
@@ -168,7 +169,9 @@ def mul(e: Emitter, x: Value, y: Value, nsw: bool = False) -> Value:
 
 
 def _chosen(e: Emitter, make: Callable[[Emitter, Value, Value], Value], x: Value, y: Value) -> Value | None:
-    """An operation on one of two numbers and a number, or on two such by one condition: one of two other numbers."""
+    """An operation on a select of two constants and a constant, or on two such selects by one condition: a select of
+    two other constants.
+    """
     first, second = x.owner, y.owner
     if type(first) is not llvm.Select or first.operands[1] not in e.known or first.operands[2] not in e.known:
         return None
@@ -182,14 +185,14 @@ def _chosen(e: Emitter, make: Callable[[Emitter, Value, Value], Value], x: Value
 
 
 def _narrow(e: Emitter, x: Value, y: Value) -> tuple[Value, Value] | None:
-    """Two i64 as i32; None where one of them is none."""
+    """Two i64 as i32; None if one of them does not fit."""
     if x.type != I64 or (short := narrowed(e, x)) is None or (other := narrowed(e, y)) is None:
         return None
     return short, other
 
 
 def _alike(e: Emitter, x: Value, y: Value) -> Value:
-    """A factor extended as the other one is, so that both are one product of i32 (mul.wide)."""
+    """A factor extended like the other one, so that they form one product of i32 (mul.wide)."""
     number, inner = e.integer(y), x.owner
     signed = type(y.owner) is llvm.SExt or (number is not None and number < 0)
     if x.type == I64 and signed and type(inner) is llvm.ZExt and narrowed(e, x) is not None:
@@ -198,7 +201,7 @@ def _alike(e: Emitter, x: Value, y: Value) -> Value:
 
 
 def shl(e: Emitter, x: Value, y: Value) -> Value:
-    """x << y; a constant amount becomes a product, so that both spellings are one value."""
+    """x << y; a constant amount becomes a product, so that both forms are one value."""
     b = e.integer(y)
     if b is not None and x.type != I1:
         width = width_of(x)
@@ -223,7 +226,7 @@ def shift_right(e: Emitter, cls: type[Op], x: Value, y: Value) -> Value:
 
 
 def _seen_above(e: Emitter, x: Value, place: int) -> Value:
-    """x without a mask that clears bits below a place alone, or bits that are zero anyway."""
+    """x without a mask that clears only bits below a place, or bits that are zero anyway."""
     inner = x.owner
     mask = e.integer(inner.operands[1]) if type(inner) is llvm.And else None
     if mask is None or type(inner) is not llvm.And:
@@ -252,7 +255,7 @@ def bit_and(e: Emitter, x: Value, y: Value) -> Value:
 
 
 def _masked(e: Emitter, x: Value, y: Value, mask: int) -> Value:
-    """x & mask: x itself where its other bits are zero; what low bits do not see of a sum is left out of it."""
+    """x & mask: x itself if its other bits are zero; terms of a sum that do not affect the low bits are dropped."""
     width = width_of(x)
     if not unsigned(~mask, width) & ~e.facts.zeros(x):
         return x
@@ -271,7 +274,7 @@ def _masked(e: Emitter, x: Value, y: Value, mask: int) -> Value:
 
 
 def _one_comparison(e: Emitter, x: Value, y: Value, both: bool) -> Value | None:
-    """Two comparisons of the same numbers of which both shall hold, or either, as one; None where they are not."""
+    """The conjunction or disjunction of two comparisons of the same values as one comparison; None if there is none."""
     a, b = x.owner, y.owner
     if type(a) is not type(b) or not isinstance(a, (llvm.ICmp, llvm.FCmp)) or not isinstance(b, (llvm.ICmp, llvm.FCmp)):
         return None
@@ -387,13 +390,13 @@ def icmp(e: Emitter, predicate: str, x: Value, y: Value) -> Value:
 
 
 def _against(e: Emitter, predicate: str, x: Value, number: int) -> Value | None:
-    """One of two numbers by its condition, and a multiple by what it is a multiple of, compared with a number."""
+    """A select of two constants by its condition, or a multiple by its base, compared with a constant."""
     inner = x.owner
     if type(inner) is llvm.Select:
         other = e.constant(x.type, number)
         if all(arm in e.known or decided(e, predicate, arm, other) is not None for arm in inner.operands[1:]):
             return select(e, inner.operands[0], *(icmp(e, predicate, arm, other) for arm in inner.operands[1:]))
-    if type(inner) is llvm.Xor and number == 0 and predicate in ("slt", "sge"):  # of two signs one is known
+    if type(inner) is llvm.Xor and number == 0 and predicate in ("slt", "sge"):  # one of two signs is known
         signs = [v for v in inner.operands if e.facts.range(v)[0] < 0]
         return icmp(e, predicate, signs[0], e.constant(x.type, 0)) if len(signs) == 1 else None
     if type(inner) is llvm.Add and e.facts.exact(inner):
@@ -412,7 +415,9 @@ def _against(e: Emitter, predicate: str, x: Value, number: int) -> Value | None:
 
 
 def _without_constant(e: Emitter, predicate: str, x: llvm.Add, number: int) -> Value | None:
-    """A sum with a constant, compared with a number: what is added to, so that one comparison serves both spellings."""
+    """A sum with a constant, compared with a constant: compare the other term, so that one comparison serves both
+    forms.
+    """
     base, constant = x.operands[0], e.integer(x.operands[1])
     if constant is None or wrap(number - constant, width_of(base)) != number - constant:
         return None
@@ -428,7 +433,7 @@ def _without_constant(e: Emitter, predicate: str, x: llvm.Add, number: int) -> V
 
 
 def _by_multiples(e: Emitter, predicate: str, x: Value, y: Value) -> Value | None:
-    """a + r < y, where a and y are multiples of a power of two and r is below it: a < y, the same for all such r."""
+    """a + r < y, if a and y are multiples of a power of two and r is below it: a < y, the same for all such r."""
     if predicate[1:] not in ("lt", "ge") or type(x.owner) is not llvm.Add:
         return None
     places = trailing(e.facts.zeros(y))
@@ -437,7 +442,7 @@ def _by_multiples(e: Emitter, predicate: str, x: Value, y: Value) -> Value | Non
     parts = list(terms(x, TERMS))
     constant = sum(int(e.known[t]) for t in parts if t in e.known)
     low, base = constant & (1 << places) - 1, constant_part(e, x)[0]
-    if low and not low & ~e.facts.zeros(base):  # bits that the rest of the sum has not
+    if low and not low & ~e.facts.zeros(base):  # bits that the rest of the sum does not have
         return icmp(e, predicate, add(e, x, e.constant(x.type, -low)), y)
     varying = [t for t in parts if t not in e.known]
     for place in range(places, 0, -1):
@@ -452,8 +457,8 @@ def _by_multiples(e: Emitter, predicate: str, x: Value, y: Value) -> Value | Non
 
 
 def _equal(e: Emitter, x: Value, y: Value, narrow_x: Value | None) -> Value | None:
-    """x = y, where x is a number and a constant, as those of the registers of one tile: what does not depend on the
-    constant is then the same for all of them, and an i32 is compared with it. Exact, since both sides may wrap alike.
+    """x = y, where x is a value plus a constant, as for the registers of one tile: the part that does not depend on the
+    constant is then common to all of them, and an i32 is compared with it. Exact, since both sides may wrap alike.
     """
     base, constant = constant_part(e, x if narrow_x is None else narrow_x)
     if not constant or y in e.known:
@@ -465,7 +470,7 @@ def _equal(e: Emitter, x: Value, y: Value, narrow_x: Value | None) -> Value | No
 
 
 def narrowed(e: Emitter, x: Value) -> Value | None:
-    """The i32 that an i64 is the sign extension of; None where it is no such number."""
+    """The i32 that an i64 is the sign extension of; None if it is not."""
     if x.type != I64:
         return None
     known = e.integer(x)
@@ -514,7 +519,7 @@ def select(e: Emitter, condition: Value, x: Value, y: Value) -> Value:
 
 
 def _select_bit(e: Emitter, condition: Value, x: Value, y: Value) -> Value:
-    """c ? y | a : y is y | (c & a), whose term may serve several choices; so for xor, and for and with a | !c."""
+    """c ? y | a : y is y | (c & a), whose term may serve several selects; so for xor, and for and with a | !c."""
     opposite = bit_not(e, condition)
     for arm, other, chosen, left in ((x, y, condition, opposite), (y, x, opposite, condition)):
         made = arm.op
@@ -532,7 +537,7 @@ def widened(e: Emitter, x: Value, signed: bool) -> Value:
 
 
 def extend(e: Emitter, x: Value, to: Type, signed: bool) -> Value:
-    """Sign or zero extension to a wider integer; of what is not negative by zeros, which cost no instruction."""
+    """Sign or zero extension to a wider integer; non-negative values are zero-extended, which costs no instruction."""
     if x.type == to:
         return x
     signed = signed and (x.type == I1 or e.facts.range(x)[0] < 0)
@@ -557,7 +562,7 @@ def extend(e: Emitter, x: Value, to: Type, signed: bool) -> Value:
 
 
 def _extend_half(e: Emitter, x: Value, to: Type, signed: bool) -> Value:
-    """An i4, above whose bits anything may stand, as a wider integer."""
+    """An i4, whose upper bits are undefined, as a wider integer."""
     if to == I16 and not signed:
         return e.value(llvm.ZExt, I16, x)
     cut = x.owner

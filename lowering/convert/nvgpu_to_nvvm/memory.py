@@ -8,7 +8,7 @@ from typing import cast
 from ir.core import Op, Type, UnsupportedError, Value, Variadic
 from ir.dialects import gpu, llvm, nvgpu, nvvm, vector
 from ir.instruction import Instruction
-from ir.types import GLOBAL_PTR, I1, I8, I16, I32, I64, VectorType
+from ir.types import F8E4M3FN, GLOBAL_PTR, I1, I8, I16, I32, I64, VectorType
 from lowering.convert.nvgpu_to_nvvm import integers as ints
 from lowering.convert.nvgpu_to_nvvm.addresses import element_pointer
 from lowering.convert.nvgpu_to_nvvm.comparisons import compared_again
@@ -24,8 +24,8 @@ SHUFFLE_KINDS = {"xor": "bfly", "down": "down", "idx": "idx", "up": "up"}
 
 @lowers(Instruction)
 def instruction(c: Conversion, op: Instruction) -> None:
-    """An instruction is legal as it is: each value becomes its registers. Under a predicate that is known it stays
-    without one, or goes.
+    """An instruction is already legal: each value becomes its registers. If its predicate is known, it loses the
+    predicate or is removed.
     """
     operands: list[Value] = []
     segments: list[int] = []
@@ -51,7 +51,7 @@ def instruction(c: Conversion, op: Instruction) -> None:
 
 
 def predicate_of(c: Conversion, pred: Value | None) -> Value | bool:
-    """The i1 register of an optional predicate, or its value where it is known."""
+    """The i1 register of an optional predicate, or its value if it is known."""
     if pred is None:
         return True
     register = c.register(pred)
@@ -76,9 +76,14 @@ def load(c: Conversion, op: nvgpu.Load) -> None:
     guard = [] if pred is True else [pred]
     hint = [e.value(nvvm.CreatePolicy, I64, primary=op.evict)] if op.evict else []
     made = e.effect(
-        nvvm.Ld, [c.register(op.ptr), *guard, *kept, *hint], kinds, (1, len(guard), len(kept), len(hint)), cache=cache,
-        order=op.order, scope=op.scope,
-    )  # fmt: skip
+        nvvm.Ld,
+        [c.register(op.ptr), *guard, *kept, *hint],
+        kinds,
+        (1, len(guard), len(kept), len(hint)),
+        cache=cache,
+        order=op.order,
+        scope=op.scope,
+    )
     c.define(op.results[0], as_bits(e, made.results) if wanted[0] == I1 else made.results)
 
 
@@ -91,9 +96,15 @@ def store(c: Conversion, op: nvgpu.Store) -> None:
     values = as_bytes(e, c.registers(op.value), register_types(memory_type(op.value.type)))
     guard = [] if pred is True else [compared_again(e, pred) if op.compare_again else pred]
     e.effect(
-        nvvm.St, [c.register(op.ptr), *guard, *values], [], (1, len(guard), len(values)), cache=op.cache,
-        order=op.order, scope=op.scope, remote=op.remote,
-    )  # fmt: skip
+        nvvm.St,
+        [c.register(op.ptr), *guard, *values],
+        [],
+        (1, len(guard), len(values)),
+        cache=op.cache,
+        order=op.order,
+        scope=op.scope,
+        remote=op.remote,
+    )
 
 
 @lowers(nvgpu.Atomic)
@@ -108,15 +119,21 @@ def atomic(c: Conversion, op: nvgpu.Atomic) -> None:
         return
     guard = [] if pred is True else [pred]
     made = e.effect(
-        nvvm.Atom, [c.register(op.ptr), *guard, *values], kinds, (1, len(guard), len(values)),
-        kind=nvgpu.ATOMIC_KINDS[op.kind][0], type=atomic_type(op.kind, values[0].type), order=op.order, scope=op.scope,
-    )  # fmt: skip
+        nvvm.Atom,
+        [c.register(op.ptr), *guard, *values],
+        kinds,
+        (1, len(guard), len(values)),
+        kind=nvgpu.ATOMIC_KINDS[op.kind][0],
+        type=atomic_type(op.kind, values[0].type),
+        order=op.order,
+        scope=op.scope,
+    )
     for result in op.results:
         c.define(result, made.results)
 
 
 def atomic_type(kind: str, type: Type) -> str:
-    """The type that PTX names in an atomic operation: floats with a rounding of their own, integers by their sign."""
+    """The PTX type of an atomic operation: floats with their rounding, integers by signedness."""
     letter = nvgpu.ATOMIC_KINDS[kind][1]
     if letter == "f":
         name = f"{type.element}x2" if isinstance(type, VectorType) else str(type)
@@ -194,10 +211,15 @@ def mma_sync(c: Conversion, op: nvgpu.MmaSync) -> None:
     elements = [cast(VectorType, v.type).element for v in op.operands]
     first, second = (nvgpu.mma_type(e, signed) for e, signed in zip(elements[:2], op.signed, strict=True))
     made = c.e.effect(
-        nvvm.MmaSync, [*a, *b, *acc], [r.type for r in acc], (len(a), len(b), len(acc)), shape=op.mmaShape,
-        multiplicandAPtxType=first, multiplicandBPtxType=second,
+        nvvm.MmaSync,
+        [*a, *b, *acc],
+        [r.type for r in acc],
+        (len(a), len(b), len(acc)),
+        shape=op.mmaShape,
+        multiplicandAPtxType=first,
+        multiplicandBPtxType=second,
         accumulatorPtxType="s32" if elements[2] == I32 else str(elements[2]),
-    )  # fmt: skip
+    )
     c.define(op.results[0], made.results)
 
 
@@ -209,7 +231,8 @@ def mma_block_scale(c: Conversion, op: nvgpu.MmaBlockScale) -> None:
     first, second = ("e2m1" if element == I8 else nvgpu.MMA_TYPES[element] for element in elements)
     made = c.e.effect(
         nvvm.MmaBlockScale, [*a, *b, *acc, *(word for each in scales for word in each)], [r.type for r in acc],
-        (len(a), len(b), len(acc), 1, 1), kind=op.kind, typeA=first, typeB=second, bytes=op.bytes,
+        (len(a), len(b), len(acc), 1, 1), kind=op.kind, typeA=first, typeB=second,
+        scale="ue4m3" if cast(VectorType, op.a_scales.type).element == F8E4M3FN else "ue8m0", bytes=op.bytes,
     )  # fmt: skip
     c.define(op.results[0], made.results)
 
@@ -292,9 +315,13 @@ def pointer(c: Conversion, op: llvm.GetElementPtr) -> None:
     """llvm.getelementptr with its constants gathered."""
     index = op.index
     made = element_pointer(
-        c.e, c.register(op.base), None if index is None else c.register(index), op.element_bytes, op.offset,
+        c.e,
+        c.register(op.base),
+        None if index is None else c.register(index),
+        op.element_bytes,
+        op.offset,
         op.outermost,
-    )  # fmt: skip
+    )
     c.define(op.results[0], [made])
 
 

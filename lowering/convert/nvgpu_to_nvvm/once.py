@@ -1,4 +1,4 @@
-"""Loops that run at most once: their upper bound lies no more than a step above the lower one."""
+"""Loops that run at most once: the upper bound is at most a step above the lower one."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from lowering.convert.nvgpu_to_nvvm.emitter import Emitter, width_of
 
 
 def at_most_once(e: Emitter, lower: Value, upper: Value, step: Value, unsigned: bool) -> bool:
-    """Does a loop run no second time, whatever wraps?
+    """Does a loop never run a second time, even with wrap-around?
 
-    An upper bound that is the lower one plus d modulo 2^width, 0 < d <= step, is d above it wherever it is above it at
-    all. Of a smaller one that is the less of two, or a lower one that is the greater, one pair like that is enough.
+    An upper bound that is the lower one plus d modulo 2^width, 0 < d <= step, is d above it whenever it is above it at
+    all. If the upper bound is a minimum, or the lower bound a maximum, one such pair is enough.
     """
     size, modulus = e.integer(step), 1 << width_of(lower)
     if size is None or not 0 < size < modulus // 2:
@@ -22,6 +22,6 @@ def at_most_once(e: Emitter, lower: Value, upper: Value, step: Value, unsigned: 
 
 
 def _parts(value: Value, cls: type[llvm.SMin] | type[llvm.SMax]) -> list[Value]:
-    """What a value is the least or the greatest of."""
+    """The operands of a minimum or maximum."""
     made = value.op
     return [each for v in made.operands for each in _parts(v, cls)] if isinstance(made, cls) else [value]

@@ -1,5 +1,5 @@
-"""Pairs of f32 in one register of 64 bits, put together for f32x2 and taken apart behind it; ptxas makes neither an
-instruction where both stand in an aligned pair of registers, or are equal.
+"""Pairs of f32 in one 64-bit register, packed for f32x2 and unpacked after it; neither becomes an instruction in ptxas
+if both are in an aligned register pair, or are equal.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from lowering.convert.nvgpu_to_nvvm.emitter import Emitter, wrap
 
 @lowers(nvvm.AddF32x2, nvvm.SubF32x2, nvvm.MulF32x2, nvvm.FmaF32x2)
 def arithmetic(c: Conversion, op: nvvm.Pairs) -> None:
-    """f32x2: operands of a pair of registers are joined, or come in one."""
+    """f32x2: operands in two registers are packed, or already are."""
     held = [c.registers(value) for value in op.operands]
     made = c.e.value(type(op), I64, *(joined(c.e, registers) for registers in held), **op.attributes)
     c.define(op.results[0], [made] if op.results[0].type == I64 else parted(c.e, made))
 
 
 def joined(e: Emitter, registers: list[Value]) -> Value:
-    """Two f32 in one register; those that came out of one are it."""
+    """Two f32 in one register; two halves of the same register are that register."""
     if len(registers) == 1:
         return registers[0]
     first = registers[0].owner

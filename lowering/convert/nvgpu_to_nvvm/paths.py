@@ -10,7 +10,7 @@ from lowering.convert.nvgpu_to_nvvm.emitter import Emitter
 
 
 def either(e: Emitter, condition: Value, make: Callable[[], list[Value]], otherwise: list[Value]) -> list[Value]:
-    """What `make` emits, on a path taken only where the condition holds, else the other values."""
+    """What `make` emits, on a path taken only if the condition holds, otherwise the other values."""
     first = Block()
     e.enter(first, False)
     made = make()
@@ -25,7 +25,7 @@ def either(e: Emitter, condition: Value, make: Callable[[], list[Value]], otherw
 def repeat(
     e: Emitter, turn: Callable[..., list[Value]], start: list[Value], again: Callable[[list[Value]], Value]
 ) -> list[Value]:
-    """What `turn` leaves of the carried values in the end: a loop that runs once and then as long as `again` holds."""
+    """The final carried values of `turn`: a loop that runs once and then as long as `again` holds."""
     body = Block([value.type for value in start])
     e.enter(body, True)
     made = turn(*body.args)

@@ -35,7 +35,7 @@ ATANH_5 = (0.1999999999999999, 0.14285714285722562, 0.11111111108766802, 0.09090
 """atanh q = q + q^3/3 + q^5 P(q^2) for |q| <= 3 - sqrt(8); relative error 2^-66; found as those of double.py."""
 STEEPEST = 2.0**64  # an exponent with which the f64 nearest to 1 overflows
 DIGIT = 40  # bits of a quotient that f64 holds with some to spare
-LARGEST = (2.0 - 2.0**-23) * 2.0**127  # of the finite f32
+LARGEST = (2.0 - 2.0**-23) * 2.0**127  # the largest finite f32
 SATURATED = 200.0  # e^x is 0 or infinite in f32 beyond
 STEPS = (250, 200, 150, 100, 50, 0)
 """Powers of two that scale the divisor, 50 bits of the quotient each: f32 quotients are below 2^277."""
@@ -157,7 +157,7 @@ def _power(e: Emitter, op: math.PowF, x: Value, y: Value) -> Value:
 
 @lowers_each(math.FPowI)
 def _integer_power(e: Emitter, op: math.FPowI, x: Value, n: Value) -> Value:
-    """The exponent as a float, and what that lost where it may have lost anything; its parity is kept."""
+    """The exponent as a float, and the conversion error if there may be one; its parity is kept."""
     kind = x.type
     wide = ints.extend(e, n, I32, True) if width_of_type(n.type) < 32 else n
     odd = ints.truncate(e, n, I1)
@@ -186,7 +186,7 @@ def remainder(e: Emitter, x: Value, y: Value, steps: tuple[int, ...]) -> Value:
 
 
 def double_remainder(e: Emitter, x: Value, y: Value) -> Value:
-    """x mod y with the sign of x: long division, DIGIT bits of the quotient a turn of a loop.
+    """x mod y with the sign of x: long division, DIGIT bits of the quotient a loop iteration.
 
     Each quotient is the nearest integer, so that what is left is exact: a multiple of the divisor's last place, and not
     above 0.6 of the divisor.

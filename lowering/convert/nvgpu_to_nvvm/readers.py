@@ -1,4 +1,4 @@
-"""Who reads each value of a function, and which bits; what rules say of it, and what has been rewritten so far."""
+"""The users of each value of a function, and the bits they read; state of the rules and the rewrites so far."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from lowering.convert.nvgpu_to_nvvm.facts import Facts
 Pair = tuple[Block | None, frozenset[Value]]
 """Two terms in a block."""
 Shared = tuple[type[Op], Block | None, frozenset[Value]]
-"""What joins terms in a block."""
+"""The operation that combines terms in a block."""
 
 
 class Uses:
-    """One walk over a function: who reads each value, and which bits."""
+    """One walk over a function: the users of each value, and the bits they read."""
 
     def __init__(self, func: llvm.Func):
         self.blocks = func.body.blocks
@@ -28,14 +28,14 @@ class Uses:
         self.bits = demanded(ops)
         self.users: dict[Value, list[Op]] = {}
         self.constants: dict[tuple[Type, int], Value] = {}
-        self.addresses: dict[tuple[Value, Value, int, int], Value] = {}  # so, with an index
+        self.addresses: dict[tuple[Value, Value, int, int], Value] = {}  # the same, with an index
         self.shifted: dict[tuple[Block | None, Value, int], Value] = {}  # sums with a constant, of a block
-        self.products: dict[tuple[Value, int], Value] = {}  # that were walked past
+        self.products: dict[tuple[Value, int], Value] = {}  # already walked past
         self.parts: dict[Value, nvvm.Unpack] = {}  # the halves of an i64
-        self.both: dict[frozenset[Value], Value] = {}  # conjunctions of two that were walked past
+        self.both: dict[frozenset[Value], Value] = {}  # conjunctions already walked past
         dead = self._read(ops)
         if dead:
-            for block in self.blocks:  # what no longer has a reader would name a load that is made otherwise
+            for block in self.blocks:  # a dead op would still refer to a load that is emitted differently
                 block.ops = [op for op in block.ops if op not in dead]
         self.ranks = ranks(ops)
         self.pairs = Counter[Pair]()  # how many sums of three would rather add two older terms first
@@ -43,12 +43,12 @@ class Uses:
         self.joined: dict[Shared, Value] = {}  # what chains share
         self.sums: dict[Pair, Value] = {}
         self.same: dict[Value, Value] = {}
-        self.loose: set[Value] = set()  # of which only the bits that are read are as before
+        self.loose: set[Value] = set()  # values whose unread bits have changed
 
     def _read(self, ops: list[Op]) -> set[Op]:
-        """Notes who reads each value, and which constants there are; returns what nobody reads."""
+        """Record the users of each value, and the constants; returns the dead values."""
         users, dead = self.users, set[Op]()
-        for op in reversed(ops):  # uses follow: what nobody reads, by the time that it is come to, reads nothing
+        for op in reversed(ops):  # uses follow definitions: dead ops are found before their operands are visited
             if op.effect is PURE:
                 for result in op.results:
                     if result in users:
@@ -67,12 +67,12 @@ class Uses:
         return dead
 
     def append(self, op: Op, block: Block) -> Value:
-        """An op with a result at the end of what was walked past; returns the result."""
+        """Append an op with a result to the ops already walked; returns the result."""
         self.keep(op, block)
         return op.results[0]
 
     def keep(self, op: Op, block: Block) -> None:
-        """An op at the end of what was walked past."""
+        """Append an op to the ops already walked."""
         op.parent = block
         block.ops.append(op)
         if isinstance(op, llvm.Mul):
@@ -96,7 +96,7 @@ class Uses:
         return found
 
     def computed(self, cls: type[Op], op: Op, *operands: Value, type: Type | None = None, **attributes: Any) -> Value:
-        """What a new op makes of operands, of the first one's type by default, in place of `op`."""
+        """The result of a new op on operands, of the first one's type by default, in place of `op`."""
         assert op.parent is not None
         made = cls(operands, [type or operands[0].type], attributes, (), op.location)
         for value in operands:
@@ -104,7 +104,7 @@ class Uses:
         return self.append(made, op.parent)
 
     def only(self, value: Value, op: Op, *kinds: type[Op]) -> Op | None:
-        """The op of a kind that makes a value, in the block of `op`, which alone reads it."""
+        """The op of a kind that defines a value in the block of `op`, its only user."""
         made = value.op
         fits = isinstance(made, kinds) and made.parent is op.parent and len(self.users[value]) == 1
         return made if fits else None
@@ -117,7 +117,7 @@ class Uses:
         self.users.setdefault(value, []).extend(self.users.get(op.results[0], ()))
 
     def renew(self, op: Op) -> None:
-        """Its operands as they are now; what no longer has all of its bits promises nothing."""
+        """Update its operands; an op with changed unread bits loses its flags."""
         same, loose = self.same, self.loose
         changed = False
         for at, value in enumerate(op.operands):
@@ -131,7 +131,7 @@ class Uses:
 
 
 def ranks(ops: list[Op]) -> dict[Value, int]:
-    """Behind which operation with an effect each value is known: a load, which cannot be made earlier; -1 for none."""
+    """The effect after which each value is known: a load, which cannot move up; -1 for none."""
     found: dict[Value, int] = {}
     for at, op in enumerate(ops):
         rank = at

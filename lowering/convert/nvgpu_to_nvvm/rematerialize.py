@@ -1,9 +1,8 @@
-"""Addresses and predicates that are needed again only after a heavy loop are computed again there, not held across it.
+"""Addresses and predicates needed again only after a heavy loop are rematerialised there, not kept live across it.
 
-Value numbering finds that a store after a loop uses the coordinates of a load before it; the loop that carries an
-accumulator has no registers to keep them in. ptxas 13.5 does not see this by itself: flash attention by mma.sync on
-sm_90a spills 40 bytes a thread without this pass and none with it. Source: Briggs, Cooper, Torczon, "Rematerialization"
-(PLDI 1992).
+Value numbering finds that a store after a loop uses the coordinates of a load before it; a loop that carries an
+accumulator has no registers for them. ptxas 13.5 does not do this itself: flash attention by mma.sync on sm_90a spills
+40 bytes a thread without this pass and none with it. Source: Briggs, Cooper, Torczon, "Rematerialization" (PLDI 1992).
 """
 
 from __future__ import annotations
@@ -15,13 +14,13 @@ from lowering.convert.nvgpu_to_nvvm.values import bits_of
 
 HEAVY = 64  # 32-bit registers that a loop carries: half of an accumulator of 128 columns
 SLOW = (llvm.SDiv, llvm.UDiv, llvm.SRem, llvm.URem)  # tens of instructions: worth a register
-HELD = (llvm.Constant, llvm.AddressOf)  # literals; an array's address, which ptxas 13.5 makes in the uniform pipe
+HELD = (llvm.Constant, llvm.AddressOf)  # literals; an array's address, which ptxas 13.5 computes in the uniform pipe
 
 Span = tuple[int, int]
 
 
 def rematerialize(blocks: list[Block]) -> int:
-    """Recompute values across heavy loops, in place, and say how many; `blocks` in layout order."""
+    """Rematerialise values across heavy loops, in place, and return how many; `blocks` in layout order."""
     loops = find_loops(blocks)
     heavy = [loop for loop in loops if sum(-(-bits_of(a.type) // 32) for a in blocks[loop[0]].args) >= HEAVY]
     if not heavy:
@@ -39,19 +38,21 @@ def rematerialize(blocks: list[Block]) -> int:
 
 
 def find_loops(blocks: list[Block]) -> list[Span]:
-    """First and last block of every loop: a branch back tells one."""
+    """First and last block of every loop, found by its back edge."""
     number = {block: i for i, block in enumerate(blocks)}
     back = [(number[to], i) for i, block in enumerate(blocks) for to in successors(block) if number[to] <= i]
     return sorted(set(back))
 
 
 def successors(block: Block) -> tuple[Block, ...]:
-    """Where a block may go."""
+    """The successors of a block."""
     return block.ops[-1].attributes.get("successors", ()) if block.ops else ()
 
 
 class Rematerializer:
-    """Rewrites one block: what `busy` does not hold in the loops before it and blocks before `start` computed."""
+    """Rewrites one block: values computed in blocks before `start` that are not used by the loops before it
+    (`busy`).
+    """
 
     def __init__(self, place: dict[Value, int], busy: set[Value], start: int):
         self.place = place
@@ -61,7 +62,7 @@ class Rematerializer:
         self.known: dict[Value, bool] = {}
 
     def rewrite(self, block: Block) -> None:
-        """Each op on values computed anew just before their first use."""
+        """Each op on values rematerialised just before their first use."""
         ops, block.ops = block.ops, []
         for op in ops:
             op.operands = [self.again(v, block) for v in op.operands]
@@ -82,7 +83,7 @@ class Rematerializer:
         return found
 
     def cheap(self, value: Value) -> bool:
-        """Was it computed before the loop, by integer arithmetic on what is at hand anyway?"""
+        """Was it computed before the loop, by integer arithmetic on values that are available anyway?"""
         found = self.known.get(value)
         if found is None:
             op = value.op
@@ -92,7 +93,7 @@ class Rematerializer:
         return found
 
     def at_hand(self, value: Value) -> bool:
-        """Parameters, constants and arrays, what a loop holds, and what can be computed from them."""
+        """Parameters, constants and arrays, values live in a loop, and what can be computed from them."""
         op = value.op
         return op is None or isinstance(op, HELD) or value in self.busy or self.cheap(value)
 

@@ -1,8 +1,8 @@
-"""Addresses of rows that a loop's copies read, carried from one iteration to the next instead of multiplied in each.
+"""Addresses of rows that a loop's copies read, carried across iterations instead of being multiplied out in each.
 
     base + 2 (64 i + r) pitch     becomes     p, and p + 128 pitch for the next iteration
 A row of a tile times the pitch of an array, in 64 bits and on top of a base, is a product, two halves of a sum and the
-row itself; one wide multiply-add goes on from the row before. Source: strength reduction (Cocke and Kennedy, "An
+row itself; one wide multiply-add advances from the previous row. Source: strength reduction (Cocke and Kennedy, "An
 Algorithm for Reduction of Operator Strength", 1977).
 """
 
@@ -22,8 +22,8 @@ MOST_BYTES = 1 << 31  # that a wide product multiplies a 32-bit pitch by
 
 @dataclass(frozen=True)
 class Row:
-    """A pointer in a loop: `index` elements of so many bytes behind a `base` that stays; an iteration later it is
-    `bytes` times `pitch` further.
+    """A pointer in a loop: `index` elements after a loop-invariant `base`; each iteration advances it by `bytes` times
+    `pitch`.
     """
 
     pointer: Value
@@ -36,7 +36,7 @@ class Row:
 
 class Rows:
     """The pointers of a loop whose body has been emitted and is the current block; its counter is the first argument.
-    What the body leaves otherwise (`left`) stays as it is.
+    The body's other results (`left`) stay unchanged.
     """
 
     def __init__(self, e: Emitter, body: Block, step: Value, left: Collection[Value]):
@@ -49,7 +49,7 @@ class Rows:
         self.found = [row for row in self.rows(by) if row.pointer not in left] if fits and by else []
 
     def rows(self, by: int) -> Iterator[Row]:
-        """Rows that cp.async reads from, straight or displaced by numbers of pitches that stay."""
+        """Rows that cp.async reads from, directly or displaced by loop-invariant multiples of the pitch."""
         roots = (self.root(op.src) for op in self.body.ops if isinstance(op, nvvm.CpAsyncSharedGlobal))
         for gep in dict.fromkeys(root for root in roots if root is not None):
             product = gep.index.op if gep.index is not None else None
@@ -63,7 +63,7 @@ class Rows:
                     break
 
     def root(self, pointer: Value) -> llvm.GetElementPtr | None:
-        """The innermost pointer of the loop below one that is so displaced."""
+        """The innermost pointer of the loop under such displacements."""
         op = pointer.op
         while (
             isinstance(op, llvm.GetElementPtr)
@@ -74,11 +74,11 @@ class Rows:
         return op if isinstance(op, llvm.GetElementPtr) and op.parent is self.body and op.offset == 0 else None
 
     def stays(self, value: Value) -> bool:
-        """Is a value the same in all iterations?"""
+        """Is a value loop-invariant?"""
         return self.e.level[value] < self.depth
 
     def slope(self, value: Value) -> int | None:
-        """By how much a value grows where the counter grows by one; None where that is not known, or it may wrap."""
+        """How much a value grows when the counter grows by one; None if that is unknown, or it may wrap."""
         if value is self.counter:
             return 1
         if self.stays(value):
@@ -98,7 +98,7 @@ class Rows:
         return first * factor if second == 0 and factor is not None else None
 
     def carry(self) -> list[Value]:
-        """Let the loop carry them; what it leaves of them."""
+        """Let the loop carry them; returns their yielded values."""
         following: list[Value] = []
         for row in self.found:
             argument = Value(GLOBAL_PTR, self.body, len(self.body.args))
@@ -114,12 +114,17 @@ class Rows:
         return following
 
     def first(self, lower: Value) -> list[Value]:
-        """The pointers of the first iteration, made before the loop."""
+        """The pointers of the first iteration, computed before the loop."""
         return [
-            self.e.value(llvm.GetElementPtr, GLOBAL_PTR, row.base, self.at(row.index, lower),
-                         **({"element_bytes": row.element_bytes} if row.element_bytes != 1 else {}))
+            self.e.value(
+                llvm.GetElementPtr,
+                GLOBAL_PTR,
+                row.base,
+                self.at(row.index, lower),
+                **({"element_bytes": row.element_bytes} if row.element_bytes != 1 else {}),
+            )
             for row in self.found
-        ]  # fmt: skip
+        ]
 
     def at(self, value: Value, lower: Value) -> Value:
         """A value in the first iteration."""

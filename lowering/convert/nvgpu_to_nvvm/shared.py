@@ -1,4 +1,4 @@
-"""Sums of which a part is there already, as a sum with one of their terms."""
+"""Sums of which a part already exists as a sum with one of their terms."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from lowering.convert.nvgpu_to_nvvm.emitter import Emitter, width_of
 
 
 def shared_sum(e: Emitter, x: Value, y: Value) -> Value | None:
-    """(p + q) + y -> (p + y) + q where p + y is there: of two running sums one stays a sum away from the other (of i64,
-    where a sum is two instructions; of i32 three terms are one). y is a term or nothing, by a condition, as in a scan:
-    scan-add-i64 grew by two instructions where the sum itself was to be chosen.
+    """(p + q) + y -> (p + y) + q where p + y exists: of two running sums one stays one addition away from the other
+    (for i64, where a sum is two instructions; three i32 terms are one). y is a term or 0, by a condition, as in a scan:
+    scan-add-i64 grew by two instructions when the sum itself was selected.
     """
     inner = x.op
     if not isinstance(inner, llvm.Add) or inner.operands[1] in e.known or not isinstance(y.op, llvm.Select):
@@ -25,8 +25,8 @@ def shared_sum(e: Emitter, x: Value, y: Value) -> Value | None:
 
 
 def flipped_sum(e: Emitter, x: Value, y: Value) -> tuple[Value, Value] | None:
-    """x + (t ^ m) is (x + t) ^ m where x + t is there and carries nothing, and x has none of the bits of m: that sum
-    and m. Elements in reverse are such, whose own place is needed too.
+    """x + (t ^ m) is (x + t) ^ m where x + t exists and has no carries, and x has none of the bits of m: that sum XOR
+    m. This happens for reversed elements whose own position is needed too.
     """
     inner = y.op
     mask = e.integer(inner.operands[1]) if isinstance(inner, llvm.Xor) else None
@@ -38,5 +38,5 @@ def flipped_sum(e: Emitter, x: Value, y: Value) -> tuple[Value, Value] | None:
 
 
 def _sum(e: Emitter, x: Value, y: Value) -> Value | None:
-    """x + y, if it was made and is known here."""
+    """x + y, if it exists and is available here."""
     return e.found(llvm.Add, x.type, x, y) or e.found(llvm.Add, x.type, y, x)

@@ -1,11 +1,10 @@
-"""Stages of rings that loops carry as the address of their barrier, which is what most of their readers want.
+"""Loops carry the stage of a ring as the address of its barrier, which most of its users need.
 
     s, base + 8 s     becomes     y = base + 8 s, y
-A number that only goes round, s + 1 or the first where that is the end, is carried so through all loops that hand it on
-to one another. What else counts by it, such as a matrix descriptor, takes a multiple of the address where it took one
-of the number; what it is added to is less by a multiple of the base, once before the loop.
-Source: strength reduction with linear-function test replacement (Allen, Cocke, Kennedy, "Reduction of Operator
-Strength", 1981).
+A number that only cycles, s + 1 or the first one at the end, is carried this way through all loops that pass it to one
+another. Other uses that scale it, such as a matrix descriptor, take a multiple of the address instead; a multiple of
+the base is subtracted from the other term once, before the loop. Source: strength reduction with linear-function test
+replacement (Allen, Cocke, Kennedy, "Reduction of Operator Strength", 1981).
 """
 
 from __future__ import annotations
@@ -21,13 +20,13 @@ from lowering.convert.nvgpu_to_nvvm.branches import Edge, edges_into, given, lea
 from lowering.convert.nvgpu_to_nvvm.rematerialize import find_loops
 
 MOST_SUMS = 2
-"""That other multiples may be added to: each takes a register more where its old value stays. A loop of products with
-eight (fna_bwd_dkdv of TileGym, sm_90a, ptxas 13.5) has 776 SASS instructions so, for 774.
+"""The most sums with other multiples: each takes one more register if its old value stays live. A loop of products with
+eight (fna_bwd_dkdv of TileGym, sm_90a, ptxas 13.5) then has 776 SASS instructions instead of 774.
 """
 
 
 def carry_addresses(blocks: list[Block]) -> int:
-    """Rewrite in place, and say how many carried numbers became addresses."""
+    """Rewrite in place, and return how many carried numbers became addresses."""
     heads = [blocks[first] for first, _ in find_loops(blocks)]
     into = edges_into(blocks) if heads else {}
     onto = handed_on(into)
@@ -53,13 +52,13 @@ def carry_addresses(blocks: list[Block]) -> int:
 
 @dataclass
 class Web:
-    """Arguments of blocks that hand a number on to one another, and the steps that they take in between."""
+    """Block arguments that pass a number to one another, and the steps in between."""
 
     arguments: dict[Value, None] = field(default_factory=dict[Value, None])
     steps: dict[llvm.Select, None] = field(default_factory=dict[llvm.Select, None])
 
     def gather(self, first: Value, into: dict[Block, list[Edge]], onto: dict[Value, list[Value]]) -> bool:
-        """All that comes into an argument, and what takes that too; False where it is not numbers and steps alone."""
+        """Collect everything that flows into an argument, transitively; False if it is not only numbers and steps."""
         waiting = [first]
         while waiting:
             argument = waiting.pop()
@@ -86,7 +85,7 @@ class Web:
 
 
 def handed_on(into: dict[Block, list[Edge]]) -> dict[Value, list[Value]]:
-    """The arguments that edges hand values on to."""
+    """The arguments that edges pass values to."""
     found: dict[Value, list[Value]] = {}
     for block, edges in into.items():
         for edge in edges:
@@ -96,7 +95,7 @@ def handed_on(into: dict[Block, list[Edge]]) -> dict[Value, list[Value]]:
 
 
 def stepped(op: llvm.Select) -> Value | None:
-    """The argument that `op` is one step behind: (s + 1 == n) ? 0 : s + 1, with numbers for 0 and n."""
+    """The argument that `op` is one step after: (s + 1 == n) ? 0 : s + 1, with numbers for 0 and n."""
     test, raised = op.condition.op, op.false_value.op
     if not isinstance(test, llvm.ICmp) or test.predicate != "eq" or not isinstance(raised, llvm.Add):
         return None
@@ -105,14 +104,14 @@ def stepped(op: llvm.Select) -> Value | None:
 
 
 def number(value: Value) -> int | None:
-    """What a constant is."""
+    """The value of a constant."""
     return int(value.op.value) if isinstance(value.op, llvm.Constant) else None
 
 
 @dataclass
 class Plan:
     """A web whose numbers become addresses, `base` + `scale` * number. `places` are pointers to the address, `others`
-    take other multiples of the number, `same` is what takes the place of values.
+    take other multiples of the number, `same` maps values to replacements.
     """
 
     web: Web
@@ -124,12 +123,13 @@ class Plan:
 
 
 def planned(web: Web, users: dict[Value, list[Op]], blocks: Sequence[Block]) -> Plan | None:
-    """What becomes of a web's readers; None where one of them is of another kind, or none wants an address."""
+    """The plan for a web's users; None if one of them is of another kind, or none uses an address."""
     readers = readers_of(web, users)
     pointers = [
-        (product, op) for product, op in readers or ()
+        (product, op)
+        for product, op in readers or ()
         if isinstance(op, llvm.GetElementPtr) and isinstance(op.base.op, llvm.AddressOf) and op.base.type == SHARED_PTR
-    ]  # fmt: skip
+    ]
     if readers is None or not pointers:
         return None
     scale = min(number(product.rhs) or 0 for product, _ in pointers)
@@ -150,7 +150,7 @@ def planned(web: Web, users: dict[Value, list[Op]], blocks: Sequence[Block]) -> 
 
 
 def readers_of(web: Web, users: dict[Value, list[Op]]) -> list[tuple[llvm.Mul, Op]] | None:
-    """Multiples of a web's numbers and what adds them to something; None where a number is read otherwise."""
+    """Multiples of a web's numbers and the ops that add them; None if a number is read otherwise."""
     steps = {each for op in web.steps for each in (op, op.condition.op, op.false_value.op)}
     found: list[tuple[llvm.Mul, Op]] = []
     for value in (*web.arguments, *(each for op in web.steps for each in (op.result, op.false_value))):
@@ -163,7 +163,7 @@ def readers_of(web: Web, users: dict[Value, list[Op]]) -> list[tuple[llvm.Mul, O
 
 
 def added(product: llvm.Mul, op: Op) -> Value | None:
-    """What an operation adds a product to."""
+    """The term to which an operation adds a product."""
     if isinstance(op, llvm.GetElementPtr):
         return op.base if op.index is product.result and op.element_bytes == 1 else None
     if not isinstance(op, llvm.Add):
@@ -229,17 +229,18 @@ class _Writer:
         return put_before(op, llvm.GetElementPtr((made,), [op.result.type], displaced, segments=(1, 0)))
 
     def address(self, at: int) -> Value:
-        """The address of a number, at the function's begin."""
+        """The address of a number, at the start of the function."""
         found = self.known.get((None, at))
         if found is None:
             found = self.known[None, at] = (
-                self.once(llvm.PtrToInt((self.plan.base,), [I32]), self.entry) if not at
+                self.once(llvm.PtrToInt((self.plan.base,), [I32]), self.entry)
+                if not at
                 else self.once(llvm.Add((self.address(0), self.constant(self.plan.scale * at)), [I32]), self.entry)
-            )  # fmt: skip
+            )
         return found
 
     def less(self, beside: Value, times: int) -> Value:
-        """What a multiple is added to, less so many times the base."""
+        """The term that a multiple is added to, minus that multiple of the base."""
         found = self.known.get((beside, times))
         if found is None:
             assert beside.op is not None
@@ -252,7 +253,7 @@ class _Writer:
         return found
 
     def constant(self, value: int) -> Value:
-        """A number, at the function's head."""
+        """A constant, at the function's head."""
         made = llvm.Constant((), [I32], {"value": value})
         made.parent = self.entry
         self.entry.ops.insert(0, made)

@@ -1,6 +1,6 @@
-"""Rules of `simplify-by-uses` on the order of sums and of other chains that any order gives the same bits.
+"""Rules of `simplify-by-uses` for the order of sums and of other chains whose bits do not depend on the order.
 
-Source: LLVM, Reassociate.cpp, of which these are pairs that several sums share, and the shape of a chain.
+Source: LLVM, Reassociate.cpp, for pairs that several sums share, and the shape of a chain.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from lowering.convert.nvgpu_to_nvvm.readers import Pair, Uses
 
 
 def _free(value: Value) -> bool:
-    """Is it a sum of an i32 whose terms may be added in another order without losing a promise?"""
+    """Is it an i32 sum whose terms can be reordered without losing flags?"""
     made = value.op
     return isinstance(made, llvm.Add) and value.type == I32 and not made.nsw and number(made.operands[1]) is None
 
 
 def _split(u: Uses, op: Op) -> tuple[Value, Value, Value] | None:
-    """The terms of a sum of three, (x + p) + q, whose inner sum nothing else reads, x known last."""
+    """The terms of a sum of three, (x + p) + q, whose inner sum has no other use, x known last."""
     if not _free(op.results[0]):
         return None
     for inner, q in (op.operands, op.operands[::-1]):
@@ -36,14 +36,14 @@ def _split(u: Uses, op: Op) -> tuple[Value, Value, Value] | None:
 
 
 def pairs(u: Uses, ops: list[Op]) -> Counter[Pair]:
-    """How many sums of three would rather add two older terms first."""
+    """How many sums of three prefer to add two older terms first."""
     sums = [op for op in ops if isinstance(op, llvm.Add) and op.results[0] in u.users]
     return Counter((op.parent, frozenset(found[1:])) for op in sums if (found := _split(u, op)) is not None)
 
 
 def shared_pair(u: Uses, op: llvm.Add) -> bool:
-    """(x + p) + q, where another such sum has p and q too: x + (p + q), whose sum of two they share. What is known last
-    is added last, so that no other pair is taken afterwards.
+    """(x + p) + q, where another such sum has p and q too: x + (p + q), whose inner sum they share. The last known term
+    is added last, so that no other pair is formed afterwards.
     """
     found = _split(u, op)
     pair = (op.parent, frozenset(found[1:])) if found is not None else (None, frozenset[Value]())
@@ -56,8 +56,8 @@ def shared_pair(u: Uses, op: llvm.Add) -> bool:
 
 
 def chained(u: Uses, op: Op) -> bool:
-    """(a + b) + (c + d), sums that nothing else reads, as ((a + b) + c) + d: one instruction adds three, and so it is
-    with and, or, xor.
+    """(a + b) + (c + d), with single-use sums, as ((a + b) + c) + d: one instruction adds three; likewise for and, or,
+    xor.
     """
     kind = op.results[0].type
     if kind not in (I1, I8, I16, I32, I64) or op.attributes.get("nsw"):
@@ -66,7 +66,7 @@ def chained(u: Uses, op: Op) -> bool:
     if first is None or second is None or first is second:
         return False
     if kind == I1 and not all(u.only(value, op, llvm.ICmp, llvm.FCmp) for value in second.operands):
-        return False  # of a comparison and a predicate one instruction is made
+        return False  # a comparison and a predicate become one instruction
     if any(each.attributes.get("nsw") or number(each.operands[1]) is not None for each in (first, second)):
         return False
     longer = u.computed(type(op), op, first.results[0], second.operands[0])
@@ -75,9 +75,9 @@ def chained(u: Uses, op: Op) -> bool:
 
 
 def one_difference(u: Uses, op: Op) -> bool:
-    """(a - b) + (c - d), i64 that nothing else reads in between, as (a + c) - (b + d): ptxas 13.5 adds three in two
-    instructions with carries, and moves around each difference. What is known later than all that is taken away is
-    added behind the difference.
+    """(a - b) + (c - d), i64 with single-use terms, as (a + c) - (b + d): ptxas 13.5 adds three in two instructions
+    with carries, and inserts moves around each difference. Terms known later than all subtracted ones are added after
+    the difference.
     """
     readers = u.users[op.results[0]]
     if op.results[0].type != I64 or (len(readers) == 1 and isinstance(readers[0], llvm.Add | llvm.Sub)):
@@ -98,7 +98,7 @@ def one_difference(u: Uses, op: Op) -> bool:
 
 
 def _terms(u: Uses, op: Op, added: list[Value], taken: list[Value]) -> int:
-    """Collects what is added and what is taken away; returns how many differences there are."""
+    """Collect the added and the subtracted terms; returns the number of differences."""
     count = int(isinstance(op, llvm.Sub))
     for value, other in zip(op.operands, (False, bool(count)), strict=True):
         inner = u.only(value, op, llvm.Add, llvm.Sub)
@@ -111,8 +111,8 @@ def _terms(u: Uses, op: Op, added: list[Value], taken: list[Value]) -> int:
 
 
 def late_product(u: Uses, op: llvm.Add) -> bool:
-    """(x + y n) + z, where nothing else reads the inner sum and y n is known last, as (x + z) + y n: the sum is made
-    while y is computed, and the multiply-add is the last of all.
+    """(x + y n) + z, with a single-use inner sum and y n known last, as (x + z) + y n: the sum is computed while y is
+    pending, and the multiply-add comes last.
     """
     if op.results[0].type != I32 or op.attributes.get("nsw") or op.parent is None:
         return False

@@ -1,6 +1,6 @@
-"""What can be computed in a shorter way once it is known who reads a value, and which bits of it.
+"""Simplifications that depend on the users of a value, and the bits they read.
 
-Patterns (integers.py) see the operands of what they emit, and none of its uses; these rules see the whole function.
+Patterns (integers.py) see the operands of what they emit, but not its uses; these rules see the whole function.
 """
 
 from __future__ import annotations
@@ -46,13 +46,13 @@ from lowering.convert.nvgpu_to_nvvm.zeros import byte_compared, parity_compared,
 HIGH = (1 << 64) - (1 << 32)
 """Bits of the high half of an i64."""
 GUARDED = (nvvm.St, nvvm.Atom, llvm.CondBr)
-"""What a comparison guards without a branch of ptxas' own, and branches."""
+"""Operations that a comparison guards without a branch inserted by ptxas, and branches."""
 
 
 def simplify_by_uses(func: llvm.Func) -> int:
-    """Rewrite a function in place; says how many operations were changed."""
+    """Rewrite a function in place; returns how many operations changed."""
     count, changed = 0, 1
-    while changed:  # a text of the level, read again, is left as it is
+    while changed:  # until nothing changes, so that reading printed text again changes nothing
         changed = Rewriting(func).rewrite()
         count += changed
     return count
@@ -67,7 +67,7 @@ class Rewriting(Uses):
         self.pairs, self.together = pairs(self, ops), together(self, ops)
 
     def rewrite(self) -> int:
-        """Each op by the first rule that fits; says how many were changed."""
+        """Rewrite each op by the first matching rule; returns how many changed."""
         count = 0
         for block in self.blocks:
             ops, block.ops = block.ops, []
@@ -100,7 +100,7 @@ class Rewriting(Uses):
 
 
 def scaled_index(u: Uses, op: Op) -> bool:
-    """base[x * c] of elements of n bytes, where only addresses read x * c: base[x] of elements of c * n bytes."""
+    """base[x * c] of elements of n bytes, if only addresses read x * c: base[x] of elements of c * n bytes."""
     if not isinstance(op, llvm.GetElementPtr) or op.index is None or op.base.type == SHARED_PTR:
         return False
     product = op.index.op
@@ -117,7 +117,7 @@ def scaled_index(u: Uses, op: Op) -> bool:
 
 
 def shared_address(u: Uses, op: Op) -> bool:
-    """(p + i) + j, where p + j is there: (p + j) + i."""
+    """(p + i) + j, where p + j exists: (p + j) + i."""
     if not isinstance(op, llvm.GetElementPtr) or op.index is None:
         return False
     inner = u.only(op.base, op, llvm.GetElementPtr)
@@ -137,14 +137,14 @@ def shared_address(u: Uses, op: Op) -> bool:
 
 
 def _can_scale(user: Op, index: Value, factor: int) -> bool:
-    """Is a user an address whose elements may be as much larger?"""
+    """Is a user an address whose element size can be scaled that much?"""
     fits = isinstance(user, llvm.GetElementPtr) and user.index is index and user.base.type != SHARED_PTR
     return fits and isinstance(user, llvm.GetElementPtr) and user.element_bytes * factor < 1 << 31
 
 
 def masked_product(u: Uses, op: llvm.Mul) -> bool:
-    """(x >> k & m) << k as a mask of x. (x & m) << k, whose bits join others, as one of x << k: ptxas 13.5 makes a LOP3
-    of the mask and the joining, and several masks share the shift.
+    """(x >> k & m) << k as a mask of x. (x & m) << k, if combined with other bits, as a mask of x << k: ptxas 13.5
+    makes one LOP3 of the mask and the combination, and several masks share the shift.
     """
     result, block = op.results[0], op.parent
     factor = number(op.operands[1])
@@ -177,9 +177,9 @@ def masked_product(u: Uses, op: llvm.Mul) -> bool:
 
 
 def joined_bits(u: Uses, op: llvm.Add) -> bool:
-    """x + (y & m), which have no bit in common: x | y & m, one LOP3 in ptxas 13.5 if the mask is of no other use, or of
-    one where only addresses and comparisons read the sum. Not of x * n, which is one instruction with the sum, nor
-    where more is added, which ptxas adds in another order.
+    """x + (y & m), which have no common bits: x | y & m, one LOP3 in ptxas 13.5 if the mask has no other use, or one
+    other use and only addresses and comparisons read the sum. Not for x * n, which is one instruction with the sum, nor
+    if more is added, which ptxas reorders.
     """
     result, block = op.results[0], op.parent
     zeros = [u.facts.zeros(each) for each in op.operands]
@@ -202,8 +202,8 @@ def joined_bits(u: Uses, op: llvm.Add) -> bool:
 
 
 def bits_compared(u: Uses, op: llvm.ICmp) -> bool:
-    """x & m = 0, where m has all bits of x from one on: x less than that bit. Not for guards of loads, which then
-    become branches in ptxas 13.5, nor for choices by a single bit: of several it makes one R2P.
+    """x & m = 0, where m has all bits of x from some bit on: x less than that bit. Not for guards of loads, which then
+    become branches in ptxas 13.5, nor for selects by a single bit: it combines several into one R2P.
     """
     masked = op.operands[0].op
     if op.predicate not in ("eq", "ne") or number(op.operands[1]) != 0 or not isinstance(masked, llvm.And):
@@ -224,11 +224,11 @@ def bits_compared(u: Uses, op: llvm.ICmp) -> bool:
 
 BESIDE = {(1, 1): {"sge": "sgt", "slt": "sle"}, (0, 1): {"sgt": "sge", "sle": "slt"},
           (1, -1): {"sgt": "sge", "sle": "slt"}, (0, -1): {"sge": "sgt", "slt": "sle"}}  # fmt: skip
-"""By the operand that is x + 1 or x - 1, and by which: the predicate that says the same of x."""
+"""Keyed by the operand that is x + 1 or x - 1, and by the offset: the equivalent predicate on x."""
 
 
 def next_compared(u: Uses, op: llvm.ICmp) -> bool:
-    """x + 1 <= y, where only comparisons read a sum that does not wrap: x < y; so for the other side, and x - 1."""
+    """x + 1 <= y, if only comparisons read a sum that does not wrap: x < y; likewise for the other side, and x - 1."""
     for at, value in enumerate(op.operands):
         total = value.op
         step = number(total.operands[1]) if isinstance(total, llvm.Add) else None
@@ -262,7 +262,7 @@ INTEGER_RULES: dict[type[Op], tuple[Callable[[Uses, Any], bool], ...]] = {
     llvm.Trunc: (high_half, narrowed_shift),
     llvm.Or: (absorbed, joined_bytes, merged_masks),
 }
-"""What is tried on an operation that makes an integer, in order."""
+"""Rules tried on an operation with an integer result, in order."""
 RULES: dict[type[Op], tuple[Callable[[Uses, Any], bool], ...]] = {
     llvm.And: (zeros_together, between, shared_conjunction, shared_terms, chained),
     llvm.Or: (zeros_together, between, shared_terms, chained),
@@ -275,6 +275,6 @@ RULES: dict[type[Op], tuple[Callable[[Uses, Any], bool], ...]] = {
     llvm.GetElementPtr: (scaled_index, shared_address),
     llvm.Select: (chosen_twice, chosen_operand, chosen_constant, chosen_load),
 }
-"""On any."""
+"""Rules tried on any operation."""
 REWRITTEN = {*MODULAR, *INTEGER_RULES, *RULES}
-"""What a rule begins at."""
+"""Operations at which a rule can match."""

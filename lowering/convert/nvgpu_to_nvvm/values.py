@@ -74,7 +74,7 @@ def unpack(e: Emitter, value: Value) -> list[Value]:
 
 
 def pack(e: Emitter, parts: list[Value], to: Type) -> Value:
-    """One register of type `to` from its elements; undoes an unpack and fuses two rounded f32 into one conversion."""
+    """One register of type `to` from its elements; undoes an unpack, and fuses two rounded f32 into one conversion."""
     if len(parts) == 1:
         return parts[0]
     first = parts[0].owner
@@ -107,7 +107,7 @@ def narrowed(e: Emitter, x: Value, to: Type) -> Value:
 
 
 def widened_byte(e: Emitter, x: Value) -> Value:
-    """An f8 as f16; a byte of a word brings its neighbour along, so that two conversions are one."""
+    """An f8 as f16; a byte of a word is converted with its neighbour, so that two conversions are one."""
     word, place = _word_behind(e, x)
     pair = VectorType((2,), cast(FloatType, x.type))
     if word is None:
@@ -121,7 +121,7 @@ def widened_byte(e: Emitter, x: Value) -> Value:
 
 
 def _word_behind(e: Emitter, x: Value) -> tuple[Value | None, int]:
-    """The i32 or i16 of which `_bytes_of` took this byte, and its place there."""
+    """The i32 or i16 from which `_bytes_of` extracted this byte, and its position."""
     cut = x.owner.operands[0].owner if type(x.owner) is llvm.Bitcast else None
     if type(cut) is not llvm.Trunc:
         return None, 0
@@ -132,7 +132,7 @@ def _word_behind(e: Emitter, x: Value) -> tuple[Value | None, int]:
 
 
 def _narrow_together(e: Emitter, parts: list[Value], to: Type) -> Value | None:
-    """Bytes that are all rounded f32: a conversion for each two of them."""
+    """Bytes that are all rounded f32: one conversion for every two of them."""
     sources: list[Value] = []
     for part in parts:
         word, place = _word_behind(e, part)
@@ -159,7 +159,7 @@ def _halves_together(e: Emitter, parts: list[Value], to: Type) -> Value | None:
 
 
 def _bytes_of(e: Emitter, value: Value, kind: VectorType) -> list[Value]:
-    """Bytes of a register by shifts: mov unpacks no parts below 16 bits into registers that instructions take."""
+    """Bytes of a register by shifts: mov cannot unpack parts below 16 bits into registers that instructions accept."""
     integer = I32 if kind.shape[0] == 4 else I16
     word = bitcast(e, value, integer)
     shifted = [ints.shift_right(e, llvm.LShr, word, e.constant(integer, 8 * i)) for i in range(kind.shape[0])]

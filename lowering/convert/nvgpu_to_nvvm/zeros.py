@@ -1,5 +1,5 @@
-"""Rules of `simplify-by-uses` on comparisons with zero, bytes by a mask of their word, several of them at once, and on
-what they guard together.
+"""Rules of `simplify-by-uses` for comparisons with zero: bytes by a mask of their word, several comparisons at once,
+and the conjunctions they form.
 
 ptxas 13.5 makes one LOP3 of a mask, or of an or, and the comparison of its result with zero.
 """
@@ -18,7 +18,7 @@ from lowering.convert.nvgpu_to_nvvm.readers import Uses
 
 
 def byte_compared(u: Uses, op: llvm.ICmp) -> bool:
-    """A byte of a word, moved to its place, that is 0 or not: the word, masked."""
+    """A shifted byte of a word, compared with 0: the word, masked."""
     x = op.operands[0]
     if op.predicate not in ("eq", "ne") or number(op.operands[1]) != 0:
         return False
@@ -37,14 +37,14 @@ def byte_compared(u: Uses, op: llvm.ICmp) -> bool:
 
 
 def _masked(value: Value) -> tuple[Value, int]:
-    """x and m of x & m; m of all ones where there is no mask."""
+    """x and m of x & m; m of all ones if there is no mask."""
     op = value.op
     mask = number(op.operands[1]) if isinstance(op, llvm.And) else None
     return (value, ones(value)) if op is None or mask is None else (op.operands[0], mask)
 
 
 def parity_compared(u: Uses, op: llvm.ICmp) -> bool:
-    """Is x + c odd, where the sum itself is only raised? As x is, or is not."""
+    """Is x + c odd, if the sum is otherwise only multiplied? The parity follows from that of x."""
     masked = u.only(op.operands[0], op, llvm.And)
     if masked is None or number(masked.operands[1]) != 1 or number(op.operands[1]) != 0:
         return False
@@ -65,8 +65,8 @@ def parity_compared(u: Uses, op: llvm.ICmp) -> bool:
 
 
 def zeros_together(u: Uses, op: Op) -> bool:
-    """x = 0 and y = 0: (x | y) = 0; x != 0 or y != 0 likewise. Where others read the comparisons too, only what is one
-    LOP3: masks of one number, or a mask of no more than one of two.
+    """x = 0 and y = 0: (x | y) = 0; x != 0 or y != 0 likewise. If the comparisons have other uses, only if the result
+    is one LOP3: masks of one value, or at most one masked operand.
     """
     wanted = "eq" if isinstance(op, llvm.And) else "ne"
     first, second = (value.op for value in op.operands)
@@ -96,7 +96,7 @@ def _zero(op: Op | None, predicate: str) -> TypeGuard[llvm.ICmp]:
 
 
 def shared_conjunction(u: Uses, op: llvm.And) -> bool:
-    """(a & b) & c, where b & c is there: a & (b & c). Guards of loads and of stores share those of rows and columns."""
+    """(a & b) & c, where b & c exists: a & (b & c). Guards of loads and stores share those of rows and columns."""
     if op.results[0].type != I1:
         return False
     for inner, c in (op.operands, op.operands[::-1]):

@@ -1,4 +1,4 @@
-"""Agents, their barriers and tensor copies, warpgroup products: what sm_90 adds to the code of a thread."""
+"""Agents, their barriers and tensor copies, warpgroup products: what sm_90 adds to per-thread code."""
 
 from __future__ import annotations
 
@@ -37,7 +37,9 @@ class Barriers:
     leader: Value | None = None
 
     def at(self, emitter: Emitter, stage: Value, empty: bool) -> Value:
-        """The barrier of a stage; where each warpgroup has its own, of this thread's, or of that which it serves."""
+        """The barrier of a stage; if each warpgroup has its own, that of this thread's warpgroup, or of the one it
+        serves.
+        """
         barriers = self.empty if empty else self.full
         if self.op.groups == 1:
             return emitter.mbarrier(barriers, stage)
@@ -49,15 +51,20 @@ class Barriers:
         """The first empty barrier of the CTA whose rank is this one's with these bits flipped; made once."""
         build = emitter.prelude.value
         own = build(
-            llvm.GetElementPtr, emitter.shared_base, types=[SHARED_PTR], segments=(1, 0), element_bytes=1,
-            offset=self.op.offset + BARRIER_BYTES * self.stages, outermost=False,
-        )  # fmt: skip
+            llvm.GetElementPtr,
+            emitter.shared_base,
+            types=[SHARED_PTR],
+            segments=(1, 0),
+            element_bytes=1,
+            offset=self.op.offset + BARRIER_BYTES * self.stages,
+            outermost=False,
+        )
         return build(nvvm.Mapa, own, build(arith.XOrI, emitter.rank, distance), types=[SHARED_PTR])
 
     def of_leader(self, emitter: Emitter, stage: Value, empty: bool) -> Value:
-        """The barrier of a stage in the CTA of this one's pair that begins products."""
+        """The barrier of a stage in the CTA of the pair that issues products."""
         first = self.op.offset + BARRIER_BYTES * self.stages * empty
-        if self.leader is None:  # for each ring: one agent has it, and computes it behind the parting of agents
+        if self.leader is None:  # once a ring: one agent uses it, and computes it after the agents split
             self.leader = emitter.leader_base()
         return emitter.pointer(self.leader, stage, BARRIER_BYTES, first)
 
@@ -68,7 +75,7 @@ class Barriers:
 
 
 def prefetch(x: Expander, maps: int, forbid: Set[str]) -> None:
-    """Bring all tensor maps of the kernel into the descriptor cache, by one thread: the first copies find them there.
+    """Prefetch all tensor maps of the kernel into the descriptor cache, by one thread, for the first copies.
 
     Source: PTX ISA, prefetch.tensormap; CUTLASS's sm_90 kernels begin with it.
     """
@@ -81,7 +88,7 @@ def prefetch(x: Expander, maps: int, forbid: Set[str]) -> None:
 
 
 def initialise(x: Expander) -> None:
-    """One thread initialises the barriers; they are there where the CTA meets."""
+    """One thread initialises the barriers; they are visible after the CTA's barrier."""
 
     def begin() -> None:
         for group, number, arrivals in x.mbarriers:
@@ -93,13 +100,13 @@ def initialise(x: Expander) -> None:
 
 @lowers(nv_tileas.CreatePipeline)
 def create_pipeline(x: Expander, op: nv_tileas.CreatePipeline) -> None:
-    """Remember the ring's barriers; they are initialised before the agents part."""
+    """Remember the ring's barriers; they are initialised before the agents split."""
     kind = cast(nv_tileas.PipelineType, op.result.type)
     count = kind.stages * op.groups
     full = x.emitter.mbarriers(count, op.offset)
     empty = x.emitter.mbarriers(count, op.offset + BARRIER_BYTES * count)
     x.values[op.result] = Barriers(op, full, empty)
-    ctas = op.peers.bit_count() // (2 if op.paired and not op.accumulators else 1)  # of a pair one's products arrive
+    ctas = op.peers.bit_count() // (2 if op.paired and not op.accumulators else 1)  # a pair: one CTA's products arrive
     for stage in range(count):
         x.mbarriers.append((full, stage, op.producers))
         x.mbarriers.append((empty, stage, op.consumers * ctas))
@@ -139,7 +146,7 @@ def wait(x: Expander, op: nv_tileas.BarrierWait) -> None:
 
 @lowers(nv_tileas.BarrierExpectTx)
 def expect_tx(x: Expander, op: nv_tileas.BarrierExpectTx) -> None:
-    """Arrive at the full barrier with the bytes to come; of a pair one does, with those of both."""
+    """Arrive at the full barrier with the expected bytes; in a pair one CTA does, with those of both."""
     emitter, barriers = x.emitter, x.held(op.pipeline, Barriers)
     full = barriers.at(emitter, x.scalar(op.stage), False)
     when = emitter.both(x.elected, leads(emitter) if barriers.op.paired else None)
@@ -157,13 +164,13 @@ def arrive_copies(x: Expander, op: nv_tileas.BarrierArriveCopies) -> None:
 
 @lowers(nv_tileas.BarrierArriveProducts)
 def arrive_products(x: Expander, op: nv_tileas.BarrierArriveProducts) -> None:
-    """tcgen05.commit at the full barrier, of a pair at those of both."""
+    """tcgen05.commit at the full barrier, in a pair at those of both CTAs."""
     barriers = x.held(op.pipeline, Barriers)
     commit(x, barriers.at(x.emitter, x.scalar(op.stage), False), barriers.op.paired)
 
 
 def commit(x: Expander, barrier: Value, paired: bool, predicate: Sequence[Value] = ()) -> None:
-    """What a thread has begun tells of its end at a barrier; of a pair at that place in both CTAs."""
+    """Signal a barrier when everything the thread has issued is complete; in a pair, that barrier in both CTAs."""
     mask = [destinations(x.emitter, 1, x.emitter.ctas)] if paired else []
     x.emitter.effect(
         nvvm.TensorCommit, barrier, *mask, *predicate, segments=(1, len(mask), len(predicate)), group=1 + paired
@@ -171,7 +178,7 @@ def commit(x: Expander, barrier: Value, paired: bool, predicate: Sequence[Value]
 
 
 def leads(emitter: Emitter) -> Value:
-    """Is this the CTA of its pair that begins products? That whose rank is even."""
+    """Is this the CTA of its pair that issues products, the one of even rank?"""
     build, own = emitter.prelude.value, emitter.rank
     own = own if emitter.ctas == 2 else build(arith.AndI, own, emitter.constant(1))
     return build(arith.CmpI, own, emitter.constant(0), types=[I1], predicate="eq")
@@ -179,8 +186,8 @@ def leads(emitter: Emitter) -> Value:
 
 @lowers(nv_tileas.TiledTmaLoad)
 def tma_load(x: Expander, op: nv_tileas.TiledTmaLoad) -> None:
-    """One box after the other; of what is alike in several CTAs this one's part, to all of them; of what lies in a pair
-    this one's half. The bytes of a pair arrive at the barrier of one of both.
+    """One box after the other; for a tile shared by several CTAs this CTA's part, to all of them; for a tile split over
+    a pair this CTA's half. The bytes of a pair arrive at the barrier of one of the two.
     """
     emitter, barriers = x.emitter, x.held(op.pipeline, Barriers)
     paired, stage = barriers.op.paired, x.scalar(op.stage)
@@ -197,8 +204,10 @@ def tma_load(x: Expander, op: nv_tileas.TiledTmaLoad) -> None:
     for place, coordinates in boxes(emitter, op, x.scalars(op.index)):
         box = [emitter.pointer(target, None, 1, place), x.tensor_map(op.tensormap)]
         if part is not None:
-            coordinates = [emitter.add(c, emitter.multiply(part, s)) if s else c
-                           for c, s in zip(coordinates, op.step, strict=False)]  # fmt: skip
+            coordinates = [
+                emitter.add(c, emitter.multiply(part, s)) if s else c
+                for c, s in zip(coordinates, op.step, strict=False)
+            ]
         counts, rest = (1, 1, len(coordinates), 1), (len(hint), len(elected))
         if mask or paired:
             emitter.effect(nvvm.TensorLoadCluster, *box, *coordinates, full, *mask, *hint, *elected,
@@ -208,7 +217,7 @@ def tma_load(x: Expander, op: nv_tileas.TiledTmaLoad) -> None:
 
 
 def part_number(emitter: Emitter, alike: int) -> Value:
-    """Which part of a tile this CTA brings: the bits `alike` of its rank, side by side."""
+    """Which part of a tile this CTA loads: the bits `alike` of its rank, compressed."""
     found: Value | None = None
     for place, bit in enumerate(i for i in range(alike.bit_length()) if alike >> i & 1):
         own = emitter.prelude.value(arith.AndI, emitter.rank, emitter.constant(1 << bit))
@@ -230,7 +239,7 @@ def destinations(emitter: Emitter, alike: int, ctas: int) -> Value:
 
 
 def partners(emitter: Emitter, peers: int) -> Value:
-    """The mask of the CTAs whose ranks are this one's, exclusive or, a number of which `peers` has the bit."""
+    """The mask of the CTAs whose ranks are this one's XOR a number whose bit is set in `peers`."""
     if peers == (1 << emitter.ctas) - 1:
         return emitter.constant(peers, I16)
     found: Value | None = None
@@ -247,7 +256,7 @@ def boxes(
 ) -> Iterator[tuple[int, list[Value]]]:
     """Byte offset in the buffer and first coordinates (i32, innermost first) of each box of a tile.
 
-    Computed when the box is asked for: tens of coordinates at once would not fit a producer's registers.
+    Computed on demand: tens of coordinates at once would not fit in a producer's registers.
     """
     dims: tuple[int, ...] = op.dims
     corner = [emitter.multiply(index[d], extent) for d, extent in zip(dims, op.tile, strict=True)]
@@ -258,8 +267,8 @@ def boxes(
 
 @lowers(nv_tileas.BarrierArrive)
 def arrive(x: Expander, op: nv_tileas.BarrierArrive) -> None:
-    """Arrive at the empty barrier, one lane for its warp where the reads were warp-wide: ldmatrix reads for each lane
-    by itself (PTX ISA 8.8, memory consistency model), so the lanes meet first.
+    """Arrive at the empty barrier, one lane per warp for warp-wide reads: ldmatrix reads count for each lane separately
+    (PTX ISA 8.8, memory consistency model), so the lanes synchronise first.
     """
     emitter, barriers = x.emitter, x.held(op.pipeline, Barriers)
     emitter.flush_pending_loads(shared_only=True)
@@ -267,8 +276,9 @@ def arrive(x: Expander, op: nv_tileas.BarrierArrive) -> None:
         chosen = [] if x.multiplies else [emitter.compare("eq", emitter.thread, emitter.constant(0))]
         empty = barriers.at(emitter, x.scalar(op.stage), True)
         mask = [] if barriers.op.peers == 1 else [partners(emitter, barriers.op.peers)]
-        emitter.effect(nvvm.TensorCommit, empty, *mask, *chosen, segments=(1, len(mask), len(chosen)),
-                       group=1 + barriers.op.paired)  # fmt: skip
+        emitter.effect(
+            nvvm.TensorCommit, empty, *mask, *chosen, segments=(1, len(mask), len(chosen)), group=1 + barriers.op.paired
+        )
         return
     if barriers.op.accumulators:
         emitter.effect(nvvm.TensorFence, when="before")
@@ -290,8 +300,8 @@ def arrive(x: Expander, op: nv_tileas.BarrierArrive) -> None:
 
 
 def arrive_at_peers(x: Expander, op: nv_tileas.BarrierArrive, barriers: Barriers) -> None:
-    """Arrive at the empty barrier of each CTA that fills this stage. Of a warp one lane for each of them: the address
-    is all that differs between two.
+    """Arrive at the empty barrier of each CTA that fills this stage. One lane of a warp arrives at each of them: only
+    the address differs.
     """
     emitter, peers = x.emitter, barriers.op.peers
     enable = [] if op.enable is None else [x.scalar(op.enable)]
@@ -302,7 +312,7 @@ def arrive_at_peers(x: Expander, op: nv_tileas.BarrierArrive, barriers: Barriers
         chosen = emitter.prelude.value(arith.CmpI, bit, emitter.constant(0), types=[I1], predicate="ne")
         both = emitter.both(chosen, *enable) if enable else chosen
         assert both is not None
-        near = emitter.linear([1 << i for i in range(emitter.ctas.bit_length() - 1)])  # all lanes name a CTA
+        near = emitter.linear([1 << i for i in range(emitter.ctas.bit_length() - 1)])  # every lane addresses a CTA
         arrivals = [(near, [both])]
     else:
         arrivals = [(emitter.constant(d), enable) for d in range(peers.bit_length()) if peers >> d & 1]
@@ -318,11 +328,16 @@ def fence(x: Expander, op: nv_tileas.AsyncFence) -> None:
 
 
 def product(
-    x: Expander, op: nv_tileas.Dot, atom: WgmmaAtom, a: Registers | SharedTile, b: SharedTile, c: Registers,
+    x: Expander,
+    op: nv_tileas.Dot,
+    atom: WgmmaAtom,
+    a: Registers | SharedTile,
+    b: SharedTile,
+    c: Registers,
     shape: tuple[int, int, int],
 ) -> Registers:  # fmt: skip
-    """a @ b + c by the warpgroups: fence, products with k outermost, commit, wait. With `promote` they do so on zeros
-    for each part of K, and the part's sum is added to c.
+    """a @ b + c by the warpgroups: fence, products with k outermost, commit, wait. With `promote` each part of K starts
+    from zero, and its sum is added to c.
     """
     emitter = x.emitter
     made_before(x, op)
@@ -338,7 +353,7 @@ def product(
     fragments = {s.a.start: cast(Registers, a).group(s.a.start, form) for s in steps} if left is None else {}
 
     def multiply(steps: Sequence[WgmmaStep], groups: list[Value]) -> list[Value]:
-        """A group of products onto these accumulators, begun."""
+        """Issue a group of products on these accumulators."""
         emitter.effect(nvvm.WgmmaFence)
         for number, step in enumerate(steps):
             row, column, depth = (i * extent for i, extent in zip((step.m, step.n, step.k), atom.shape, strict=True))
@@ -373,7 +388,7 @@ def product(
 
 
 def accumulators(tile: Registers) -> list[Value]:
-    """A sum as warpgroup products take it."""
+    """A sum in the form that warpgroup products take."""
     return [tile.group(i, GROUP) for i in range(0, tile.count, 4)]
 
 
@@ -387,8 +402,8 @@ def total(emitter: Emitter, c: Registers, part: Registers) -> Registers:
 
 
 def made_before(x: Expander, op: nv_tileas.Dot) -> None:
-    """Make now what comes before a product in flight and reads the tile whose place its result takes: both may then lie
-    in the same registers.
+    """Emit now what precedes a product in flight and reads the tile that its result overwrites, so that both can share
+    registers.
     """
     block, old = op.parent, replaced(op) if op.in_flight else None
     for each in block.ops[: block.ops.index(op)] if block is not None and old is not None else ():
@@ -400,9 +415,16 @@ class Operand:
     """A shared operand: descriptors of its blocks for the warpgroup of this thread."""
 
     def __init__(
-        self, emitter: Emitter, atom: WgmmaAtom, tile: SharedTile, shape: Shape, k_dim: int, shift: int, groups: int,
+        self,
+        emitter: Emitter,
+        atom: WgmmaAtom,
+        tile: SharedTile,
+        shape: Shape,
+        k_dim: int,
+        shift: int,
+        groups: int,
         blocks: int,
-    ):  # fmt: skip
+    ):
         """Warpgroup bits from `shift` on choose among `groups` runs of `blocks` blocks."""
         self.emitter = emitter
         rows, k = atom.shape[1 - k_dim], atom.shape[2]
@@ -417,14 +439,18 @@ class Operand:
         """The descriptor of the block whose first element is (mn, k) of the warpgroup's part."""
         pointer = self.emitter.pointer(self.base, None, 1, self.plan.displacement(mn, k))
         return self.emitter.emit(
-            nvgpu.MatrixDescriptor, pointer, types=[self.type], lbo=self.plan.lbo, sbo=self.plan.sbo,
+            nvgpu.MatrixDescriptor,
+            pointer,
+            types=[self.type],
+            lbo=self.plan.lbo,
+            sbo=self.plan.sbo,
             swizzle=self.plan.swizzle_name,
-        )  # fmt: skip
+        )
 
 
 @lowers(nv_tileas.DotWait)
 def dot_wait(x: Expander, op: nv_tileas.DotWait) -> None:
-    """The accumulators behind a wait."""
+    """The accumulators after a wait."""
     emitter, source = x.emitter, x.tile(op.source)
     groups = [source.group(i, GROUP) for i in range(0, source.count, 4)]
     waited = emitter.builder.add(nvgpu.WarpgroupWait, *groups, types=[v.type for v in groups], pending=op.pending)
@@ -433,16 +459,16 @@ def dot_wait(x: Expander, op: nv_tileas.DotWait) -> None:
 
 @lowers(nv_tileas.TakeTurn)
 def take_turn(x: Expander, op: nv_tileas.TakeTurn) -> None:
-    """bar.sync at the warpgroup's own barrier: its threads and those of the one before."""
+    """bar.sync at the warpgroup's own barrier: its threads and those of the previous one."""
     number, _, _ = turn(x, op.of)
     x.emitter.effect(nvvm.NumberedBarrier, number, numberOfThreads=2 * WARPGROUP)
-    if x.emitter.group is not None:  # who passed the turn on has read scratch memory, its own last use among it
+    if x.emitter.group is not None:  # the previous group has read scratch memory, including its own last use
         x.emitter.scratch_read, x.emitter.scratch_stored = range(0), False
 
 
 @lowers(nv_tileas.PassTurn)
 def pass_turn(x: Expander, op: nv_tileas.PassTurn) -> None:
-    """bar.arrive behind what this thread reads, and its tensor stores."""
+    """bar.arrive after this thread's reads and tensor stores."""
     x.emitter.flush_pending_loads()
     x.emitter.stores_read()
     arrive_at_next(x, op.of)
@@ -456,7 +482,7 @@ def begin_turns(x: Expander, op: nv_tileas.BeginTurns) -> None:
 
 
 def arrive_at_next(x: Expander, of: int, *when: Value) -> None:
-    """bar.arrive at the next warpgroup's, where a condition holds if there is one."""
+    """bar.arrive at the next warpgroup's barrier, under a condition if given."""
     _, following, _ = turn(x, of)
     x.emitter.effect(nvvm.BarrierArrive, following, *when, segments=(1, len(when)), numberOfThreads=2 * WARPGROUP)
 

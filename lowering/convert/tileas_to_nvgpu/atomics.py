@@ -1,4 +1,6 @@
-"""Atomic updates: of the threads that hold replicas of an element one makes the update and hands the old value on."""
+"""Atomic updates: one of the threads that hold replicas of an element performs the update and passes the old value
+on.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,7 @@ from lowering.layouts.shared import SharedLayout
 
 @lowers(nv_tileas.Atomic)
 def atomic(x: Expander, op: nv_tileas.Atomic) -> None:
-    """One update an access; the old values, where they are wanted, in every thread."""
+    """One update an access; the old values, if used, in every thread."""
     emitter, pointers, values = x.emitter, x.tile(op.ptr), [x.tile(v) for v in op.values]
     mask = None if op.mask is None else x.tile(op.mask)
     shape = op.values[0].type.shape if isinstance(op.values[0].type, TensorType) else ()
@@ -35,9 +37,11 @@ def atomic(x: Expander, op: nv_tileas.Atomic) -> None:
         return
     old |= {copy: old[original] for copy, original in plan.copies}
     result = Held(emitter, pointers.layout, values[0].element, [old[i] for i in range(pointers.count)])
-    found = through_shared(emitter, result, result.layout, replicated(result.layout, values[0].element)) if (
-        plan.free.thread
-    ) else result  # fmt: skip
+    found = (
+        through_shared(emitter, result, result.layout, replicated(result.layout, values[0].element))
+        if (plan.free.thread)
+        else result
+    )
     x.values[op.results[0]] = found if shape else found.scalar(0)
 
 
@@ -45,16 +49,23 @@ def update(
     emitter: Emitter, op: nv_tileas.Atomic, pointers: Registers, values: Sequence[Registers],
     registers: Sequence[int], inside: Value | None,
 ) -> dict[int, Value]:  # fmt: skip
-    """One update of consecutive elements; the old value of each register where they are wanted."""
+    """One update of consecutive elements; the old value of each register, if used."""
     kind = access_type(values[0].scalar_type, len(registers))
     given = [vector_of(emitter, v, registers) for v in values]
     guard = [] if inside is None else [inside]
     if op.kind.startswith("multimem."):
         return on_multicast(emitter, op, pointers.scalar(registers[0]), guard, given[0], registers)
     made = emitter.builder.add(
-        nvgpu.Atomic, pointers.scalar(registers[0]), *guard, *given, types=[kind] * len(op.results),
-        segments=(1, len(guard), len(given)), kind=op.kind, order=op.order, scope=op.scope,
-    )  # fmt: skip
+        nvgpu.Atomic,
+        pointers.scalar(registers[0]),
+        *guard,
+        *given,
+        types=[kind] * len(op.results),
+        segments=(1, len(guard), len(given)),
+        kind=op.kind,
+        order=op.order,
+        scope=op.scope,
+    )
     if not made.results:
         return {}
     if len(registers) == 1:
@@ -63,13 +74,13 @@ def update(
 
 
 LETTERS = {"add": "u", "min": "s", "max": "s", "umin": "u", "umax": "u", "and": "b", "or": "b", "xor": "b", "": "b"}
-"""The letter of PTX's type of integers, by the reduction of multicast memory."""
+"""The letter of PTX's integer type for each reduction of multicast memory."""
 
 
 def on_multicast(
     emitter: Emitter, op: nv_tileas.Atomic, at: Value, guard: Sequence[Value], given: Value, registers: Sequence[int]
 ) -> dict[int, Value]:
-    """One multimem instruction: `given` is stored, or what a load leaves out."""
+    """One multimem instruction: `given` is the stored value, or the passthrough of a load."""
     _, verb, reduction = (*op.kind.split("."), "")[:3]
     kind, element = given.type, given.type.element if isinstance(given.type, VectorType) else given.type
     held = f"{element}x2" if isinstance(kind, VectorType) else str(element)

@@ -1,5 +1,5 @@
-"""What a loop carries on, computed beside what it stores: both read the same tiles, which would else be held until all
-of the store is made.
+"""Carried values computed together with a stored tile: both read the same tiles, which would otherwise stay live until
+the whole store is emitted.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from lowering.convert.tileas_to_nvgpu.registers import Registers
 
 
 def make(tiles: Sequence[Registers], source: Registers, registers: Sequence[int]) -> None:
-    """Compute the same registers of the tiles that are laid out as the stored one."""
+    """Compute the same registers of the tiles that have the layout of the stored one."""
     for tile in tiles:
         if tile.layout == source.layout:
             for i in registers:

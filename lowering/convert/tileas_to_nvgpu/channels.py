@@ -1,8 +1,8 @@
-"""Channels: one thread of an agent stores a scalar to shared memory, those of another one load it.
+"""Channels: one thread of an agent stores a scalar to shared memory, the threads of another agent load it.
 
     sender     wait until the channel is empty; store; arrive at its full barrier
     receivers  wait until it is full; load; arrive at its empty barrier
-An arrival releases what its thread has done and a wait acquires it, so nothing else orders the two. Source: PTX ISA,
+An arrival releases the accesses of its thread and a wait acquires them; no other ordering is needed. Source: PTX ISA,
 mbarrier.arrive (.release by default) and mbarrier.try_wait (.acquire by default).
 """
 
@@ -37,7 +37,7 @@ class Channel:
 
 @lowers(nv_tileas.CreateChannel)
 def create(x: Expander, op: nv_tileas.CreateChannel) -> None:
-    """Remember the barriers; they are initialised before the agents part."""
+    """Remember the barriers; they are initialised before the agents split."""
     barriers = x.emitter.mbarriers(2, op.offset + SCALAR_BYTES)
     x.values[op.result] = Channel(op.offset, barriers, op.paired)
     x.mbarriers += [(barriers, 0, 1), (barriers, 1, op.receivers)]

@@ -38,17 +38,17 @@ from lowering.layouts.mma import fma_tile, mma_tile
 from lowering.layouts.shared import SharedLayout
 from lowering.layouts.shuffles import Exchange, ShuffleSteps
 
-WORD = 4  # bytes of a register, which hold as many scales
+WORD = 4  # bytes of a register, each a scale
 
 
 def register_type(element: Type) -> Type:
-    """What holds one element: pointers become global addresses."""
+    """The register type of one element: pointers become global addresses."""
     return GLOBAL_PTR if isinstance(element, PointerType) else element
 
 
 def elementwise(emitter: Emitter, op: Op, operands: Sequence[Registers], layout: Layout, element: Type) -> Registers:
-    """The same op on every register; on packed pairs where all operands and the result are 16-bit floats, or
-    where the op says so.
+    """The same op on every register; on packed pairs if all operands and the result are 16-bit floats, or if the op
+    requests it.
     """
     cls, attributes = type(op), op.attributes
     kind = register_type(element)
@@ -101,8 +101,8 @@ def product(
     emitter: Emitter, atom: MmaAtom, shape: tuple[int, int, int, int], grid: tuple[int, int],
     a: Registers, b: Registers, c: Registers, layout: Layout, scales: Sequence[Registers] = (),
 ) -> Registers:  # fmt: skip
-    """a @ b + c on tensor cores: k outermost, fragments of the next k step asked for before this one's products. Where
-    the atom takes scales, those of a and b for four steps of k are the bytes of one register.
+    """a @ b + c on tensor cores: k outermost, with the fragments of the next k step requested before this step's
+    products. If the atom takes scales, those of a and b for four steps of k are the bytes of one register.
     """
     batch, m, n, k = shape
     steps = mma_tile(atom, m, n, k, *grid, batch).steps()
@@ -148,10 +148,15 @@ def scale_word(scales: Registers, first: int) -> Value:
 
 
 def scalar_product(
-    emitter: Emitter, atom: MmaAtom, shape: tuple[int, int, int, int], a: Registers, b: Registers, c: Registers,
+    emitter: Emitter,
+    atom: MmaAtom,
+    shape: tuple[int, int, int, int],
+    a: Registers,
+    b: Registers,
+    c: Registers,
     layout: Layout,
 ) -> Registers:  # fmt: skip
-    """a @ b + c by multiply-adds, k outermost; operands are widened as they are used, f16 sums are kept in f32."""
+    """a @ b + c by multiply-adds, k outermost; operands are widened on use, f16 sums are kept in f32."""
     batch, m, n, k = shape
     sum_type = F32 if c.element == F16 else c.scalar_type
     wide: dict[tuple[int, int], Value] = {}
@@ -180,28 +185,29 @@ def widen(emitter: Emitter, value: Value, to: Type, signed: bool) -> Value:
     """A number in a wider type; tf32 is an f32 already."""
     if value.type in (to, TF32):
         return value
-    return emitter.emit(arith.ExtF if isinstance(to, FloatType) else arith.ExtSI if signed else arith.ExtUI,
-                        value, types=[to])  # fmt: skip
+    return emitter.emit(
+        arith.ExtF if isinstance(to, FloatType) else arith.ExtSI if signed else arith.ExtUI, value, types=[to]
+    )
 
 
 def through_shared(
     emitter: Emitter, source: Registers, layout: Layout, shared: SharedLayout,
     stmatrix: bool = False, ldmatrix: bool = False,
 ) -> Registers:  # fmt: skip
-    """Another layout of a tile by a round trip through scratch memory, by matrix instructions where they are named."""
+    """Another layout of a tile by a round trip through scratch memory, by matrix instructions if the op names them."""
     scratch = emitter.scratch()
     element = source.element
     (store_matrices if stmatrix else store_shared)(emitter, source, scratch, shared)
     emitter.scratch_written()
     reader = SharedMatrices if ldmatrix else SharedVectors
     read = reader(emitter, layout, element, scratch, shared)
-    read.reads_scratch, read.reads_apart = True, emitter.scratch_apart
-    emitter.pending.append(read)  # read when asked for, at the latest before the scratch is used again
+    read.reads_scratch, read.reads_area = True, emitter.scratch_area
+    emitter.pending.append(read)  # read on demand, at the latest before the scratch is reused
     return read
 
 
 def convert(emitter: Emitter, source: Registers, layout: Layout, conversion: Conversion) -> Registers:
-    """The same tile in another layout, by the plan of the layouts."""
+    """The same tile in another layout, following the conversion plan."""
     if getattr(source.element, "width", 64) < 8 and not isinstance(conversion, Identity | RegisterPermute):
         return _through_integers(emitter, source, layout, conversion)
     match conversion:
@@ -217,7 +223,7 @@ def convert(emitter: Emitter, source: Registers, layout: Layout, conversion: Con
 
 
 def shuffle(emitter: Emitter, source: Registers, layout: Layout, steps: ShuffleSteps) -> Registers:
-    """Exchanges of registers, one shuffle a value, exchanges of values: elements change lanes inside each warp."""
+    """Register exchanges, one shuffle a value, value exchanges: elements change lanes within each warp."""
     values = exchange(emitter, [source.scalar(i) for i in range(source.count)], steps.before)
     lane = None if steps.butterfly else emitter.linear(steps.lane_map)
     moved: list[Value] = []
@@ -242,7 +248,7 @@ def exchange(emitter: Emitter, values: list[Value], exchanges: Sequence[Exchange
 
 
 def _through_integers(emitter: Emitter, source: Registers, layout: Layout, conversion: Conversion) -> Registers:
-    """Predicates and half bytes have no address and no shuffle: they travel as 32-bit integers, or as bytes."""
+    """Predicates and half bytes have no address and no shuffle: they are passed as 32-bit integers or as bytes."""
     element = source.element
     carrier = I32 if element == I1 else I8
 

@@ -1,5 +1,5 @@
-"""A scheduled kernel on its way to the program of one thread: what each nv_tileas value became, the services of the
-lowerings (value, tile, scalar, stage, tensor map), and the table of what ops become.
+"""State of the lowering of a scheduled kernel to per-thread code: the result for each nv_tileas value, the services of
+the lowerings (value, tile, scalar, stage, tensor map), and the table of lowerings.
 """
 
 from __future__ import annotations
@@ -41,23 +41,23 @@ class Ring:
 
 
 class Expander:
-    """The walk over a scheduled kernel; `values` holds what each nv_tileas value became."""
+    """The walk over a scheduled kernel; `values` maps each nv_tileas value to its result."""
 
     def __init__(self, emitter: Emitter, values: Environment, target: Target, func: nv_tileas.Func):
         self.emitter, self.values, self.target = emitter, values, target
         self.kernel, self.records, self.shared_bytes = func.sym_name, func.tensormaps, func.shared_bytes
         self.mbarriers: list[tuple[Value, int, int]] = []  # group, number in it and arrivals of each
-        self.maps: list[Value] = []  # tensor-map parameters, behind the kernel's own, or those that it makes itself
-        self.at_end: list[Callable[[], None]] = []  # what is left to do where the thread ends
+        self.maps: list[Value] = []  # tensor-map parameters, after the kernel's own, or maps the kernel builds itself
+        self.at_end: list[Callable[[], None]] = []  # actions at the end of the thread
         self.maxnreg = 0
-        self.consumers = 0  # threads that are given registers of the others
-        self.threads = 0  # of the block, where agents part; else all compute
-        self.beside: list[Registers] = []  # what is computed together with the next tile that is stored
-        self.elected: Value | None = None  # true in the thread that acts for its agent; None where it is alone
-        self.multiplies = False  # is this the code of the one thread that begins products?
+        self.consumers = 0  # threads that receive registers of the others
+        self.threads = 0  # of the block, if agents split; otherwise all compute
+        self.beside: list[Registers] = []  # computed together with the next stored tile
+        self.elected: Value | None = None  # true in the thread that acts for its agent; None if it is the only one
+        self.multiplies = False  # is this the code of the one thread that issues products?
 
     def tensor_map(self, number: int) -> Value:
-        """A tensor map: a parameter, unless the kernel has made it."""
+        """A tensor map: a parameter, unless the kernel builds it."""
         while len(self.maps) <= number:
             at, entry = len(self.maps), self.emitter.block
             self.maps.append(Value(TensorMapDescriptor.of(self.records[at]), entry, len(entry.args) + at))
@@ -78,10 +78,10 @@ class Expander:
                 self.handle(op)
 
     def computed(self, rest: Sequence[Op], done: set[Op]) -> list[Registers]:
-        """The tiles that a loop carries on and that can be computed before `rest`, what is left of its body: beside
-        what it stores, since both read the same tiles, which would else be held until all of the store is made.
+        """The carried tiles of a loop that can be computed before `rest`, the remainder of its body, together with a
+        stored tile: both read the same tiles, which would otherwise stay live until the whole store is emitted.
 
-        What is lazy there is handled now and added to `done`, as far as its operands are known.
+        Lazy ops in `rest` whose operands are known are handled now and added to `done`.
         """
         later = {result for op in rest for result in op.results}
         for op in rest:
@@ -98,11 +98,11 @@ class Expander:
         self.emitter.at(op.location)
         if (start := getattr(op, "scratch", None)) is not None:
             self.emitter.scratch_bytes = range(start, start + scratch_of(op, self.target))
-        self.emitter.scratch_apart = getattr(op, "apart", False)
+        self.emitter.scratch_area = start if start is not None and getattr(op, "apart", False) else 0
         lowers.of(op)(self, op)
 
     def lazy(self, op: Op) -> bool:
-        """Does an op on tiles make nothing before its registers are asked for?"""
+        """Does an op on tiles emit nothing until its registers are requested?"""
         return lowers.find(type(op)) in LAZY and isinstance(op.results[0].type, TensorType)
 
     def scalar(self, value: Value) -> Value:
@@ -122,14 +122,14 @@ class Expander:
         return self.held(value, Registers)
 
     def held(self, value: Value, kind: type[T]) -> T:
-        """What a value became, which is of this kind. Raises TypeError for another."""
+        """The result for a value, of this kind. Raises TypeError for another kind."""
         found = self.values[value]
         if not isinstance(found, kind):
             raise TypeError(f"{value} is {type(found).__name__}, not {kind.__name__}")
         return found
 
     def lazily(self, result: Value, loaded: Registers) -> None:
-        """A tile whose registers are loaded when they are asked for, or before memory changes."""
+        """A tile whose registers are loaded on demand, or before memory changes."""
         self.emitter.pending.append(loaded)
         self.values[result] = loaded
 
@@ -153,9 +153,12 @@ class Expander:
         return [registers.group(i, form) for i in range(0, registers.count, size)]
 
     def bind(
-        self, targets: Sequence[Value], forms: Sequence[tuple[int, ...] | None], like: Sequence[list[Value]],
+        self,
+        targets: Sequence[Value],
+        forms: Sequence[tuple[int, ...] | None],
+        like: Sequence[list[Value]],
         values: Sequence[Value],
-    ) -> None:  # fmt: skip
+    ) -> None:
         """Give each nv_tileas value its share of the flat loop values."""
         at = 0
         for target, form, group in zip(targets, forms, like, strict=True):
@@ -171,13 +174,13 @@ class Expander:
 
 
 lowers: Lowerings[Expander, [], None] = Lowerings("nvgpu lowering")
-"""What an op becomes: a function (expander, op) that says what its results are."""
+"""The lowering of an op: a function (expander, op) that defines its results."""
 LAZY: set[Callable[..., None]] = set()
-"""Lowerings that make nothing before the registers of their result are asked for."""
+"""Lowerings that emit nothing until the registers of their result are requested."""
 
 
 def lazy(entry: EntryT) -> EntryT:
-    """Declare that a lowering of tiles is one of those."""
+    """Declare a lowering of tiles as lazy."""
     LAZY.add(entry)
     return entry
 

@@ -1,4 +1,4 @@
-"""Counted loops and branches over registers: what their bodies use from outside is made before them."""
+"""Counted loops and branches over registers: live-in values of their bodies are emitted before them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from lowering.convert.tileas_to_nvgpu.uses import outer_values
 
 
 def loop(x: Expander, op: scf.For) -> None:
-    """A loop over registers: what the body uses from outside is made before it."""
+    """A loop over registers: live-in values of the body are emitted before it."""
     emitter = x.emitter
     for value in outer_values(op):
         found = x.values.get(value)
@@ -35,7 +35,7 @@ def loop(x: Expander, op: scf.For) -> None:
     pending, emitter.pending = emitter.pending, []
     x.values[body.args[0]] = inner.args[0]
     x.bind(body.args[1:], forms, inits, inner.args[1:])
-    emitter.scratch_read = EVERYWHERE  # an earlier iteration may have left readers behind
+    emitter.scratch_read = EVERYWHERE  # readers of an earlier iteration may be unfinished
     stored = emitter.scratch_stored = emitter.scratch_stored or stores.started_in(op)
     _body(x, body, forms)
     emitter.pending = pending
@@ -43,9 +43,14 @@ def loop(x: Expander, op: scf.For) -> None:
     emitter.open.discard(inner)
     emitter.builder.block = outside
     made = emitter.builder.add(
-        scf.For, *bounds, *flat, types=[v.type for v in flat], segments=(1, 1, 1, len(flat)),
-        regions=[Region([inner])], **({"unsigned": True} if op.unsigned else {}),
-    )  # fmt: skip
+        scf.For,
+        *bounds,
+        *flat,
+        types=[v.type for v in flat],
+        segments=(1, 1, 1, len(flat)),
+        regions=[Region([inner])],
+        **({"unsigned": True} if op.unsigned else {}),
+    )
     for region in made.regions:
         region.parent = made
     if emitter.depth:
@@ -65,7 +70,7 @@ def _body(x: Expander, body: Block, forms: Sequence[tuple[int, ...] | None]) -> 
 def carried_form(argument: Value, loop: scf.For) -> tuple[int, ...] | None:
     """Accumulators of tensor-core products are carried as fragments, everything else register by register.
 
-    A value is one where a product takes or makes it: an accumulator may be scaled before the product adds to it.
+    A value is such an accumulator if a product reads or defines it: it may be scaled before the product adds to it.
     """
     made = loop.body.block.terminator.operands[argument.index - 1].op
     for op in loop.body.block.ops:
@@ -80,7 +85,7 @@ def carried_form(argument: Value, loop: scf.For) -> tuple[int, ...] | None:
 
 @lowers(scf.If)
 def branch(x: Expander, op: scf.If) -> None:
-    """A uniform branch; values used inside are made before it."""
+    """A uniform branch; values used inside are emitted before it."""
     emitter = x.emitter
     for value in outer_values(op):
         found = x.values.get(value)

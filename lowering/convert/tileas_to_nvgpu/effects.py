@@ -1,4 +1,4 @@
-"""Grids that depend on each other, fences between addresses, and memory of the device's heap for a tile block."""
+"""Dependent grids, fences between addresses, and device-heap memory for a tile block."""
 
 from __future__ import annotations
 
@@ -20,28 +20,28 @@ from lowering.targets import Feature
 
 @lowers(nv_tileas.WaitOnDependency)
 def wait(x: Expander, op: nv_tileas.WaitOnDependency) -> None:
-    """Nothing on a target whose grids begin when those before have ended."""
+    """A no-op on a target whose grids start only after the previous ones have ended."""
     if x.target.has(Feature.GRID_DEPENDENCY):
         x.emitter.effect(nvvm.GridDependencyWait)
 
 
 @lowers(nv_tileas.LaunchDependents)
 def launch(x: Expander, op: nv_tileas.LaunchDependents) -> None:
-    """Nothing where dependent grids cannot begin before this one has ended."""
+    """A no-op if dependent grids cannot start before this one has ended."""
     if x.target.has(Feature.GRID_DEPENDENCY):
         x.emitter.effect(nvvm.GridLaunchDependents)
 
 
 @lowers(nv_tileas.FenceAlias)
 def fence(x: Expander, op: nv_tileas.FenceAlias) -> None:
-    """Behind what was to be loaded before it."""
+    """A fence, after pending loads."""
     x.emitter.flush_pending_loads()
     x.emitter.effect(nvvm.FenceProxy, kind="alias")
 
 
 @lowers(nv_tileas.Alloca)
 def allocate(x: Expander, op: nv_tileas.Alloca) -> None:
-    """One thread calls the heap and leaves the address in scratch memory, where all read it."""
+    """One thread allocates from the heap and writes the address to scratch memory, where all read it."""
     emitter = x.emitter
     place = emitter.scratch()
 
@@ -60,14 +60,14 @@ def allocate(x: Expander, op: nv_tileas.Alloca) -> None:
 
 @lowers(nv_tileas.Free)
 def free(x: Expander, op: nv_tileas.Free) -> None:
-    """The thread that asked gives it back."""
+    """The allocating thread frees it."""
     address = to_memory(x.emitter, x.scalar(op.ptr))
     once(x, lambda: x.emitter.effect(nvvm.Free, address))
 
 
 def ask(emitter: Emitter, place: Value) -> None:
-    """The thread asks for a cluster that has not started; the answer completes a barrier that it makes for that. The
-    fence orders what was done there before it, and the barrier's first value, before the asynchronous answer.
+    """The thread requests a cluster that has not started; the response completes a barrier initialised for it. The
+    fence orders earlier accesses there, and the barrier's initialisation, before the asynchronous response.
     """
     barrier = emitter.pointer(place, None, 1, ANSWER_BYTES)
     emitter.effect(nvvm.MBarrierInit, barrier, segments=(1, 0), count=1)
@@ -78,13 +78,15 @@ def ask(emitter: Emitter, place: Value) -> None:
 
 @lowers(nv_tileas.RequestProgramId)
 def request(x: Expander, op: nv_tileas.RequestProgramId) -> None:
-    """By the thread that has read the answer before, and will wait for this one."""
+    """By the thread that has read the previous response and will wait for this one."""
     once(x, lambda: ask(x.emitter, x.emitter.pointer(x.emitter.shared_base, None, 1, op.slot)))
 
 
 @lowers(nv_tileas.CancelNextProgramId)
 def take_next(x: Expander, op: nv_tileas.CancelNextProgramId) -> None:
-    """One thread asks, if no request has done so, waits for the answer and leaves what it says in scratch memory."""
+    """One thread sends the request, if none is pending, waits for the response and writes its contents to scratch
+    memory.
+    """
     emitter = x.emitter
     scratch = emitter.scratch()
     place = emitter.pointer(emitter.shared_base, None, 1, op.slot) if op.slot else scratch
@@ -110,7 +112,7 @@ def take_next(x: Expander, op: nv_tileas.CancelNextProgramId) -> None:
 
 
 def once(x: Expander, fill: Callable[[], None]) -> None:
-    """By one of the threads that compute."""
+    """By one of the consumer threads."""
     first: Value | None = x.emitter.when(Layout.trivial(x.emitter.warps).free().thread)
     if first is None:
         fill()

@@ -1,4 +1,4 @@
-"""Where per-thread code is put: the current block, the thread's coordinates, integer arithmetic and its shortcuts."""
+"""The builder of per-thread code: the current block, the thread's coordinates, integer arithmetic and its shortcuts."""
 
 from __future__ import annotations
 
@@ -15,8 +15,9 @@ from ir.types import GLOBAL_PTR, I1, I32, I64, SHARED_PTR, FloatType, IntType, V
 from lowering.targets.target import WARP
 
 DEEPEST = 100
-"""Registers under way of which each is asked for by the last: a chain of operations is emitted in pieces of so many, so
-that its length is not limited by Python's stack (some 1000 calls, four for each)."""
+"""Limit on the nesting of register requests: a longer chain of operations is emitted in pieces of this size, so that
+Python's stack (some 1000 calls, four for each) does not limit its length.
+"""
 
 
 EVERYWHERE = range(1 << 31)
@@ -24,19 +25,19 @@ EVERYWHERE = range(1 << 31)
 
 
 class Pending(Protocol):
-    """Registers that wait to be asked for; which memory they come from says when they must be there."""
+    """Registers not yet requested; the memory they come from determines when they must be loaded."""
 
     reads_shared: bool
     reads_scratch: bool
-    reads_apart: bool
+    reads_area: int
 
     def force(self) -> None:
-        """Emit what is left of them."""
+        """Emit the remaining ones."""
         ...
 
 
 class _TooDeep(Exception):
-    """What has to be made first."""
+    """Raised with the request that has to be emitted first."""
 
     def __init__(self, ask: Callable[[], Value]):
         self.ask = ask
@@ -45,21 +46,21 @@ class _TooDeep(Exception):
 class Emitter:
     """Builds the body of one gpu.func.
 
-    `prelude` holds what depends on nothing but the thread: it stands first in the entry block, so that address
-    parts may be asked for anywhere. `depth` counts the loops around the current block.
+    `prelude` holds code that depends only on the thread: it comes first in the entry block, so that address parts can
+    be requested anywhere. `depth` counts the loops around the current block.
     """
 
     def __init__(self, block: Block, warps: int, cluster: Sequence[int] = (1, 1, 1)):
         self.block = block
         self.ctas = prod(cluster)
-        self.clustered = False  # do the CTAs of a cluster reach each other's shared memory?
-        self.outlived = False  # may they do so when this one has nothing to wait for any more?
+        self.clustered = False  # do the CTAs of a cluster access each other's shared memory?
+        self.outlived = False  # may they do so after this CTA has nothing left to wait for?
         self.prelude = Builder(Block())
         self.builder = Builder(block)
-        self.open: set[Block] = {block}  # the blocks around the place where code is put
+        self.open: set[Block] = {block}  # the blocks that enclose the insertion point
         self.warps = warps
         self.depth = 0
-        self.making = 0  # registers under way, of which each is asked for by the last
+        self.making = 0  # nesting of register requests
         self.depth_of: dict[Value, int] = {}
         self._constants: dict[tuple[object, Type], Value] = {}
         self._linear: dict[tuple[int, ...], Value] = {}
@@ -67,19 +68,19 @@ class Emitter:
         self._shared_base: Value | None = None
         self._rank: Value | None = None
         self.arrays: dict[str, gpu.GlobalArray] = {}  # of the module, by name
-        self.scratch_bytes = range(0)  # the scratch memory of the op that is handled
-        self.scratch_apart = False
-        self.scratch_read = range(0)  # since the last barrier: another use of it needs one first
-        self.scratch_stored = False  # tensor stores may still read scratch: then another use waits for them
+        self.scratch_bytes = range(0)  # the scratch memory of the current op
+        self.scratch_area = 0  # its first byte if nothing else lies there, else 0
+        self.scratch_read = range(0)  # read since the last barrier: reuse needs a barrier first
+        self.scratch_stored = False  # tensor stores may still read scratch: reuse waits for them
         self.pending: list[Pending] = []
         self._policies: dict[str, Value] = {}
-        self.consumers = 0  # threads of a consumer agent while its code is put, 0 where there are no agents
-        self.named = 0  # the barrier at which they meet
-        self.turns = 0  # those at which their warpgroups take turns, from here on
-        self.groups = 1  # of an agent's warps, which each run its code
-        self.group: Value | None = None  # the number of this thread's, where there are several
-        self.own_barrier: Value | None = None  # at which that meets
-        self.block_of_rows = -1  # of the warpgroup whose products this agent begins; -1: of all
+        self.consumers = 0  # threads of a consumer agent while its code is emitted, 0 without agents
+        self.named = 0  # the named barrier of those threads
+        self.turns = 0  # first of the named barriers at which their warpgroups take turns
+        self.groups = 1  # groups of an agent's warps, each of which runs its code
+        self.group: Value | None = None  # the number of this thread's group, if there are several
+        self.own_barrier: Value | None = None  # the named barrier of that group
+        self.block_of_rows = -1  # the warpgroup whose products this agent issues; -1: all
 
     def finish(self) -> None:
         """Put the prelude in front of the entry block."""
@@ -89,9 +90,9 @@ class Emitter:
 
     @contextmanager
     def agent(self, first: int, warps: int, groups: int = 1) -> Generator[None]:
-        """Code for each of `groups` groups of `warps` warps from thread `first` on: they number themselves from 0.
+        """Code for each of `groups` groups of `warps` warps from thread `first` on: their thread numbers start at 0.
 
-        What depends on the thread alone stands where the agent's code begins.
+        Code that depends only on the thread comes at the start of the agent's code.
         """
         start, entry = self.builder.block, len(self.builder.block.ops)
         outer = self.prelude, self.warps, self._constants, self._linear, self._thread, self._shared_base, self._rank
@@ -113,13 +114,13 @@ class Emitter:
         self.prelude, self.warps, self._constants, self._linear, self._thread, self._shared_base, self._rank = outer
 
     def visible(self, value: Value) -> bool:
-        """Whether a value made earlier may be used here: the block it stands in has not been closed."""
+        """Whether an earlier value may be used here: its block is still open."""
         owner = value.owner
         block = owner.parent if isinstance(owner, Op) else owner
         return block in self.open or block is self.prelude.block
 
     def at(self, location: Location) -> None:
-        """Give what follows the location of its source op."""
+        """Give the following ops the location of their source op."""
         if location is not UNKNOWN:
             self.builder.location = location
 
@@ -136,10 +137,10 @@ class Emitter:
         self.builder.add(cls, *operands, types=(), **attributes)
 
     def made(self, location: Location, make: Callable[..., Value], ask: Callable[..., Value], *which: Any) -> Value:
-        """What `make` emits for a source place, for registers that remember it when they are asked by `ask`.
+        """What `make` emits for a source location, for registers that cache it when requested by `ask`.
 
-        Where too many are under way, the innermost is asked for first and the outermost begins again: what it has
-        emitted by then is remembered, so the order of the code is the same.
+        If requests nest too deeply, the innermost is emitted first and the outermost restarts: what it has already
+        emitted is cached, so the order of the code stays the same.
         """
         builder = self.builder
         asking, builder.location = builder.location, location
@@ -170,7 +171,7 @@ class Emitter:
     # --- memory in order
 
     def flush_pending_loads(self, shared_only: bool = False) -> None:
-        """Emit what pending loads have left unread: something that may change memory comes next.
+        """Emit the unread part of pending loads: the next op may change memory.
 
         `shared_only`: only shared memory changes, loads from global memory stay pending.
         """
@@ -185,7 +186,7 @@ class Emitter:
         self.effect(nvvm.FenceProxy, kind="async", space="" if everywhere else "shared::cta")
 
     def barrier_sync(self) -> None:
-        """bar.sync of all threads, or of the consumers where agents have parted."""
+        """bar.sync of all threads, or of the consumers if agents have split."""
         if self.own_barrier is not None:
             self.effect(nvvm.NumberedBarrier, self.own_barrier, numberOfThreads=self.consumers)
         elif self.consumers:
@@ -194,8 +195,8 @@ class Emitter:
             self.effect(gpu.Barrier)
 
     def barrier(self, publishes: bool = False) -> None:
-        """All threads meet, and see what each of them has written. Where it only `publishes`, tiles in shared memory
-        that wait to be read stay there: a product asks for its fragments step by step.
+        """A barrier of all threads, after which each sees the writes of the others. If it only `publishes`, pending
+        tiles in shared memory stay there: a product requests its fragments step by step.
         """
         left = [r for r in self.pending if publishes and r.reads_shared]
         self.pending = [r for r in self.pending if r not in left]
@@ -206,21 +207,21 @@ class Emitter:
         self.scratch_read = EVERYWHERE if any(r.reads_scratch for r in left) else range(0)
 
     def leave(self) -> None:
-        """Nobody reads or writes this CTA's shared memory any more, nor arrives at its barriers."""
+        """Wait until no CTA accesses this CTA's shared memory or arrives at its barriers any more."""
         self.stores_read()
         if self.outlived:
             self.cluster_barrier()
 
     def cluster_barrier(self) -> None:
-        """All threads of the cluster meet, and see what each of them has written."""
+        """A barrier of all threads of the cluster, after which each sees the writes of the others."""
         self.flush_pending_loads()
         self.effect(nvvm.ClusterArrive)
         self.effect(nvvm.ClusterWait)
 
     def scratch(self) -> Value:
-        """Scratch shared memory that nobody reads any more."""
-        apart = self.scratch_apart
-        for registers in [r for r in self.pending if r.reads_scratch and r.reads_apart == apart]:  # not rings, buffers
+        """Scratch shared memory without remaining readers."""
+        area = self.scratch_area
+        for registers in [r for r in self.pending if r.reads_scratch and r.reads_area == area]:  # not rings, buffers
             self.pending.remove(registers)
             registers.force()
         if self.stores_read() or overlap(self.scratch_bytes, self.scratch_read):
@@ -228,7 +229,7 @@ class Emitter:
         return self.pointer(self.shared_base, None, 1, self.scratch_bytes.start)
 
     def stores_read(self) -> bool:
-        """Wait until the tensor stores that this thread started have read scratch; False where there are none."""
+        """Wait until the tensor stores that this thread issued have read scratch; False if there are none."""
         waits, self.scratch_stored = self.scratch_stored, False
         if waits:
             self.effect(nvvm.BulkWaitGroup, group=0, read=True)
@@ -243,13 +244,13 @@ class Emitter:
     # --- numbers
 
     def policy(self, evict: str) -> Value:
-        """A policy of the L2 cache, made once."""
+        """An L2 cache policy, created once."""
         if evict not in self._policies:
             self._policies[evict] = self.prelude.value(nvvm.CreatePolicy, types=[I64], primary=evict)
         return self._policies[evict]
 
     def constant(self, value: int | float, type: Type = I32) -> Value:
-        """A constant, once a kernel: it stands in the prelude."""
+        """A constant, once a kernel, in the prelude."""
         key = (repr(value), type)
         found = self._constants.get(key)
         if found is None:
@@ -257,7 +258,7 @@ class Emitter:
         return found
 
     def constant_of(self, value: Value) -> int | None:
-        """The integer behind a constant value, None when it is not one."""
+        """The integer of a constant value, None if it is not a constant."""
         op = value.op
         return int(op.value) if isinstance(op, arith.Constant) and isinstance(value.type, IntType) else None
 
@@ -298,7 +299,7 @@ class Emitter:
         return a if a.type == I64 else self.emit(arith.ExtSI, a, types=[I64])
 
     def product64(self, a: Value, b: Value) -> Value:
-        """The full signed product of two i32 or i64 values as i64: one instruction where both are i32."""
+        """The full signed product of two i32 or i64 values as i64: one instruction if both are i32."""
         if self.constant_of(a) == 1:
             return self.widen(b)
         if self.constant_of(b) == 1:
@@ -344,15 +345,15 @@ class Emitter:
         return self._shared_base
 
     def leader_base(self) -> Value:
-        """The same in the CTA of this one's pair whose rank is even, which begins the products of both."""
+        """The same in the even CTA of the pair, which issues the products of both."""
         build = self.prelude.value
         rank = build(arith.AndI, self.rank, self.constant(~1)) if self.ctas > 2 else self.constant(0)
         return build(nvvm.Mapa, self.shared_base, rank, types=[SHARED_PTR])
 
     def linear(self, bases: Sequence[int]) -> Value:
-        """XOR of `bases[i]` over the set bits i of the thread number: i32, in the prelude, once for each map.
+        """XOR of `bases[i]` over the set bits i of the thread number: i32, in the prelude, once a map.
 
-        Bits that move by one distance share a mask and a shift, so a plain layout costs two or three instructions.
+        Bits that move by the same distance share a mask and a shift, so a plain layout costs two or three instructions.
         """
         key = tuple(bases)
         found = self._linear.get(key)
@@ -361,7 +362,7 @@ class Emitter:
         return found
 
     def odd(self, bits: Sequence[int]) -> Value:
-        """Whether the thread number has an odd number of these bits; of one bit by itself no shift is needed."""
+        """Whether the thread number has an odd number of these bits; a single bit needs no shift."""
         single = sum(bits) == 1
         parity = self.linear([bit << i for i, bit in enumerate(bits)] if single else bits)
         return self.compare("ne", parity, self.constant(0))
@@ -377,7 +378,7 @@ class Emitter:
         build = self.prelude.value
         for shift, mask in sorted(masks.items()):
             term = self.thread
-            if mask != 32 * self.warps - 1:  # consumers are the first threads, so theirs have no higher bits
+            if mask != 32 * self.warps - 1:  # consumers are the first threads, so their numbers have no higher bits
                 term = build(arith.AndI, term, self.constant(mask))
             if shift:
                 amount = self.constant(abs(shift))
@@ -389,7 +390,7 @@ class Emitter:
         return self.constant(0) if total is None else total
 
     def when(self, mask: int) -> Value | None:
-        """True in the threads whose number has no bit of `mask`; None where the mask is empty."""
+        """True in the threads whose number has no bit of `mask`; None if the mask is empty."""
         if not mask:
             return None
         masked = self.prelude.value(arith.AndI, self.thread, self.constant(mask))
@@ -400,16 +401,23 @@ class Emitter:
     def pointer(
         self, base: Value, index: Value | None = None, element_bytes: int = 1, offset: int = 0, outermost: bool = False
     ) -> Value:
-        """base + index * element_bytes + offset; an `outermost` term is added last, whatever changes more often."""
+        """base + index * element_bytes + offset; an `outermost` term is added last, even if others change more
+        often.
+        """
         if index is not None and (known := self.constant_of(index)) is not None:
             index, offset = None, offset + known * element_bytes
         if index is None and offset == 0:
             return base
         operands = [base] if index is None else [base, index]
         made = self.builder.add(
-            llvm.GetElementPtr, *operands, types=[base.type], segments=(1, len(operands) - 1),
-            element_bytes=element_bytes, offset=offset, outermost=outermost,
-        )  # fmt: skip
+            llvm.GetElementPtr,
+            *operands,
+            types=[base.type],
+            segments=(1, len(operands) - 1),
+            element_bytes=element_bytes,
+            offset=offset,
+            outermost=outermost,
+        )
         if self.depth:
             self.depth_of[made.results[0]] = self.depth
         return made.results[0]
@@ -439,5 +447,5 @@ class Emitter:
 
 
 def overlap(first: range, second: range) -> bool:
-    """Have two ranges of bytes some in common?"""
+    """Do two byte ranges overlap?"""
     return max(first.start, second.start) < min(first.stop, second.stop)

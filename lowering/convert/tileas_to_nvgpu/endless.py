@@ -1,4 +1,4 @@
-"""Loops without a count: they go on while a condition holds that their body computes."""
+"""Loops without a trip count: they continue while a condition computed by their body holds."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from lowering.convert.tileas_to_nvgpu.uses import outer_values
 
 @lowers(scf.While)
 def loop(x: Expander, op: scf.While) -> None:
-    """A loop until its condition fails: values in registers one by one."""
+    """A loop until its condition fails, with carried values register by register."""
     emitter = x.emitter
     for value in outer_values(op):
         found = x.values.get(value)
@@ -31,7 +31,7 @@ def loop(x: Expander, op: scf.While) -> None:
     emitter.depth_of.update(dict.fromkeys(inner.args, emitter.depth))
     pending, emitter.pending = emitter.pending, []
     x.bind(body.args, forms, inits, inner.args)
-    emitter.scratch_read = EVERYWHERE  # an earlier iteration may have left readers behind
+    emitter.scratch_read = EVERYWHERE  # readers of an earlier iteration may be unfinished
     stored = emitter.scratch_stored = emitter.scratch_stored or stores.started_in(op)
     x.run(body.ops[:-1])
     end = body.terminator

@@ -1,18 +1,18 @@
 """Exchanges between the CTAs of a cluster: each stores its values to the shared memory of all and arrives at a barrier
-there; who has seen all arrivals at its own barrier reads what was sent to it.
+there; a CTA that has seen all arrivals at its own barrier reads what was sent to it.
 
     store     to the place of this CTA's rank in each CTA that takes part, st.shared::cluster on mapa of an address
-    arrive    the lanes of a warp meet, then one lane for each CTA arrives there, with release at the cluster's scope
-    wait      for the arrivals of all warps of all CTAs, with acquire at the cluster's scope
+    arrive    the lanes of a warp synchronise, then one lane for each CTA arrives there, releasing at cluster scope
+    wait      for the arrivals of all warps of all CTAs, acquiring at cluster scope
     read      own shared memory
 
-In a loop rounds take two places in turn, with a barrier each. Who arrives in round n + 1 has read what was sent to it
-in round n, and has waited for nothing that comes later; so who has waited for round n + 1 may write again where round
-n was written. Its arrival in round n + 2 comes behind each other warp's in round n too, since the wait between
-acquires what that released: no arrival counts for the wrong phase. Nor need a CTA wait for others before it ends:
-what they do to its shared memory comes before the arrivals that each of its warps has waited for. Source: PTX ISA
-8.8, memory consistency model (release and acquire patterns, causality order), mbarrier.arrive and try_wait; the
-seeds' DSMEM handshake.
+In a loop, rounds alternate between two buffers, each with its own barrier. A warp that arrives in round n + 1 has read
+what was sent to it in round n, and has waited for nothing later; so a warp that has waited for round n + 1 may
+overwrite the buffer of round n. Its arrival in round n + 2 is ordered after every other warp's arrival in round n,
+because the wait in between acquires what that arrival released: no arrival counts for the wrong phase. A CTA need not
+wait for others before it ends either: their accesses to its shared memory precede the arrivals that each of its warps
+has waited for. Source: PTX ISA 8.8, memory consistency model (release and acquire patterns, causality order),
+mbarrier.arrive and try_wait; the seeds' DSMEM handshake.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ from lowering.convert.tileas_to_nvgpu.registers import Registers
 from lowering.convert.tileas_to_nvgpu.views import SharedVectors, SharedWindow, store, vector_of
 from lowering.layouts.access import access_plan
 from lowering.layouts.shared import SharedLayout
-from lowering.schedule.exchanges import places
+from lowering.schedule.sent import places
 
 
 @dataclass
-class Place:
-    """Where a CTA is sent something: the barriers of its rounds, and what is behind them."""
+class ReceiveBuffer:
+    """The receive buffer of a CTA: the barriers of its rounds, followed by their data."""
 
     op: nv_tileas.CreateExchange
     barriers: Value
@@ -46,17 +46,22 @@ class Place:
         """Address of a byte of the shared memory of the CTA whose rank is this one's with these bits flipped."""
         build = emitter.prelude.value
         own = build(
-            llvm.GetElementPtr, emitter.shared_base, types=[SHARED_PTR], segments=(1, 0), element_bytes=1,
-            offset=offset, outermost=False,
-        )  # fmt: skip
+            llvm.GetElementPtr,
+            emitter.shared_base,
+            types=[SHARED_PTR],
+            segments=(1, 0),
+            element_bytes=1,
+            offset=offset,
+            outermost=False,
+        )
         return build(nvvm.Mapa, own, build(arith.XOrI, emitter.rank, distance), types=[SHARED_PTR])
 
 
 @lowers(nv_tileas.CreateExchange)
 def create(x: Expander, op: nv_tileas.CreateExchange) -> None:
-    """Remember the barriers; they are initialised before the agents part, or here where all threads `meet`."""
+    """Remember the barriers; they are initialised before the agents split, or here if all threads `meet`."""
     barriers = x.emitter.mbarriers(op.rounds, op.offset)
-    x.values[op.result] = Place(op, barriers)
+    x.values[op.result] = ReceiveBuffer(op, barriers)
     x.mbarriers += [(barriers, number, op.ctas * op.warps) for number in range(op.rounds)]
     x.emitter.clustered = True
     if op.meets:
@@ -68,10 +73,10 @@ def create(x: Expander, op: nv_tileas.CreateExchange) -> None:
 def exchange(x: Expander, op: nv_tileas.Exchange) -> None:
     """Store to all, arrive at all, wait for all, read."""
     emitter, place = x.emitter, x.values[op.place] if op.place is not None else None
-    if not isinstance(place, Place):
-        raise TypeError(f"{op} has no place")
+    if not isinstance(place, ReceiveBuffer):
+        raise TypeError(f"{op} has no location")
     if not op.values:
-        emitter.flush_pending_loads()  # what was to be loaded before they meet
+        emitter.flush_pending_loads()  # pending loads come before the exchange
     tiles = [x.tile(value) for value in op.values]
     stage, phase = turn(emitter, x.scalar(op.operands[-1]), place.op.rounds)
     bits = [bit for bit in range(op.among.bit_length()) if op.among >> bit & 1]
@@ -89,13 +94,13 @@ def exchange(x: Expander, op: nv_tileas.Exchange) -> None:
         for rank in range(place.op.parts):
             source = emitter.pointer(own, None, 1, rank * place.op.bytes + offset)
             read = SharedVectors(emitter, tile.layout, tile.element, source, shared_layout(tile))
-            read.force()  # what comes next may be sent to this place again
+            read.force()  # the next exchange may overwrite this buffer
             result = next(results)
             x.values[result] = read if isinstance(result.type, TensorType) else read.scalar(0)
 
 
 def turn(emitter: Emitter, number: Value, rounds: int) -> tuple[Value, Value]:
-    """The place of a round, and the parity of its barrier's phase."""
+    """The buffer of a round, and the parity of its barrier's phase."""
     if rounds == 1:
         return emitter.constant(0), emitter.constant(0)
     one = emitter.constant(1)
@@ -104,9 +109,9 @@ def turn(emitter: Emitter, number: Value, rounds: int) -> tuple[Value, Value]:
 
 
 def tell(
-    emitter: Emitter, place: Place, tile: Registers, offset: int, bits: Sequence[int], stage: Value, rank: Value
+    emitter: Emitter, place: ReceiveBuffer, tile: Registers, offset: int, bits: Sequence[int], stage: Value, rank: Value
 ) -> None:
-    """A tile to all CTAs. Threads that hold replicas tell a CTA each, as far as there are such."""
+    """Send a tile to all CTAs. Threads that hold replicas serve one CTA each, as far as there are replicas."""
     replicas = replicas_of(tile)
     free = [bit for bit in range(LANE_BITS + len(tile.layout.warp)) if replicas >> bit & 1][: len(bits)]
     spread = [0] * (max(free, default=-1) + 1)
@@ -122,11 +127,11 @@ def tell(
 
 
 def store_at(
-    emitter: Emitter, place: Place, tile: Registers, offset: int, distance: Value, stage: Value, unused: int,
+    emitter: Emitter, place: ReceiveBuffer, tile: Registers, offset: int, distance: Value, stage: Value, unused: int,
     rank: Value | None = None,
 ) -> None:  # fmt: skip
-    """A tile to the CTA whose rank is this one's with these bits flipped, at the place of a rank there, by the threads
-    whose number has none of the bits `unused`.
+    """Store a tile to the CTA whose rank is this one's with these bits flipped, at the slot of a rank there, by the
+    threads whose number has none of the bits `unused`.
     """
     base = place.remote(emitter, place.op.first + offset, distance)
     if rank is not None:
@@ -139,7 +144,7 @@ def store_at(
 
 
 def replicas_of(tile: Registers) -> int:
-    """The bits of thread numbers that only make replicas."""
+    """The bits of thread numbers that only distinguish replicas."""
     return access_plan(tile.layout, shared_layout(tile), "store").free.thread
 
 
@@ -154,8 +159,8 @@ def subsets(bits: Sequence[int]) -> Iterator[int]:
         yield sum(1 << bit for place, bit in enumerate(bits) if number >> place & 1)
 
 
-def arrive(emitter: Emitter, place: Place, bits: Sequence[int], stage: Value) -> None:
-    """One lane of a warp for each CTA, behind what the warp's lanes have stored, and have read of an earlier round."""
+def arrive(emitter: Emitter, place: ReceiveBuffer, bits: Sequence[int], stage: Value) -> None:
+    """One lane of a warp for each CTA, after the stores of the warp's lanes and their reads of an earlier round."""
     emitter.effect(nvvm.SyncWarp, emitter.constant(-1))
     near = emitter.linear([1 << bit for bit in bits])
     chosen = emitter.when((1 << LANE_BITS) - place.op.ctas)

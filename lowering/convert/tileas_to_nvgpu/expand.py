@@ -26,7 +26,7 @@ def expand(func: nv_tileas.Func, target: Target, forbid: Set[str] = frozenset())
     block.args += expander.maps[: len(expander.records)]
     emitter.finish()
     threads = expander.threads or WARP * func.warps
-    known = len(func.params) == len(source.args)  # a placed program made by hand may say nothing of its parameters
+    known = len(func.params) == len(source.args)  # handwritten placed programs may lack their parameters
     return gpu.GpuFunc(
         (), (), {
             "sym_name": func.sym_name, "target": func.target, "block": (threads, 1, 1),
@@ -40,7 +40,7 @@ def expand(func: nv_tileas.Func, target: Target, forbid: Set[str] = frozenset())
 
 @lowers(nv_tileas.Return)
 def end(x: Expander, op: nv_tileas.Return) -> None:
-    """The end of the thread: its shared and its tensor memory must have been read."""
+    """The end of the thread: its shared and tensor memory must have been read."""
     tensor.end(x)
     for leave in x.at_end:
         leave()

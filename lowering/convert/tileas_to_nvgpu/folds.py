@@ -1,4 +1,4 @@
-"""How the registers of one thread are folded: as a tree of two, of pairs of f32, or of extrema of three."""
+"""Reduction of the registers of one thread: as a tree of two, of pairs of f32, or of extrema of three."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from lowering.convert.tileas_to_nvgpu.registers import Registers
 Tuple = tuple[Value, ...]
 Combine = Callable[[Tuple, Tuple], Tuple]
 JOINED = (arith.AddI, arith.AndI, arith.OrI, arith.XOrI)
-"""Of i32, what one instruction does to three operands."""
+"""i32 operations that one instruction applies to three operands."""
 
 
 def balanced(combine: Combine, values: list[Tuple]) -> Tuple:
@@ -27,7 +27,9 @@ def balanced(combine: Combine, values: list[Tuple]) -> Tuple:
 
 
 def tree(combine: Callable[[list[Tuple]], Tuple], values: list[Tuple], ways: int) -> Tuple:
-    """The values combined so many at a time. What is below a node comes right before it, so few are held at once."""
+    """The values combined `ways` at a time. The subtree of a node comes right before it, so few values are live at
+    once.
+    """
     if len(values) == 1:
         return values[0]
     part = ways
@@ -38,14 +40,14 @@ def tree(combine: Callable[[list[Tuple]], Tuple], values: list[Tuple], ways: int
 
 
 def in_threes(combine: Combine, values: list[Tuple]) -> Tuple:
-    """A tree of three at a time, in two combinations that the machine has as one (IADD3, LOP3): ptxas 13.5 makes 5
-    instructions of the sum of 8 i32 by two, and 4 so.
+    """A tree of three at a time, in two combinations that the hardware performs as one (IADD3, LOP3): for the sum of 8
+    i32, ptxas 13.5 makes 5 instructions of combinations by two, and 4 of these.
     """
     return tree(lambda each: reduce(combine, each), values, 3)
 
 
 def are_joined(op: nv_tileas.Reduce) -> bool:
-    """Does one instruction combine three i32 as the reduction does?"""
+    """Does one instruction perform this reduction on three i32?"""
     body = op.combiner.block.ops[0]
     return commutes(op.combiner) and isinstance(body, JOINED) and body.results[0].type == I32
 
@@ -53,12 +55,14 @@ def are_joined(op: nv_tileas.Reduce) -> bool:
 def in_pairs(
     op: nv_tileas.Reduce, source: Registers, groups: Sequence[Sequence[int]], combine: Combine
 ) -> Iterator[Tuple]:
-    """Each group folded by f32x2: both halves of a pair go to one group, and are folded last, or each to its own."""
+    """Each group reduced by f32x2: both halves of a pair belong to one group, and are combined last, or each to its own
+    group.
+    """
     emitter, found = source.emitter, partners(groups)
     body = op.combiner.block.ops[0]
     if found is None or not commutes(op.combiner) or type(body) not in PAIRED:
         op.fail("f32x2 folds pairs of f32 by one operation that it has")
-    halves: dict[int, Value] = {}  # what each register's group has folded to, by the number of the register
+    halves: dict[int, Value] = {}  # the result of each register's group, by register number
 
     def two(left: Tuple, right: Tuple) -> Tuple:
         pair, attributes = PAIRED[type(body)], {k: v for k, v in body.attributes.items() if k != "paired"}
@@ -77,13 +81,13 @@ def in_pairs(
 
 
 def by_three(op: nv_tileas.Reduce, emitter: Emitter, values: list[Tuple], combine: Combine) -> Tuple:
-    """A tree of extrema of three; what is left over waits for the next level, two are combined last."""
+    """A tree of extrema of three; leftovers go to the next level, and the last two are combined."""
     body = op.combiner.block.ops[0]
     if not commutes(op.combiner) or type(body) not in OF_THREE:
         op.fail("minmax3 folds f32 by one minimum or maximum")
     kind, attributes = OF_THREE[type(body)]
     more = {**attributes, "ftz": True} if body.attributes.get("ftz") else attributes
-    nodes: list[Tuple | list[Any]] = [*values]  # a list is what three others are combined to
+    nodes: list[Tuple | list[Any]] = [*values]  # a list stands for the combination of three others
     while len(nodes) > 2:
         whole = len(nodes) // 3 * 3
         nodes = [*(nodes[i : i + 3] for i in range(0, whole, 3)), *nodes[whole:]]

@@ -1,4 +1,4 @@
-"""Arrays that stand in the PTX module: globals of the source, and literals whose elements differ."""
+"""Arrays in the PTX module: globals of the source, and literals whose elements differ."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import numpy as np
 from ir.core import Location, Type, UnsupportedError, Value
 from ir.dialects import arith, gpu, nv_tileas
 from ir.dialects.cuda_tile import DenseElements
-from ir.types import GLOBAL_PTR, I1, FloatType, IntType
+from ir.types import F4E2M1FN, GLOBAL_PTR, I1, FloatType, IntType
 from lowering.convert.tileas_to_nvgpu.emitter import Emitter
 from lowering.convert.tileas_to_nvgpu.views import Vectors, load
 from lowering.layouts.access import MAX_BYTES, global_access
@@ -17,7 +17,12 @@ from lowering.symbols import name_of, symbol
 
 
 def array_bytes(value: DenseElements, size: int, element: Type, location: Location) -> bytes:
-    """The elements as they lie in memory. Raises UnsupportedError, located, for elements of less than a byte."""
+    """The elements in memory form, f4 packed two to a byte, the first in the low half. Raises UnsupportedError,
+    located, for other elements of less than a byte.
+    """
+    if element == F4E2M1FN:
+        codes = np.ascontiguousarray(value.expand((size,))).view(np.uint8)
+        return (codes[::2] | codes[1::2] << 4).tobytes()
     if not isinstance(element, IntType | FloatType) or (element.width < 8 and element != I1):
         raise UnsupportedError(f"literals of {element} are not supported", location, "use elements of 8 bits or more")
     return np.ascontiguousarray(value.expand((size,))).tobytes()
@@ -31,7 +36,7 @@ def get_global(emitter: Emitter, op: nv_tileas.GetGlobal) -> Value:
 
 
 def address(emitter: Emitter, array: gpu.GlobalArray) -> Value:
-    """The base of an array, which is declared where it is first asked for."""
+    """The base of an array, which is declared at its first use."""
     emitter.arrays.setdefault(array.name, array)
     return emitter.prelude.value(gpu.GetGlobal, types=[GLOBAL_PTR], symbol=array.name)
 

@@ -1,4 +1,4 @@
-"""Views, loads and stores, buffers in shared memory and copies to them, in the code of a thread."""
+"""Views, loads and stores, buffers in shared memory and copies to them, in per-thread code."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def memref(x: Expander, op: nv_tileas.MakeMemref) -> None:
 
 @lowers(nv_tileas.Partition)
 def partition(x: Expander, op: nv_tileas.Partition) -> None:
-    """A memref and the way it is cut."""
+    """A memref and its partition."""
     kind = op.result.type
     assert isinstance(kind, PartitionViewType)
     x.values[op.result] = windows.View(x.held(op.source, windows.Memref), kind)
@@ -57,11 +57,16 @@ def tensor_shape(x: Expander, op: nv_tileas.TensorShape) -> None:
 
 @lowers(nv_tileas.TiledLoad)
 def tiled_load(x: Expander, op: nv_tileas.TiledLoad) -> None:
-    """A tile straight into registers, when they are asked for."""
+    """A tile straight into registers, on demand."""
     loaded = views.ViewLoad(
-        x.emitter, layout_of(op.result), x.held(op.view, windows.View), x.scalars(op.index), op.bytes,
-        cache=views.cache_of(op), evict=op.evict,
-    )  # fmt: skip
+        x.emitter,
+        layout_of(op.result),
+        x.held(op.view, windows.View),
+        x.scalars(op.index),
+        op.bytes,
+        cache=views.cache_of(op),
+        evict=op.evict,
+    )
     x.lazily(op.result, loaded)
 
 
@@ -97,9 +102,8 @@ def scatter_tile(x: Expander, op: nv_tileas.Scatter) -> None:
     shape = op.value.type.shape if isinstance(op.value.type, TensorType) else ()
     mask = None if op.mask is None else x.tile(op.mask)
     scatter(
-        x.emitter, x.tile(op.ptr), x.tile(op.value), mask, shape, op.width, x.beside,
-        order=op.order, scope=op.scope,
-    )  # fmt: skip
+        x.emitter, x.tile(op.ptr), x.tile(op.value), mask, shape, op.width, x.beside, order=op.order, scope=op.scope
+    )
 
 
 @lowers(nv_tileas.AllocTensor)
@@ -127,7 +131,7 @@ def write_buffer(x: Expander, op: nv_tileas.WriteBuffer) -> None:
 
 @lowers(nv_tileas.AsyncTiledCopy)
 def async_copy(x: Expander, op: nv_tileas.AsyncTiledCopy) -> None:
-    """Global to shared memory; where a tile has fewer pieces than there are threads, each is copied once."""
+    """Global to shared memory; if a tile has fewer pieces than there are threads, each is copied once."""
     tile, threads = x.stage(op.buffer, op.stage), cast(Layout, op.threads)
     view, index = x.held(op.view, windows.View), x.scalars(op.index)
     enable = None if op.enable is None else x.scalar(op.enable)
@@ -141,13 +145,13 @@ def async_copy(x: Expander, op: nv_tileas.AsyncTiledCopy) -> None:
     owner = views.owner(x.emitter, threads.free()) if op.asynchronous else None
     if owner is None:
         copy()
-    else:  # a predicate on each copy would fill in zeros, as one out of bounds does
+    else:  # a predicate on each copy would zero-fill, as for an out-of-bounds copy
         agents.branch(x, owner, copy)
 
 
 @lowers(nv_tileas.AsyncGatherCopy)
 def gather_copy(x: Expander, op: nv_tileas.AsyncGatherCopy) -> None:
-    """Runs behind pointers to shared memory, each copied once."""
+    """Runs addressed by pointers to shared memory, each copied once."""
     tile, pointers = x.stage(op.buffer, op.stage), x.tile(op.ptr)
     mask = None if op.mask is None else x.tile(op.mask)
     enable = None if op.enable is None else x.scalar(op.enable)
@@ -177,7 +181,7 @@ def wait(x: Expander, op: nv_tileas.AsyncWait) -> None:
 
 @lowers(nv_tileas.Barrier)
 def barrier(x: Expander, op: nv_tileas.Barrier) -> None:
-    """bar.sync; what was loaded lazily before it is loaded now."""
+    """bar.sync; pending lazy loads are emitted before it."""
     x.emitter.barrier(op.publishes)
 
 

@@ -1,14 +1,15 @@
-"""Tensor maps that a kernel makes itself, where its parameters must be exactly the entry's (the drop-in for tileiras).
+"""Tensor maps that a kernel builds itself, because its parameters must be exactly the entry's (the drop-in for
+tileiras).
 
     claim      one warp takes a slot of an array of the module: the first whose flag an exchange finds zero
     make       a map of zeros in shared memory, each field replaced, copied to the slot and released
     acquire    every thread, once the CTA has met; then its tensor copies may use the map
     give back  the flag is zero again once the copies of all threads have ended
 
-A slot is of one CTA at a time, of whatever launch: there are `MOST_SMS` times as many as an SM holds CTAs, so that all
-CTAs that are resident have one, and where a device should have more SMs, CTAs wait for those before them. Sources: PTX
-ISA, tensormap.replace, tensormap.cp_fenceproxy, fence.proxy.tensormap; Triton 3.9 makes its maps of zeros in the same
-way, of fields that all are replaced; CUTLASS's grouped GEMM publishes and acquires them so (copy_sm90_desc.hpp).
+A slot belongs to one CTA at a time, across launches: there are `MOST_SMS` times as many slots as an SM holds CTAs, so
+every resident CTA has one; on a device with more SMs, CTAs wait for earlier ones. Sources: PTX ISA, tensormap.replace,
+tensormap.cp_fenceproxy, fence.proxy.tensormap; Triton 3.9 also starts from zeroed maps and replaces all fields;
+CUTLASS's grouped GEMM publishes and acquires them this way (copy_sm90_desc.hpp).
 """
 
 from __future__ import annotations
@@ -36,17 +37,18 @@ ELEMENTS = {
     "i1": 0, "i8": 0, "f8E4M3FN": 0, "f8E5M2": 0, "f8E8M0FNU": 0, "i16": 1, "i32": 3, "i64": 5, "f16": 6, "f32": 7,
     "f64": 9, "bf16": 10, "tf32": 7,
 }  # fmt: skip
-"""Codes of .elemtype. Source: PTX ISA, tensormap.replace. Integers are those that `runtime.cuda` tells the driver."""
+"""Codes of .elemtype. Source: PTX ISA, tensormap.replace. Integers are those that `runtime.cuda` passes to the driver.
+"""
 SWIZZLES = {"none": 0, "32B": 1, "64B": 2, "128B": 3}
 """Codes of .swizzle_mode. Source: as above."""
 EMPTY = 1, MAP_BYTES
-"""Extents and strides of the map of an array without elements, which is that of one element behind the maps."""
+"""Extents and strides of the map of an array without elements, which is that of one element after the maps."""
 GENERIC = LLVMPointerType(0)
 BINARY = {"mul": arith.MulI, "add": arith.AddI, "ceildiv": arith.CeilDivSI}
 
 
 def make(x: Expander, func: nv_tileas.Func) -> None:
-    """The maps of a kernel that makes them itself, in place of its parameters."""
+    """The maps of a kernel that builds them itself, instead of parameters."""
     if func.tensormaps and x.target.asked_maps:
         own = OwnMaps(x, func)
         own.make()
@@ -60,7 +62,7 @@ class OwnMaps:
     def __init__(self, x: Expander, func: nv_tileas.Func):
         self.x, self.emitter, self.records = x, x.emitter, func.tensormaps
         self.stores = any(isinstance(op, TiledTmaStore) for op in func.walk())
-        self.bytes = MAP_BYTES * (len(self.records) + 1)  # the last is what maps of empty arrays point to
+        self.bytes = MAP_BYTES * (len(self.records) + 1)  # the last is the target of maps of empty arrays
         self.shared = max(func.shared_bytes, MAP_BYTES * len(self.records))
         whole = occupancy(target_named(x.target.name), WARP * func.warps, 1, self.shared)  # registers are not known yet
         self.slots = MOST_SMS * (1 << (whole.count - 1).bit_length())
@@ -70,11 +72,11 @@ class OwnMaps:
 
     @property
     def shared_bytes(self) -> int:
-        """Dynamic shared memory of the kernel, the words behind it too."""
+        """Dynamic shared memory of the kernel, including the words after it."""
         return -(-self.shared // MAP_WORDS) * MAP_WORDS + MAP_WORDS
 
     def make(self) -> None:
-        """All maps, before anything else that the kernel does."""
+        """All maps, at the very start of the kernel."""
         emitter = self.emitter
         branch(self.x, emitter.compare("ult", emitter.thread, emitter.constant(WARP)), self.by_one_warp)
         emitter.effect(gpu.Barrier)
@@ -101,7 +103,7 @@ class OwnMaps:
         branch(self.x, emitter.compare("eq", emitter.thread, emitter.constant(0)), free)
 
     def word(self, number: int) -> Value:
-        """The place of the slot's address, or of its flag's."""
+        """Where the slot's address, or its flag's, is kept."""
         return self.emitter.pointer(self.emitter.shared_base, None, 1, self.shared_bytes - MAP_WORDS + 8 * number)
 
     def by_one_warp(self) -> None:
@@ -153,9 +155,15 @@ class OwnMaps:
             (tried,) = body.args
             flag = emitter.pointer(self.flags, tried, 4)
             old = emitter.emit(
-                nvgpu.Atomic, flag, emitter.constant(1), types=[I32], segments=(1, 0, 1), kind="exch", order="acquire",
+                nvgpu.Atomic,
+                flag,
+                emitter.constant(1),
+                types=[I32],
+                segments=(1, 0, 1),
+                kind="exch",
+                order="acquire",
                 scope="gpu",
-            )  # fmt: skip
+            )
             taken = emitter.compare("ne", old, emitter.constant(0))
             following = emitter.emit(arith.AndI, emitter.add_constant(tried, 1), mask)
             number = emitter.emit(arith.Select, taken, following, tried)
@@ -175,7 +183,7 @@ class OwnMaps:
         emitter.builder.block = outside
 
     def fill(self, place: Value, record: Mapping[str, Any], pad: Value) -> None:
-        """Every field of a map that has zeros."""
+        """Fill in every field of a zeroed map."""
         emitter, put = self.emitter, self.put
         base, dims = self.number(record["base"]), [self.number(each) for each in record["global_dim"]]
         strides = [self.number(each) for each in record["global_strides"]]
@@ -197,22 +205,24 @@ class OwnMaps:
         for at, stride in enumerate(strides):
             put(place, "global_stride", stride, at)
         codes = {
-            "elemtype": ELEMENTS[record["dtype"]], "swizzle_mode": SWIZZLES[record["swizzle"]],
-            "interleave_layout": 0, "fill_mode": 0,
-        }  # fmt: skip
+            "elemtype": ELEMENTS[record["dtype"]],
+            "swizzle_mode": SWIZZLES[record["swizzle"]],
+            "interleave_layout": 0,
+            "fill_mode": 0,
+        }
         for field, code in codes.items():
             emitter.effect(nvvm.TensorMapReplace, place, segments=(1, 0), field=field, number=code)
 
     def put(self, place: Value, field: str, value: Value, ordinal: int = 0) -> None:
-        """A field that a register gives."""
+        """A field given by a register."""
         self.emitter.effect(nvvm.TensorMapReplace, place, value, segments=(1, 1), field=field, ordinal=ordinal)
 
     def may_be_empty(self, record: Mapping[str, Any]) -> bool:
-        """Is an extent not known?"""
+        """Is an extent unknown?"""
         return any("const" not in each for each in record["global_dim"])
 
     def number(self, expression: Mapping[str, Any]) -> Value:
-        """An expression of the launch manifest in 64 bits; numbers of fewer are signed."""
+        """An expression of the launch manifest in 64 bits; narrower numbers are signed."""
         emitter = self.emitter
         ((kind, value),) = expression.items()
         if kind == "const":

@@ -1,4 +1,4 @@
-"""Parts of tiles: extract, cat and insert. A thread holds its share of every part, so registers are only chosen."""
+"""Parts of tiles: extract, cat and insert. A thread holds its share of every part, so registers are only selected."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def chosen(
 ) -> Registers:
     """The registers of part `number`: known now, or selected by its bits."""
     known = emitter.constant_of(number)
-    if known is not None:  # an index out of range may give anything
+    if known is not None:  # an out-of-range index is undefined
         return Renamed(emitter, layout, source.element, source, ways[known % len(ways)])
     bits = [
         emitter.compare("ne", emitter.emit(arith.AndI, number, emitter.constant(1 << k)), emitter.constant(0))

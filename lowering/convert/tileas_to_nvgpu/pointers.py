@@ -1,4 +1,4 @@
-"""Accesses through tiles of pointers: loads that are made when they are asked for, copies to shared memory, stores."""
+"""Accesses through tiles of pointers: loads on demand, copies to shared memory, stores."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from lowering.layouts.access import async_copy, global_access
 from lowering.layouts.layout import LayoutError
 from lowering.layouts.shared import SharedLayout
 
-PREDICATES = 6  # of a thread: P0 to P6 in SASS, sm_80 to sm_120, one of which ptxas 13.5 takes for carries of addresses
+PREDICATES = 6  # of a thread: P0 to P6 in SASS, sm_80 to sm_120, one of which ptxas 13.5 uses for address carries
 
 
 class GatherLoad(Vectors):
@@ -60,11 +60,11 @@ def scatter(
     emitter: Emitter, pointers: Registers, value: Registers, mask: Registers | None, shape: tuple[int, ...],
     width: int, together: Sequence[Registers] = (), **ordering: Any,
 ) -> None:  # fmt: skip
-    """Store through a tile of pointers; of threads that hold replicas only one writes. `together`: tiles that are
-    computed beside it.
+    """Store through a tile of pointers; only one of the threads that hold replicas writes. `together`: tiles computed
+    alongside.
 
-    Where there are a few more masks than a thread has predicates, the first ones are compared again, so that all loads
-    under the same masks can be in flight; of twice as many ptxas 13.5 waits for some in any case.
+    If there are a few more masks than a thread has predicates, the first ones are rematerialised, so that all loads
+    under the same masks can be in flight; with twice as many, ptxas 13.5 waits for some in any case.
     """
     plan = global_access(value.layout, shape, len(shape) - 1, width)
     condition = owner(emitter, plan.free)
@@ -80,8 +80,8 @@ def gather_to_shared(
     emitter: Emitter, pointers: Registers, mask: Registers | None, shape: tuple[int, ...], width: int, target: Value,
     layout: SharedLayout, enable: Value | None, skips: bool,
 ) -> None:  # fmt: skip
-    """Copy runs of `width` elements behind pointers to shared memory by cp.async; masked runs become zeros, all where
-    `enable` is false, unless that `skips` them.
+    """Copy runs of `width` elements addressed by pointers to shared memory with cp.async; masked runs become zeros, and
+    all runs if `enable` is false, unless it `skips` them.
     """
     nbytes = width * layout.element_bytes
     plan = async_copy(pointers.layout, shape, len(shape) - 1, layout, nbytes)

@@ -1,9 +1,9 @@
-"""A placed tile as one thread's registers, made when they are asked for.
+"""A placed tile as one thread's registers, emitted on demand.
 
-Laziness is what slices a program: `dot` asks for the operand registers of one k step, a store for those of one vector,
-and only then do the loads and the arithmetic behind them get emitted. Each register is emitted once and remembered.
-Elements of 16 bits come in packed pairs (registers 2i and 2i+1), as fragments and f16x2 instructions hold them; so do
-f32 where f32x2 instructions ask for them.
+Laziness slices a program: `dot` requests the operand registers of one k step, a store those of one vector, and only
+then are the loads and arithmetic that they depend on emitted. Each register is emitted once and cached. Elements of 16
+bits come in packed pairs (registers 2i and 2i+1), as in fragments and f16x2 instructions; so do f32 elements when f32x2
+instructions request them.
 """
 
 from __future__ import annotations
@@ -20,24 +20,24 @@ Scalar = IntType | FloatType
 
 
 class Registers:
-    """The registers of a tile that one thread holds under `layout`; subclasses say how they come to be.
+    """The registers of a tile that one thread holds under `layout`; subclasses define how they are computed.
 
-    `count` registers of type `element`. A subclass overrides `make_scalar`, and `make_pair` or `make_group` where the
-    instruction behind it yields packed pairs or whole fragments. `reads_shared`: they come from shared memory, so must
-    be made before it changes; `reads_scratch`: from scratch memory, which every use of it changes, but for what is kept
-    `apart`.
+    `count` registers of type `element`. A subclass overrides `make_scalar`, and `make_pair` or `make_group` if its
+    instruction yields packed pairs or whole fragments. `reads_shared`: they come from shared memory, so must be emitted
+    before it changes; `reads_scratch`: from scratch memory, which every use of its area changes: area 0 unless the
+    bytes lie apart.
     """
 
     reads_shared = False
     reads_scratch = False
-    reads_apart = False
+    reads_area = 0
 
     def __init__(self, emitter: Emitter, layout: Layout, element: Type):
         self.emitter = emitter
         self.layout = layout
         self.element = element
         self.count = layout.n_regs
-        self.location = emitter.builder.location  # of the op that they are the result of, whoever asks for them
+        self.location = emitter.builder.location  # of the defining op, whoever requests them
         self._scalars: dict[int, Value] = {}
         self._pairs: dict[int, Value] = {}
         self._groups: dict[tuple[int, tuple[int, ...]], Value] = {}
@@ -116,7 +116,7 @@ class Registers:
 
 
 class Computed(Registers):
-    """Registers given by a function of the register number; `pairwise` gives packed pairs where it is set."""
+    """Registers given by a function of the register number; `pairwise`, if set, gives packed pairs."""
 
     def __init__(
         self,
@@ -147,7 +147,7 @@ class Held(Registers):
         (self._pairs if carried and self.packed else self._scalars).update(enumerate(values))
 
     def make_scalar(self, i: int) -> Value:
-        """Half of a pair that is held."""
+        """Half of a held pair."""
         return self.emitter.extract(self._pairs[i // 2], (i % 2,))
 
 
@@ -171,7 +171,7 @@ class Grouped(Registers):
         return self.emitter.extract(self._groups[base, self.shape], (row, column))
 
     def make_pair(self, i: int) -> Value:
-        """A row of its group, where a row is a pair."""
+        """A row of its group, if a row is a pair."""
         if self.shape[-1] != 2:
             return super().make_pair(i)
         base = 2 * i - (2 * i) % self.size
@@ -191,14 +191,14 @@ class Renamed(Registers):
         return self.source.scalar(self.numbers[i])
 
     def make_pair(self, i: int) -> Value:
-        """The source's pair where the numbers keep it together, else two scalars packed."""
+        """The source's pair if the renaming keeps it together, otherwise two scalars packed."""
         low, high = self.numbers[2 * i], self.numbers[2 * i + 1]
         if self.source.packed and low % 2 == 0 and high == low + 1:
             return self.source.pair(low // 2)
         return super().make_pair(i)
 
     def make_group(self, start: int, shape: tuple[int, ...]) -> Value:
-        """The source's group where the numbers keep it whole."""
+        """The source's group if the renaming keeps it whole."""
         size = 1
         for extent in shape:
             size *= extent

@@ -1,8 +1,8 @@
-"""Scales of products in tensor memory in the code of a thread: copied there from shared memory, named by products.
+"""Scales of products in tensor memory, in per-thread code: copied there from shared memory, named by products.
 
-Copies and products of one thread are executed in the order in which it begins them, so the scales of an iteration take
-the place of those of the last one. Source: of copies before products PTX ISA 8.8, tcgen05, Pipelined Instructions; of
-products before copies CUTLASS's block-scaled main loop for sm_100, which copies the scales of all stages to one place.
+Copies and products of one thread execute in issue order, so the scales of an iteration overwrite those of the previous
+one. Source: for copies before products PTX ISA 8.8, tcgen05, Pipelined Instructions; for products before copies
+CUTLASS's block-scaled main loop for sm_100, which copies the scales of all stages to one place.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from lowering.layouts.wgmma import CORE_ROWS
 
 
 class Allocation(Protocol):
-    """Tensor memory of an accumulator: its first column, and its address once the CTA has met."""
+    """Tensor memory of an accumulator: its first column, and its address after the CTA's barrier."""
 
     column: int
 
@@ -32,7 +32,7 @@ class Allocation(Protocol):
 
 
 class Scales:
-    """The scales of both factors of a product, those of B behind those of A."""
+    """The scales of both factors of a product, those of B after those of A."""
 
     def __init__(self, x: Expander, op: nv_tileas.TensorScaledDot, atom: TensorAtom, memory: Allocation):
         assert atom.scales is not None
@@ -43,20 +43,30 @@ class Scales:
         self.first = (memory.column, memory.column + scale_columns(rows, count))
 
     def copy(self, predicate: list[Value]) -> None:
-        """Begin to copy all of an iteration."""
+        """Issue all copies of an iteration."""
         for tile, rows, first in zip(self.tiles, self.rows, self.first, strict=True):
             if not isinstance(tile, SharedTile):
                 raise TypeError(f"scales are {type(tile).__name__}, not in shared memory")
             for block, column in enumerate(scale_copies(rows, self.count)):
                 pointer = self.emitter.pointer(tile.pointer, None, 1, SCALE_BYTES * block)
                 source = self.emitter.emit(
-                    nvgpu.MatrixDescriptor, pointer, types=[I64], lbo=CHUNK_BYTES, sbo=CORE_ROWS * CHUNK_BYTES,
-                    swizzle="none", tensor=True,
-                )  # fmt: skip
+                    nvgpu.MatrixDescriptor,
+                    pointer,
+                    types=[I64],
+                    lbo=CHUNK_BYTES,
+                    sbo=CORE_ROWS * CHUNK_BYTES,
+                    swizzle="none",
+                    tensor=True,
+                )
                 self.emitter.effect(
-                    nvvm.TensorCopy, self.memory.address, source, *predicate, segments=(1, 1, len(predicate)),
-                    shape="32x128b.warpx4", column=first + column,
-                )  # fmt: skip
+                    nvvm.TensorCopy,
+                    self.memory.address,
+                    source,
+                    *predicate,
+                    segments=(1, 1, len(predicate)),
+                    shape="32x128b.warpx4",
+                    column=first + column,
+                )
 
     def multiply(
         self, d: Value, a: Value, b: Value, block: tuple[int, int, int], enable: list[Value], predicate: list[Value],

@@ -1,6 +1,6 @@
 """Reductions and prefix scans of one or more tiles by a combiner region: registers, then lanes, then warps.
 
-Values travel in tuples, one of each operand. A scan's steps are those of lowering/layouts/scans.py.
+Values are passed as tuples, one of each operand. A scan's steps are those of lowering/layouts/scans.py.
 """
 
 from __future__ import annotations
@@ -50,8 +50,8 @@ def combiner(emitter: Emitter, region: Region, fixed: dict[int, Value]) -> Combi
     return combine
 
 
-def fixed_operands(x: Expander, op: nv_tileas.Reduce | nv_tileas.Scan) -> dict[int, Value]:
-    """Operands that are one number in every element, which every combination keeps: all threads hold it already."""
+def fixed_operands(x: Expander, op: nv_tileas.Combining) -> dict[int, Value]:
+    """Operands that are uniform over all elements and preserved by every combination: all threads hold them already."""
     block = op.combiner.block
     kept = [v in block.args[2 * i : 2 * i + 2] for i, v in enumerate(block.terminator.operands)]
     found = [i for i, source in enumerate(op.sources) if kept[i] and one_number(source)]
@@ -59,7 +59,7 @@ def fixed_operands(x: Expander, op: nv_tileas.Reduce | nv_tileas.Scan) -> dict[i
 
 
 def one_number(tile: Value) -> bool:
-    """Is this tile a scalar that is spread over a shape?"""
+    """Is this tile a broadcast scalar?"""
     while isinstance(tile.type, TensorType):
         if not isinstance(tile.op, nv_tileas.Broadcast | nv_tileas.Reshape | nv_tileas.Permute):
             return False
@@ -72,7 +72,7 @@ def one_number(tile: Value) -> bool:
 
 @lowers(nv_tileas.Reduce)
 def reduce(x: Expander, op: nv_tileas.Reduce) -> None:
-    """One dimension folded."""
+    """Reduce one dimension."""
     emitter, fixed = x.emitter, fixed_operands(x, op)
     sources = [x.tile(v) for i, v in enumerate(op.sources) if i not in fixed]
     combine = combiner(emitter, op.combiner, fixed)
@@ -88,7 +88,7 @@ def reduce(x: Expander, op: nv_tileas.Reduce) -> None:
 def within_thread(
     op: nv_tileas.Reduce, sources: Sequence[Registers], groups: Sequence[Sequence[int]], combine: Combine
 ) -> Iterator[Tuple]:
-    """What each group of registers folds to, by the operation's atom."""
+    """Each group of registers reduced, by the operation's atom."""
     if op.thread_atom == F32X2:
         yield from folds.in_pairs(op, sources[0], groups, combine)
         return
@@ -103,7 +103,7 @@ def within_thread(
 def across_lanes(
     emitter: Emitter, op: nv_tileas.Reduce, total: Tuple, lane_bits: Sequence[int], combine: Combine
 ) -> Tuple:
-    """What lanes that differ in these bits hold, folded by redux.sync or by shuffles."""
+    """The values of lanes that differ in these bits, reduced by redux.sync or by shuffles."""
     if op.atom == REDUX and lane_bits:
         found = redux_of(op.combiner)
         if found is None or 1 << len(lane_bits) != WARP:
@@ -116,9 +116,9 @@ def across_lanes(
 
 
 def define(
-    x: Expander, op: nv_tileas.Reduce | nv_tileas.Scan, layout: Layout, values: Sequence[Tuple], fixed: dict[int, Value]
+    x: Expander, op: nv_tileas.Combining, layout: Layout, values: Sequence[Tuple], fixed: dict[int, Value]
 ) -> None:
-    """The results from the tuple of each register and what is `fixed`."""
+    """Define the results from the tuple of each register and the `fixed` operands."""
     moved = iter(zip(*values, strict=True))
     for i, result in enumerate(op.results):
         registers = [fixed[i]] * len(values) if i in fixed else next(moved)
@@ -134,9 +134,13 @@ def shuffled(emitter: Emitter, values: Tuple, bit: int) -> Tuple:
 
 
 def across_warps(
-    emitter: Emitter, partial: Sequence[Tuple], sources: Sequence[Registers], layout: Layout,
-    warp_bits: Sequence[int], combine: Combine,
-) -> list[Tuple]:  # fmt: skip
+    emitter: Emitter,
+    partial: Sequence[Tuple],
+    sources: Sequence[Registers],
+    layout: Layout,
+    warp_bits: Sequence[int],
+    combine: Combine,
+) -> list[Tuple]:
     """Partial results of several warps combined: every warp writes its own, all threads read all of them."""
     parts = {bit: 1 << (layout.bits + j) for j, bit in enumerate(warp_bits)}
     bits, count = layout.bits + len(parts), len(partial)
@@ -160,7 +164,7 @@ def across_warps(
 
 @lowers(nv_tileas.Scan)
 def scan(x: Expander, op: nv_tileas.Scan) -> None:
-    """Inclusive prefixes along a dimension, from the far end where it is reversed."""
+    """Inclusive prefixes along a dimension, from the far end if it is reversed."""
     fixed = fixed_operands(x, op)
     sources = [x.tile(v) for i, v in enumerate(op.sources) if i not in fixed]
     layout = sources[0].layout
@@ -183,7 +187,7 @@ class Prefixes:
     def __init__(
         self, emitter: Emitter, sources: Sequence[Registers], combine: Combine, reverse: bool, symmetric: bool
     ):
-        """`symmetric`: the order of what is combined does not matter."""
+        """`symmetric`: the combiner commutes."""
         self.emitter = emitter
         self.layout = sources[0].layout
         self.elements = [s.element for s in sources]
@@ -220,7 +224,7 @@ class Prefixes:
         self.totals = totals
 
     def thread_is_later(self, element: int) -> Value | None:
-        """Whether the thread number sets this bit of the element's index; None where it never does."""
+        """Whether the thread number sets this bit of the element's index; None if it never does."""
         bits = [basis >> element & 1 for basis in self.layout.thread]
         if not any(bits):
             return None

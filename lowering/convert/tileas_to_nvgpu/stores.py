@@ -1,11 +1,12 @@
-"""Stores through shared memory: all threads write a buffer, then one of them starts tensor copies out of it.
+"""Stores through shared memory: all threads write a buffer, then one of them issues tensor copies out of it.
 
-    write      stmatrix or st.shared into scratch memory that nothing reads any more
-    publish    each writer fences its writes for the async proxy, then all meet
-    store      one thread starts the boxes and closes their group
-Where the buffer has room for a part of the tile, so for one part after the other.
-The buffer is used again, or the thread ends, once the group has read it. Source: PTX ISA, cp.async.bulk.tensor, Async
-proxy; CUTLASS's sm_90 epilogue waits in the same places (tma_store_wait, which is wait_group.read).
+    write      stmatrix or st.shared into scratch memory without remaining readers
+    publish    each writer fences its writes for the async proxy, then a barrier
+    store      one thread issues the boxes and closes their group
+
+If the buffer holds only a part of the tile, this repeats for one part after the other. The buffer is reused, or the
+thread ends, once the group has read it. Source: PTX ISA, cp.async.bulk.tensor, Async proxy; CUTLASS's sm_90 epilogue
+waits in the same places (tma_store_wait, which is wait_group.read).
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ def tensor_store(x: Expander, op: nv_tileas.TiledTmaStore) -> None:
     if cut is None:
         raise TypeError(f"{shared} has no {op.parts} parts that registers of {source.layout} choose")
     for number in range(op.parts):
-        scratch = emitter.scratch()  # which the part before has left
+        scratch = emitter.scratch()  # free after the previous part
         write(emitter, source if op.parts == 1 else part_of(source, cut, number), scratch, cut.shared)
         emitter.fence(op.ordered)
         emitter.barrier_sync()
@@ -54,7 +55,7 @@ def part_of(source: Registers, cut: StoreParts, number: int) -> Registers:
 
 
 def start(x: Expander, op: nv_tileas.TiledTmaStore, scratch: Value, first: int, size: int) -> None:
-    """The boxes of a store that lie in `size` bytes of the tile's buffer from `first` on, as one group."""
+    """The boxes of a store in `size` bytes of the tile's buffer from `first` on, as one group."""
     emitter = x.emitter
     for place, coordinates in boxes(emitter, op, x.scalars(op.index)):
         if not first <= place < first + size:
@@ -70,11 +71,11 @@ def start(x: Expander, op: nv_tileas.TiledTmaStore, scratch: Value, first: int, 
 
 @lowers(nv_tileas.StoreWait)
 def wait(x: Expander, op: nv_tileas.StoreWait) -> None:
-    """cp.async.bulk.wait_group: a no-op in threads that started no store."""
+    """cp.async.bulk.wait_group: a no-op in threads that issued no store."""
     x.emitter.effect(nvvm.BulkWaitGroup, group=0)
     x.emitter.scratch_stored = False  # what has been written has been read
 
 
 def started_in(op: Op) -> bool:
-    """Does a loop or branch start tensor stores?"""
+    """Does a loop or branch issue tensor stores?"""
     return any(isinstance(each, nv_tileas.TiledTmaStore) for each in op.walk())

@@ -1,4 +1,6 @@
-"""Where agents part: barriers initialised by one thread, registers moved, then each agent's code on its own warps."""
+"""Where agents split: barriers initialised by one thread, registers reallocated, then each agent's code on its own
+warps.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,7 @@ from lowering.convert.tileas_to_nvgpu.context import Expander, lowers
 from lowering.schedule.units import GROUP
 from lowering.targets.target import WARP
 
-CONSUMER_BARRIER = 1  # named barrier of the first consuming agent; 0 is that of the whole block
+CONSUMER_BARRIER = 1  # named barrier of the first consumer agent; 0 is that of the whole block
 
 BY_ONE = (nv_tileas.PRODUCE, nv_tileas.MULTIPLY)  # roles of agents of one thread
 
@@ -20,7 +22,7 @@ Side = list[int]
 
 
 def sides(op: nv_tileas.AgentSwitch) -> list[Side]:
-    """The agents in the order of their warps; those that share a warpgroup stand together."""
+    """The agents in the order of their warps; those that share a warpgroup are grouped."""
     found: list[Side] = []
     for agent in sorted(range(len(op.regions)), key=lambda i: op.warp_id[i]):
         if op.warp_id[agent] % GROUP:
@@ -32,15 +34,15 @@ def sides(op: nv_tileas.AgentSwitch) -> list[Side]:
 
 @lowers(nv_tileas.AgentSwitch)
 def agent_switch(x: Expander, op: nv_tileas.AgentSwitch) -> None:
-    """What the agents share is complete; barriers are initialised; then each warp takes its agent's side."""
+    """Complete what the agents share, initialise barriers, then branch to the side of each warp's agent."""
     emitter = x.emitter
-    emitter.flush_pending_loads()  # loads before the agents part belong to all of them
+    emitter.flush_pending_loads()  # loads before the split belong to all agents
     x.threads = WARP * sum(op.agent_strides)
 
     initialise(x)
     memory = tensor.allocated(x)
     meet = emitter.cluster_barrier if emitter.clustered else emitter.barrier
-    (meet if memory is None else memory.meet)()  # in a cluster, before another CTA's copies and arrivals come
+    (meet if memory is None else memory.meet)()  # in a cluster, before copies and arrivals of another CTA
     Parting(x, op).part(sides(op))
 
 
@@ -50,7 +52,7 @@ class Parting:
     def __init__(self, x: Expander, op: nv_tileas.AgentSwitch):
         self.x = x
         self.op = op
-        self.shares: Shares | None = None  # where registers are moved
+        self.shares: Shares | None = None  # if registers are reallocated
         consuming = [{op.roles[agent] == nv_tileas.CONSUME for agent in side} for side in sides(op)]
         if moves_registers(x.target) and all(len(roles) == 1 for roles in consuming) and {True} in consuming:
             counts = zip(op.num_warps, op.roles, strict=True)
@@ -60,7 +62,7 @@ class Parting:
             self.shares = shares if shares.moved else None
 
     def part(self, rest: Sequence[Side]) -> None:
-        """Threads from the last side's first warp on take it, the others part further."""
+        """Threads from the last side's first warp on take it, the others split further."""
         x, emitter = self.x, self.x.emitter
         if len(rest) == 1:
             self.side(rest[0])
@@ -78,7 +80,7 @@ class Parting:
             count = self.shares.consumer if consume else self.shares.other
             emitter.effect(nvvm.SetMaxRegister, action="increase" if consume else "decrease", regCount=count)
         for agent in agents:
-            whole = len(agents) == 1 and op.num_warps[agent] % GROUP == 0  # else idle warps stand behind it
+            whole = len(agents) == 1 and op.num_warps[agent] % GROUP == 0  # otherwise idle warps follow
             if whole or op.roles[agent] in BY_ONE:
                 self.agent(agent)
             else:
@@ -99,7 +101,7 @@ class Parting:
             assert alone is not None
             x.multiplies = role == nv_tileas.MULTIPLY
             emitter.block_of_rows = op.blocks[agent] if op.blocks else -1
-            if x.multiplies:  # the products of one CTA of a pair are those of the other
+            if x.multiplies:  # one CTA of a pair issues the products of both
                 tensor.by_leader(x, lambda: branch(x, alone, lambda: x.ops(block)))
             else:
                 branch(x, alone, lambda: x.ops(block))

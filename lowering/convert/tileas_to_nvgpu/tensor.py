@@ -1,4 +1,4 @@
-"""Tensor memory in the code of a thread: allocation, products that one thread begins, loads by all warps."""
+"""Tensor memory in per-thread code: allocation, products issued by one thread, loads by all warps."""
 
 from __future__ import annotations
 
@@ -40,15 +40,15 @@ from lowering.schedule.states import enclosing
 from lowering.schedule.tensor import multiplies
 from lowering.targets.target import WARP
 
-CHUNK = TENSOR_LOAD  # columns of one load: its registers follow one another
-MANY = 128  # registers of a base beside which half as many are loaded: ptxas 13.5 starts three loads before it adds
+CHUNK = TENSOR_LOAD  # columns of one load: its registers are consecutive
+MANY = 128  # registers of a base with which half as many are loaded: ptxas 13.5 issues three loads before it adds
 GROUP_BITS = log2(WARP * WARPS)
-FEW_FACTORS = 4  # of a thread that scale rows, one for each of its rows; more are no rows' factors
+FEW_FACTORS = 4  # row factors of a thread, one for each of its rows; with more they are not row factors
 
 
 class TensorMemory:
     """An accumulator: its barrier in shared memory, its first column; or a left factor, which has no barrier. `first`
-    is the accumulator that has the CTA's allocation: its slot in shared memory, its address once the CTA has met.
+    is the accumulator that has the CTA's allocation: its slot in shared memory, its address after the CTA's barrier.
     """
 
     def __init__(self, x: Expander, op: nv_tileas.AllocTensorMemory, first: TensorMemory | None):
@@ -68,7 +68,7 @@ class TensorMemory:
         self.released = False
 
     def allocate(self) -> None:
-        """One warp asks for it before anything else waits, and lets others ask."""
+        """One warp allocates before anything else waits, then relinquishes the permit."""
         emitter = self.x.emitter
 
         def ask() -> None:
@@ -78,7 +78,9 @@ class TensorMemory:
         branch(self.x, first_warp(self.x), ask)
 
     def meet(self) -> None:
-        """All threads of the CTA, or of a cluster that fills each other's rings, meet, and learn the address."""
+        """Barrier of the CTA, or of the cluster if its CTAs fill each other's rings; then all threads read the
+        address.
+        """
         emitter = self.x.emitter
         emitter.effect(nvvm.TensorFence, when="before")
         (emitter.cluster_barrier if emitter.clustered else emitter.barrier)()
@@ -86,8 +88,8 @@ class TensorMemory:
         self.base = loaded(emitter, self.slot, I32)
 
     def release(self) -> None:
-        """The warp that has allocated it gives it back when all have loaded what they need, of a pair those of both,
-        which meet as they leave: agents that do not need the address would else keep it until then.
+        """The allocating warp frees it when all have loaded what they need; in a pair when both CTAs have, which
+        synchronise at their end: agents that do not need the address would otherwise keep it live until then.
         """
         emitter, self.released = self.x.emitter, True
         emitter.flush_pending_loads()
@@ -109,7 +111,7 @@ class TensorMemory:
     def address(self) -> Value:
         """The allocation's first column in lane 0."""
         if self.first.base is None:
-            raise TypeError("tensor memory has no address before the agents part")
+            raise TypeError("tensor memory has no address before the agents split")
         return self.first.base
 
     def at(self, stage: Value | None) -> Value:
@@ -126,16 +128,16 @@ def first_warp(x: Expander) -> Value:
 
 
 def chosen(x: Expander, group: int = 0) -> Value:
-    """Is it the thread of that warp, or of one of a warpgroup, that begins products? It commits what it has begun. Each
-    warpgroup leaves it to another of its warps, so that no two of these have one scheduler.
+    """Is this the thread of that warp, or of a warpgroup, that issues products? It also commits them. Each warpgroup
+    uses a different one of its warps, so that no two of these share a scheduler.
     """
     thread = group * WARP * WARPS + group % WARPS * WARP
     return x.emitter.compare("eq", x.emitter.thread, x.emitter.constant(thread))
 
 
 def by_leader(x: Expander, fill: Callable[[], None]) -> None:
-    """What one CTA of a pair does for both, each for itself where there are none. The branch stands around those that
-    choose a thread: ptxas 13.5 no longer sees that there is one where both are one condition.
+    """What one CTA of a pair does for both; without pairs each CTA for itself. This branch encloses those that elect a
+    thread: if both are one condition, ptxas 13.5 no longer recognises that a single thread remains.
     """
     first = allocated(x)
     if first is not None and first.paired:
@@ -145,8 +147,8 @@ def by_leader(x: Expander, fill: Callable[[], None]) -> None:
 
 
 def by_group(x: Expander, groups: int, fill: Callable[[int], None]) -> None:
-    """What one thread of each warpgroup does, by the group's number: in code of its own, where the number is known, or
-    ptxas 13.5 puts a loop over the threads around each instruction, which takes addresses that are the same in all.
+    """What one thread of each warpgroup does, by group number: in separate code where the number is a constant;
+    otherwise ptxas 13.5 puts a loop over the threads around each instruction, whose addresses must be uniform.
     """
     for group in range(groups):
         branch(x, chosen(x, group), partial(fill, group))
@@ -158,7 +160,7 @@ def allocated(x: Expander) -> TensorMemory | None:
 
 
 def end(x: Expander) -> None:
-    """Leave the CTA, and give back tensor memory where no agent has."""
+    """Leave the CTA, and free tensor memory if no agent has."""
     first = allocated(x)
     if first is not None and not first.released:
         first.release()
@@ -190,8 +192,8 @@ def allocate(x: Expander, op: nv_tileas.AllocTensorMemory) -> None:
 
 @lowers(scf.For)
 def loop(x: Expander, op: scf.For) -> None:
-    """A loop; one that multiplies in tensor memory is run by one warp, and by no other, or by an agent for that; of a
-    pair by that of one CTA.
+    """A loop; one with products in tensor memory is run by one warp only, or by an agent for that; in a pair by that of
+    one CTA.
     """
     if multiplies(op) and not x.multiplies:
         by_leader(x, lambda: branch(x, first_warp(x), lambda: counted(x, op)))
@@ -201,8 +203,8 @@ def loop(x: Expander, op: scf.For) -> None:
 
 @lowers(nv_tileas.TensorDot, nv_tileas.TensorScaledDot)
 def dot(x: Expander, op: nv_tileas.TensorDot) -> None:
-    """nv_tileas.tensor_dot: instructions with k outermost, so that no two that follow one another add to one block; the
-    first of each block adds only where the op says so. What threads have read in its place they have read before.
+    """nv_tileas.tensor_dot: instructions with k outermost, so that consecutive ones add to different blocks; the first
+    of each block accumulates only if the op says so. Earlier reads of its place by threads are complete.
     """
     emitter, atom = x.emitter, tensor_named(op.atom)
     assert atom is not None
@@ -226,25 +228,30 @@ def dot(x: Expander, op: nv_tileas.TensorDot) -> None:
         if committed is not None:
             arrive(x, d, group)
 
-    by_group(x, d.groups, fill)  # warps that begin nothing pass over all of it
+    by_group(x, d.groups, fill)  # warps that issue nothing skip all of it
 
 
 def behind(op: nv_tileas.TensorDot) -> nv_tileas.TensorCommit | None:
-    """The commit right behind a product, which the same thread makes in the same place."""
+    """The commit directly after a product, which the same thread issues in the same place."""
     assert op.parent is not None
     found = op.parent.ops[op.parent.ops.index(op) + 1]
     return found if isinstance(found, nv_tileas.TensorCommit) and found.d is op.d else None
 
 
 def alone(op: Op) -> bool:
-    """Does an operation stand in a loop that one warp runs?"""
+    """Is an operation in a loop that one warp runs?"""
     return any(multiplies(each) for each in enclosing(op))
 
 
 def begin(
-    x: Expander, op: nv_tileas.TensorDot, atom: TensorAtom, tile: TensorTile, rows: range, adds: list[Value],
+    x: Expander,
+    op: nv_tileas.TensorDot,
+    atom: TensorAtom,
+    tile: TensorTile,
+    rows: range,
+    adds: list[Value],
     predicate: list[Value],
-) -> None:  # fmt: skip
+) -> None:
     """The instructions of a product, for some blocks of rows."""
     emitter, d = x.emitter, memory(x, op.d)
     address = d.at(op.stage)
@@ -276,7 +283,7 @@ def begin(
 
 
 class Factor:
-    """A factor in shared memory: descriptors of its blocks; of one that lies in a pair, of this CTA's half."""
+    """A factor in shared memory: descriptors of its blocks; if it is split over a pair, those of this CTA's half."""
 
     def __init__(self, x: Expander, value: Value, atom: TensorAtom, k_dim: int):
         shared = x.values[value]
@@ -290,7 +297,7 @@ class Factor:
         self.made: dict[tuple[int, int], Value] = {}
 
     def place(self, block: int, step: int) -> dict[str, int]:
-        """Nothing is said of it beside the descriptor."""
+        """None: the descriptor says everything."""
         return {}
 
     def descriptor(self, block: int, step: int) -> Value:
@@ -300,9 +307,14 @@ class Factor:
             place = self.plan.displacement(block * self.size[0], step * self.size[1])
             pointer = self.emitter.pointer(self.pointer, None, 1, place)
             found = self.made[block, step] = self.emitter.emit(
-                nvgpu.MatrixDescriptor, pointer, types=[I64], lbo=self.plan.lbo, sbo=self.plan.sbo,
-                swizzle=self.plan.swizzle_name, tensor=True,
-            )  # fmt: skip
+                nvgpu.MatrixDescriptor,
+                pointer,
+                types=[I64],
+                lbo=self.plan.lbo,
+                sbo=self.plan.sbo,
+                swizzle=self.plan.swizzle_name,
+                tensor=True,
+            )
         return found
 
 
@@ -325,7 +337,9 @@ class LeftFactor:
 
 @lowers(nv_tileas.TensorCommit)
 def commit(x: Expander, op: nv_tileas.TensorCommit) -> None:
-    """nv_tileas.tensor_commit: the last arrival at the accumulator's own barriers; done where it is right behind."""
+    """nv_tileas.tensor_commit: the last arrival at the accumulator's own barriers; already issued if it directly
+    follows a product.
+    """
     d = memory(x, op.d)
     assert op.parent is not None
     before = op.parent.ops[op.parent.ops.index(op) - 1]
@@ -334,14 +348,14 @@ def commit(x: Expander, op: nv_tileas.TensorCommit) -> None:
 
 
 def arrive(x: Expander, d: TensorMemory, group: int) -> None:
-    """What a thread has begun tells of its end at the barrier of its warpgroup."""
+    """Signal the warpgroup's barrier when everything the thread has issued is complete."""
     commit_at(x, x.emitter.mbarrier(d.done, None, group), d.paired)
 
 
 @lowers(nv_tileas.TensorLoad)
 def load(x: Expander, op: nv_tileas.TensorLoad) -> None:
-    """nv_tileas.tensor_load: each warp from its lanes. All at once, since warps load together and what asks for a
-    register later may stand where threads have parted; what is added to a base, in parts, which take fewer registers.
+    """nv_tileas.tensor_load: each warp from its lanes. All at once, because loads are warp-wide and a later request for
+    a register may be in divergent code; with a base to add, in parts, which take fewer registers.
     """
     emitter, d, layout = x.emitter, memory(x, op.d), layout_of(op.result)
     if not op.waited and op.stage is None:
@@ -374,7 +388,7 @@ def wait(x: Expander, op: nv_tileas.TensorWait) -> None:
 
 
 def finished(x: Expander, op: nv_tileas.TensorLoad | nv_tileas.TensorWait) -> None:
-    """What each thread reads of an accumulator comes behind the products that add to it."""
+    """Order each thread's reads of an accumulator after the products that add to it."""
     emitter = x.emitter
     phase = emitter.constant(0) if op.phase is None else x.scalar(op.phase)
     d = memory(x, op.d)
@@ -386,10 +400,10 @@ def finished(x: Expander, op: nv_tileas.TensorLoad | nv_tileas.TensorWait) -> No
 
 @lowers(nv_tileas.TensorMeet)
 def meet(x: Expander, op: nv_tileas.TensorMeet) -> None:
-    """nv_tileas.tensor_meet: bar.sync of a warpgroup, at a barrier of its own."""
+    """nv_tileas.tensor_meet: bar.sync of a warpgroup, at its own barrier."""
     emitter = x.emitter
     own = emitter.linear([0] * GROUP_BITS + [1 << i for i in range(log2(emitter.warps // WARPS))])
-    number = emitter.add_constant(own, max(emitter.turns, 1))  # behind those at which all meet
+    number = emitter.add_constant(own, max(emitter.turns, 1))  # after those shared by all
     emitter.effect(nvvm.NumberedBarrier, number, numberOfThreads=WARP * WARPS)
 
 
@@ -417,14 +431,14 @@ def store(x: Expander, op: nv_tileas.TensorStore) -> None:
 
 
 def stored(x: Expander, address: Value, column: int, values: list[Value]) -> None:
-    """Begin to write columns that follow one another."""
+    """Issue writes of consecutive columns."""
     num = len(values)
     x.emitter.effect(nvvm.TensorSt, address, *values, segments=(1, num), num=num, column=column)
 
 
 @lowers(nv_tileas.TensorScale)
 def scale(x: Expander, op: nv_tileas.TensorScale) -> None:
-    """nv_tileas.tensor_scale. A warp whose factors are all 1 passes over it: nothing would change. NaN is not 1."""
+    """nv_tileas.tensor_scale. A warp whose factors are all 1 skips it: nothing would change. NaN is not 1."""
     emitter, factor = x.emitter, x.tile(op.factor)
     each = dict.fromkeys(map(factor.scalar, range(factor.count)))
     if len(each) > FEW_FACTORS:
@@ -438,7 +452,7 @@ def scale(x: Expander, op: nv_tileas.TensorScale) -> None:
 
 
 def scaled(x: Expander, op: nv_tileas.TensorScale) -> None:
-    """Load, multiply, store: in parts, which take few registers."""
+    """Load, multiply, store, in parts, which take few registers."""
     emitter, d, factor = x.emitter, memory(x, op.d), x.tile(op.factor)
     address, places = own(x, d, factor.layout), by_column(factor.layout)
     kind = VectorType((2,), F32)
@@ -460,7 +474,7 @@ def scaled(x: Expander, op: nv_tileas.TensorScale) -> None:
 
 
 def pairwise(emitter: Emitter, base: Registers, first: int, loaded: list[Value]) -> list[Value]:
-    """Registers of a tile from the `first` on and what was loaded, added by f32x2."""
+    """Registers of a tile from `first` on plus the loaded ones, added by f32x2."""
     kind, found = VectorType((2,), F32), list[Value]()
     for i in range(0, len(loaded), 2):
         pair = emitter.emit(vector.FromElements, *loaded[i : i + 2], types=[kind])
@@ -470,7 +484,7 @@ def pairwise(emitter: Emitter, base: Registers, first: int, loaded: list[Value])
 
 
 def loads(x: Expander, address: Value, column: int, count: int, element: Type) -> list[Value]:
-    """Registers of columns that follow one another."""
+    """Registers of consecutive columns."""
     values: list[Value] = []
     for first in range(0, count, CHUNK):
         num = min(CHUNK, count)
@@ -480,7 +494,7 @@ def loads(x: Expander, address: Value, column: int, count: int, element: Type) -
 
 
 def clear(x: Expander, written: Value, address: Value, column: int, count: int) -> None:
-    """Zeros where no product was begun: each warp writes the lanes that it is to read."""
+    """Zeros if no product was issued: each warp writes the lanes that it will read."""
     emitter = x.emitter
     zero = emitter.constant(0.0, F32)
 

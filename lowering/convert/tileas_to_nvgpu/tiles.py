@@ -45,7 +45,7 @@ def number(x: Expander, op: arith.Constant) -> None:
 
 @lowers(nv_tileas.Constant)
 def constant(x: Expander, op: nv_tileas.Constant) -> None:
-    """A tile literal: one constant where its elements are all equal, else an array of the module."""
+    """A tile literal: one constant if its elements are all equal, otherwise an array of the module."""
     kind, layout = tensor_of(op.result), layout_of(op.result)
     if not op.value.splat:
         x.values[op.result] = Literal(x.emitter, layout, kind.element, op.value, op.location)
@@ -115,9 +115,11 @@ def addptr(x: Expander, op: nv_tileas.AddPtr) -> None:
         return
     pointers, offsets = x.tile(op.ptr), x.tile(op.offset)
     x.values[result] = Computed(
-        emitter, layout_of(result), result.type.element,
+        emitter,
+        layout_of(result),
+        result.type.element,
         lambda i: emitter.pointer(pointers.scalar(i), offsets.scalar(i), op.element_bytes),
-    )  # fmt: skip
+    )
 
 
 @lowers(nv_tileas.ConvertLayout)

@@ -1,4 +1,4 @@
-"""What the regions of an op use of what stands around it."""
+"""Live-in values of the regions of an op."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from ir.core import Op, Value
 
 
 def outer_values(op: Op) -> list[Value]:
-    """Values that the op's regions use and that are defined outside of them, in order of use."""
+    """Values that the op's regions use and that are defined outside them, in order of use."""
     inside: set[Value] = set()
     used: dict[Value, None] = {}
     for region in op.regions:

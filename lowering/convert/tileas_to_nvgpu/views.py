@@ -30,21 +30,22 @@ from lowering.layouts.layout import Free, Layout, LayoutError
 from lowering.layouts.shared import SharedLayout
 
 AHEAD = 256
-"""Bytes of a tile in a thread that ptxas may load ahead of all stores: it takes as many as registers seem to allow, and
-beside 128 accumulators 512 bytes spill (examples/cutile/gemm.py on sm_80, ptxas 13.5)."""
-BATCH = 64  # bytes of a thread that are computed before they are stored; with 128 a division of each spills on sm_80
+"""Bytes of a tile in a thread that ptxas may load ahead of all stores: it loads as many as registers seem to allow, and
+with 128 live accumulators 512 bytes spill (examples/cutile/gemm.py on sm_80, ptxas 13.5).
+"""
+BATCH = 64  # bytes of a thread computed before they are stored; with 128 a division of each spills on sm_80
 REGISTER_BITS = 32  # of a row of a matrix in one thread; PTX ISA, stmatrix
 PADDING = {"zero": 0.0, "neg_zero": -0.0, "nan": float("nan"), "pos_inf": float("inf"), "neg_inf": float("-inf")}
 
 
 def contiguous_dim(kind: PartitionViewType) -> int:
-    """The tile dimension with stride 1, the last one where several or none have it."""
+    """The tile dimension with stride 1, the last one if several or none have it."""
     unit = [d for d in range(len(kind.tile)) if kind.view.strides[kind.dim_map[d]] == 1]
     return unit[-1] if unit else len(kind.tile) - 1
 
 
 class Vectors(Registers):
-    """Registers that come several at a time from one access; asking for any of them emits the access."""
+    """Registers that come several at a time from one access; requesting any of them emits the access."""
 
     def __init__(self, emitter: Emitter, layout: Layout, element: Type, plan: GlobalPlan | AccessPlan, cache: str = ""):
         super().__init__(emitter, layout, element)
@@ -59,7 +60,7 @@ class Vectors(Registers):
 
     def access(self, number: int) -> Value:
         """Emit access `number`; its vector."""
-        raise TypeError("a kind of access says how it is emitted")
+        raise TypeError("a kind of access must define how it is emitted")
 
     def _vector(self, number: int) -> Value:
         found = self._loaded.get(number)
@@ -68,7 +69,7 @@ class Vectors(Registers):
         return found
 
     def fetch(self, registers: Sequence[int]) -> None:
-        """Emit the accesses that cover registers, without waiting for them, at the place of the load."""
+        """Emit the accesses that cover registers at the place of the load, without waiting for them."""
         builder = self.emitter.builder
         asking, builder.location = builder.location, self.location
         for number in dict.fromkeys(self._place[r][0] for r in registers):
@@ -76,7 +77,9 @@ class Vectors(Registers):
         builder.location = asking
 
     def cached(self) -> str:
-        """The cache operator of the next access; of a large tile only the first `AHEAD` bytes may pass stores."""
+        """The cache operator of the next access; for a large tile only the first `AHEAD` bytes may move above
+        stores.
+        """
         taken = len(self._loaded) * self.width * element_bytes(self.element)
         return self.cache if taken < AHEAD else ""
 
@@ -102,9 +105,16 @@ class ViewLoad(Vectors):
     """A tile of a view loaded straight into registers, `nbytes` at most an access."""
 
     def __init__(
-        self, emitter: Emitter, layout: Layout, view: View, index: Sequence[Value], nbytes: int,
-        enable: Value | None = None, cache: str = "", evict: str = "",
-    ):  # fmt: skip
+        self,
+        emitter: Emitter,
+        layout: Layout,
+        view: View,
+        index: Sequence[Value],
+        nbytes: int,
+        enable: Value | None = None,
+        cache: str = "",
+        evict: str = "",
+    ):
         element = view.type.view.element
         self.evict = {"evict": evict} if evict else {}
         width = max(1, nbytes // element_bytes(element))
@@ -135,17 +145,22 @@ def place_in(kind: Scalar | VectorType, i: int) -> tuple[int, ...]:
 
 
 def cache_of(op: nv_tileas.TiledLoad | nv_tileas.Gather) -> str:
-    """ld.global.nc for what no store or atomic update of the kernel is ordered with: it is not written while the kernel
-    runs, so ptxas may move the load over any store. Source: PTX ISA, ld.global.nc.
+    """ld.global.nc for memory that no store or atomic update of the kernel is ordered with: it is not written while the
+    kernel runs, so ptxas may move the load across any store. Source: PTX ISA, ld.global.nc.
     """
     return "" if op.ordered else "nc"
 
 
 def load(
-    emitter: Emitter, pointer: Value, element: object, width: int, inside: Value | None, padding: float | Value,
+    emitter: Emitter,
+    pointer: Value,
+    element: object,
+    width: int,
+    inside: Value | None,
+    padding: float | Value,
     **how: Any,
 ) -> Value:  # fmt: skip
-    """One load of `width` elements, `how` its qualifiers; where `inside` is false the result is the padding."""
+    """One load of `width` elements, `how` its qualifiers; if `inside` is false the result is the padding."""
     if not isinstance(element, IntType | FloatType):
         return emitter.emit(nvgpu.Load, pointer, types=[GLOBAL_PTR], segments=(1, 0, 0), **how)
     kind = access_type(element, width)
@@ -160,7 +175,7 @@ def load(
 
 
 def store(emitter: Emitter, value: Value, pointer: Value, inside: Value | None, **ordering: Any) -> None:
-    """One store; nothing where `inside` is false."""
+    """One store; nothing if `inside` is false."""
     operands = [value, pointer] if inside is None else [value, pointer, inside]
     emitter.builder.add(nvgpu.Store, *operands, types=(), segments=(1, 1, len(operands) - 2), **ordering)
 
@@ -179,11 +194,15 @@ def vector_of(emitter: Emitter, source: Registers, registers: Sequence[int]) -> 
 
 
 def store_tile(
-    emitter: Emitter, source: Registers, view: View, index: Sequence[Value], nbytes: int,
+    emitter: Emitter,
+    source: Registers,
+    view: View,
+    index: Sequence[Value],
+    nbytes: int,
     together: Sequence[Registers] = (),
 ) -> None:  # fmt: skip
-    """Write a tile, `nbytes` at most an access; of threads that hold replicas only one writes. `together`: tiles that
-    are computed beside it.
+    """Write a tile, at most `nbytes` an access; only one of the threads that hold replicas writes. `together`: tiles
+    computed alongside.
     """
     width = max(1, nbytes // element_bytes(source.element))
     plan = global_access(source.layout, view.type.tile, contiguous_dim(view.type), width)
@@ -195,9 +214,9 @@ def store_tile(
 def in_batches(
     emitter: Emitter, source: Registers, accesses: Sequence[GlobalAccess], together: Sequence[Registers] = ()
 ) -> Iterator[tuple[GlobalAccess, Value]]:
-    """Accesses and their values, of which a batch is made before the first of it is stored, at most `BATCH` bytes of a
-    thread. What several batches are computed from is loaded with one wait: pending tiles in the same layout, element by
-    element, at most `AHEAD` bytes of a thread.
+    """Accesses and their values; a batch of at most `BATCH` bytes of a thread is computed before its first store.
+    Inputs of several batches are loaded with one wait: pending tiles in the same layout, element by element, at most
+    `AHEAD` bytes of a thread.
     """
     width = len(accesses[0].registers)
     count = max(1, BATCH // (element_bytes(source.element) * width))
@@ -217,7 +236,7 @@ def in_batches(
 
 
 def owner(emitter: Emitter, free: Free) -> Value | None:
-    """True in the threads that hold the copy to write; None where nothing is replicated."""
+    """True in the threads that hold the copy to write; None if nothing is replicated."""
     return emitter.when(free.thread)
 
 
@@ -235,11 +254,11 @@ def copy_to_shared(
     enable: Value | None,
     skips: bool,
 ) -> None:
-    """Copy one tile from global to shared memory, `nbytes` an access, split among threads as `threads` says.
+    """Copy one tile from global to shared memory, `nbytes` an access, split among threads by `threads`.
 
-    With cp.async what lies outside the array is zero-filled by the instruction, which for `ragged` accesses copies the
-    prefix that lies inside; otherwise loaded and stored. Nothing is compared where the tile is `inside`. Where `enable`
-    is false zeros are filled in, nothing if that `skips`.
+    With cp.async the instruction zero-fills elements outside the array, and for `ragged` accesses copies the prefix
+    inside; otherwise by loads and stores. No bounds are compared if the tile is `inside`. If `enable` is false the copy
+    is zero-filled, or left out if it `skips`.
     """
     dim = contiguous_dim(view.type)
     if not asynchronous:
@@ -259,17 +278,28 @@ def copy_to_shared(
 
 
 def start_copy(
-    emitter: Emitter, target: Value, source: Value, nbytes: int, inside: Value | None, prefix: Value | None,
+    emitter: Emitter,
+    target: Value,
+    source: Value,
+    nbytes: int,
+    inside: Value | None,
+    prefix: Value | None,
     enable: Value | None,
 ) -> None:  # fmt: skip
-    """One cp.async: zeros where `inside` is false, `prefix` bytes and zeros where that is given, nothing where `enable`
-    is false.
+    """One cp.async: zeros if `inside` is false, `prefix` bytes and zeros if that is given, nothing if `enable` is
+    false.
     """
     given = [[] if value is None else [value] for value in (inside, prefix, enable)]
     emitter.builder.add(
-        nvgpu.DeviceAsyncCopy, target, source, *chain(*given), types=(), segments=(1, 1, *map(len, given)),
-        bytes=nbytes, bypass_l1=nbytes == 16,
-    )  # fmt: skip
+        nvgpu.DeviceAsyncCopy,
+        target,
+        source,
+        *chain(*given),
+        types=(),
+        segments=(1, 1, *map(len, given)),
+        bytes=nbytes,
+        bypass_l1=nbytes == 16,
+    )
 
 
 class SharedWindow:
@@ -284,7 +314,7 @@ class SharedWindow:
         self._bases: dict[int, Value] = {}
 
     def pointer(self, access: Access | MatrixAccess) -> Value:
-        """Address of an access: (thread part ^ xor) + add, the latter left to the instruction's immediate."""
+        """Address of an access: (thread part ^ xor) + add, the latter as the instruction's immediate."""
         emitter = self.emitter
         base = self._bases.get(access.xor)
         if base is None:
@@ -296,8 +326,8 @@ class SharedWindow:
 
 
 def unmasked(parts: list[int], unused: int) -> list[int]:
-    """What each bit of a thread's number adds, where that is a mask and a shift: `unused` bits add whatever makes it a
-    shift only.
+    """What each bit of a thread's number adds, if that is a mask and a shift: `unused` bits are given the values that
+    make it a shift only.
     """
     shifts = {part.bit_length() - 1 - i for i, part in enumerate(parts) if part}
     if len(shifts) != 1 or any(part & part - 1 for part in parts):
@@ -310,7 +340,7 @@ def unmasked(parts: list[int], unused: int) -> list[int]:
 def store_shared(
     emitter: Emitter, source: Registers, target: Value, layout: SharedLayout, enable: Value | None = None
 ) -> None:
-    """Write a placed tile to a buffer; of threads that hold replicas only one writes."""
+    """Write a placed tile to a buffer; only one of the threads that hold replicas writes."""
     plan = access_plan(source.layout, layout, "store")
     window = SharedWindow(emitter, target, plan.thread, layout.element_bytes, plan.free.thread)
     condition = emitter.both(enable, owner(emitter, plan.free))
@@ -319,7 +349,7 @@ def store_shared(
 
 
 def store_matrices(emitter: Emitter, source: Registers, target: Value, layout: SharedLayout) -> None:
-    """Write a placed tile to a buffer by stmatrix. Raises LayoutError where the fragments do not fit it."""
+    """Write a placed tile to a buffer by stmatrix. Raises LayoutError if the fragments do not fit it."""
     plan = ldmatrix(source.layout, layout)
     if plan is None or plan.free.warp:
         raise LayoutError(f"stmatrix cannot write {source.layout} to {layout}")
@@ -355,7 +385,7 @@ class SharedVectors(Vectors):
 
 
 class SharedMatrices(Registers):
-    """A tile read from a buffer by ldmatrix, one instruction when any of its registers is asked for."""
+    """A tile read from a buffer by ldmatrix, one instruction when any of its registers is requested."""
 
     reads_shared = True
 
@@ -392,14 +422,14 @@ class SharedMatrices(Registers):
         return self.emitter.extract(self._matrix(number), (row, place))
 
     def make_pair(self, i: int) -> Value:
-        """A row of the instruction, where it holds two."""
+        """A row of the instruction, if it holds two."""
         if not self.packed:
             return super().make_pair(i)
         number, row, _ = self._place[2 * i]
         return self.emitter.extract(self._matrix(number), (row,))
 
     def make_group(self, start: int, shape: tuple[int, ...]) -> Value:
-        """The whole instruction where it makes exactly this group, else its rows put together."""
+        """The whole instruction if it yields exactly this group, otherwise assembled from its rows."""
         rows, words = shape
         number, row, place = self._place[start]
         instruction = self.plan.instructions[number]

@@ -1,4 +1,4 @@
-"""Tiles of views as the threads of a plan see them: addresses and bounds predicates.
+"""Tiles of views from the point of view of the threads of a plan: addresses and bounds predicates.
 
 An element's coordinates are linear over F2 in (thread bits, register bits), so an address is a thread part, computed
 once, plus a constant or stride multiple for each access; bounds predicates split the same way.
@@ -16,7 +16,7 @@ from lowering.convert.tileas_to_nvgpu.emitter import Emitter
 from lowering.layouts.access import GlobalAccess, ThreadPart
 from lowering.layouts.elements import element_bytes
 
-FEW = 4  # accesses along a dimension that compare each with the size: fewer pay no difference and no selection
+FEW = 4  # with fewer accesses along a dimension each compares with the size; a difference and a select cost more
 
 
 @dataclass
@@ -37,17 +37,23 @@ class View:
 
 
 class TileWindow:
-    """One tile of a view as the threads of a plan see it: pointers and predicates of each access."""
+    """One tile of a view for the threads of a plan: pointers and predicates of each access."""
 
     def __init__(
-        self, emitter: Emitter, view: View, index: Sequence[Value], thread: Sequence[ThreadPart],
-        accesses: Sequence[GlobalAccess], enable: Value | None = None, store: bool = False,
-    ):  # fmt: skip
+        self,
+        emitter: Emitter,
+        view: View,
+        index: Sequence[Value],
+        thread: Sequence[ThreadPart],
+        accesses: Sequence[GlobalAccess],
+        enable: Value | None = None,
+        store: bool = False,
+    ):
         """`thread`: the coordinate parts that depend on the thread, one a dimension; `index`: the tile's coordinates.
 
-        `enable` is a condition on every access. Predicates of a `store` are its own, not those of a load with the same
+        `enable` is a condition on every access. A `store` has its own predicates, not those of a load with the same
         bounds: a thread has seven, and ptxas 13.5 keeps one from its load to its store rather than compare again, so
-        that six loads were in flight where now a batch is.
+        that only six loads were in flight instead of a whole batch.
         """
         self.emitter = emitter
         self.view = view
@@ -55,7 +61,7 @@ class TileWindow:
         self.element_bytes = element_bytes(view.type.view.element)
         sizes = [view.memref.sizes[axis] for axis in view.type.dim_map]
         self.index = [emitter.widen(i) if size.type == I64 else i for i, size in zip(index, sizes, strict=True)]
-        self._depths = [emitter.depth_of.get(i, 0) for i in index]  # of what is widened, which is done where it is used
+        self._depths = [emitter.depth_of.get(i, 0) for i in index]  # of the unwidened ones: widening comes at the use
         self.thread = thread
         self.enable = enable
         self.store = store
@@ -71,13 +77,13 @@ class TileWindow:
         self._bound: Value | None = None
 
     def _longest(self, accesses: Sequence[GlobalAccess]) -> int | None:
-        """The dimension along which one thread has the most accesses from one start; None where it has few."""
+        """The dimension along which one thread has the most accesses from one start; None if it has few."""
         places = [len({a.add[d] for a in accesses}) for d in range(len(self.shape))]
         best = max(self._by_depth, key=places.__getitem__)
         return best if places[best] > FEW else None
 
     def _agree(self, accesses: Sequence[GlobalAccess]) -> bool:
-        """Do several accesses differ along one dimension alone, which changes in more loops than all others?"""
+        """Do several accesses differ only along one dimension, which varies in more loops than all others?"""
         *rest, deep = self._by_depth
         places = {(d, a.xor[d], a.add[d]) for a in accesses for d in rest}
         slower = all(self._depths[d] < self._depths[deep] for d in rest)
@@ -121,7 +127,7 @@ class TileWindow:
         return emitter.pointer(base, None, 1, offset)
 
     def _thread_pointer(self, xor: tuple[int, ...]) -> Value:
-        """The thread's base address; dimensions that change in fewer loops come first, so that they can be hoisted."""
+        """The thread's base address; dimensions that vary in fewer loops come first, so that they can be hoisted."""
         emitter = self.emitter
         pointer = self.view.memref.base
         for dim in self._by_depth:
@@ -130,11 +136,11 @@ class TileWindow:
         return pointer
 
     def inside(self, access: GlobalAccess) -> Value | None:
-        """Whether that element lies in the array and the access is enabled; None where that is certain.
+        """Whether that element is in the array and the access is enabled; None if that is certain.
 
-        Comparison is unsigned, so that a negative coordinate is outside. Where a thread has many accesses along one
-        dimension, each compares its constant distance from the first one with the room there, which is none where
-        another dimension is outside.
+        Comparison is unsigned, so that a negative coordinate is outside. If a thread has many accesses along one
+        dimension, each compares its constant distance from the first one with the room there, which is 0 if another
+        dimension is outside.
         """
         ruler = self._ruler
         if self._folds:
@@ -152,8 +158,8 @@ class TileWindow:
         return emitter.compare("sge" if self.store else "ugt", room, emitter.constant(access.add[ruler]))
 
     def _below_bound(self, access: GlobalAccess) -> Value:
-        """Whether an access is enabled and inside, where all agree in the dimensions that change in fewer loops: the
-        size along the last one is none where they are outside, which is known before its loop.
+        """Whether an access is enabled and inside, if all accesses agree in the dimensions that vary in fewer loops:
+        the size along the last dimension counts as 0 if those are outside, which is known before its loop.
         """
         *rest, deep = self._by_depth
         key, emitter = (access.xor[deep], access.add[deep]), self.emitter
@@ -173,8 +179,8 @@ class TileWindow:
     def _conjunction(self, access: GlobalAccess, dims: Sequence[int]) -> tuple[Value | None, tuple[object, ...]]:
         """Whether an access is enabled and inside along some dimensions, and what that depends on.
 
-        Dimensions that change in more loops come first and are shared by the accesses that agree in them: one
-        predicate each access is then what is left.
+        Dimensions that vary in more loops come first and are shared by the accesses that agree in them, which leaves
+        one predicate an access.
         """
         total = self.enable
         key: tuple[object, ...] = ()
@@ -190,7 +196,9 @@ class TileWindow:
         return total, key
 
     def _room(self, dim: int, xor: int) -> Value:
-        """How many elements lie between the thread's first one along `dim` and the array's end: i32, at most a tile."""
+        """How many elements there are from the thread's first one along `dim` to the array's end: i32, at most a
+        tile.
+        """
         emitter = self.emitter
         start, size = self._bounds(dim, xor)
         room = emitter.emit(arith.SubI, size, emitter.emit(arith.MinUI, start, size))

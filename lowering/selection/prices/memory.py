@@ -1,4 +1,4 @@
-"""What bringing tiles costs: loads, copies to shared memory, reads of it, registers written there."""
+"""Prices of moving tiles: loads, copies to shared memory, reads of it, registers written there."""
 
 from __future__ import annotations
 
@@ -41,15 +41,15 @@ def gather(pricer: Pricer, node: placed.LoadPointer, site: NodeContext) -> NodeC
 
 @prices(placed.Copy)
 def copy(pricer: Pricer, node: placed.Copy, site: NodeContext) -> NodeCost | None:
-    """One tile into one stage, which begins at a multiple of PERIOD."""
+    """One tile into one stage, which starts at a multiple of PERIOD."""
     view: PartitionViewType = pricer.interner.types[node.view_type]
     shared = pricer.oracle.shared(node.shared)
     if node.mechanism == placed.Mechanism.REGISTERS:
         cost = None if node.shared in pricer.oracle.scales else register_copy(pricer, view, shared, node.bytes, site)
     elif view.padding not in (None, "zero"):
-        return None  # asynchronous copies fill in zeros out of bounds
+        return None  # asynchronous copies pad with zeros out of bounds
     elif node.mechanism == placed.Mechanism.TMA:
-        # outside of loops the agent that fills rings brings it, or after all threads where it cannot
+        # outside loops the agent that fills rings loads it, or all threads if it cannot
         value, array = (pricer.owner[cls][0] for cls in (node.cls, node.view))
         threads = (
             site.looped or copied_by_threads(pricer, view, shared, node.bytes, node.inside, site.warps) is not None
@@ -100,7 +100,7 @@ def copied_by_threads(
 
 @prices(placed.GatherCopy)
 def gather_copy(pricer: Pricer, node: placed.GatherCopy, site: NodeContext) -> NodeCost | None:
-    """cp.async of the runs of a gathered tile by all threads; a mask chooses how many bytes each reads."""
+    """cp.async of the runs of a gathered tile by all threads; a mask determines how many bytes each reads."""
     kind, run = pricer.oracle.tile(node.type), node.width
     shared, layout = pricer.oracle.shared(node.shared), pricer.oracle.layout(node.layout)
     if not pricer.target.has(Feature.CP_ASYNC) or pricer.forbidden("cp.async"):
@@ -120,7 +120,7 @@ def gather_copy(pricer: Pricer, node: placed.GatherCopy, site: NodeContext) -> N
 
 
 def box_copy(pricer: Pricer, view: PartitionViewType, shared: SharedLayout) -> Cost | None:
-    """The tensor memory accelerator, started by one thread of an agent of its own."""
+    """A tensor copy (TMA), issued by one thread of a separate agent."""
     contiguous = contiguous_dim(view)
     legal = pricer.target.has(Feature.TMA) and not pricer.forbidden("tma")
     if not legal or contiguous is None or boxes(view.tile, contiguous, shared) is None:
@@ -148,7 +148,9 @@ def shared_read(pricer: Pricer, node: placed.SharedRead, site: NodeContext) -> N
 
 @prices(placed.Hold)
 def hold(pricer: Pricer, node: placed.Hold, site: NodeContext) -> NodeCost | None:
-    """Registers to a buffer that a product reads: one of two in a loop, but that all wait for tensor memory's."""
+    """Registers to a buffer that a product reads: one of two in a loop, except for tensor memory, where all threads
+    wait.
+    """
     shared, layout = pricer.oracle.shared(site.layout), pricer.oracle.layout(pricer.owner[node.source][1])
     atom: str = pricer.interner.attributes[node.atom]
     written = None if pricer.forbidden(atom) else pricer.written(layout, shared, atom)

@@ -1,4 +1,4 @@
-"""What matrix products cost, and the registers that they take beside what loops carry."""
+"""Prices of matrix products, and their registers in addition to carried values."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def product(pricer: Pricer, node: placed.Product, site: NodeContext) -> NodeCost
         fma, convert = work / atom.scalar_rate(pricer.target), machine.busy("convert", operands)
         cost = Cost(alu=fma, parts=(("fma_f32", fma),)) + convert
         return NodeCost(cost, registers=registers, held=held)
-    copies = site.warps / prod(choice.grid) if isinstance(atom, MmaAtom) else 1  # by warps, where the tile is small
+    copies = site.warps / prod(choice.grid) if isinstance(atom, MmaAtom) else 1  # by warps, if the tile is small
     count = work / (m * n * k) * copies
     cost = emulated(pricer.target, atom, count / site.warps, (a, b), machine)
     issued = count * atom.threads / WARP / pricer.target.throughput.issue
@@ -49,11 +49,12 @@ def product(pricer: Pricer, node: placed.Product, site: NodeContext) -> NodeCost
 
 
 def live(pricer: Pricer, node: placed.Product, site: NodeContext) -> tuple[int, tuple[Held, ...]]:
-    """Registers of a product beside what loops carry, and the operands that stay in registers all through its loop.
+    """Registers of a product in addition to carried values, and the operands that stay in registers throughout its
+    loop.
 
-    The result takes the place of what its loop carries where it is carried on. An operand read from shared memory
-    comes and goes in steps of k; a computed one is there as a whole, and so is a register operand of a warpgroup
-    product, which must be complete before it starts.
+    The result takes the place of the carried value if it is carried. An operand read from shared memory is live only
+    for a step of k; a computed one is live as a whole, and so is a register operand of a warpgroup product, which must
+    be complete before it starts.
     """
     first, second, accumulator = (pricer.owner[c] for c in (node.a, node.b, node.c))
     fragments, held = 0, list[Held]()

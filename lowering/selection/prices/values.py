@@ -1,4 +1,4 @@
-"""What values in registers cost: arithmetic, conversions, reductions, scans, parts of tiles."""
+"""Prices of values in registers: arithmetic, conversions, reductions, scans, parts of tiles."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ from lowering.selection.pricer import NodeContext, NodeCost, Pricer, prices
 
 @prices(Node)
 def unknown(pricer: Pricer, node: Node, site: NodeContext) -> NodeCost | None:
-    """A term that only a rule file of the user's declares. Raises TileError."""
+    """A term declared only by a user's rule file. Raises TileError."""
     return NodeCost(pricer.machines[site.warps].elementwise(Form(node.op, (), (str(I32),)), 1))
 
 
 @prices(
     placed.Identity, placed.Assume, placed.Instead, placed.Reshape, placed.Broadcast, placed.Permute,
-    placed.PermuteShared, placed.ReshapeShared, placed.Cat, placed.TileList, placed.PlacedSplat, leaves.Projection,
+    placed.PermuteShared, placed.ReshapeShared, placed.Direct, placed.TileList, placed.PlacedSplat, leaves.Projection,
     leaves.Missing, leaves.Nil, leaves.Cons, leaves.Argument, leaves.LoopLeaf, leaves.ItemResult, leaves.Promised,
 )  # fmt: skip
 def free(pricer: Pricer, node: Term, site: NodeContext) -> NodeCost | None:
-    """Nothing: registers under other names, and what is there already."""
+    """Free: renamed registers, and existing values."""
     return NodeCost(FREE)
 
 
@@ -53,7 +53,7 @@ def arithmetic(pricer: Pricer, node: PlacedForm, site: NodeContext) -> NodeCost 
 
 @prices(placed.Convert)
 def convert(pricer: Pricer, node: placed.Convert, site: NodeContext) -> NodeCost | None:
-    """Scratch is what a round trip through shared memory takes."""
+    """Scratch is the memory of a round trip through shared memory."""
     if node.layout in pricer.oracle.kept or pricer.stays(node.source):
         return None
     key = (node.type, node.source_layout, node.layout)
@@ -118,7 +118,7 @@ def scan(pricer: Pricer, node: placed.PlacedScan, site: NodeContext) -> NodeCost
 
 @prices(placed.Constant)
 def constant(pricer: Pricer, node: placed.Constant, site: NodeContext) -> NodeCost | None:
-    """Nothing where all elements are equal, else a load of an array of the module."""
+    """Free if all elements are equal, otherwise a load of an array of the module."""
     literal: DenseElements = pricer.interner.attributes[node.value]
     layout = pricer.oracle.layouts[site.layout]
     if literal.splat or not isinstance(layout, Layout):
@@ -141,7 +141,7 @@ def insert(pricer: Pricer, node: placed.Insert, site: NodeContext) -> NodeCost |
 
 
 def select_part(pricer: Pricer, indices: int, tile: int, site: NodeContext) -> NodeCost | None:
-    """Nothing where the indices are known, else a select for every register of the whole."""
+    """Free if the indices are known, otherwise a select for every register of the whole."""
     known = pricer.known_list(pricer.owner[indices][0])
     whole = pricer.oracle.layout(pricer.owner[tile][1])
     machine = pricer.machines[site.warps]

@@ -59,11 +59,14 @@ ARGUMENTS: dict[str, list[str]] = {
     "a reshape keeps the order of elements": ["shape/reshape-literal: guard dropped: (float_splat a)"],
     "the equality holds for any literal; the guard keeps what is made small": [
         f"exponential/scale-into-{each}: guard dropped: (float_splat k)"
-        for each in ("difference", "factor", "left-factor")
+        for each in ("factor", "left-factor", "fused-factor", "fused-left-factor")
     ],
     "2^x of a subnormal x is 1, as of 0": [
         f"exponential/{each}: flush: flush_to_zero of (mulf x (constant k t) 0 0) to 1"
-        for each in ("base-two", "approximate-base-two")
+        for each in ("base-two", "flushed-base-two", "approximate-base-two")
+    ],
+    "what may be flushed need not be": [
+        "exponential/flushed-base-two: flush: flush_to_zero of (exp2 (mulf x (constant k t) 0 0) 1) to 0"
     ],
     "an approximation may give any number within 2 ulp of the exact one, as the nearest is, and what div.full gives": [
         "quotient/approximate-by-reciprocal: rounding: rounding of (divf (constant k t) y r f) to 0",

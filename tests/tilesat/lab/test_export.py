@@ -11,7 +11,7 @@ from egraph import bindings
 from egraph.frozen import Frozen
 from egraph.rulefile import read_commands
 from extract import Graph, GraphBuilder, InfeasibleError, extract
-from extract.gym import from_data, to_data
+from extract.gym import from_data, read, to_data
 from tilesat.cli import main
 
 EXAMPLES = Path(__file__).resolve().parents[3] / "examples"
@@ -25,7 +25,7 @@ def kernel() -> tilesat.Kernel:
 def test_what_is_written_reads_back(kernel: tilesat.Kernel, tmp_path: Path) -> None:
     path = tmp_path / "softmax.json"
     path.write_text(kernel.egraph.json)
-    graph = Graph.from_json(path)
+    graph = read(path)
     answer = extract(graph, "auto")
     assert answer.cost == pytest.approx(kernel.cost)
     assert answer.bound == pytest.approx(kernel.bound)
