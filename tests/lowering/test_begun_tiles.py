@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from lowering.atoms.tcgen05 import BY_AGENT_READ
+from lowering.compiled import Compiled
 from tests.lowering import test_begun as begun
 from tests.lowering.report import outline
 from tests.lowering.test_begun import ERROR, HEADS, LEAST, SHAPES, Shape, expected
@@ -164,12 +165,18 @@ def test_other_targets(name: str, target: str) -> None:
     assert error(name, 300, 100, target=target) < 1
 
 
+def report(kernel: Kernel) -> str:
+    """The report of a kernel that has just been compiled."""
+    assert isinstance(kernel.compiled, Compiled)
+    return outline(kernel.compiled)
+
+
 def test_the_report_says_who_begins_products() -> None:
-    said = outline(compiled("own-tall").compiled)
-    assert "warp 9: products, begun by one thread, for the rows of warpgroup 0" in said
-    assert "products are begun by agents of their own: predicted cycles an iteration" in said
+    said = report(compiled("own-tall"))
+    assert "warp 9: products, issued by one thread, for the rows of warpgroup 0" in said
+    assert "products are issued by agents of their own: predicted cycles an iteration" in said
     forbidden = compiled("own-tall", by_agents=False)
-    assert f"products are begun by threads that compute: {BY_AGENT_READ} is forbidden" in outline(forbidden.compiled)
+    assert f"consumer threads issue the products: {BY_AGENT_READ} is forbidden" in report(forbidden)
     assert compiled("own-tall").cost == forbidden.cost
 
 
