@@ -1,11 +1,13 @@
-"""On a GPU: checks every example, then times the GEMM against cuBLAS and Triton. Without a GPU it says so and exits.
+"""On a GPU: checks every example, then times the GEMM against cuBLAS and Triton, and attention against PyTorch's,
+FlashAttention's and Triton's. Without a GPU it says so and exits.
 
-python -m benchmarks.gpu [--sizes 1024,2048,4096,8192] [--types f16,bf16] [--repeat 20] [--image cubin|ptx] [--json
-OUT.json]
+python -m benchmarks.gpu [--only examples,gemm,attention] [--sizes 1024,2048,4096,8192] [--types f16,bf16] [--lengths
+1024,2048,4096,8192,16384] [--widths 64,128] [--repeat 20] [--image cubin|ptx] [--json OUT.json]
 
 Needs cuda-bindings; cuBLAS is reached through PyTorch and Triton comes with it, each if installed. All are timed in the
 same way: events around one launch, a buffer larger than the L2 cache overwritten before each, the median of the
-launches. Ours and Triton's compute D = A Bᵀ + C with C and D in f32; cuBLAS computes A Bᵀ in the operands' type, which
+launches without outliers (`tilesat.tuning.steady`). Attention is benchmarks/attention.py. In the GEMM ours and Triton's
+compute D = A Bᵀ + C with C and D in f32; cuBLAS computes A Bᵀ in the operands' type, which
 reads and writes less.
 """
 
@@ -28,14 +30,17 @@ import ml_dtypes
 import numpy as np
 
 import tilesat
+from benchmarks import attention
 from lowering.targets import ALL_TARGETS
 from runtime.cuda import Device, DeviceArray, NoDeviceError, run
 from runtime.ptxas import PtxasNotFoundError, assemble
 from tilesat.execution import check_arguments, largest_error
+from tilesat.tuning import steady
 
 ROOT = Path(__file__).resolve().parent.parent
 GEMM = ROOT / "examples" / "gemm.mlir"
 TILE = 128
+PARTS = ("examples", "gemm", "attention")
 COLD_BYTES = 256 << 20
 """More than the L2 cache of any card so far: 50 MB on H100 and H200, 126 MB on B200 (NVIDIA data sheets)."""
 SAMPLED_ROWS = 64
@@ -63,22 +68,62 @@ def main() -> int:
         target = best_target(device.architecture)
         today = f"{datetime.now(UTC):%Y-%m-%d}"
         print(f"{device.name}, {device.architecture}, {device.multiprocessors} SMs; {target}; {today}")
-        wrong = [name for name, error, tolerance in examples(device, target, arguments.image) if not error <= tolerance]
-        rows = list(gemms(device, target, arguments))
+        found = measured(device, target, arguments)
         if arguments.json is not None:
-            found = {"device": device.name, "target": target, "wrong": wrong, "gemm": rows}
-            arguments.json.write_text(json.dumps(found, indent=2) + "\n")
-    return 1 if wrong or any(row["error"] > TOLERANCE for row in rows) else 0
+            arguments.json.write_text(json.dumps({"device": device.name, "target": target, **found}, indent=2) + "\n")
+    bad = found["wrong"] or any(row["error"] > TOLERANCE for row in found["gemm"])
+    return 1 if bad or attention.wrong(found["attention"]) else 0
+
+
+def measured(device: Device, target: str, arguments: argparse.Namespace) -> dict[str, Any]:
+    """Examples that are wrong, rows of the GEMM, and of attention; empty for what `--only` leaves out."""
+    found: dict[str, Any] = {"wrong": [], "gemm": [], "attention": {"rows": [], "left_out": {}}}
+    if "examples" in arguments.only:
+        checks = examples(device, target, arguments.image)
+        found["wrong"] = [name for name, error, tolerance in checks if not error <= tolerance]
+    cold = device.empty((COLD_BYTES,), np.uint8)
+
+    def spent(work: Callable[[], object]) -> float:
+        return statistics.median(steady(device.time(work, arguments.repeat, cold=cold)))
+
+    if "gemm" in arguments.only:
+        found["gemm"] = list(gemms(device, target, arguments, spent))
+    if "attention" in arguments.only:
+        ours = attention.Ours(
+            device, target, lambda kernel: device.load(image(kernel, arguments.image), kernel.manifest)
+        )
+        found["attention"] = attention.attentions(ours, lambda work: spent(work.launch), arguments)
+    return found
 
 
 def _arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description="examples and GEMM on this machine's GPU")
+    parser = argparse.ArgumentParser(description="examples, GEMM and attention on this machine's GPU")
+    parser.add_argument("--only", default=PARTS, type=parts, metavar="PART[,PART]", help=", ".join(PARTS))
     parser.add_argument("--sizes", default="1024,2048,4096,8192", metavar="N[,N...]", help="m = n = k")
     parser.add_argument("--types", default="f16,bf16", metavar="T[,T]")
+    parser.add_argument(
+        "--lengths", default="1024,2048,4096,8192,16384", type=numbers, metavar="N[,N]", help="of attention"
+    )
+    parser.add_argument("--widths", default="64,128", type=numbers, metavar="N[,N]", help="of heads")
+    parser.add_argument("--tokens", default=16384, type=int, help="batches times length")
+    parser.add_argument("--hidden", default=2048, type=int, help="heads times width")
     parser.add_argument("--repeat", type=int, default=20)
     parser.add_argument("--image", choices=("cubin", "ptx"), default="cubin", help="assembled here or by the driver")
     parser.add_argument("--json", type=Path)
     return parser.parse_args()
+
+
+def parts(text: str) -> list[str]:
+    """Names of `PARTS`. Raises ArgumentTypeError for another one."""
+    for name in (named := text.split(",")):
+        if name not in PARTS:
+            raise argparse.ArgumentTypeError(f"expected some of {', '.join(PARTS)}, got {name!r}")
+    return named
+
+
+def numbers(text: str) -> list[int]:
+    """Numbers between commas."""
+    return [int(each) for each in text.split(",")]
 
 
 def best_target(architecture: str) -> str:
@@ -114,9 +159,10 @@ def examples(device: Device, target: str, kind: str) -> Iterator[tuple[str, floa
         yield name, error, case.tolerance
 
 
-def gemms(device: Device, target: str, arguments: argparse.Namespace) -> Iterator[dict[str, Any]]:
+def gemms(
+    device: Device, target: str, arguments: argparse.Namespace, spent: Callable[[Callable[[], object]], float]
+) -> Iterator[dict[str, Any]]:
     """One row per type and size: our error, and the median milliseconds of each installed competitor."""
-    cold = device.empty((COLD_BYTES,), np.uint8)
     print("\n| type | m = n = k | who | ms | TFLOP/s | of cuBLAS | error |\n|---|---|---|---|---|---|---|")
     for dtype in arguments.types.split(","):
         kernel = tilesat.compile(gemm_source(dtype), target)
@@ -128,10 +174,9 @@ def gemms(device: Device, target: str, arguments: argparse.Namespace) -> Iterato
             launch = loaded.prepare(grid, [*held, *[np.int32(size)] * 7])
             error = sampled_error(device, held[3], a, b, c, launch)
             works = {"tilesat": launch, **peers(a, b, c)}
-            spent = {
-                who: statistics.median(device.time(work, arguments.repeat, cold=cold)) for who, work in works.items()
-            }
-            row = {"type": dtype, "size": size, "error": error, "ms": spent}
+            row = {
+                "type": dtype, "size": size, "error": error, "ms": {who: spent(work) for who, work in works.items()},
+            }  # fmt: skip
             print_row(row)
             yield row
             for each in held:

@@ -171,9 +171,7 @@ class Region:
 
 
 class Effect(enum.Enum):
-    """The effect of an operation on memory or control: PURE ones float in the e-graph, the others stay in the
-    skeleton.
-    """
+    """An operation's effect on memory or control: PURE ones float in the e-graph, others stay in the skeleton."""
 
     PURE = "pure"
     READ = "read"  # ordered only by tokens: an e-node with a token operand
@@ -378,9 +376,7 @@ class VariadicRegion(Field):
 
 @dataclass(frozen=True)
 class OpInfo:
-    """The declaration that `@op` extracts from a class: the one source for printers, readers, verifier, encoder
-    and docs.
-    """
+    """The declaration `@op` extracts from a class: the one source for printers, readers, verifier, encoder, docs."""
 
     name: str
     since: Version
@@ -464,14 +460,10 @@ class Op:
         """Check what the declared fields cannot express; raises VerifyError."""
 
     def verify_inside(self) -> None:
-        """Check what requires the operations inside to be legal already; called for the root only. Raises
-        VerifyError.
-        """
+        """Check what requires the operations inside to be legal; for the root only. Raises VerifyError."""
 
     def is_upstream(self) -> bool:
-        """For a class that upstream MLIR has: whether this operation is upstream's too, if that depends on its
-        context.
-        """
+        """For a class that upstream MLIR has: is this operation upstream's too, if that depends on its context?"""
         return True
 
     def expect(self, condition: bool, message: str, *values: object) -> None:

@@ -122,9 +122,7 @@ class Tracker(SharedShadow):
         self.globals.fence(self._numbers(self._machine.active(mask)))
 
     def proxy_fence(self, mask: Array | None) -> None:
-        """fence.proxy.async for shared memory: covers writes of these threads and those ordered before it by a
-        barrier.
-        """
+        """fence.proxy.async for shared memory: covers these threads' writes and those ordered before by a barrier."""
         lanes = self._machine.active(mask)
         self.clocks.proxy_fence(self._machine.live_mask() if lanes is None else lanes, self.clocks.shared_fences)
         if self.proxies.is_clean:
@@ -215,9 +213,7 @@ class Tracker(SharedShadow):
         return not np.count_nonzero(late & (column < self.clocks.warp_columns))
 
     def _check_fenced(self, site: Site, where: Array, lanes: Array, verb: str) -> None:
-        """The async proxy is about to access grains [n, m] for lanes [n, 1]: checks that they know of fences after
-        writes.
-        """
+        """The async proxy will access grains [n, m] for lanes [n, 1]: do they know of fences after writes?"""
         if self.proxies.is_unused or self.proxies.check(site, where, lanes, verb):
             return
         bad = self._lacks_fence(where, lanes)
@@ -236,8 +232,7 @@ class Tracker(SharedShadow):
         return self.proxies.generic[where] & (self._write_epoch[where] > self.clocks.heard(lanes, column))
 
     def check_response(self, site: Site, cells: Array, lane: int) -> None:
-        """A lane requests a response at bytes; it must know that their last readers have executed a proxy fence after
-        reading.
+        """A lane requests a response at bytes; it must know of proxy fences by their last readers after reading.
 
         Copies are exempt: programs do not fence bytes that an mbarrier or barrier shows to have been read. For requests
         it is part of the protocol (CUDA C++ Programming Guide, "Cluster Launch Control").

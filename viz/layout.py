@@ -30,7 +30,7 @@ Holder = tuple[int, int, int]
 def holders(layout: Layout, size: int) -> list[list[Holder]]:
     """For each element of a tile of `size` elements, all its holders, first warp and lane first."""
     found: list[list[Holder]] = [[] for _ in range(size)]
-    registers, lanes, warps = (_span(bases) for bases in (layout.reg, layout.lane, layout.warp))
+    registers, lanes, warps = (span(bases) for bases in (layout.reg, layout.lane, layout.warp))
     for w, from_warp in enumerate(warps):
         for lane, from_lane in enumerate(lanes):
             for r, from_register in enumerate(registers):
@@ -40,10 +40,10 @@ def holders(layout: Layout, size: int) -> list[list[Holder]]:
 
 def offsets(layout: Layout) -> list[int]:
     """The byte at which each element lies in a buffer of shared memory."""
-    return [offset * layout.bytes for offset in _span(layout.offset)]
+    return [offset * layout.bytes for offset in span(layout.offset)]
 
 
-def _span(bases: Sequence[int]) -> list[int]:
+def span(bases: Sequence[int]) -> list[int]:
     """The XOR of the bases selected by each number's bits, for all numbers."""
     values = [0]
     for basis in bases:
@@ -102,10 +102,14 @@ def _grid(cells: Sequence[Cell], shape: Sequence[int]) -> tuple[list[Sequence[Ce
     return [row[:MAX_COLUMNS] for row in rows[:MAX_ROWS]], note
 
 
+def extent(shape: Sequence[int]) -> str:
+    """A shape in a title."""
+    return "x".join(map(str, shape)) or "scalar"
+
+
 def _title(layout: Layout, shape: Sequence[int]) -> str:
-    extent = "x".join(map(str, shape)) or "scalar"
     what = "@ byte, b bank" if layout.shared else "w warp, t lane, r register"
-    return f"{layout.name} {extent}: {what}; {layout.text}"
+    return f"{layout.name} {extent(shape)}: {what}; {layout.text}"
 
 
 def _held_cell(holding: list[Holder]) -> Cell:

@@ -7,9 +7,9 @@ modulo 4.
 from __future__ import annotations
 
 import html
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
-from viz.layout import PALETTE, Cell, draw_grid, grid_text
+from viz.layout import PALETTE, Cell, draw_grid, extent, grid_text, span
 from viz.picture import FAINT, INK, Drawing, Picture
 from viz.record import Record, TensorTile
 
@@ -23,10 +23,8 @@ Place = tuple[int, int, int]
 
 def places(tile: TensorTile) -> list[Place]:
     """Where each element lies in the first stage."""
-    offsets: list[Place] = [(0, 0, 0)]
-    for lane, column, bit in tile.bits:
-        offsets += [(a ^ lane, b ^ column, c ^ bit) for a, b, c in offsets]
-    return [(lane, tile.first + column, bit) for lane, column, bit in offsets]
+    lanes, columns, bits = (span([each[which] for each in tile.bits]) for which in range(3))
+    return [(lane, tile.first + column, bit) for lane, column, bit in zip(lanes, columns, bits, strict=True)]
 
 
 def stages(tile: TensorTile) -> Iterator[tuple[int, int]]:
@@ -99,8 +97,4 @@ def _cells(tile: TensorTile) -> list[Cell]:
 
 
 def _tile_title(tile: TensorTile) -> str:
-    return f"{tile.name} {_extent(tile.shape)} in tensor memory: l lane, c column; {tile.text}"
-
-
-def _extent(shape: Sequence[int]) -> str:
-    return "x".join(map(str, shape))
+    return f"{tile.name} {extent(tile.shape)} in tensor memory: l lane, c column; {tile.text}"

@@ -3,8 +3,8 @@
 Written before the rules that they measure, and not edited since: a kernel written differently is an additional kernel.
 """
 
-# cuTile's range takes tiles, and a scalar has methods of tiles, which its type annotations do not show. pyright:
-# reportArgumentType=false, reportAttributeAccessIssue=false
+# cuTile's range takes tiles, and a scalar has methods of tiles, which its type annotations do not show.
+# pyright: reportArgumentType=false, reportAttributeAccessIssue=false
 
 import cuda.tile as ct
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from types import SimpleNamespace
 from typing import Any
@@ -43,7 +44,7 @@ class Access:
         return self.inside if fact == "view_bytes" else self.aligned
 
 
-class LayoutSample(Sample):
+class LayoutSample(Sample, ABC):
     """State of a sample with layouts; `lowering.placement.meaning` says what relations and terms of it mean."""
 
     def __init__(self, rng: np.random.Generator, hints: Hints = NO_HINTS):
@@ -65,13 +66,13 @@ class LayoutSample(Sample):
         program: Any = SimpleNamespace(interner=self.interner, source={})
         return LayoutOracle(program, (self.warps,), boxed=bool(rng.spawn(1)[0].integers(2)), paired=True)
 
+    @abstractmethod
     def fits(self, value: Datum, id_: int) -> bool:
         """Is it a layout of as many elements as the value has?"""
-        raise NotImplementedError
 
+    @abstractmethod
     def held(self, value: Datum, id_: int) -> Held:
         """The value in a layout."""
-        raise NotImplementedError
 
     def renamed(self, before: Datum, after: Datum) -> None:
         """A numbered value that is what a gather gives."""

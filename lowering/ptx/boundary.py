@@ -91,4 +91,4 @@ def version(func: llvm.Func) -> tuple[int, int]:
         op.needs().ptx for block in func.body.blocks for op in block.ops
         if isinstance(op, Instruction) and type(op).needs is not Instruction.needs
     )  # fmt: skip
-    return max(known, *asked, known)
+    return max([known, *asked])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Hashable, Sequence
 
 from egraph.frozen import Frozen
@@ -18,7 +19,7 @@ from lowering.selection.trips import Pace, Trips, trip_counts
 from lowering.targets import Target
 
 
-class Problem:
+class Problem(ABC):
     """What is known of a saturated program before its graph is built, and the classes made so far.
 
     `rings`, `rows` and `builder` follow once the rings are known (`lowering.selection.graph`).
@@ -52,9 +53,9 @@ class Problem:
         self.within: dict[int, int] = {}  # node of a value -> its innermost loop
         self.groups: dict[Hashable, int] = {}
 
+    @abstractmethod
     def made_by(self, warps: int) -> Sequence[int]:
         """What a node made for CTAs of that many warps takes as a child, where there is a choice."""
-        raise NotImplementedError
 
     def new_class(self, name: str) -> int:
         """A class of the extraction problem."""

@@ -13,6 +13,7 @@ from egraph.scaled import MAGNITUDE, columns, of_bytes, transposing, unpacked
 from ir.core import Builder, Op, Value
 from ir.dialects import cuda_tile as ct
 from ir.types import F8E4M3FN, I8, TileType
+from lowering.skeletons.swapped_products import permuted
 from lowering.source.rewriting import Rewriter, constant
 
 SIGNS = 0x88 - 256
@@ -49,11 +50,11 @@ class _Writer(Rewriter):
         right = columns(op.rhs)
         assert right is not None
         left_factor, left_scale = self.factor(op.lhs, self.new[op.lhs_scale], b)
-        turned = transposed(self.new[op.rhs_scale], b)
+        turned = permuted(self.new[op.rhs_scale], b)
         right_factor, right_scale = self.factor(right, turned, b)
         across = b.value(ct.Permute, right_factor, types=[op.rhs.type], permutation=transposing(right))
         made = b.value(
-            ct.MmaFScaled, left_factor, across, self.new[op.acc], left_scale, transposed(right_scale, b),
+            ct.MmaFScaled, left_factor, across, self.new[op.acc], left_scale, permuted(right_scale, b),
             types=[op.result.type], **op.attributes,
         )  # fmt: skip
         self.bind([op.result], [made])
@@ -78,10 +79,3 @@ class _Writer(Rewriter):
             b.value(ct.Reshape, whole, types=[kind]),
             b.value(ct.Bitcast, magnitude, types=[few]),
         )
-
-
-def transposed(value: Value, b: Builder) -> Value:
-    """The transpose of the last two dimensions."""
-    *lead, m, n = cast(TileType, value.type).shape
-    kind = TileType((*lead, n, m), cast(TileType, value.type).element)
-    return b.value(ct.Permute, value, types=[kind], permutation=transposing(value))

@@ -338,6 +338,6 @@ FLOORS = (
     Floor("tcgen05.mma scale_vec::*", "100a 103a 110a", "8.6"),
     Floor("tcgen05.mma scale_vec::4X", "", "8.7"),
     Floor("tcgen05.mma kind::i8", "100a 110a", "8.6"),
-    Floor("tcgen05.mma !block_scale imm #6|#7", "100f", "8.6"),
+    Floor("tcgen05.mma !block_scale !sp imm #6|#7", "100f", "8.6"),
     Floor("tcgen05.shift", "100a 103a 110a", "8.6"),
 )

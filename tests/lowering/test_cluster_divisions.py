@@ -142,7 +142,7 @@ def test_explain_prices_each_cut() -> None:
     [
         (product("f16", "nk"), "1x8", "8 CTAs cannot divide a tile block: 'cuda_tile.entry': its largest tile cannot"),
         (product("f16", "nk"), "3x1", "clusters of 3 CTAs: expected a power of two up to 8"),
-        (counted(), "1x2", "'cuda_tile.offset': tile<ptr<i32>> cannot be cut in two: none of its dimensions has 32"),
+        (counted(), "1x2", "'cuda_tile.offset': tile<ptr<i32>> cannot be cut in two: no dimension of it has 32"),
     ],
 )
 def test_cuts_that_cannot_be(text: str, cut: str, message: str) -> None:

@@ -14,7 +14,7 @@ from ir.dialects import cuda_tile as ct
 from ir.dialects import nv_tileas
 from ir.text import parse
 from lowering.cost import FREE, Machine
-from lowering.passes import candidates, source
+from lowering.passes import candidates, source, trial
 from lowering.selection import select
 from lowering.selection.pressure import Pressure
 from lowering.selection.spans import points, total
@@ -202,7 +202,8 @@ def test_what_does_not_spill_may_cost_a_little_more(monkeypatch: pytest.MonkeyPa
     sm_120a had 4 warps, 36 bytes of spills and 2,256 instructions, and has 8 warps and 1,256.
     """
     monkeypatch.setattr(Machine, "spill", lambda machine, registers: FREE)
-    monkeypatch.setattr(candidates, "UNSPILLED", 2.0)
+    for each in (candidates, trial):
+        monkeypatch.setattr(each, "UNSPILLED", 2.0)
     built: list[Saturated] = []
     roots = Pressure.roots
     monkeypatch.setattr(
@@ -210,7 +211,8 @@ def test_what_does_not_spill_may_cost_a_little_more(monkeypatch: pytest.MonkeyPa
     )
     check(gated(), "sm_80")
     assert len({id(each) for each in built}) == len(built), "a problem is built once for all searches"
-    monkeypatch.setattr(candidates, "UNSPILLED", 0.5)  # nothing else is cheap enough
+    for each in (candidates, trial):
+        monkeypatch.setattr(each, "UNSPILLED", 0.5)  # nothing else is cheap enough
     assert assemble(tilesat.compile(gated().source(), "sm_80").ptx, "sm_80").spill_stores
 
 

@@ -3,9 +3,9 @@
 
 // A tile of f4E2M1FN is loaded as half as many bytes, unpacked, packed and stored; sizes and strides are halved.
 
-// CHECK: ptr_to_ptr
-// CHECK: assume div_by<2>, %n
+// CHECK: assume div_by<2>, %arg1
 // CHECK: divi
+// CHECK: ptr_to_ptr
 // CHECK: tensor_view<64x?xi8, strides=[?,1]>
 // CHECK: partition_view<tile=(16x16)
 // CHECK: load_view_tko {{.*}} -> tile<16x16xi8>

@@ -7,10 +7,11 @@ import sys
 from pathlib import Path
 from typing import cast
 
+import numpy as np
 import pytest
 
 import tilesat
-from benchmarks import cubin, gpu
+from benchmarks import attention, cubin, gpu
 from benchmarks.ablation import __main__ as ablation
 from benchmarks.calibrate import __main__ as calibrate
 from benchmarks.calibrate import clocks, forms
@@ -50,7 +51,8 @@ def test_gpu_benchmark_checks_examples_and_times_the_gemm(
     monkeypatch.setattr(example_cases, "SWEEP", {"vecadd_ptr-3000": lambda: case})
     monkeypatch.setattr(cuda, "load_driver", lambda: FakeDriver())
     monkeypatch.setattr(gpu, "COLD_BYTES", 1000)
-    options = ["--sizes", "128", "--types", "bf16", "--repeat", "2", "--image", "ptx", "--json"]
+    options = ["--only", "examples,gemm", "--sizes", "128", "--types", "bf16", "--repeat", "2", "--image", "ptx"]
+    options.append("--json")
     monkeypatch.setattr(sys, "argv", ["gpu", *options, str(tmp_path / "g.json")])
     assert gpu.main() == spoiled
     found = json.loads((tmp_path / "g.json").read_text())
@@ -58,6 +60,124 @@ def test_gpu_benchmark_checks_examples_and_times_the_gemm(
     assert found["gemm"][0]["ms"]["tilesat"] == 1
     assert 0 < found["gemm"][0]["error"] < 1e-4
     assert "| bf16 | 128 | tilesat | 1.0000 | 0.0 | - |" in capsys.readouterr().out
+
+
+def torch_like(problem: attention.Problem, by: float, driver: FakeDriver) -> attention.Work:
+    """Attention of the first sampled rows that takes four milliseconds and is wrong by so much in one place."""
+    out = np.zeros_like(problem.q)
+
+    def launch() -> None:
+        driver.clock += 4
+        heads, rows, expected = problem.sampled
+        out[np.ix_(heads, rows)] = expected
+        out[heads[0], rows[-1], 3] += np.float16(by)
+
+    return attention.Work(launch, lambda: out)
+
+
+def test_gpu_benchmark_times_attention_beside_peers(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """On the simulator: peers that are missing, refuse, or are wrong are left out with the reason, and not timed."""
+
+    def refuses(problem: attention.Problem) -> attention.Work:
+        raise RuntimeError("No available kernel.\nAborting execution.")
+
+    driver, here = FakeDriver(), ("json",)
+    monkeypatch.setattr(cuda, "load_driver", lambda: driver)
+    monkeypatch.setattr(gpu, "COLD_BYTES", 1000)
+    monkeypatch.setattr(attention, "KEYS", (64,))
+    monkeypatch.setattr(attention, "CHECKED", (1, 1, 100))
+    peers = {
+        "right": attention.Peer(here, "numpy", lambda problem: torch_like(problem, 0, driver)),
+        "wrong": attention.Peer(here, "numpy", lambda problem: torch_like(problem, 0.01, driver)),
+        "refuses": attention.Peer(here, "numpy", refuses),
+        "absent": attention.Peer(("json", "no_such_module.inside"), "no-such-package", refuses),
+    }
+    monkeypatch.setattr(attention, "PEERS", peers)
+    sizes = ["--lengths", "130", "--widths", "64", "--tokens", "260", "--hidden", "64", "--repeat", "4"]
+    options = ["--only", "attention", *sizes, "--image", "ptx", "--json", str(tmp_path / "a.json")]
+    monkeypatch.setattr(sys, "argv", ["gpu", *options])
+    assert gpu.main() == 0
+    found = json.loads((tmp_path / "a.json").read_text())["attention"]
+    assert found["left_out"] == {
+        "absent": "no_such_module.inside is not installed",
+        **{
+            f"{name}, width 64, {mask}": why
+            for mask in ("full", "causal")
+            for name, why in (
+                ("wrong", "WRONG: an error of 0.01 (tolerance 0.002)"),
+                ("refuses", "RuntimeError: No available kernel."),
+            )
+        },
+    }
+    assert "numpy" in found["versions"]
+    for row, causal in zip(found["rows"], (False, True), strict=True):
+        assert (row["batches"], row["heads"], row["causal"]) == (2, 1, causal)
+        assert row["flops"] == 4 * 2 * 130 * 130 * 64 // (1 + causal)
+        assert row["ms"] == {"tilesat 128x64": 1, "right": 4}
+        assert 0 < row["error"]["tilesat 128x64"] < 1e-3
+    said = capsys.readouterr().out
+    assert "left out: absent: no_such_module.inside is not installed" in said
+    assert "| 64 | causal | 2 x 1 x 130 | tilesat 128x64 | 1.0000 | 0.0 | 4.00 | " in said
+    assert not driver.live
+
+
+def test_gpu_benchmark_fails_where_attention_of_ours_is_wrong(capsys: pytest.CaptureFixture[str]) -> None:
+    """Before timing, or at a size that is timed; a peer that is wrong is none of ours."""
+    rows = [{"error": {"tilesat 128x64": 1e-3, "right": 1.0}}]
+    assert not attention.wrong({"rows": rows, "left_out": {"peer": "WRONG"}})
+    assert attention.wrong({"rows": rows, "left_out": {"tilesat 128x64": "WRONG"}})
+    assert attention.wrong({"rows": [{"error": {"tilesat 128x64": np.inf}}], "left_out": {}})
+    left_out: dict[str, str] = {}
+    ours = {"tilesat 128x64": lambda problem: torch_like(problem, 0.01, FakeDriver())}
+    assert attention.checked(ours, 64, True, left_out) == {}
+    assert "left out: tilesat 128x64, width 64, causal: WRONG: an error of 0.01" in capsys.readouterr().out
+    with pytest.raises(RuntimeError, match="no card"):  # an error of ours is no reason to leave it out
+        attention.attempt("tilesat 128x64", fails, attention.random_problem(1, 1, 8, 64, False))
+
+
+def fails(problem: attention.Problem) -> attention.Work:
+    raise RuntimeError("no card")
+
+
+def test_attention_is_compared_with_the_whole_softmax() -> None:
+    """Rows that are sampled are those of the attention of all keys, or of those up to the row."""
+    for causal in (False, True):
+        problem = attention.random_problem(1, 2, 50, 64, causal)
+        q, k, v = (each.astype(np.float64) for each in (problem.q, problem.k, problem.v))
+        power = np.exp(q @ k.transpose(0, 2, 1) / 8)
+        power *= np.tri(50) if causal else 1
+        expected = power / power.sum(-1, keepdims=True) @ v
+        assert problem.error(expected) < 1e-5
+        assert problem.error(np.where(np.arange(50)[:, None] == 49, 0, expected)) > 0.05
+        assert problem.error(np.zeros_like(expected)) > 0.1
+
+
+def test_attention_has_the_sizes_of_flash_attention() -> None:
+    assert list(attention.sizes(64, [1024, 16384, 32768], 16384, 2048)) == [
+        (16, 32, 1024), (1, 32, 16384), (1, 32, 32768),
+    ]  # fmt: skip
+    assert attention.case_of(128, 64, True).name == "attention 128x128x64 causal"
+    with pytest.raises(SystemExit, match="attention 128x64x96: expected a width of 64 or 128"):
+        attention.case_of(64, 96, False)
+
+
+def test_time_of_the_best_peer_is_what_others_are_compared_with() -> None:
+    row = {"width": 64, "causal": False, "batches": 1, "heads": 2, "length": 8, "flops": 4e9,
+           "ms": {"tilesat": 2.0, "slow": 4.0, "fast": 1.0},
+           "error": {"tilesat": 0.0, "slow": 0.0, "fast": 0.0, "bad": 1.0}}  # fmt: skip
+    assert [line.split(" | ")[3:7] for line in attention.lines(row)] == [
+        ["tilesat", "2.0000", "2.0", "0.50"], ["slow", "4.0000", "1.0", "0.25"], ["fast", "1.0000", "4.0", "1.00"],
+        ["bad", "WRONG", "-", "-"],
+    ]  # fmt: skip
+
+
+def test_gpu_benchmark_refuses_other_parts(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "argv", ["gpu", "--only", "gemm,softmax"])
+    with pytest.raises(SystemExit):
+        gpu.main()
+    assert "expected some of examples, gemm, attention, got 'softmax'" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(("capability", "target"), [("sm_90", "sm_90a"), ("sm_86", "sm_86"), ("sm_75", "sm_80")])

@@ -35,7 +35,7 @@ def test_accumulator_that_no_registers_hold() -> None:
     w = Writer("square", a="ptr<f16>", d="ptr<f32>")
     x = w.load(w.view(w.a, [512, 16], [16, 1], [512, 16]), 0, 0)
     w.store(w.dot(x, x.T), w.view(w.d, [512, 512], [512, 1], [512, 512]), 0, 0)
-    with pytest.raises(TileError, match=r"an accumulator of tile<512x512xf32> takes 1024 registers.*slices") as caught:
+    with pytest.raises(TileError, match=r"an accumulator of tile<512x512xf32> takes 1024 registers.*slicing") as caught:
         tilesat.compile(w.text())
     assert caught.value.location.line > 0
     assert caught.value.hint == "use a smaller tile"

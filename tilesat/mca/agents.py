@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from lowering.targets import Target
-from tilesat.mca.flow import Loop, blocks
+from tilesat.mca.flow import Block, Loop, blocks
 from tilesat.mca.timing import FULL, Timing, by_one_warp, timing
 
 STEADY = 0.5
@@ -65,8 +65,9 @@ def shared(times: Sequence[Timing], warps: int) -> dict[str, float]:
 def agents(found: Sequence[Loop]) -> list[list[Loop]]:
     """Loops by agent, in the order of the code."""
     groups: list[list[Loop]] = []
+    flow = blocks(found[0].function) if found else []
     for loop in found:
-        group = next((each for each in groups if any(joined(other, loop) for other in each)), None)
+        group = next((each for each in groups if any(joined(other, loop, flow) for other in each)), None)
         if group is None:
             groups.append([loop])
         else:
@@ -74,9 +75,11 @@ def agents(found: Sequence[Loop]) -> list[list[Loop]]:
     return groups
 
 
-def joined(first: Loop, second: Loop) -> bool:
-    """Are two loops of one agent?"""
-    return work(first) == work(second) and (leads(first, second) or leads(second, first) or alike(first, second))
+def joined(first: Loop, second: Loop, flow: Sequence[Block]) -> bool:
+    """Are two loops of one agent, by the blocks of their function?"""
+    if work(first) != work(second):
+        return False
+    return leads(first, second, flow) or leads(second, first, flow) or alike(first, second)
 
 
 def alike(first: Loop, second: Loop) -> bool:
@@ -92,12 +95,11 @@ def work(loop: Loop) -> str:
     return "products" if loop.products else "copies"
 
 
-def leads(first: Loop, second: Loop) -> bool:
+def leads(first: Loop, second: Loop, flow: Sequence[Block]) -> bool:
     """Does control flow lead from one loop of a function to another one?"""
-    made = blocks(first.function)
     seen, rest = set(first.body), list(first.body)
     while rest:
-        for to in made[rest.pop()].follow:
+        for to in flow[rest.pop()].follow:
             if to not in seen:
                 seen.add(to)
                 rest.append(to)

@@ -7,7 +7,8 @@ from math import prod
 
 from ir.core import Op, Value
 from ir.dialects import nv_tileas
-from ir.types import TensorType
+from lowering.atoms.tcgen05 import M as LANES
+from lowering.convert.tileas_to_nvgpu.compute import tensor_of
 from lowering.layouts.elements import moved_bits
 from lowering.layouts.f2 import log2
 from lowering.layouts.tensor import (
@@ -22,8 +23,6 @@ from lowering.layouts.tensor import (
 from lowering.schedule.explain import warps
 from viz.record import TensorTile
 
-LANES = 128
-"""Of tensor memory; a tile's rows lie in them (PTX ISA, Data Path Layout D)."""
 QUARTERS = LANES // SCALE_ROWS
 """Of the lanes, which all hold the same scales (PTX ISA, tcgen05.cp, .warpx4)."""
 USES: dict[type[Op], str] = {
@@ -44,7 +43,7 @@ class TensorTiles:
         inside = set[Op]()
         for agent, region in enumerate(switch.regions if switch else ()):
             assert switch is not None
-            ops = [each for op in region.block.ops for each in (op, *op.walk())]
+            ops = [each for op in region.block.ops for each in op.walk()]
             inside.update(ops)
             self._note(ops, f"by {warps(switch.warp_id[agent], switch.num_warps[agent])}")
         self._note([op for op in program.walk() if op not in inside], "by all warps")
@@ -97,11 +96,11 @@ def scales(
     product: nv_tileas.TensorScaledDot, name: str, first: int, line: int, uses: list[str]
 ) -> Iterator[TensorTile]:
     """The scales of both factors of a product, those of B behind those of A."""
-    types = [each.type for each in (product.a_scales, product.b_scales)]
-    (rows, count), (others, _) = ((t.shape if i == 0 else t.shape[::-1]) for i, t in enumerate(map(tensor, types)))
-    for factor, extent, of in (("A", rows, types[0]), ("B", others, types[1])):
+    of_a, of_b = tensor_of(product.a_scales), tensor_of(product.b_scales)
+    (rows, count), (_, others) = of_a.shape, of_b.shape
+    for factor, extent, of in (("A", rows, of_a), ("B", others, of_b)):
         at = [scale_at(1 << i, extent, count) for i in range(log2(extent * count))]
-        text = f"scales of {factor}, {tensor(of).element}, alike in each quarter of the lanes"
+        text = f"scales of {factor}, {of.element}, alike in each quarter of the lanes"
         taken = scale_columns(extent, count)
         yield TensorTile(f"{name}{factor}", text, [extent, count], at, first, taken, line, 1, QUARTERS - 1, uses)
         first += taken
@@ -112,9 +111,3 @@ def scale_at(element: int, rows: int, count: int) -> tuple[int, int, int]:
     row, scale = divmod(element, count)
     column, byte = scale_place(rows, row, scale)
     return row % SCALE_ROWS, column, 8 * byte
-
-
-def tensor(kind: object) -> TensorType:
-    """A type known to be that of a tile."""
-    assert isinstance(kind, TensorType)
-    return kind
