@@ -21,9 +21,9 @@ SIZES: dict[str, tuple[tuple[int, int], ...]] = {
     "two": ((300, 200), (300, 64), (600, 500)), "own-causal": ((257, 200), (257, 150), (257, 0)),
 }  # fmt: skip
 """Queries and keys, in the order in which they are tried. "two": tiles of no to two steps in each loop, with masks and
-without; of one step, so that rings begin tiles with other parities and stages; of up to six in the first loop, more than
-rings have stages. "own-causal": tiles of four, of three and of no steps. One CTA has all of them, so that each ring
-goes round from tile to tile.
+without; of one step, so that rings begin tiles with other parities and stages; of up to six in the first loop, more
+than rings have stages. "own-causal": tiles of four, of three and of no steps. One CTA has all of them, so that each
+ring goes round from tile to tile.
 """
 RINGS = {"two": "Q K V S1 P1 O1 S2 P2 O2 E T2 T1", "own-causal": "Q K V S P E"}
 """Tiles, then by main loop scores, powers and sums that threads read; the end of all products; turns."""
@@ -135,6 +135,7 @@ def test_mutants_of_the_protocol_are_caught(name: str, part: int) -> None:
     assert [what for what, ptx in tried if not shown(name, ptx)] == []
 
 
+@pytest.mark.slow
 def test_few_mutants_are_equivalent() -> None:
     """At most a tenth; all of them occur, once."""
     for name, silent in EQUIVALENT.items():
