@@ -12,8 +12,9 @@ from collections.abc import Iterator
 
 from egraph.encode import EncodedProgram
 from egraph.frozen import Frozen
-from ir.core import PURE, Op, Value
+from ir.core import PURE, Block, Op, Value
 from ir.dialects import cuda_tile as ct
+from ir.types import TokenType
 
 
 def ahead(program: EncodedProgram) -> Iterator[int]:
@@ -21,11 +22,21 @@ def ahead(program: EncodedProgram) -> Iterator[int]:
     for op in program.source.values():
         if isinstance(op, ct.LoadPtr) and not (op.order == ct.MemoryOrder.WEAK and foreseen(op)):
             continue
-        looped = op.parent is not None and isinstance(op.parent.parent_op, ct.For)
-        if isinstance(op, ct.LoadView | ct.LoadPtr) and op.parent is not None and looped:
-            maker = None if op.token is None else op.token.owner
-            if op.parent not in (maker, maker.parent if isinstance(maker, Op) else None):
-                yield program.number_of(op.results[0])
+        body = op.parent
+        if not isinstance(op, ct.LoadView | ct.LoadPtr) or body is None or not isinstance(body.parent_op, ct.For):
+            continue
+        if not behind_store(op.token, body):
+            yield program.number_of(op.results[0])
+
+
+def behind_store(token: Value | None, body: Block) -> bool:
+    """May an operation with this token come after a store of the body? New tokens and those of loads order nothing."""
+    maker = None if token is None else token.owner
+    if not isinstance(maker, Op) or maker.parent is not body:
+        return maker is body
+    weak = isinstance(maker, ct.LoadView | ct.LoadPtr) and maker.order == ct.MemoryOrder.WEAK
+    plain = weak or isinstance(maker, ct.MakeToken | ct.JoinTokens)
+    return not plain or any(behind_store(v, body) for v in maker.operands if isinstance(v.type, TokenType))
 
 
 def promised(program: EncodedProgram, frozen: Frozen) -> set[int]:

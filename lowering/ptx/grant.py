@@ -45,6 +45,11 @@ BEGINNER_REGISTERS, UNIFORM = 32, 9
 most are descriptors. If values take 25 to 41 registers, ptxas 13.5 spills nothing in 32 registers and 4 to 104 bytes in
 24; if they take 50, it spills 60 bytes in 40 and nothing in 48 (attention of 7 shapes, sm_100a).
 """
+IN_LOOPS, UNIFORM_IN_LOOPS = 34, 5
+"""Where its loop stands in one over tiles: the values that 32 registers do for, and how many of more are in uniform
+ones. ptxas 13.5 spills none in 32 registers with up to 34 (ten GEMMs), 4 and 12 bytes with 35 and 39 (attention), which
+fit in 40, as 42 do; 8 bytes in 40 with 46, which fit in 48, as 53 do.
+"""
 
 
 def grant(func: llvm.Func, blocks: list[MachineBlock], live: Liveness) -> None:
@@ -126,7 +131,18 @@ def kept(producer: list[MachineBlock], live: Liveness) -> int:
             return PRODUCER_REGISTERS
         copies = max(sum(isinstance(op, COPIES) for op in block.source.ops) for block in producer)
         return LEAST_REGISTERS if copies < MANY else MANY_REGISTERS
-    return max(BEGINNER_REGISTERS, -(-(live.pressure(producer) - UNIFORM) // REGISTER_STEP) * REGISTER_STEP)
+    values, inside = live.pressure(producer), loops_in_loops(producer)
+    least = BEGINNER_REGISTERS + (REGISTER_STEP if inside and values > IN_LOOPS else 0)
+    rest = values - (UNIFORM_IN_LOOPS if inside else UNIFORM)
+    return max(least, -(-rest // REGISTER_STEP) * REGISTER_STEP)
+
+
+def loops_in_loops(blocks: list[MachineBlock]) -> bool:
+    """Does a loop stand in another one?"""
+    places = {block.source: place for place, block in enumerate(blocks)}
+    ends = [(places[edge.to], place) for place, block in enumerate(blocks) for edge in block.edges if edge.to in places]
+    loops = [(first, last) for first, last in ends if first <= last]
+    return any(first < begin and end < last for first, last in loops for begin, end in loops)
 
 
 def most_shared(func: llvm.Func, before: int, need: int, least: int) -> Shares:

@@ -9,9 +9,15 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ir.core import Block, Value
+from ir.dialects.nvvm import SetMaxRegister
 from lowering.ptx.machine import Edge, MachineBlock, prefix_of, register_bits
 
 PAIR = "mov.b64 %s, {%s, %s};"  # as selected for two 32-bit values
+
+MANY = 128
+"""Registers that values of a thread take where ptxas 13.5 keeps such a counter in memory: 12 bytes in two kernels of
+persistent attention on sm_100a, which take 161 to 169 (a GEMM with 154 has none either way).
+"""
 
 
 class Liveness:
@@ -145,7 +151,10 @@ def coalesce(blocks: list[MachineBlock], live: Liveness) -> dict[Value, list[Val
     A block argument shares with the values passed to it, and first with the argument of the other branch target that is
     passed the same value: a loop whose exit edge passes the same values as its back edge then has its moves before its
     single branch.
+    Registers that all agents share stay theirs where values take MANY registers: an agent's loop over tiles that counts
+    in such a register otherwise turns it into one of all agents' counters.
     """
+    common = before_agents(blocks) if live.pressure(blocks) > MANY else set[Block]()
     groups: dict[Value, list[Value]] = {}
     for block in blocks:
         for each in block.code:
@@ -159,9 +168,17 @@ def coalesce(blocks: list[MachineBlock], live: Liveness) -> dict[Value, list[Val
     for block in sorted(blocks, key=lambda b: -len(b.edges)):
         for edge in block.edges:
             for arg, value in edge.copies:
-                if isinstance(value, Value) and register_bits(arg.type) == register_bits(value.type):
+                if not isinstance(value, Value) or register_bits(arg.type) != register_bits(value.type):
+                    continue
+                if live.home[value][0].source not in common or block.source in common:
                     _merge(groups, live, arg, value)
     return groups
+
+
+def before_agents(blocks: list[MachineBlock]) -> set[Block]:
+    """The blocks before agents part, where they move registers; none where they do not."""
+    parted = (n for n, block in enumerate(blocks) if any(isinstance(op, SetMaxRegister) for op in block.source.ops))
+    return {block.source for block in blocks[: next(parted, 0)]}
 
 
 def _alike(first: Edge, second: Edge) -> list[tuple[Value, Value]]:

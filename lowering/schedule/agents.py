@@ -407,16 +407,22 @@ class Consumer:
         iterators = inner.args[len(body.args) : len(body.args) + len(self.plans)]
         scheduler.rewriter.values.update(zip(body.args, inner.args, strict=False))
         b = Builder(inner, self.loop.location)
-        copies = [copy for plan in self.plans for copy in plan.copies]
-        if any(isinstance(each, Copy) and each not in copies for each in body.ops):
-            b.add(nv_tileas.Barrier, types=())  # readers of the last iteration are done with the other buffers
-        scheduler.inner(body.ops[: body.ops.index(copies[0])], b)
+        scheduler.inner(body.ops[: body.ops.index(self.plans[0].copies[0])], b)
         left = self.stage(0, iterators, inner, flying, b)
         places = len(body.terminator.operands)
         steps = [b.value(nv_tileas.IncIter, iterator) for iterator in iterators]
         b.add(scf.Yield, *left[:places], *steps, *left[places:], types=())
+        self.meet(inner)
         self.turns(inner, flying)
         return inner
+
+    def meet(self, inner: Block) -> None:
+        """A barrier before an iteration in which threads copy tiles: the last one has read what these overwrite."""
+        brought = {copy for job in self.agents.jobs for copy in (*job.plan.copies, *job.plan.first)}
+        if any(isinstance(each, Copy) and each not in brought for each in self.loop.body.block.ops):
+            made = nv_tileas.Barrier((), (), location=self.loop.location)
+            made.parent = inner
+            inner.ops.insert(0, made)
 
     def stage(self, number: int, iterators: Sequence[Value], inner: Block, flying: Flight, b: Builder) -> list[Value]:
         """The rest of an iteration from the wait for a ring on: its yielded values, and the token of the last ring."""

@@ -7,8 +7,14 @@ so that no warpgroup waits for another; otherwise one agent issues all. A sum th
 that the agent fills; what threads write for a product (a left factor, a rescaled sum) is a ring that they fill, and
 that the product reads and releases. Tiles in shared memory are used only by the agents. If a product is read before
 threads write the operand of the next one, or rewrite its own operand, each of the two rings implies the other's empty
-barrier: products are issued in order, and the end of one implies the end of all earlier ones. After each loop everyone
-waits for its end; before the next loop, whose sums overlay these, the threads synchronise and pass a turn.
+barrier: products are issued in order, and the end of one implies the end of all earlier ones. After a loop whose
+products have not all been read everyone waits for its end; before the next loop, whose sums overlay these, the threads
+pass a turn, behind a barrier where several warps share rows.
+
+In a loop over tiles all of this goes round with it. Of one main loop a tile the rings say all that the next tile has to
+wait for: scores are made where the last have been read, a sum begins anew where the same threads have loaded the last
+one, and left factors come behind scores; so the next tile's first scores are made during the epilogue. Where several
+main loops follow one another in a tile the first one, too, lies over another: it has a turn.
 
 A left factor may overlay the scores that the next product recomputes. PTX orders only products with the same
 accumulator, so the agent waits for the one that reads it (PTX ISA 8.8, tcgen05, implicitly pipelined instructions).
@@ -17,7 +23,7 @@ Source of the roles: FlashAttention-4's MMA warp; CUTLASS's sm_100 fmha.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import field
 from functools import partial
 from itertools import pairwise
@@ -29,7 +35,6 @@ from ir.dialects import nv_tileas, scf
 from ir.records import dataclass
 from ir.types import TensorType
 from lowering.atoms.tcgen05 import BY_AGENT_READ, M
-from lowering.layouts.shared import SharedLayout
 from lowering.layouts.tensor import WARPS
 from lowering.schedule.begun_time import Begun, predicted, together
 from lowering.schedule.boundary import ControlFlow, Slice, Way
@@ -37,6 +42,21 @@ from lowering.schedule.fills import Boxed
 from lowering.schedule.multiplier import Part, prune
 from lowering.schedule.pipes import consume, produce, stage_alone, unknown
 from lowering.schedule.producer import Producer
+from lowering.schedule.runs import (
+    before,
+    inline,
+    innermost,
+    is_view,
+    kept,
+    last_use,
+    main_loops,
+    place,
+    read_of,
+    release_of,
+    replace,
+    same_run,
+    steps_to,
+)
 from lowering.schedule.states import Site, enclosing
 from lowering.schedule.tensor import adopted, drop, has, multiplies, nested
 from lowering.schedule.units import GROUP
@@ -104,7 +124,8 @@ class Products:
         self.skeletons = ControlSkeleton(consumer, dots)
         self.read: dict[Value, Handover] = {}  # by accumulator: threads read the products
         self.fed: dict[Value, Handover] = {}  # threads write for them
-        self.loops = list(dict.fromkeys(loop for dot in dots for loop in loops_around(dot)))
+        self.loops = main_loops(dots)
+        self.repeated = bool(self.loops) and innermost(self.loops[0]) is not None  # all of them, by a loop over tiles
         self.ends: dict[Op | None, Handover] = {}  # after each loop, and after all of them
         self.turns: dict[Op, Handover] = {}  # before each further loop: the place of its sums has been read
 
@@ -117,9 +138,8 @@ class Products:
             return "no producer loads tiles for them"
         if any(map(multiplies, self.skeletons.skeleton)) or self.agents.accumulators:
             return "others are issued by one warp that has its own loop"
-        if any([*loops_around(loop)] for loop in self.loops):
-            return "their loops are nested in others"
-        if len({list(steps_to(loop))[-1][0] for loop in self.loops}) > 1:
+        around = {innermost(dot) for dot in self.dots}.difference(self.loops)
+        if len({list(steps_to(loop))[-1][0] for loop in self.loops}) > 1 or around - {innermost(self.loops[0])}:
             return "their loops do not follow one another"
         boxed = all(isinstance(fill, Boxed) for job in self.agents.jobs for fill in job.plan.fills)
         if not boxed or 1 + self.groups > GROUP:
@@ -127,7 +147,7 @@ class Products:
         if any(ring.pipeline.peers > 1 or ring.passing for ring in rings):
             return "CTAs of a cluster, or groups of warps, share their tiles"
         if any(isinstance(op, nv_tileas.CreateNone) for op in ops) or not self.factors():
-            return "threads read their tiles, or write some to shared memory"
+            return "threads load or read their tiles, or write some to shared memory"
         if len(self.rows) > 1 or not self.sums():
             return "threads also access their sums elsewhere"
         known = self.skeletons.legal and Way.SEND not in self.skeletons.ways.values()
@@ -146,7 +166,9 @@ class Products:
         wanted = {factor for dot in self.dots for factor in (dot.a, dot.b)}.difference(lefts)
         plain = all(is_view(op) or isinstance(op, nv_tileas.TensorDot) for op in users)
         once = len(set(lefts)) == len(lefts) and len(ringed) == len(tiles)
-        return plain and once and wanted <= ringed and all(self.serves(ring) for ring in self.rings)
+        stages = {op.pipeline for op in nested(self.consumer) if isinstance(op, nv_tileas.ConsumeOne)}
+        brought = wanted <= ringed and stages <= self.rings.keys()
+        return plain and once and brought and all(self.serves(ring) for ring in self.rings)
 
     def serves(self, ring: Value) -> bool:
         """Are there products in all that reads a ring?"""
@@ -165,6 +187,9 @@ class Products:
             if any(load.written is not None for load in read) or (feeds and len(dots) > 1):
                 return False
             kept = any(isinstance(op, nv_tileas.TensorScale) for op in feeds)
+            begins = (op.value.type for op in self.written if isinstance(op, nv_tileas.TensorStore) and op.d is d)
+            if self.repeated and {*begins} - {load.result.type for load in read}:
+                return False  # a thread would store where another one still loads the last tile's sum
             if not read or {load.waited for load in read} != {kept} or not all(before(op, dots[0]) for op in feeds):
                 return False
         return True
@@ -199,6 +224,18 @@ class Products:
         loads = [load for load in self.loads if load.d is dot.d]
         return bool(self.feeds(dot)) and len(loads) == 1 and not loads[0].waited and same_run(dot, loads[0])
 
+    def over(self, d: Value) -> list[Handover]:
+        """What threads write for products whose left factors lie in the place of a sum."""
+        lefts = ((dot, dot.a.op) for dot in self.dots if dot.d in self.fed)
+        return [
+            self.fed[dot.d] for dot, made in lefts if isinstance(made, nv_tileas.AllocTensorMemory) and made.over is d
+        ]
+
+    def drained(self) -> list[Handover]:
+        """What threads write for products that someone waits for apart from those who write again."""
+        behind = [self.fed[load.d] for load in self.loads if load.waited and load.d in self.fed]
+        return [*behind, *(ring for dot in self.dots if dot.d not in self.fed for ring in self.over(dot.d))]
+
     # --- the change
 
     def part(self) -> None:
@@ -215,8 +252,13 @@ class Products:
                 self.read[dot.d].implied = self.fed[behind.d].implied = True
             if self.alternates(dot):
                 self.read[dot.d].implied = self.fed[dot.d].implied = True
-        self.ends = {each: self.handover(written=False) for each in (*self.loops[:-1], None)}
+        ended = self.ended()
+        self.ends = {each: self.handover(written=False) for each in (*ended, None)}
         self.mark()
+        for each in (*self.turns.values(), *(self.ends[loop] for loop in ended)) if self.repeated else ():
+            each.implied = (
+                True  # between two rounds of a turn threads wait for an end or a load, before an end for a turn
+            )
         for ring in self.rings.values():
             ring.pipeline.attributes |= {"consumers": self.groups, "each": nv_tileas.COMMIT, "meet": False}
         blocks = [Beginner(self, self.skeletons).build() for _ in range(self.groups)]
@@ -224,6 +266,37 @@ class Products:
         self.agents.beginners = blocks
         self.agents.blocks = range(self.groups) if self.groups > 1 else (-1,)
         self.agents.handovers = self.handovers
+
+    @property
+    def turned(self) -> bool:
+        """Does the first loop, too, come behind another one whose sums lie over its own: the last one of a tile?"""
+        return self.repeated and len(self.loops) > 1
+
+    def ended(self) -> list[scf.For | scf.While]:
+        """The loops whose end everyone waits for. Not those whose products threads have all read; but of loops that
+        have turns in a loop over tiles at least one, unless threads load a product between these loops in any case:
+        otherwise they could pass the next turn before the agent has taken the last one.
+        """
+        loops = self.loops if self.turned else self.loops[:-1]
+        unread = [loop for loop in loops if not self.all_read(loop)]
+        return unread if unread or not self.turned or self.between() else loops
+
+    def between(self) -> bool:
+        """Do threads load a product between the main loops, in any case?"""
+        block = list(steps_to(self.loops[0]))[-1][0]
+        alone = (load for load in self.loads if load.d in self.read and not load.waited)
+        return any(list(steps_to(load))[-1][0] is block for load in alone)
+
+    def all_read(self, loop: scf.For | scf.While) -> bool:
+        """Have threads read all products of a loop behind it?"""
+        sums = {dot.d for dot in self.dots if loop in enclosing(dot)}
+        loads = [load for load in self.loads if load.d in sums and loop not in enclosing(load)]
+        ahead = all(same_run(load, loop) for load in loads)
+        return ahead and all(d in self.read and not self.elsewhere(d, loop) for d in sums)
+
+    def elsewhere(self, d: Value, loop: scf.For | scf.While) -> bool:
+        """Does code of another main loop make this sum?"""
+        return any(dot.d is d and not {*enclosing(dot)}.isdisjoint({*self.loops} - {loop}) for dot in self.dots)
 
     @property
     def handovers(self) -> list[Handover]:
@@ -244,10 +317,12 @@ class Products:
 
     def mark(self) -> None:
         """Mark where products of a further loop may start: before the first op that creates or writes a sum of it."""
-        for before, loop in pairwise(self.loops):
-            block = before.parent
+        runs: list[tuple[Op, Block | None, Op | None]] = [(loop, op.parent, op) for op, loop in pairwise(self.loops)]
+        if self.turned:
+            runs.append((self.loops[0], list(steps_to(self.loops[0]))[-1][0], None))
+        for loop, block, last in runs:
             assert block is not None
-            behind = block.ops[block.ops.index(before) + 1 :]
+            behind = block.ops if last is None else block.ops[block.ops.index(last) + 1 :]
             first = next(op for op in behind if has(op, nv_tileas.TensorDot, *WRITTEN))
             mark = Builder(Block(), loop.location)
             self.turns[mark.add(nv_tileas.TensorMeet, types=())] = self.handover(written=True)
@@ -268,8 +343,9 @@ class Products:
                 self.load_after_loop(load)
             elif load.d in self.read:
                 self.load(load)
-        for loop in self.loops[:-1]:
-            self.wait(loop, self.ends[loop])
+        for loop in self.loops:
+            if loop in self.ends:
+                self.wait(loop, self.ends[loop])
         for mark, ring in self.turns.items():
             self.hand_on(mark, ring)
         self.close()
@@ -296,18 +372,21 @@ class Products:
         made, block = Builder(Block(), op.location), op.parent
         consume(made, ring.pipeline.result, ring.iterator, Block(), [])
         waits = made.block.ops[-1]
-        release_of(waits).attributes["last"] = True
+        release_of(waits).attributes["last"] = not ring.implied
+        imply(waits, nv_tileas.ConsumerRelease, ring)
         ring.sites[0][waits] = stage_alone(waits, made)
         assert block is not None
         place(made, block.ops[block.ops.index(op) + 1])
 
     def hand_on(self, mark: Op, turn: Handover) -> None:
-        """A barrier of all threads, because a warp may write where another one has read, then allow products of the
-        next loop.
+        """Allow products of the next loop; behind a barrier where several warps share rows, of which one may write what
+        another one has read.
         """
         made = Builder(Block(), mark.location)
-        made.add(nv_tileas.Barrier, types=(), publishes=False)
+        if self.warps // self.groups > WARPS:
+            made.add(nv_tileas.Barrier, types=(), publishes=False)
         told = produce(made, turn.pipeline.result, turn.iterator, lambda _: None)
+        imply(told, nv_tileas.ProducerAcquire, turn)
         turn.sites[0][told] = stage_alone(told, made)
         place(made, mark)
         assert mark.parent is not None
@@ -406,13 +485,15 @@ class Beginner(Producer):
     def tell(self, end: Handover, b: Builder) -> None:
         """Signal the end of all issued products."""
         made = produce(b, end.pipeline.result, end.iterator, lambda _: None)
+        imply(made, nv_tileas.ProducerAcquire, end)
         end.sites[-1][made] = stage_alone(made, b)
 
     def await_turn(self, turn: Handover, b: Builder) -> None:
         """Wait until all have read the results of the last loop."""
         consume(b, turn.pipeline.result, turn.iterator, Block(), [])
         made = b.block.ops[-1]
-        release_of(made).attributes["last"] = True
+        release_of(made).attributes["last"] = not turn.implied
+        imply(made, nv_tileas.ConsumerRelease, turn)
         turn.sites[-1][made] = stage_alone(made, b)
 
     def consume(self, op: nv_tileas.ConsumeOne, b: Builder) -> None:
@@ -440,6 +521,7 @@ class Beginner(Producer):
         self.begin_product(op, read, Builder(inside, op.location))
         consume(b, fed.pipeline.result, iterator, inside, [])
         made = b.block.ops[-1]
+        release_of(made).attributes["implied"] = fed.implied and fed not in self.products.drained()
         fed.sites[-1][made] = stage_alone(made, b)
 
     def begin_product(self, op: nv_tileas.TensorDot, ring: Handover | None, b: Builder) -> None:
@@ -463,84 +545,9 @@ class Beginner(Producer):
 
     def drain(self, op: nv_tileas.TensorDot, b: Builder) -> None:
         """Wait for products whose left factors are in the place of this one."""
-        for other in self.products.dots:
-            made = other.a.op
-            if isinstance(made, nv_tileas.AllocTensorMemory) and made.over is op.d and other.d in self.products.fed:
-                ring = self.products.fed[other.d]
-                drained = b.add(nv_tileas.Drain, ring.pipeline.result, ring.iterator, types=[nv_tileas.IteratorType(1)])
-                ring.sites[-1][drained] = Site([1], [drained.result])
-
-
-# --- parts of blocks
-
-
-def is_view(op: Op) -> bool:
-    """Does an op name a tile in shared memory?"""
-    kinds = (nv_tileas.BufferView, nv_tileas.Permute, nv_tileas.Reshape)
-    kind = op.results[0].type if isinstance(op, kinds) else None
-    return isinstance(kind, TensorType) and isinstance(kind.layout, SharedLayout)
-
-
-def loops_around(op: Op) -> Iterator[scf.For | scf.While]:
-    """The loops around an op, innermost first."""
-    return (each for each in enclosing(op) if isinstance(each, scf.For | scf.While))
-
-
-def innermost(op: Op) -> Op | None:
-    """The innermost of these."""
-    return next(loops_around(op), None)
-
-
-def read_of(op: nv_tileas.ConsumeOne) -> Block:
-    """The block that reads the stage."""
-    return next(each for each in op.body.block.ops if isinstance(each, nv_tileas.ConsumerRead)).body.block
-
-
-def release_of(op: Op) -> Op:
-    """The op that releases the stage."""
-    return next(each for each in op.regions[0].block.ops if isinstance(each, nv_tileas.ConsumerRelease))
-
-
-def before(op: Op, dot: nv_tileas.TensorDot) -> bool:
-    """Does an op precede a product in its block?"""
-    block = dot.parent
-    return block is not None and op.parent is block and block.ops.index(op) < block.ops.index(dot)
-
-
-def same_run(first: Op, second: Op) -> bool:
-    """Are two ops in one block, ignoring regions that read stages, in this order?"""
-    path, other = list(steps_to(first)), list(steps_to(second))
-    if path[-1][0] is not other[-1][0]:
-        return False
-    return [place for _, place in reversed(path)] < [place for _, place in reversed(other)]
-
-
-def steps_to(op: Op) -> Iterator[tuple[Block, int]]:
-    """The blocks around an op up to that of a loop, a branch or an agent, and its place in each."""
-    block = op.parent
-    while block is not None:
-        yield block, block.ops.index(op)
-        above = block.parent_op
-        if not isinstance(above, nv_tileas.REGIONS):
-            return
-        op, block = above, above.parent
-
-
-def kept(dot: nv_tileas.TensorDot, loads: Iterable[nv_tileas.TensorLoad]) -> bool:
-    """Is a sum read only after its loop?"""
-    return all(load.waited for load in loads if load.d is dot.d)
-
-
-def last_use(ops: Sequence[Op]) -> int:
-    """The place of the last op that names a tile of a stage, or reads one; not of those of other rings in it."""
-    tiles = {op.results[0] for op in ops if isinstance(op, nv_tileas.BufferView)}
-    last = -1
-    for place, op in enumerate(ops):
-        for each in op.walk():
-            if not tiles.isdisjoint((*each.operands, *each.results)):
-                last = place
-                tiles.update(each.results if is_view(each) else ())
-    return last
+        for ring in self.products.over(op.d):
+            drained = b.add(nv_tileas.Drain, ring.pipeline.result, ring.iterator, types=[nv_tileas.IteratorType(1)])
+            ring.sites[-1][drained] = Site([1], [drained.result])
 
 
 def imply(op: Op, kind: type[Op], ring: Handover) -> None:
@@ -548,33 +555,3 @@ def imply(op: Op, kind: type[Op], ring: Handover) -> None:
     for each in op.regions[0].block.ops:
         if isinstance(each, kind):
             each.attributes["implied"] = ring.implied
-
-
-def place(made: Builder, op: Op) -> None:
-    """Insert new ops before an op."""
-    block = op.parent
-    assert block is not None
-    at = block.ops.index(op)
-    block.ops[at:at] = adopted(made.block, block)
-
-
-def replace(block: Block, values: dict[Value, Value], but: Iterable[Op] = ()) -> None:
-    """Other values for some, in all of a block `but` some ops."""
-    left = {*but}
-    for op in nested(block):
-        if op not in left:
-            op.operands = [values.get(v, v) for v in op.operands]
-
-
-def inline(op: nv_tileas.ConsumeOne, whole: Block) -> None:
-    """Replace a region that reads a stage by its contents."""
-    block, read = op.parent, read_of(op)
-    assert block is not None
-    reading = checked(read.parent_op, Op)
-    inner = dict(zip(reading.results[1:], read.terminator.operands, strict=True))
-    outer = dict(zip(op.results, (inner.get(v, v) for v in op.body.block.terminator.operands), strict=True))
-    at, ops = block.ops.index(op), read.ops[:-1]
-    block.ops[at : at + 1] = ops
-    for each in ops:
-        each.parent = block
-    replace(whole, outer)

@@ -406,7 +406,8 @@ class Scheduler:
         there is none.
         """
         rings, stages = by_rings(copies), min((c.stages for c in copies), default=0)
-        return self.agents.plan(op, [*rings.values()], first) if stages and rings else []
+        apart = [run for ring in rings.values() for run in between_loops(ring)]
+        return self.agents.plan(op, apart, first) if stages and rings else []
 
     def buffers(self, copies: Sequence[Copy], ring: Ring, b: Builder) -> list[Value]:
         """The buffers of a loop's copies in a ring: one stage holds them all, so one stage offset serves all."""
@@ -496,6 +497,19 @@ def by_rings(copies: Sequence[Copy], gathered: bool = False) -> dict[int, list[C
             return {}
         rings.setdefault(0 if pointers else copy.ring, []).append(copy)
     return rings
+
+
+def between_loops(copies: Sequence[Copy]) -> list[list[Copy]]:
+    """Copies of one body, apart where a loop between them has copies of its own, and so other stages to wait for."""
+    found: list[list[Copy]] = []
+    for copy in copies:
+        ops = copy.parent.ops if copy.parent is not None else []
+        passed = ops[ops.index(found[-1][-1]) : ops.index(copy)] if found else []
+        loops = any(isinstance(each, Copy) for op in passed if isinstance(op, LOOPS) for each in op.walk())
+        if loops or not found:
+            found.append([])
+        found[-1].append(copy)
+    return found
 
 
 def needs(op: Op, coming: Sequence[tuple[Copy, Value]]) -> bool:

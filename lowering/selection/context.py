@@ -37,6 +37,7 @@ class Problem(ABC):
         self.target = target
         self.forbid = forbid
         self.paths = paths(saturated.program.skeleton)
+        self.around = {each for path in self.paths.values() for each in path[:-1]}  # loops with loops inside
         self.innermost_loops: dict[int, int] = {}  # by dependence mask
         self.trips = Trips(trip_counts(saturated), self.paths)
         self.pace = Pace(saturated, target)

@@ -67,8 +67,7 @@ class Selector(Problem):
         super().__init__(saturated, oracle, target, forbid)
         self.repeated = any(count > 1 for count in self.trips.counts.values())  # else only agents fill rings
         self.counted = {loop for loop, item in self.loops.loops.items() if not item.again}  # only they have rings
-        around = {each for path in self.paths.values() for each in path[:-1]}
-        inner = self.loops.loops.keys() - around
+        inner = self.loops.loops.keys() - self.around
         self.copying = inner if forbidden(OUTER_COPIES, forbid) else {-1, *self.loops.loops}  # tiles to shared memory
         self.rings = self.ring_loops(apart)
         shared = self.pace.waits({loop: self.trips.of(loop) for loop in chain(*self.rings)}, STAGES[-1])
@@ -389,7 +388,7 @@ class Selector(Problem):
             boxed = isinstance(node, Copy) and node.mechanism == Mechanism.TMA
             if (ring or (boxed and loop < 0)) and has_producer(self.target, boxed):
                 children.append(self.shape.producer(boxed))
-                offered = (1, *STAGES) if boxed and self.shape.single_stages else STAGES
+                offered = (1, *STAGES) if boxed and self.shape.single_stages(loop) else STAGES
             if isinstance(node, Copy) and boxed:
                 children += self.shape.own_map(self.owner[node.view][0])
             use |= self.rows.of_columns(price.columns, loop)

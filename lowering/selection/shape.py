@@ -98,12 +98,19 @@ class Shape:
             s.builder.add("tensor maps of its own" if array < 0 else "a tensor map of its own", found, inner, cost)
         return [found]
 
+    def single_stages(self, loop: int) -> bool:
+        """Are rings of one stage offered in a loop? In one around others, whose epilogue hides the next copy, where
+        products read shared memory themselves.
+        """
+        tensor = self.selector.target.has(Feature.TCGEN05)
+        return self.single_anywhere or (tensor and loop in self.selector.around)
+
     @cached_property
-    def single_stages(self) -> bool:
-        """Are rings of one stage offered? Yes if products read shared memory themselves: others read tiles into
-        registers, like loads without a ring (attention of 128 x 128 on sm_120a uses none with or without this). And if
-        threads have registers for the largest accumulator next to a producer, for as many CTAs an SM as a hint
-        requests: otherwise a ring of one stage, which takes little memory, would leave one CTA an SM.
+    def single_anywhere(self) -> bool:
+        """Are they offered in all loops? Where products read shared memory themselves: others read tiles into
+        registers, as loads without a ring do (attention of 128 x 128 on sm_120a has none with or without). And where
+        threads have registers for the largest accumulator beside a producer, for as many CTAs an SM as a hint asks
+        for: a ring of one stage, which takes little memory, would leave one CTA an SM else.
         """
         s = self.selector
         if not s.target.has(Feature.WGMMA):

@@ -90,7 +90,7 @@ def expected(shape: Shape, q: Any, k: Any, v: Any, o: Any, m: int, n: int) -> An
     if shape[4] == "grouped":
         k, v = (np.repeat(x[:SHARED_HEADS], HEADS, axis=0) for x in (k, v))
     score = np.einsum("hqd,hkd->hqk", q, k) * 0.25
-    if shape[4] in ("causal", "far"):
+    if shape[4] in ("causal", "behind", "far"):
         behind = np.arange(m) - (HIDDEN if shape[4] == "far" else 0)
         score = np.where(np.arange(n) <= behind[:, None], score, -np.inf)
     power = np.exp2(score - score.max(2, keepdims=True, initial=LEAST))
