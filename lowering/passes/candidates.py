@@ -25,7 +25,7 @@ from lowering.clusters.grid import in_grid
 from lowering.clusters.price import Way, clustered
 from lowering.clusters.split import split
 from lowering.clusters.stream import streamed
-from lowering.modulo.predict import predicted
+from lowering.modulo.predict import SOONER, predicted
 from lowering.modulo.tiles import PING_PONG
 from lowering.passes.consumers import choice, in_groups, quicker
 from lowering.passes.manager import Context
@@ -57,7 +57,6 @@ program with more warps that is predicted to take 3 % less time and costs up to 
 assembled loops agrees if it costs 5 and 7 % more (1,613 to 1,136 and 1,704 to 1,654 cycles), but not if it costs 11 to
 14 % more (1 to 8 % longer).
 """
-SOONER = 0.97  # of the time: latency tables are estimates, so closer results are decided by cost
 
 
 class CandidateError(Exception):
