@@ -1,4 +1,5 @@
-"""The savings of an alternative: cost, SASS instructions and registers of kernels with it and with its atoms forbidden.
+"""The savings of an alternative: cost, SASS instructions, registers and serial round trips to memory of kernels with it
+and with its atoms forbidden.
 
 python -m benchmarks.options --target sm_100a --forbid f32x2 --forbid minmax3 examples/*.mlir
 """
@@ -13,21 +14,29 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import tilesat
-from runtime.ptxas import Cubin, assemble, disassemble
+from runtime.ptxas import assemble, disassemble
+from tilesat.mca.listing import functions
+from tilesat.mca.waits import round_trips
 
 INSTRUCTION = re.compile(r"/\*[0-9a-f]{4,}\*/\s+(?:@!?U?P\w+\s+)?([A-Z][A-Z0-9_]*)")
 
 
-def mix(cubin: Cubin) -> Counter[str]:
+def mix(listing: str) -> Counter[str]:
     """SASS instructions by the first part of their names, without the padding at the end."""
-    return Counter(name for name in INSTRUCTION.findall(disassemble(cubin)) if name != "NOP")
+    return Counter(name for name in INSTRUCTION.findall(listing) if name != "NOP")
+
+
+def trips(listing: str) -> int:
+    """Serial round trips to global memory."""
+    return sum(round_trips(each.instructions) for each in functions(listing))
 
 
 def row(path: Path, target: str, forbid: Sequence[str]) -> str:
     """A line of the table: with, and without."""
     made = [tilesat.compile(path, target, forbid=names) for names in ((), forbid)]
     cubins = [assemble(kernel.ptx, target) for kernel in made]
-    mixes = [mix(cubin) for cubin in cubins]
+    listings = [disassemble(cubin) for cubin in cubins]
+    mixes = [mix(listing) for listing in listings]
     changed = sorted(mixes[0].keys() | mixes[1].keys(), key=lambda name: -abs(mixes[0][name] - mixes[1][name]))
     most = ", ".join(f"{name} {mixes[1][name]} to {mixes[0][name]}" for name in changed[:4])
     pairs = [
@@ -35,6 +44,7 @@ def row(path: Path, target: str, forbid: Sequence[str]) -> str:
         (mixes[1].total(), mixes[0].total()),
         (cubins[1].registers, cubins[0].registers),
         (cubins[1].spill_stores, cubins[0].spill_stores),
+        (trips(listings[1]), trips(listings[0])),
     ]
     return f"| {path.stem} | " + " | ".join(f"{old} to {new}" for old, new in pairs) + f" | {most} |"
 
@@ -47,7 +57,7 @@ def main() -> None:
     parser.add_argument("--forbid", action="append", default=[], metavar="ATOM")
     given = parser.parse_args()
     warnings.simplefilter("ignore")
-    print("| kernel | cost | SASS | registers | spills | instructions |\n|---|---|---|---|---|---|")
+    print("| kernel | cost | SASS | registers | spills | round trips | instructions |\n|---|---|---|---|---|---|---|")
     for path in given.files:
         print(row(path, given.target, given.forbid), flush=True)
 

@@ -59,6 +59,7 @@ def explain(compiled: Compiled) -> str:
         clusters(compiled), report.consumers(), report.loops(), (*report.shape(), *ctas(compiled)), report.values(),
         report.stores(), report.legend(),
         agents(checked(compiled.modules["nv_tileas"], Func)), schedules(compiled.selection), masks(compiled.selection),
+        report.straight(),
     )  # fmt: skip
     return "\n\n".join(text for text in map("\n".join, sections) if text)
 
@@ -130,6 +131,12 @@ class Explanation:
         if self.selection.loops:
             yield "alternative loops (lowering/skeletons/table.py)"
             yield from (f"    {each}" for each in self.selection.loops)
+
+    def straight(self) -> Iterator[str]:
+        """Straight-line code in which loads could come before barriers, with its predicted time both ways."""
+        if self.selection.straight:
+            yield "straight-line code (predicted cycles)"
+            yield from (f"  {each}" for each in self.selection.straight)
 
     def consumers(self) -> Iterator[str]:
         """How warpgroups share the tiles of a persistent loop, with the time of each way, if that was a choice."""

@@ -90,14 +90,15 @@ class TensorShape(Op):
 class TiledLoad(Op):
     """Load one tile of a partition directly into registers, `bytes` per access.
 
-    `ordered`: a store of this kernel comes before or after it, so no other agent may repeat the load. `evict`: a policy
-    of the L2 cache.
+    `ordered`: a store of this kernel comes before or after it, so no other agent may repeat the load. `ahead`: issued
+    where it is, rather than for its first reader. `evict`: a policy of the L2 cache.
     """
 
     view = Operand(is_view)
     index = Variadic(is_integer)
     bytes = Attr(int, among=GLOBAL_ACCESSES)
     ordered = flag()
+    ahead = flag()
     evict = Attr(str, "", among=EVICTIONS)
     result = Result(is_held)
 
@@ -143,8 +144,8 @@ class StagedStore(Op):
 class Gather(Op):
     """Load through a tile of pointers, `width` consecutive elements per access; masked-off elements give `other`.
 
-    `ordered` as in tiled_load. `order` (relaxed, acquire; empty: weak) and `scope` are PTX's; only a weak load may be
-    moved down.
+    `ordered` and `ahead` as in tiled_load. `order` (relaxed, acquire; empty: weak) and `scope` are PTX's; only a weak
+    load may be moved down.
     """
 
     ptr = Operand(is_pointers)
@@ -152,6 +153,7 @@ class Gather(Op):
     other = OptionalOperand(is_held)
     width = Attr(int, least=1)
     ordered = flag()
+    ahead = flag()
     order = Attr(str, "", among=("", "relaxed", "acquire"))
     scope = Attr(str, "", among=SCOPES)
     result = Result(is_held)

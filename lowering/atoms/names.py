@@ -53,12 +53,15 @@ LAGGING = "loop.lag"
 STREAM = "grid.stream"
 """Steps of products shared evenly by the CTAs that fit the device (lowering/clusters/stream.py)."""
 
+LOADS_AHEAD = "load.ahead"
+"""Loads issued before barriers that they need not come after (lowering/modulo/straight.py)."""
 OUTER_COPIES = "copy.outer"
 """Tiles copied to shared memory outside of innermost loops."""
 
 BELOW: Mapping[str, str] = {
     "tileas-materialize-schedule": BY_AGENT_READ,
     "tileas-peel-masks": PEELING,
+    "tileas-list-schedule": LOADS_AHEAD,
     "convert-tileas-to-nvgpu": PREFETCH,
     "convert-nvgpu-to-nvvm": RCP,
 }
@@ -68,7 +71,8 @@ others.
 
 OTHERS = (
     *MOVES, *ARITHMETIC, WIDE_LOAD.name, WIDE_STORE.name, EVICTION, PEELING, SCALING, ONLINE, ATTENTION, BLOCKS,
-    MOMENTS, PAIRS, LANES, MERGED, SWAPPED, UNSIGNED, LAGGING, OUTER_COPIES, BY_AGENT, BY_AGENT_READ, STREAM,
+    MOMENTS, PAIRS, LANES, MERGED, SWAPPED, UNSIGNED, LAGGING, LOADS_AHEAD, OUTER_COPIES, BY_AGENT, BY_AGENT_READ,
+    STREAM,
 )  # fmt: skip
 
 

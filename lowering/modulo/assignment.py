@@ -26,6 +26,7 @@ from lowering.modulo.bounds import bounds
 from lowering.modulo.graph import Graph
 from lowering.modulo.in_order import interval, products
 from lowering.modulo.loops import Loop, loops
+from lowering.modulo.predict import SOONER
 from lowering.schedule.agents import Agents
 from lowering.schedule.fills import Fill, Threaded
 from lowering.schedule.pipelining import asynchronous, by_rings, ranks_of
@@ -39,8 +40,6 @@ from lowering.targets.target import WARP
 
 PRODUCERS = (4, 2, 1)
 """Numbers of producer warps to try, the largest first: of equal times the one whose copies are issued soonest."""
-SOONER = 0.97
-"""Of the time without a producer: latencies are estimates, so closer results change nothing."""
 OUTSIDE = f"{REGISTERS} {where((), True)}"  # the row of code outside of all loops
 POINTER = 2  # 32-bit registers that a thread of a producer holds for each of its copies
 

@@ -62,6 +62,15 @@ class Dependence:
     value: bool = True
 
 
+def delay(source: Operation, latency: float, reader: Operation, whole: bool) -> float:
+    """From the start of an operation to the start of another that reads its result: `latency` after its end if either
+    takes or makes `whole` tiles, otherwise register by register.
+    """
+    if whole:
+        return source.busy + latency
+    return max(latency, source.busy + latency - reader.busy)
+
+
 @dataclass(frozen=True)
 class Graph:
     """The body of a loop; dependences of distance 0 close no cycle."""

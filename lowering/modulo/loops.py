@@ -20,7 +20,7 @@ from ir.records import dataclass
 from lowering.cost import Cost, units_of
 from lowering.decode.needs import Needs
 from lowering.loops import paths
-from lowering.modulo.graph import Dependence, Graph, Operation
+from lowering.modulo.graph import Dependence, Graph, Operation, delay
 from lowering.selection import Selection, StoreChoice
 from lowering.selection.prices.values import in_parts, partly
 from lowering.selection.pricing import WHOLE, NodeContext, NodeCost, Pricer
@@ -211,10 +211,8 @@ class _Body:
 
     def delay(self, source: int, reader: int) -> float:
         """Cycles from the start of one operation to the start of another that reads its result."""
-        latency, busy = self.latency(source), self.operations[source].busy
-        if self.whole[source][1] or self.whole[reader][0]:
-            return busy + latency
-        return max(latency, busy + latency - self.operations[reader].busy)
+        whole = self.whole[source][1] or self.whole[reader][0]
+        return delay(self.operations[source], self.latency(source), self.operations[reader], whole)
 
     def latency(self, operation: int) -> float:
         """Cycles from an instruction of an operation to the use of what it makes."""

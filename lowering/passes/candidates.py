@@ -24,7 +24,7 @@ from lowering.clusters.grid import in_grid
 from lowering.clusters.price import Way, clustered
 from lowering.clusters.split import split
 from lowering.clusters.stream import streamed
-from lowering.modulo.predict import predicted
+from lowering.modulo.predict import SOONER, predicted
 from lowering.modulo.tiles import PING_PONG
 from lowering.passes.consumers import choice, in_groups, quicker
 from lowering.passes.manager import Context
@@ -56,7 +56,6 @@ program with more warps that is predicted to take 3 % less time and costs up to 
 assembled loops agrees if it costs 5 and 7 % more (1,613 to 1,136 and 1,704 to 1,654 cycles), but not if it costs 11 to
 14 % more (1 to 8 % longer).
 """
-SOONER = 0.97  # of the time: latency tables are estimates, so closer results are decided by cost
 
 
 class CandidateError(Exception):
@@ -262,14 +261,41 @@ def whole(entry: ct.Entry, steps: Sequence[Step], context: Context, name: str) -
 def cheapest_of_slices(
     trials: list[Trial], slices: Sequence[ct.Entry], steps: Sequence[Step], context: Context
 ) -> Trial:
-    """The cheapest of the whole kernel, the first of the trials, and, if it spills registers, the kernel in slices:
+    """The best of the whole kernel, the first of the trials, and, if it spills registers, the kernel in slices:
     slices use as many warps as the whole, and those that spill are tried again without spills, with other numbers of
     warps if necessary. The suspended search for the whole continues if it is still the best; otherwise a program that
-    spills is searched for if one could still be preferable.
+    spills is searched for if one could still be preferable. Of what was compiled on the way, a program that costs
+    little more is kept if it is predicted to be clearly faster.
     """
-    best = first = trials[0]
+    first = trials[0]
     if not first.spills:
         return first
+    met = [first]
+    best = searched(met, slices, steps, context)
+    trials += met[1:]
+    return quickest(best, met)
+
+
+def quickest(best: Trial, met: Sequence[Trial]) -> Trial:
+    """The program with the shortest predicted time among the cheapest one and those `met` by its search that cost
+    little more and spill no more registers, if it is clearly the shortest.
+    """
+    limit, others = CLOSE * best.found.answer.cost, [each for each in met if each is not best]
+    near = [each for each in others if each.found.answer.cost < limit and each.spills <= best.spills]
+    if not near:
+        return best
+    times = [predicted(each.found).cycles for each in (best, *near)]
+    least = min(times)
+    taken = (best, *near)[times.index(least)] if least < SOONER * times[0] else best
+    taken.found.ranked = tuple(
+        Ranked(each.name, each.found.answer.cost, time) for each, time in zip((best, *near), times, strict=True)
+    )
+    return taken
+
+
+def searched(met: list[Trial], slices: Sequence[ct.Entry], steps: Sequence[Step], context: Context) -> Trial:
+    """The cheapest program; the search begins with the whole kernel in `met`, and adds all others that it compiles."""
+    best = first = met[0]
     entry, least = first.entry, first.found.answer.bound  # of the whole kernel
     same = first.found.warps  # what slices chose themselves whenever one was the cheapest in the corpus
     others = in_order(first, slices, steps, context)
@@ -284,7 +310,7 @@ def cheapest_of_slices(
                 rest = first.found.offered.get("warps", ())
                 others += [(f"{name}, {count} warps", other, True, count) for count in rest if count != same]
             continue
-        trials.append(trial)
+        met.append(trial)
         if trial.spills:
             others.append((f"{name} unspilled", other, True, warps))
         if trial.preferable(best):
@@ -292,14 +318,16 @@ def cheapest_of_slices(
     if not first.found.aside:
         return best
     if best is first:
-        return attempt(entry, context.trying("whole"), steps)
+        met.append(attempt(entry, context.trying("whole"), steps))
+        return met[-1]
     below = best.found.answer.cost / (1.0 if best.spills else UNSPILLED)  # without spills it has been searched
     if below < MIN_GAIN * least:
         return best
     try:
-        return attempt(entry, context.trying("whole"), with_options(steps, "extract", below=below))
+        met.append(attempt(entry, context.trying("whole"), with_options(steps, "extract", below=below)))
     except TileError:  # what is left costs more
         return best
+    return met[-1]
 
 
 Candidate = tuple[str, ct.Entry, bool, int]
@@ -352,7 +380,7 @@ def soonest(best: Trial, trials: list[Trial], context: Context) -> Trial:
     if time is None or time.exposed < (1 - SOONER) * time.cycles:
         return best
     cheapest, cycles = best, time.cycles
-    ranked = [Ranked(best.found.shaped, best.found.answer.cost, cycles)]
+    ranked = list(best.found.ranked) or [Ranked(best.found.shaped, best.found.answer.cost, cycles)]
     for name, count in rivals:
         below = CLOSE * cheapest.found.answer.cost
         wanted = with_options(cheapest.steps, "extract", below=below, aside=False, **{name: count})

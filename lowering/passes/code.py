@@ -11,17 +11,31 @@ from lowering.convert.nvgpu_to_nvvm.carried import merge_carried_values
 from lowering.convert.nvgpu_to_nvvm.rematerialize import rematerialize
 from lowering.convert.nvgpu_to_nvvm.stages import carry_addresses
 from lowering.convert.nvgpu_to_nvvm.uses import simplify_by_uses
+from lowering.modulo.straight import schedule
 from lowering.passes.manager import Context
 from lowering.ptx import printer
 from lowering.ptx.boundary import refuse_boundary
 from lowering.ptx.grant import grant
 from lowering.ptx.program import MachineProgram
 from lowering.schedule.units import GROUP
+from lowering.selection import Selection
 
 
 def size(kernel: Op) -> int:
     """Operations of a kernel."""
     return sum(1 for _ in kernel.walk())
+
+
+def list_schedule(func: nv_tileas.Func, context: Context, forbid: tuple[str, ...]) -> nv_tileas.Func:
+    """Schedule the code outside of innermost loops by the tables of the target: issue loads before barriers and waits
+    that they need not come after, if that is predicted to be faster and registers hold what they load.
+    """
+    orders = schedule(func, context.target, forbid)
+    found = context.levels.get("chosen")
+    if isinstance(found, Selection):
+        found.straight = tuple(each.time for each in orders)
+    context.count(loads=sum(len(each.ahead) for each in orders if not each.why_not))
+    return func
 
 
 def to_nvgpu(func: nv_tileas.Func, context: Context, forbid: tuple[str, ...]) -> gpu.GpuFunc:

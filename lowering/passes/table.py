@@ -128,6 +128,10 @@ PASSES: dict[str, Pass] = {
         Pass("optimize-execution-unit-mapping", "nv_tileas", "nv_tileas", f"{SOURCE}:map_execution_units", statistics=(
             Statistic("agents", "agents that run side by side"),
             Statistic("warps", "warps of the block including idle ones, if there are agents")), verified=True),
+        Pass("tileas-list-schedule", "nv_tileas", "nv_tileas", f"{CODE}:list_schedule",
+             (Option("forbid", "names", (), "load.ahead, or a prefix of it: keep the order of the source",
+                     check="lowering.atoms.names:check_forbidden"),),
+             statistics=(Statistic("loads", "loads issued before barriers or waits that they came after"),)),
         Pass("convert-tileas-to-nvgpu", "nv_tileas", "nvgpu", f"{CODE}:to_nvgpu",
              (Option("forbid", "names", (), "prefetch.tensormap, or a prefix of it: do not prefetch tensor maps",
                      check="lowering.atoms.names:check_forbidden"),),
@@ -174,7 +178,7 @@ ROAD = (
     "encode,saturate,extract,decode,tileas-rotate-loops,tileas-place-accumulators,"
     "tileas-materialize-schedule,tileas-lower-pipelines,tileas-peel-masks,optimize-execution-unit-mapping"
     "),"
-    "convert-tileas-to-nvgpu,convert-nvgpu-to-nvvm,simplify-branches,merge-carried-values,carry-addresses,carry-as-read,"
+    "tileas-list-schedule,convert-tileas-to-nvgpu,convert-nvgpu-to-nvvm,simplify-branches,merge-carried-values,carry-addresses,carry-as-read,"
     "rematerialize,simplify-by-uses,select-instructions,grant-registers,coalesce-registers,print-ptx"
 )
 """What `tilesat compile` runs by default."""

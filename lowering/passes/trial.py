@@ -23,6 +23,12 @@ class Trial:
     context: Context
 
     @property
+    def name(self) -> str:
+        """What was tried, in words, and the shape of its CTAs."""
+        begun = ", found first" if self.found.aside else ""
+        return f"{self.context.path[-1]}{begun}, {self.found.shaped}"
+
+    @property
     def spills(self) -> int:
         """Registers that were priced as spilled."""
         return sum(self.found.spilled.values())

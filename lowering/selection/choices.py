@@ -12,7 +12,7 @@ from egraph.saturate import Saturated
 from egraph.skeleton import SkeletonEffect
 from egraph.term import Node
 from extract import Answer, Graph
-from ir.core import TileError, UnsupportedError
+from ir.core import Location, TileError, UnsupportedError
 from ir.dialects import cuda_tile as ct
 from ir.records import dataclass
 from ir.types import TokenType
@@ -123,6 +123,31 @@ class Ranked:
     shape: str
     cost: float
     cycles: float
+
+
+@dataclass(frozen=True)
+class StretchTime:
+    """Straight-line code between loops: where; predicted cycles of the SM for each CTA, and of a CTA with the SM to
+    itself, in the order of the source and as scheduled; `loads` that come before barriers or waits that they came
+    after; why there are none, empty if there are.
+    """
+
+    location: Location
+    before: tuple[float, float]
+    after: tuple[float, float]
+    loads: int
+    why_not: str = ""
+
+    def __str__(self) -> str:
+        source = f"{self.location}: {times(self.before)} in the order of the source"
+        if self.why_not:
+            return f"{source}: kept, {self.why_not}"
+        return f"{source}, {times(self.after)} with {self.loads} of its loads earlier: made so"
+
+
+def times(cycles: tuple[float, float]) -> str:
+    """Cycles of an SM with several CTAs, and of one alone."""
+    return f"{cycles[0]:.0f} ({cycles[1]:.0f} alone)"
 
 
 @dataclass(frozen=True)
@@ -253,6 +278,7 @@ class Selection:
     ranked: tuple[Ranked, ...] = ()  # programs that were compared by predicted time, the cheapest first
     consumers: tuple[TileTime, ...] = ()  # compared ways for warpgroups to share tiles
     loops: tuple[OtherLoops, ...] = ()  # alternatives to the source's loops that were tried
+    straight: tuple[StretchTime, ...] = ()  # straight-line code in which loads could come earlier
     clusters: tuple[Clustered, ...] = ()  # numbers of CTAs that were tried, if that was a choice
     schedules: tuple[Scheduled, ...] = ()  # schedules of tile blocks that were tried, if that was a choice
     orders: tuple[Order, ...] = ()  # possible orders of tile blocks

@@ -20,13 +20,18 @@ Tried = tuple[str, bool, float, int]
 """A kernel, whether it may not spill, what it must cost less than, its warps."""
 
 
-def trial(cost: float, spills: int, bound: float, *, aside: bool = False, entry: str = "whole") -> Trial:
-    """A program that cost so much, of 8 warps where 4 were offered too."""
+def trial(
+    cost: float, spills: int, bound: float, *, aside: bool = False, entry: str = "whole", cycles: float = 0.0
+) -> Trial:
+    """A program that cost so much, of 8 warps where 4 were offered too; it takes as many cycles, where none are
+    given.
+    """
     found = SimpleNamespace(
         answer=SimpleNamespace(cost=cost, bound=bound), spilled={"loop": spills}, warps=8, aside=aside,
-        offered={"warps": (4, 8)},
+        offered={"warps": (4, 8)}, shaped="8 warps", cycles=cycles or cost, ranked=(),
     )  # fmt: skip
-    return Trial(cast(Any, entry), STEPS, cast(Any, found), cast(Any, None), cast(Any, None))
+    context = SimpleNamespace(path=(entry,))
+    return Trial(cast(Any, entry), STEPS, cast(Any, found), cast(Any, None), cast(Any, context))
 
 
 def tried(
@@ -49,6 +54,7 @@ def tried(
 
     monkeypatch.setattr(candidates, "attempt", attempt)
     monkeypatch.setattr(candidates, "least_cost", least_cost)
+    monkeypatch.setattr(candidates, "predicted", lambda found: found)
     context = SimpleNamespace(trying=str)
     return cheapest_of_slices([whole], cast(Any, ["slices"]), STEPS, cast(Any, context)), asked
 
@@ -190,3 +196,19 @@ def test_slices_that_spill_are_tried_without_spills_by_one_number_of_warps_at_a_
     assert [(unspilled, warps) for entry, unspilled, _, warps in asked if entry == "slices"] == [
         (False, 8), (True, 8), (True, 4)
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize(("cost", "cycles", "spills", "kept"), [
+    (107.0, 96.0, 8, True), (107.0, 98.0, 8, False), (109.0, 50.0, 8, False), (107.0, 50.0, 9, False),
+])  # fmt: skip
+def test_what_a_search_met_is_kept_if_it_is_clearly_faster_and_costs_little_more(
+    cost: float, cycles: float, spills: int, kept: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not a little faster, not 9 % dearer, and not with more registers spilled."""
+    met = trial(cost, spills, 60.0, aside=True, cycles=cycles)
+    cheapest = trial(100.0, 8, 90.0)
+    best, _ = tried(monkeypatch, met, {("whole", False): cheapest})
+    assert best is (met if kept else cheapest)
+    near = cost < 108 and spills <= 8
+    shapes = [(each.shape, each.cycles) for each in best.found.ranked]
+    assert shapes == ([("whole, 8 warps", 100.0), ("whole, found first, 8 warps", cycles)] if near else [])

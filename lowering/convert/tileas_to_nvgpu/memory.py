@@ -58,7 +58,7 @@ def tensor_shape(x: Expander, op: nv_tileas.TensorShape) -> None:
 
 @lowers(nv_tileas.TiledLoad)
 def tiled_load(x: Expander, op: nv_tileas.TiledLoad) -> None:
-    """A tile straight into registers, on demand."""
+    """A tile straight into registers, on demand or ahead of it."""
     loaded = views.ViewLoad(
         x.emitter,
         layout_of(op.result),
@@ -68,6 +68,8 @@ def tiled_load(x: Expander, op: nv_tileas.TiledLoad) -> None:
         cache=views.cache_of(op),
         evict=op.evict,
     )
+    if op.ahead:
+        loaded.fetch(range(loaded.count))
     x.lazily(op.result, loaded)
 
 
@@ -99,6 +101,8 @@ def gather(x: Expander, op: nv_tileas.Gather) -> None:
     )
     if op.order:
         loaded.force()
+    elif op.ahead:
+        loaded.fetch(range(loaded.count))
     if isinstance(op.result.type, TensorType):
         x.lazily(op.result, loaded)
     else:

@@ -148,7 +148,7 @@ def cache_of(op: nv_tileas.TiledLoad | nv_tileas.Gather) -> str:
     """ld.global.nc for memory that no store or atomic update of the kernel is ordered with: it is not written while the
     kernel runs, so ptxas may move the load across any store. Source: PTX ISA, ld.global.nc.
     """
-    return "" if op.ordered else "nc"
+    return "" if op.ordered or op.ahead else "nc"
 
 
 def load(
