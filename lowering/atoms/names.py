@@ -48,6 +48,8 @@ LAGGING = "loop.lag"
 STREAM = "grid.stream"
 """Steps of products shared evenly by the CTAs that fit the device (lowering/clusters/stream.py)."""
 
+BY_TRANSFORMER = "agent.transform"
+"""Tiles that an agent computes for the consumers (lowering/modulo/transforming.py)."""
 OUTER_COPIES = "copy.outer"
 """Tiles copied to shared memory outside of innermost loops."""
 
@@ -61,7 +63,8 @@ others.
 
 OTHERS = (
     *MOVES, *ARITHMETIC, WIDE_LOAD.name, WIDE_STORE.name, EVICTION, PEELING, SCALING, ONLINE, ATTENTION, MOMENTS, PAIRS,
-    LANES, SWAPPED, UNSIGNED, LAGGING, OUTER_COPIES, BY_AGENT, BY_AGENT_READ, STREAM,
+    LANES, SWAPPED, UNSIGNED, LAGGING, OUTER_COPIES, BY_AGENT, BY_AGENT_READ,
+    BY_TRANSFORMER, STREAM,
 )  # fmt: skip
 
 

@@ -39,6 +39,8 @@ class Loop:
     """Of an iteration, as extraction sums it up."""
     runs: Mapping[int, int]
     """Elements that one copy brings, by the operations that gather."""
+    stored: frozenset[int] = frozenset()
+    """The operations that store tiles in shared memory for products."""
 
     @property
     def cycles(self) -> float:
@@ -60,7 +62,7 @@ def loops(selection: Selection, wanted: Collection[int] | None = None, turns: fl
             body = _Body(selection, pricer, item, around, turns)
             graph = body.graph()
             if graph.operations:
-                yield Loop(item, graph, sum(each.scalar() for each in body.costs), body.runs)
+                yield Loop(item, graph, sum(each.scalar() for each in body.costs), body.runs, frozenset(body.stored))
 
 
 class _Body:
@@ -83,6 +85,7 @@ class _Body:
         self.whole: list[tuple[bool, bool]] = []  # of each operation: waits for whole tiles, is waited for whole
         self.dependences: list[Dependence] = []
         self.runs: dict[int, int] = {}
+        self.stored: set[int] = set()
 
     def inside(self, cls: int) -> bool:
         """Is a placed class computed in the loop?"""
@@ -98,6 +101,8 @@ class _Body:
                 self.numbers[cls] = self.add(
                     self.name(cls, node), price.cost, self.needs.size(cls), self.waits(node), self.late(node), ahead
                 )
+                if isinstance(node, placed.Hold):
+                    self.stored.add(self.numbers[cls])
                 if ahead and isinstance(node, placed.GatherCopy):
                     self.runs[self.numbers[cls]] = node.width
         effects = self.effects()

@@ -74,7 +74,7 @@ def predicted(selection: Selection, ctas: int | None = None) -> Time:
         number, graph = loop.item.loop, loop.graph
         limits = bounds(Graph(graph.operations, ()))
         ahead = early(graph) if number in selection.early else frozenset[int]()
-        waiting = interval(graph, latency, ahead, target.has(Feature.WGMMA))
+        waiting = selection.apart.get(number) or interval(graph, latency, ahead, target.has(Feature.WGMMA))
         waiting /= selection.ctas if ctas is None else ctas
         count = trips.of(number)
         found.append(LoopTime(count, limits.resource * turns, limits.unit, waiting))

@@ -24,6 +24,7 @@ from lowering.decode import decode as decode_choice
 from lowering.launch import parameters
 from lowering.modulo.ahead import choose
 from lowering.modulo.assignment import assign
+from lowering.modulo.transforming import choose_agents
 from lowering.passes.manager import Context
 from lowering.persistence import already, best_order, persistent
 from lowering.placement import LayoutOracle, seed
@@ -260,8 +261,8 @@ def glance(prepared: Prepared, context: Context, options: Mapping[str, Any]) -> 
 
 def decode(selection: Selection, context: Context) -> nv_tileas.Func:
     """Write the chosen nodes as a program: each value hoisted out of loops as far as its operands allow; mark the
-    products to issue one iteration early, and the gathered tiles that a producer loads, if that is predicted to make
-    loops faster.
+    products to issue one iteration early, the gathered tiles that a producer loads, and the tiles that a transformer
+    computes, if that is predicted to make loops faster.
     """
     func = decode_choice(selection, selection.saturated.program.entry.sym_name)
     func.attributes["placed"] = True
@@ -269,6 +270,7 @@ def decode(selection: Selection, context: Context) -> nv_tileas.Func:
     context.count(
         early=chosen,
         producers=assign(selection, func),
+        transformers=choose_agents(selection, func),
         operations=lambda: sum(1 for _ in func.walk()),
         conversions=lambda: sum(isinstance(op, nv_tileas.ConvertLayout) for op in func.walk()),
     )

@@ -103,7 +103,8 @@ PASSES: dict[str, Pass] = {
         Pass("decode", "chosen", "placed", f"{SOURCE}:decode", statistics=(
             _OPERATIONS, Statistic("conversions", "conversions of layouts among them"),
             Statistic("early", "products to issue one iteration early"),
-            Statistic("producers", "warps of the producer that gathers tiles"))),
+            Statistic("producers", "warps of the producer that gathers tiles"),
+            Statistic("transformers", "warps of the agent that computes tiles for the consumers"))),
         Pass("tileas-rotate-loops", "placed", "placed", f"{SOURCE}:rotate_loops",
              statistics=(Statistic("loops", "loops rotated"),), again=True),
         Pass("tileas-place-accumulators", "placed", "placed", f"{SOURCE}:place_in_tensor_memory",

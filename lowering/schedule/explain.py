@@ -8,7 +8,7 @@ from ir.core import Op
 from ir.dialects import nv_tileas
 
 DOES = {"consume": "computation", "produce": "copies, issued by one thread", "copy": "copies by all threads",
-        "multiply": "products, issued by one thread"}  # fmt: skip
+        "multiply": "products, issued by one thread", "transform": "tiles for the computation"}  # fmt: skip
 
 
 def agents(func: nv_tileas.Func) -> Iterator[str]:

@@ -243,6 +243,8 @@ class Selection:
     within: dict[int, int] = field(default_factory=dict[int, int])
     """node of `graph` -> the innermost loop in which it is computed, -1: outside loops; only nodes of values"""
     early: frozenset[int] = frozenset()  # loops whose first product is issued one iteration early, known after decoding
+    apart: Mapping[int, float] = field(default_factory=dict[int, float])
+    """loop -> cycles for which the slower of its agents is on its way, where a transformer computes tiles; likewise"""
     ctas: int = 1  # that share an SM
     aside: bool = False  # the search was suspended: there may be a cheaper program
     tables: Graph | None = None  # `graph` under the costs of the target's tables, if it has others
