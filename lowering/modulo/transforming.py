@@ -221,7 +221,7 @@ class _Split:
         outside of the loop.
         """
         copies = [copy for plan in self.plans for copy in plan.copies]
-        needs = transform.Needs(holds(self.loop), copies, self.writers)
+        needs = transform.Needs(holds(self.loop), copies, self.selection.target, self.writers)
         inside = {*self.loop.walk()}
         loaded = [op.result for op in needs.loads]
         outside = [v for v in needs.layouts if v.owner not in inside and not isinstance(v.op, transform.SHAPES)]

@@ -36,6 +36,7 @@ from lowering.schedule.tensor import multiplies, refuse, share_columns
 from lowering.schedule.transform import Source, Transform, Transformer, serving
 from lowering.schedule.turns import Stage, legal
 from lowering.schedule.units import GROUP, demand, side_by_side
+from lowering.targets import Target
 from lowering.targets.target import WARP
 
 
@@ -187,7 +188,7 @@ class Agents(Numbers):
         producer.block(self.ops, Builder(block, self.common.location))
         if multiplier is not None:
             producer.receive_late()
-        transformer = self.transformer()
+        transformer = self.transformer(rewriter.target)
         for ring in self.rings.values():
             ring.release_last()
             readers = [each for each in (ring.sites, *ring.readers) if each]
@@ -222,12 +223,12 @@ class Agents(Numbers):
             blocks=(-1, -1, *self.blocks) if max(self.blocks, default=-1) >= 0 else (), products=self.said,
         )  # fmt: skip
 
-    def transformer(self) -> Block | None:
+    def transformer(self, target: Target) -> Block | None:
         """The code of the agent that computes tiles for the consumers, if there is one."""
         if not self.transforms:
             return None
         block = Block()
-        Transformer(self).block(self.ops, Builder(block, self.common.location))
+        Transformer(self, target).block(self.ops, Builder(block, self.common.location))
         return block
 
     def thread(self, pipeline: nv_tileas.CreatePipeline, *agents: Mapping[Op, Site]) -> None:

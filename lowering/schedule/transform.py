@@ -84,15 +84,13 @@ def marked(loop: scf.For) -> list[nv_tileas.Hold]:
 def why_not(holds: Sequence[nv_tileas.Hold], plans: Sequence[Plan], target: Target, warps: int) -> str:
     """Why a transformer of so many warps cannot store tiles of a loop; empty if it can."""
     copies = [copy for plan in plans for copy in plan.copies]
-    needs = Needs(holds, copies, warps)
+    needs = Needs(holds, copies, target, warps)
     if any(plan.first or plan.paired for plan in plans):
         return "a product of the loop is issued an iteration early, or by a pair of CTAs"
     if not needs.legal or Way.SEND in needs.ways.values():
         return "it cannot compute everything that they depend on"
     if not needs.loads:
         return "they depend on no tile of the producer"
-    if any(scratch_of(op, target) for op in needs.made):
-        return "its threads would exchange elements through shared memory"
     if not all(whole(hold, warps) for hold in holds):
         return f"{warps} warps have too few elements of a tile each"
     return ""
@@ -108,35 +106,35 @@ def whole(hold: nv_tileas.Hold, warps: int) -> bool:
 class Needs(Slice):
     """What a transformer computes for some tiles, from the `copies` of the producer."""
 
-    def __init__(self, holds: Sequence[nv_tileas.Hold], copies: Sequence[Staged], warps: int):
+    def __init__(self, holds: Sequence[nv_tileas.Hold], copies: Sequence[Staged], target: Target, warps: int):
         self.copies = {copy.result for copy in copies}
         self.loads: dict[nv_tileas.SharedLoad, None] = {}
-        self.made: dict[Op, None] = {}
         around = dict.fromkeys(each for hold in holds for each in enclosing(hold))
         wanted = [(hold.source, by_warps(layout_of(hold.source.type), warps)) for hold in holds]
-        self.warps = warps
+        self.target, self.warps = target, warps
         super().__init__(around, wanted)
 
     def parts(self, value: Value, layout: Layout) -> list[Placed]:
         """A tile of a ring is loaded, with nothing else."""
         owner = value.owner
-        if isinstance(owner, Op):
-            self.made[owner] = None
         if isinstance(owner, nv_tileas.SharedLoad) and copied(owner.source) in self.copies:
+            own = layout == by_warps(layout_of(value.type), self.warps)
             self.loads[owner] = None
-            self.ways[value] = Way.REMATERIALISE
+            self.ways[value] = Way.REMATERIALISE if own or owner.atom == "ld.shared" else None
             return []
         return super().parts(value, layout)
 
     def operands(self, op: Op, layout: Layout) -> list[Placed]:
-        """A conversion stays one: its atoms are made for the layouts on either side."""
-        if isinstance(op, nv_tileas.ConvertLayout):
+        """What moves registers or lanes stays, since matrices are loaded and stored in layouts of their own; what would
+        go through shared memory is made in the other layout at once.
+        """
+        if isinstance(op, nv_tileas.ConvertLayout) and not scratch_of(op, self.target):
             return [(op.source, by_warps(layout_of(op.source.type), self.warps))]
         return super().operands(op, layout)
 
     def remade(self, op: Op, layout: Layout, operands: Sequence[Value], b: Builder) -> Sequence[Value]:
         """The results of an op in a layout."""
-        if isinstance(op, nv_tileas.ConvertLayout):
+        if isinstance(op, nv_tileas.ConvertLayout) and not scratch_of(op, self.target):
             return b.add(type(op), *operands, types=[relaid(op.result.type, layout)], **op.attributes).results
         return remade(op, layout, operands, b)
 
@@ -144,12 +142,12 @@ class Needs(Slice):
 class Transformer(Producer):
     """Builds the code of the agent."""
 
-    def __init__(self, agents: Agents):
+    def __init__(self, agents: Agents, target: Target):
         jobs = agents.transforms
         holds = [op for job in jobs for op in job.plan.copies if isinstance(op, nv_tileas.Hold)]
         sources = [source for job in jobs for source in job.sources]
         copies = [copy for source in sources for copy in source.plan.copies]
-        self.needs = Needs(holds, copies, holds[0].writers)
+        self.needs = Needs(holds, copies, target, holds[0].writers)
         super().__init__(self.needs, [], {}, {}, agents.zero, agents.map_number)
         self.ends: dict[Op, Transform] = {job.plan.copies[-1]: job for job in jobs}  # by the last tile of a stage
         self.holds = {*holds}
