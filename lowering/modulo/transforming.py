@@ -104,6 +104,8 @@ def transformings(selection: Selection, func: nv_tileas.Func) -> Iterator[tuple[
     turns = max(1.0, selection.warps / kind.throughput.issue)
     for loop in loops(selection, storing, turns):
         op = storing[loop.item.loop]
+        if not loop.stored:  # its stored tiles depend on nothing in it
+            continue
         ways, plans = [consuming(selection, loop, turns)], plans_of(selection, func, op)
         for writers in WRITERS:
             share = max(1.0, writers / kind.throughput.issue)
