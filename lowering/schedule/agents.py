@@ -24,6 +24,7 @@ from ir.types import I32
 from lowering.clusters.ranks import Ranks
 from lowering.layouts.tensor import allocation
 from lowering.schedule import pairs
+from lowering.schedule.agent_rings import AgentRing, Run
 from lowering.schedule.boundary import Boundary, Plan, Slice, Way, control
 from lowering.schedule.context import Accumulated, Handed, Rewriter, Scheduling
 from lowering.schedule.fills import Threaded, arrivals, boxed, peers, threaded
@@ -31,61 +32,13 @@ from lowering.schedule.flight import Flight, flight, land
 from lowering.schedule.pipes import consume, stage_alone, unknown
 from lowering.schedule.producer import Job, Producer
 from lowering.schedule.rings import Copy, Ring, Staged, align
-from lowering.schedule.states import LOOPS, Numbers, Site, alternate, enclosing, outermost, thread
+from lowering.schedule.states import Numbers, Site, alternate, enclosing, outermost, thread
 from lowering.schedule.tensor import multiplies, refuse, share_columns
 from lowering.schedule.transform import Source, Transform, Transformer, serving
 from lowering.schedule.turns import Stage, legal
 from lowering.schedule.units import GROUP, demand, side_by_side
 from lowering.targets import Target
 from lowering.targets.target import WARP
-
-
-@dataclass
-class Run:
-    """A consumer's loop over a ring: the operand that starts its iterator, and the release after it of the stage that
-    its last iteration still uses, if products run on from one iteration to the next.
-    """
-
-    loop: scf.For
-    slot: int
-    release: nv_tileas.ConsumerRelease | None
-
-    @property
-    def site(self) -> Site:
-        """It takes and leaves the iterator."""
-        return Site([self.slot], [self.loop.results[self.slot - 3]])
-
-
-@dataclass
-class AgentRing:
-    """A ring that a producer fills, for one loop or for several consecutive ones of the same depth: iterators continue
-    from one to the next, so the producer fills stages for the next loop before this one has ended.
-    """
-
-    memory: Ring
-    pipeline: nv_tileas.CreatePipeline
-    runs: list[Run] = field(default_factory=list[Run])
-    alone: dict[Op, Site] = field(default_factory=dict[Op, Site])  # consumers of a stage before a loop
-    passing: dict[Op, Site] = field(default_factory=dict[Op, Site])  # ops that skip stages read by others
-    readers: list[dict[Op, Site]] = field(default_factory=list[dict[Op, Site]])  # of other agents than the consumers
-    filled: dict[Op, Site] = field(default_factory=dict[Op, Site])  # by another agent than the producer
-
-    @property
-    def sites(self) -> dict[Op, Site]:
-        """The ops that take and yield the consumers' iterator."""
-        return {run.loop: run.site for run in self.runs} | self.alone | self.passing
-
-    def release_last(self) -> None:
-        """If the ring continues after a loop, the stage that its last iteration still uses is waited for."""
-        for run in self.runs:
-            goes_on = len(self.runs) > 1 or any(isinstance(each, LOOPS) for each in enclosing(run.loop))
-            if run.release is not None and not goes_on:
-                run.release.attributes["last"] = True
-        for op in self.alone if not self.runs else ():
-            for each in op.regions[0].block.ops:
-                if isinstance(each, nv_tileas.ConsumerRelease):
-                    each.attributes["last"] = True
-
 
 Key = tuple[int, int, int, int, int, int, Op | None]
 """Of a ring: depth of its loops, its number in them, stages, arrivals that fill a stage, CTAs that read it, warps of
@@ -228,7 +181,9 @@ class Agents(Numbers):
         if not self.transforms:
             return None
         block = Block()
-        Transformer(self, target).block(self.ops, Builder(block, self.common.location))
+        Transformer(self.transforms, self.zero, self.map_number, target).block(
+            self.ops, Builder(block, self.common.location)
+        )
         return block
 
     def thread(self, pipeline: nv_tileas.CreatePipeline, *agents: Mapping[Op, Site]) -> None:

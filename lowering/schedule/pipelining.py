@@ -21,7 +21,8 @@ from ir.types import PartitionViewType
 from lowering.atoms.barrier import agents_gather
 from lowering.clusters.ranks import Ranks
 from lowering.schedule import pingpong, requests, scratch, stores
-from lowering.schedule.agents import AgentRing, Agents, Consumer
+from lowering.schedule.agent_rings import AgentRing
+from lowering.schedule.agents import Agents, Consumer
 from lowering.schedule.begun import begin_apart
 from lowering.schedule.boundary import Plan
 from lowering.schedule.context import Rewriter

@@ -13,8 +13,8 @@ Source: the seeds' ResolveAgentBoundary; FlashAttention-3's producer, which tran
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
 
 from ir.core import PURE, Block, Builder, Op, Value
 from ir.dialects import nv_tileas, scf
@@ -23,6 +23,7 @@ from ir.types import TensorType
 from lowering.layouts.f2 import log2
 from lowering.layouts.layout import Layout
 from lowering.layouts.shared import SharedLayout
+from lowering.schedule.agent_rings import AgentRing
 from lowering.schedule.boundary import Placed, Plan, Slice, Way
 from lowering.schedule.fills import Written
 from lowering.schedule.pipes import consume, produce, stage_alone, unknown
@@ -32,9 +33,6 @@ from lowering.schedule.rings import Staged
 from lowering.schedule.scratch import layout_of, scratch_of
 from lowering.schedule.states import enclosing
 from lowering.targets import Target
-
-if TYPE_CHECKING:
-    from lowering.schedule.agents import AgentRing, Agents
 
 VIEWS = (nv_tileas.Permute, nv_tileas.Reshape)
 SHAPES = (nv_tileas.Broadcast, *VIEWS)
@@ -142,13 +140,14 @@ class Needs(Slice):
 class Transformer(Producer):
     """Builds the code of the agent."""
 
-    def __init__(self, agents: Agents, target: Target):
-        jobs = agents.transforms
+    def __init__(
+        self, jobs: Sequence[Transform], zero: Value, map_number: Callable[[dict[str, Any]], int], target: Target
+    ):  # fmt: skip
         holds = [op for job in jobs for op in job.plan.copies if isinstance(op, nv_tileas.Hold)]
         sources = [source for job in jobs for source in job.sources]
         copies = [copy for source in sources for copy in source.plan.copies]
         self.needs = Needs(holds, copies, target, holds[0].writers)
-        super().__init__(self.needs, [], {}, {}, agents.zero, agents.map_number)
+        super().__init__(self.needs, [], {}, {}, zero, map_number)
         self.ends: dict[Op, Transform] = {job.plan.copies[-1]: job for job in jobs}  # by the last tile of a stage
         self.holds = {*holds}
         self.read: dict[nv_tileas.SharedLoad, Source] = {}
