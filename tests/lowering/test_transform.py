@@ -114,7 +114,7 @@ LEFT: dict[str, tuple[dict[str, Any], str]] = {
 }
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("what", LEFT)
 def test_left_to_the_consumers(what: str) -> None:
     given, why = LEFT[what]
@@ -170,7 +170,7 @@ diverged load together in the simulator (the memory model asks for it: PTX ISA 8
 """
 
 
-@pytest.mark.sampled(9)
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("what", BROKEN)
 def test_each_step_of_the_protocol_is_needed(what: str) -> None:
     pattern, place, change = BROKEN[what]
@@ -210,6 +210,7 @@ def one_stage(func: nv_tileas.Func) -> None:
     all_of(func, nv_tileas.CreatePipeline)[1].results[0].type = nv_tileas.PipelineType(1)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("change", [unreleased, uncommitted, one_stage])
 def test_deadlocks_are_refused(change: Callable[[nv_tileas.Func], None], monkeypatch: pytest.MonkeyPatch) -> None:
     """The check counts what both readers of the first ring release, and who fills the second."""
