@@ -154,9 +154,9 @@ class StoreWait(Op):
     effect = WRITE
 
 
-CONSUME, PRODUCE, COPY, MULTIPLY = ROLES = ("consume", "produce", "copy", "multiply")
+CONSUME, PRODUCE, COPY, MULTIPLY, TRANSFORM = ROLES = ("consume", "produce", "copy", "multiply", "transform")
 """The task of an agent: all its warps compute; one thread fills stages; all its threads fill stages; one thread issues
-products in tensor memory.
+products in tensor memory; all its warps compute tiles for the first.
 """
 
 

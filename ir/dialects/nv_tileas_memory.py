@@ -266,10 +266,14 @@ class AsyncGatherCopy(Op):
 
 @op("nv_tileas.hold")
 class Hold(Op):
-    """Store a tile of registers in a buffer of shared memory, by `atom` (stmatrix or st.shared); before scheduling."""
+    """Store a tile of registers in a buffer of shared memory, by `atom` (stmatrix or st.shared); before scheduling.
+    `writers`: warps of an agent that computes and stores it in a ring of `stages`; 0: its readers do.
+    """
 
     source = Operand(is_tile)
     atom = Attr(str, among=("stmatrix", "st.shared"))
+    writers = Attr(int, 0, least=0)
+    stages = Attr(int, 0, least=0)
     result = Result(is_tile)
 
     effect = WRITE

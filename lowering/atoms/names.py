@@ -55,6 +55,8 @@ STREAM = "grid.stream"
 
 LOADS_AHEAD = "load.ahead"
 """Loads issued before barriers that they need not come after (lowering/modulo/straight.py)."""
+BY_TRANSFORMER = "agent.transform"
+"""Tiles that an agent computes for the consumers (lowering/modulo/transforming.py)."""
 OUTER_COPIES = "copy.outer"
 """Tiles copied to shared memory outside of innermost loops."""
 
@@ -72,7 +74,7 @@ others.
 OTHERS = (
     *MOVES, *ARITHMETIC, WIDE_LOAD.name, WIDE_STORE.name, EVICTION, PEELING, SCALING, ONLINE, ATTENTION, BLOCKS,
     MOMENTS, PAIRS, LANES, MERGED, SWAPPED, UNSIGNED, LAGGING, LOADS_AHEAD, OUTER_COPIES, BY_AGENT, BY_AGENT_READ,
-    STREAM,
+    BY_TRANSFORMER, STREAM,
 )  # fmt: skip
 
 

@@ -30,7 +30,7 @@ from lowering.modulo.predict import SOONER
 from lowering.schedule.agents import Agents
 from lowering.schedule.fills import Fill, Threaded
 from lowering.schedule.pipelining import asynchronous, by_rings, ranks_of
-from lowering.schedule.rings import Copy, tile_of
+from lowering.schedule.rings import Staged, tile_of
 from lowering.selection import Selection
 from lowering.selection.resources import ADDRESSES, REGISTERS, SHARED, registers, where
 from lowering.selection.trips import Trips, trip_counts
@@ -120,11 +120,9 @@ def resident(selection: Selection) -> tuple[int, int]:
     """CTAs that an SM is estimated to hold without a producer, which ptxas gives no more registers than it needs, and
     with one: as many as a hint asks for (`lowering/ptx/grant.py`), else the most that registers and memory allow.
     """
-    warps, used = selection.warps, selection.answer.resources
+    warps, memory = selection.warps, memory_of(selection)
     asked, whole = selection.target.asked_ctas, target(selection.target.name)
     tier = selection.target.shared_by(selection.ctas) if selection.ctas > 1 else selection.target
-    lacking = float(selection.target.smem_bytes - tier.smem_bytes)  # what the rows have of it for the other CTAs
-    memory = int(max((use for name, use in used.items() if name.startswith(SHARED)), default=lacking) - lacking)
     need = registers(tier, warps, 0) + ADDRESSES - max(0, min(spare(selection).values(), default=0))
     least = max(1, asked, selection.ctas)
     alone = max(least, occupancy(whole, WARP * warps, need, memory).count)
@@ -135,6 +133,14 @@ def resident(selection: Selection) -> tuple[int, int]:
         if register_shares(WARP * warps, WARPGROUP, PRODUCER_REGISTERS, whole.shared_by(ctas)).consumer >= need
     ]
     return alone, least if asked else max((least, *fitting))
+
+
+def memory_of(selection: Selection) -> int:
+    """Bytes of shared memory that the rows of a program add up to."""
+    used, kind = selection.answer.resources, selection.target
+    tier = kind.shared_by(selection.ctas) if selection.ctas > 1 else kind
+    lacking = float(kind.smem_bytes - tier.smem_bytes)  # what the rows have of it for the other CTAs
+    return int(max((use for name, use in used.items() if name.startswith(SHARED)), default=lacking) - lacking)
 
 
 def gathers(loop: scf.For) -> list[nv_tileas.GatherCopy]:
@@ -242,11 +248,12 @@ def why_not(selection: Selection, func: nv_tileas.Func, loop: scf.For, warps: in
     return f"the consumers' loops would spill {inside} registers" if inside else ""
 
 
-def copies_of(copy: Copy, fill: Fill) -> int:
+def copies_of(copy: Staged, fill: Fill) -> int:
     """Copies of a tile that each thread of a producer makes."""
     if not isinstance(fill, Threaded):
         return 0
     _, shared = tile_of(copy)
+    assert not isinstance(copy, nv_tileas.Hold)
     run = copy.width if isinstance(copy, nv_tileas.GatherCopy) else copy.bytes // shared.element_bytes
     return fill.layout.n_regs // run
 

@@ -16,6 +16,7 @@ from lowering.modulo.graph import Schedule
 from lowering.modulo.loops import loops
 from lowering.modulo.powers import choose_powers, powers_of
 from lowering.modulo.search import Found, search
+from lowering.modulo.transforming import choose_agents, transformings
 from lowering.schedule import lower_pipelines, materialize
 from lowering.schedule.masked import explained
 from lowering.schedule.rotation import rotate
@@ -37,6 +38,7 @@ def schedules(selection: Selection) -> Iterator[str]:
     placed = decode(selection, selection.saturated.program.entry.sym_name)
     made = {each.loop.item.loop: each for each, _, _ in predictions(selection, placed)}
     gathered = [each for each, _ in assignments(selection, placed)]
+    computed = {ways.loop.item.loop: ways for ways, _ in transformings(selection, placed)}
     producers, assigned = shortest(selection, gathered), {each.loop.item.loop: each for each in gathered}
     for number, loop in enumerate(loops(selection)):
         if not number:
@@ -46,6 +48,8 @@ def schedules(selection: Selection) -> Iterator[str]:
             yield f"    {early_product(made[loop.item.loop])}"
         if loop.item.loop in assigned:
             yield f"    {gathering(assigned[loop.item.loop], producers)}"
+        if loop.item.loop in computed:
+            yield f"    {computed[loop.item.loop]}"
         if meets(loop.item):
             yield "    CTAs of the cluster wait for each other in it: not scheduled"
             continue
@@ -71,6 +75,7 @@ def masks(selection: Selection) -> Iterator[str]:
     choose(selection, placed)
     choose_powers(selection, placed)
     assign(selection, placed)
+    choose_agents(selection, placed)
     rotate(placed, selection.target)
     place_accumulators(placed)
     told = tuple(prefix for prefix in selection.forbid if BY_AGENT_READ.startswith(prefix))

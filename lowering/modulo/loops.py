@@ -42,6 +42,8 @@ class Loop:
     """Of an iteration, as extraction sums it up, before a part of its powers is by polynomials."""
     runs: Mapping[int, int]
     """Elements that one copy brings, by the operations that gather."""
+    stored: frozenset[int] = frozenset()
+    """The operations that store tiles in shared memory for products."""
 
     @property
     def cycles(self) -> float:
@@ -63,7 +65,8 @@ def loops(selection: Selection, wanted: Collection[int] | None = None, turns: fl
             body = _Body(selection, pricer, item, around, turns)
             graph = body.graph()
             if graph.operations:
-                yield Loop(item, graph, sum(each.scalar() for each in body.costs) - body.more, body.runs)
+                cost = sum(each.scalar() for each in body.costs) - body.more
+                yield Loop(item, graph, cost, body.runs, frozenset(body.stored))
 
 
 class _Body:
@@ -91,6 +94,7 @@ class _Body:
         self.whole: list[tuple[bool, bool]] = []  # of each operation: waits for whole tiles, is waited for whole
         self.dependences: list[Dependence] = []
         self.runs: dict[int, int] = {}
+        self.stored: set[int] = set()
 
     def inside(self, cls: int) -> bool:
         """Is a placed class computed in the loop?"""
@@ -106,6 +110,8 @@ class _Body:
                 self.numbers[cls] = self.add(
                     self.name(cls, node), price.cost, self.needs.size(cls), self.waits(node), self.late(node), ahead
                 )
+                if isinstance(node, placed.Hold):
+                    self.stored.add(self.numbers[cls])
                 if ahead and isinstance(node, placed.GatherCopy):
                     self.runs[self.numbers[cls]] = node.width
         effects = self.effects()

@@ -74,7 +74,8 @@ def loop_time(selection: Selection, loop: Loop, trips: float, ctas: int | None =
     target, graph = selection.target, loop.graph
     limits = bounds(Graph(graph.operations, ()))
     ahead = early(graph) if loop.item.loop in selection.early else frozenset[int]()
-    waiting = interval(graph, float(target.latency.mma), ahead, target.has(Feature.WGMMA))
+    alone = selection.apart.get(loop.item.loop)
+    waiting = alone or interval(graph, float(target.latency.mma), ahead, target.has(Feature.WGMMA))
     waiting /= selection.ctas if ctas is None else ctas
     return LoopTime(trips, limits.resource * turns_of(selection), limits.unit, waiting)
 

@@ -25,6 +25,7 @@ from lowering.launch import parameters
 from lowering.modulo.ahead import choose
 from lowering.modulo.assignment import assign
 from lowering.modulo.powers import choose_powers
+from lowering.modulo.transforming import choose_agents
 from lowering.passes.manager import Context
 from lowering.persistence import already, best_order, persistent
 from lowering.placement import LayoutOracle, seed
@@ -297,8 +298,8 @@ def glance(prepared: Prepared, context: Context, options: Mapping[str, Any]) -> 
 
 def decode(selection: Selection, context: Context) -> nv_tileas.Func:
     """Write the chosen nodes as a program: each value hoisted out of loops as far as its operands allow; mark the
-    products to issue one iteration early, powers of two of which a part is computed by polynomials, and the gathered
-    tiles that a producer loads, if that is predicted to make loops faster.
+    products to issue one iteration early, powers of two of which a part is computed by polynomials, the gathered
+    tiles that a producer loads, and the tiles that a transformer computes, if that is predicted to make loops faster.
     """
     func = decode_choice(selection, selection.saturated.program.entry.sym_name)
     func.attributes["placed"] = True
@@ -307,6 +308,7 @@ def decode(selection: Selection, context: Context) -> nv_tileas.Func:
         early=chosen,
         powers=choose_powers(selection, func),
         producers=assign(selection, func),
+        transformers=choose_agents(selection, func),
         operations=lambda: sum(1 for _ in func.walk()),
         conversions=lambda: sum(isinstance(op, nv_tileas.ConvertLayout) for op in func.walk()),
     )

@@ -23,69 +23,25 @@ from ir.types import I32
 from lowering.clusters.ranks import Ranks
 from lowering.layouts.tensor import allocation
 from lowering.schedule import pairs
+from lowering.schedule.agent_rings import AgentRing, Run
 from lowering.schedule.boundary import Boundary, Plan, Slice, Way, control
 from lowering.schedule.context import Accumulated, Handed, Rewriter, Scheduling
 from lowering.schedule.fills import Threaded, arrivals, boxed, peers, threaded
 from lowering.schedule.flight import Flight, flight, land
 from lowering.schedule.pipes import consume, stage_alone, unknown
 from lowering.schedule.producer import Job, Producer
-from lowering.schedule.rings import Copy, Ring, align
-from lowering.schedule.states import LOOPS, Numbers, Site, alternate, enclosing, outermost, thread
+from lowering.schedule.rings import Copy, Ring, Staged, align
+from lowering.schedule.states import Numbers, Site, alternate, enclosing, outermost, thread
 from lowering.schedule.tensor import multiplies, refuse, share_columns
+from lowering.schedule.transform import Source, Transform, Transformer, serving
 from lowering.schedule.turns import Stage, legal
 from lowering.schedule.units import GROUP, demand, side_by_side
+from lowering.targets import Target
 from lowering.targets.target import WARP
 
-
-@dataclass
-class Run:
-    """A consumer's loop over a ring: the operand that starts its iterator, and the release after it of the stage that
-    its last iteration still uses, if products run on from one iteration to the next.
-    """
-
-    loop: scf.For
-    slot: int
-    release: nv_tileas.ConsumerRelease | None
-
-    @property
-    def site(self) -> Site:
-        """It takes and leaves the iterator."""
-        return Site([self.slot], [self.loop.results[self.slot - 3]])
-
-
-@dataclass
-class AgentRing:
-    """A ring that a producer fills, for one loop or for several consecutive ones of the same depth: iterators continue
-    from one to the next, so the producer fills stages for the next loop before this one has ended.
-    """
-
-    memory: Ring
-    pipeline: nv_tileas.CreatePipeline
-    runs: list[Run] = field(default_factory=list[Run])
-    alone: dict[Op, Site] = field(default_factory=dict[Op, Site])  # consumers of a stage before a loop
-    passing: dict[Op, Site] = field(default_factory=dict[Op, Site])  # ops that skip stages read by others
-    readers: list[dict[Op, Site]] = field(default_factory=list[dict[Op, Site]])  # of agents that replace the consumers
-
-    @property
-    def sites(self) -> dict[Op, Site]:
-        """The ops that take and yield the consumers' iterator."""
-        return {run.loop: run.site for run in self.runs} | self.alone | self.passing
-
-    def release_last(self) -> None:
-        """If the ring continues after a loop, the stage that its last iteration still uses is waited for."""
-        for run in self.runs:
-            goes_on = len(self.runs) > 1 or any(isinstance(each, LOOPS) for each in enclosing(run.loop))
-            if run.release is not None and not goes_on:
-                run.release.attributes["last"] = True
-        for op in self.alone if not self.runs else ():
-            for each in op.regions[0].block.ops:
-                if isinstance(each, nv_tileas.ConsumerRelease):
-                    each.attributes["last"] = True
-
-
-Key = tuple[int, int, int, int, int, Op | None]
-"""Of a ring: depth of its loops, its number in them, stages, arrivals that fill a stage, CTAs that read it; its loop,
-where one warp runs that and leaves others no iterator."""
+Key = tuple[int, int, int, int, int, int, Op | None]
+"""Of a ring: depth of its loops, its number in them, stages, arrivals that fill a stage, CTAs that read it, warps of
+other agents that do; its loop, where one warp runs that and leaves others no iterator."""
 
 
 LONE = -1  # depth of rings outside of loops
@@ -111,6 +67,7 @@ class Agents(Numbers):
     handovers: Sequence[Handed] = ()  # with agents that issue products threads read
     beginners: list[Block] = field(default_factory=list[Block])  # the code of these
     blocks: Sequence[int] = ()  # of rows, of each of these
+    transforms: list[Transform] = field(default_factory=list[Transform])  # tiles computed for the consumers
     said: str = ""  # who issues products that threads read, and why
     turns: list[int] = field(default_factory=list[int])  # the numbers of the consumers' turn-taking sections
     groups: int = 1  # of warps, each of which runs the consumers' code separately
@@ -135,7 +92,7 @@ class Agents(Numbers):
                 if products:
                     pairs.refuse(products[0], "tensor copies cannot load all of its tiles")
                 return []
-            plans.append(Plan(op, copies, made, min(c.stages for c in copies), before, bool(products)))
+            plans.append(Plan(op, copies, [*made], min(c.stages for c in copies), before, bool(products)))
         return plans if Boundary(self.ops, [*(job.plan for job in self.jobs), *plans]).legal else []
 
     def lone(self, copy: nv_tileas.TiledCopy) -> Plan | None:
@@ -156,7 +113,7 @@ class Agents(Numbers):
             each="warp",
             producers=arrivals(plan.fills),
         )
-        found = self.rings[(LONE, len(self.rings), 1, 1, 1, None)] = AgentRing(Ring(1), pipeline)
+        found = self.rings[(LONE, len(self.rings), 1, 1, 1, 0, None)] = AgentRing(Ring(1), pipeline)
         self.jobs.append(Job(plan, [buffer], pipeline.result, None))
         return found
 
@@ -187,9 +144,11 @@ class Agents(Numbers):
         producer.block(self.ops, Builder(block, self.common.location))
         if multiplier is not None:
             producer.receive_late()
+        transformer = self.transformer(rewriter.target)
         for ring in self.rings.values():
             ring.release_last()
-            self.thread(ring.pipeline, *(ring.readers or [ring.sites]), producer.sites(ring.pipeline.result))
+            readers = [each for each in (ring.sites, *ring.readers) if each]
+            self.thread(ring.pipeline, *readers, ring.filled or producer.sites(ring.pipeline.result))
         for each in self.handovers:
             self.thread(each.pipeline, *each.sites)
         for each in self.accumulators:
@@ -205,6 +164,9 @@ class Agents(Numbers):
         self.place(rewriter, consumer, WARP * self.copy_warps if by_threads else 1)
         agents = [consumer, block]  # the consumers first: their threads' numbers need no subtraction
         roles = [nv_tileas.CONSUME, nv_tileas.COPY if by_threads else nv_tileas.PRODUCE]
+        if transformer is not None:
+            agents.append(transformer)
+            roles.append(nv_tileas.TRANSFORM)
         for each in self.beginners if multiplier is None else [multiplier]:
             agents.append(each)
             roles.append(nv_tileas.MULTIPLY)
@@ -222,6 +184,16 @@ class Agents(Numbers):
             blocks=(-1, -1, *self.blocks) if max(self.blocks, default=-1) >= 0 else (),
             products=self.said,
         )
+
+    def transformer(self, target: Target) -> Block | None:
+        """The code of the agent that computes tiles for the consumers, if there is one."""
+        if not self.transforms:
+            return None
+        block = Block()
+        Transformer(self.transforms, self.zero, self.map_number, target).block(
+            self.ops, Builder(block, self.common.location)
+        )
+        return block
 
     def thread(self, pipeline: nv_tileas.CreatePipeline, *agents: Mapping[Op, Site]) -> None:
         """Carry the iterator of a ring through what takes it in each agent."""
@@ -329,12 +301,21 @@ class Consumer:
         loop = plans[0].loop
         assert loop is not None
         self.loop = loop
+        self.copies = [copy for plan in plans for copy in plan.copies]
+        self.written = next((plan for plan in plans if plan.written), None)  # by a transformer, the last ring
+        self.apart = serving(loop, self.written.copies) if self.written is not None else set[Op]()  # done by it alone
         self.rings = [self.ring(plan, number) for number, plan in enumerate(plans)]
         self.buffers: list[list[Value]] = []
         for plan, ring in zip(plans, self.rings, strict=True):
             self.buffers.append(scheduler.buffers(plan.copies, ring.memory, agents.common))
+            if plan.written:
+                continue
             stored = self.stored(b) if plan.after_store else None
             agents.jobs.append(Job(plan, self.buffers[-1], ring.pipeline.result, stored))
+        if self.written is not None:
+            brought = zip(plans[:-1], self.rings[:-1], self.buffers[:-1], strict=True)
+            sources = [Source(plan, ring, buffers) for plan, ring, buffers in brought]
+            agents.transforms.append(Transform(self.written, self.rings[-1], self.buffers[-1], sources))
 
     def begin(self, ops: Sequence[Op], b: Builder) -> None:
         """Code before the loop: copies for a stage of the first ring, and the product, the last op, that reads it."""
@@ -354,15 +335,17 @@ class Consumer:
         flying = self.flying()
         flying.begin()
         operands = [*scheduler.values([op.lower, op.upper, op.step, *op.init]), *(self.agents.zero for _ in self.rings)]
-        if flying.last is not None:
-            last = self.rings[-1].pipeline.result
-            operands.append(b.value(nv_tileas.CreateNone, last, types=[nv_tileas.CONSUMER_TOKEN]))
+        held = self.held(flying)
+        for number in held:
+            ring = self.rings[number].pipeline.result
+            operands.append(b.value(nv_tileas.CreateNone, ring, types=[nv_tileas.CONSUMER_TOKEN]))
         made = scheduler.rebuild(op, operands, self.body(flying), b)
         for slot, ring in enumerate(self.rings, 3 + len(op.init)):
             ring.runs.append(Run(made, slot, None))
         if flying.last is not None:
             done = b.add(nv_tileas.DotWait, made.results[flying.place], pending=0)
-            self.rings[-1].runs[-1].release = b.add(nv_tileas.ConsumerRelease, made.results[-1], types=())
+            for number, token in zip(held, made.results[-len(held) :], strict=True):
+                self.rings[number].runs[-1].release = b.add(nv_tileas.ConsumerRelease, token, types=())
             scheduler.rewriter.values[op.results[flying.place]] = done.result
 
     def turns(self, body: Block, flying: Flight) -> None:
@@ -381,7 +364,8 @@ class Consumer:
         read.ops.insert(place, begin)
         begin.parent = read
         last.attributes["passes"] = True
-        held = [plan is self.plans[-1] and flying.last is not None for plan in self.plans]
+        kept = self.held(flying)
+        held = [number in kept for number in range(len(self.plans))]
         rings = [Stage(r.pipeline.result, r.memory.stages, h) for r, h in zip(self.rings, held, strict=True)]
         if legal(body, rings, groups, self.scheduler.rewriter.target):
             self.agents.turns.append(0)
@@ -390,24 +374,39 @@ class Consumer:
             last.attributes["passes"] = False
 
     def flying(self) -> Flight:
-        """The products that run on. With several rings, only products that read the last one, whose stages are
-        held, run into the next iteration.
+        """The products that run on. With several rings of the producer, only products that read the last one, whose
+        stages are held, run into the next iteration.
         """
         body = self.loop.body.block
-        found = flight(body, [copy for plan in self.plans for copy in plan.copies])
-        others = [copy for plan in self.plans[:-1] for copy in plan.copies]
-        stays = found.last is not None and (self.plans[-1].stages == 1 or reads(found.last, others, body))
+        found = flight(body, self.copies, self.apart)
+        if found.last is None:
+            return found
+        if self.written is not None:
+            stays = any(self.plans[number].stages == 1 for number in self.held(found))
+        else:
+            others = [copy for plan in self.plans[:-1] for copy in plan.copies]
+            stays = self.plans[-1].stages == 1 or reads(found.last, others, body)
         return Flight(early=found.early) if stays else found
+
+    def held(self, flying: Flight) -> list[int]:
+        """The rings whose stages a product reads that runs into the next iteration, the last one first."""
+        if flying.last is None:
+            return []
+        numbers = range(len(self.plans) - 1, -1, -1)
+        if self.written is None:
+            return [numbers[0]]
+        body = self.loop.body.block
+        return [number for number in numbers if reads(flying.last, self.plans[number].copies, body)]
 
     def body(self, flying: Flight) -> Block:
         """One iteration, which carries the iterators and, if products run on, the token of the previous one."""
         scheduler, body = self.scheduler, self.loop.body.block
-        held = [nv_tileas.CONSUMER_TOKEN] if flying.last is not None else []
+        held = [nv_tileas.CONSUMER_TOKEN for _ in self.held(flying)]
         inner = Block([*(a.type for a in body.args), *(nv_tileas.IteratorType(p.stages) for p in self.plans), *held])
         iterators = inner.args[len(body.args) : len(body.args) + len(self.plans)]
         scheduler.rewriter.values.update(zip(body.args, inner.args, strict=False))
         b = Builder(inner, self.loop.location)
-        scheduler.inner(body.ops[: body.ops.index(self.plans[0].copies[0])], b)
+        scheduler.inner([op for op in body.ops[: body.ops.index(self.copies[0])] if op not in self.apart], b)
         left = self.stage(0, iterators, inner, flying, b)
         places = len(body.terminator.operands)
         steps = [b.value(nv_tileas.IncIter, iterator) for iterator in iterators]
@@ -429,7 +428,7 @@ class Consumer:
         scheduler, body, plan = self.scheduler, self.loop.body.block, self.plans[number]
         following = self.plans[number + 1].copies[0] if plan is not self.plans[-1] else body.terminator
         ops = body.ops[body.ops.index(plan.copies[0]) : body.ops.index(following)]
-        rest = [each for each in ops if each not in plan.copies]
+        rest = [each for each in ops if each not in self.copies and each not in self.apart]
         read = scheduler.reading(
             plan.copies, self.buffers[number], iterators[number], rest, self.fence(plan), self.loop
         )
@@ -438,7 +437,9 @@ class Consumer:
             ends = self.stage(number + 1, iterators, inner, flying, Builder(read, self.loop.location))
         else:
             ends = scheduler.values(body.terminator.operands)
-            previous = inner.args[-1] if flying.last is not None else None
+        held = self.held(flying)
+        if number in held:
+            previous = inner.args[len(inner.args) - len(held) + held.index(number)]
         if number == 0:
             ends = land(flying, read, inner.args[1 + flying.place] if flying.last is not None else None, ends)
         return consume(b, self.rings[number].pipeline.result, iterators[number], read, ends, previous)
@@ -467,7 +468,8 @@ class Consumer:
         commits = multiplies(self.loop)
         alone, ctas = self.loop if commits else None, peers(plan.fills)
         ctas = pairs.together(ctas) if plan.paired else ctas
-        key = (self.scheduler.depth, number, stages, arrivals(plan.fills), ctas, alone)
+        others = 0 if self.written is None or plan.written else arrivals(self.written.fills)
+        key = (self.scheduler.depth, number, stages, arrivals(plan.fills), ctas, others, alone)
         found = self.agents.rings.get(key)
         if found is None:
             pipeline = self.agents.common.add(
@@ -479,21 +481,24 @@ class Consumer:
                 producers=arrivals(plan.fills),
                 peers=ctas,
                 paired=plan.paired,
+                written=plan.written,
             )
             found = self.agents.rings[key] = AgentRing(Ring(stages), pipeline)
             self.scheduler.rewriter.rings.append([found.memory])
         if commits:
             found.pipeline.attributes |= {"consumers": 1, "each": nv_tileas.COMMIT}
         ops = nested(self.loop.body.block)
-        reads = {each.atom for each in ops if isinstance(each, nv_tileas.SharedLoad)}
-        if "ld.shared" in reads:
+        reads = {each.atom for each in ops if isinstance(each, nv_tileas.SharedLoad) and each not in self.apart}
+        if others:
+            found.pipeline.attributes |= {"consumers": warps + others, "meet": True}
+        elif "ld.shared" in reads:
             found.pipeline.attributes |= {"consumers": WARP * warps, "each": "thread"}
         elif reads:  # an arrival covers only the reads of its own lane
             found.pipeline.attributes["meet"] = True
         return found
 
 
-def reads(dot: nv_tileas.Dot, copies: Sequence[Op], body: Block) -> bool:
+def reads(dot: nv_tileas.Dot, copies: Sequence[Staged], body: Block) -> bool:
     """Does a product of a body depend on some copies?"""
     wanted: set[Value] = set(dot.operands)
     for op in reversed(body.ops[: body.ops.index(dot)]):

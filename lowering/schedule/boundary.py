@@ -16,14 +16,14 @@ from __future__ import annotations
 import enum
 from collections.abc import Iterable, Sequence, Set
 
-from ir.core import WRITE, Block, Op, Type, Value
+from ir.core import WRITE, Block, Builder, Op, Type, Value
 from ir.dialects import arith, llvm, nv_tileas, scf
 from ir.records import dataclass
 from ir.types import GLOBAL_PTR, FloatType, IntType, TensorType
 from lowering.layouts.layout import Layout
-from lowering.schedule.fills import Boxed, Fill
-from lowering.schedule.relaid import operand_layouts, relayable, spread
-from lowering.schedule.rings import Copy
+from lowering.schedule.fills import Boxed, Fill, Written
+from lowering.schedule.relaid import operand_layouts, relayable, remade, spread
+from lowering.schedule.rings import Staged
 from lowering.schedule.states import enclosing
 
 Placed = tuple[Value, Layout | None]
@@ -38,7 +38,7 @@ class Plan:
     """
 
     loop: scf.For | None
-    copies: Sequence[Copy]
+    copies: Sequence[Staged]
     fills: list[Fill]
     stages: int
     first: list[nv_tileas.TiledCopy]
@@ -52,7 +52,12 @@ class Plan:
     @property
     def after_store(self) -> bool:
         """Does it read data that the consumers have stored before the loop?"""
-        return any(copy.after_store for copy in (*self.first, *self.copies))
+        return any(copy.after_store for copy in (*self.first, *self.copies) if not isinstance(copy, nv_tileas.Hold))
+
+    @property
+    def written(self) -> bool:
+        """Does an agent compute and store the tiles?"""
+        return any(isinstance(fill, Written) for fill in self.fills)
 
     def inputs(self) -> list[Placed]:
         """What its copies need: their tile's coordinates, and the view or the pointers where threads copy."""
@@ -60,7 +65,7 @@ class Plan:
         return [each for copy, fill in pairs for each in source_operands(copy, fill)]
 
 
-def source_operands(copy: Copy, fill: Fill) -> list[Placed]:
+def source_operands(copy: Staged, fill: Fill) -> list[Placed]:
     """Operands of a copy that its producer must have: the index if a tensor map replaces the view; otherwise the view,
     or pointers and mask in the layout in which it copies.
     """
@@ -122,7 +127,15 @@ class Slice:
             self.ways[value] = None
             return []
         self.ways[value] = Way.REMATERIALISE
-        return operand_layouts(owner, layout)
+        return self.operands(owner, layout)
+
+    def operands(self, op: Op, layout: Layout) -> list[Placed]:
+        """The operands of an op that is made again in a layout, each with its own."""
+        return operand_layouts(op, layout)
+
+    def remade(self, op: Op, layout: Layout, operands: Sequence[Value], b: Builder) -> Sequence[Value]:
+        """Its results, of these operands."""
+        return remade(op, layout, operands, b)
 
     def sources(self, value: Value) -> list[Value]:
         """What the producer needs to rematerialise a value."""

@@ -8,7 +8,7 @@ from typing import Protocol
 from ir.core import Block, Builder, Op, Value
 from ir.dialects import nv_tileas, scf
 from lowering.schedule.exchanges import Exchanges
-from lowering.schedule.rings import Copy, Ring
+from lowering.schedule.rings import Ring, Staged
 from lowering.schedule.states import Site
 from lowering.targets import Target
 
@@ -55,13 +55,13 @@ class Scheduling(Protocol):
     depth: int
     """Loops around what is rebuilt."""
 
-    def buffers(self, copies: Sequence[Copy], ring: Ring, b: Builder) -> list[Value]:
+    def buffers(self, copies: Sequence[Staged], ring: Ring, b: Builder) -> list[Value]:
         """The buffers of a loop's copies in a ring."""
         ...
 
     def reading(
         self,
-        copies: Sequence[Copy],
+        copies: Sequence[Staged],
         buffers: Sequence[Value],
         iterator: Value,
         rest: list[Op],

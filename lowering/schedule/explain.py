@@ -12,6 +12,7 @@ DOES = {
     "produce": "copies, issued by one thread",
     "copy": "copies by all threads",
     "multiply": "products, issued by one thread",
+    "transform": "tiles for the computation",
 }
 
 

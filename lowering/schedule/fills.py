@@ -21,7 +21,7 @@ from lowering.layouts.anchors import coalesced
 from lowering.layouts.boxes import Boxes, Parts, boxes, parted
 from lowering.layouts.layout import Layout
 from lowering.placement.copied import contiguous_dim
-from lowering.schedule.rings import Copy, tile_of
+from lowering.schedule.rings import Copy, Staged, tile_of
 from lowering.schedule.tensormaps import tensor_map
 from lowering.selection import copy_threads
 from lowering.targets.target import WARP
@@ -50,7 +50,14 @@ class Threaded:
     layout: Layout
 
 
-Fill = Boxed | Threaded
+@dataclass(frozen=True)
+class Written:
+    """Stores of a transforming agent, which holds the tile in `layout`."""
+
+    layout: Layout
+
+
+Fill = Boxed | Threaded | Written
 
 
 def boxed(copy: Copy, arguments: dict[Value, int], alike: int = 0) -> Boxed | None:
@@ -97,12 +104,13 @@ def gathered(copy: nv_tileas.GatherCopy, warps: int) -> Threaded | None:
 
 
 def arrivals(fills: Sequence[Fill]) -> int:
-    """Arrivals that fill a stage: one that announces bytes, and one of each copying thread."""
+    """Arrivals that fill a stage: one that announces bytes, one of each copying thread, one of each storing warp."""
     threads = next((WARP * fill.layout.n_warps for fill in fills if isinstance(fill, Threaded)), 0)
-    return int(any(isinstance(fill, Boxed) for fill in fills)) + threads
+    warps = next((fill.layout.n_warps for fill in fills if isinstance(fill, Written)), 0)
+    return int(any(isinstance(fill, Boxed) for fill in fills)) + threads + warps
 
 
-def announced(copies: Sequence[Copy], fills: Sequence[Fill]) -> int:
+def announced(copies: Sequence[Staged], fills: Sequence[Fill]) -> int:
     """Bytes that tensor copies bring to a stage."""
     pairs = zip(copies, fills, strict=True)
     return sum(tile_of(copy)[1].size_bytes for copy, fill in pairs if isinstance(fill, Boxed))

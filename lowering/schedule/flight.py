@@ -11,12 +11,12 @@ FlashAttention-3 (arXiv 2407.08608, section 3.2); CUTLASS's sm_90 main loop.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 
-from ir.core import Block, Value
+from ir.core import Block, Op, Value
 from ir.dialects import nv_tileas
 from ir.records import dataclass
-from lowering.schedule.rings import Copy
+from lowering.schedule.rings import Copy, Staged
 
 
 @dataclass(frozen=True)
@@ -39,13 +39,13 @@ class Flight:
             self.last.attributes |= {"pending": 1} if self.early is None else {"in_flight": True}
 
 
-def flight(body: Block, ring: Sequence[Copy]) -> Flight:
-    """The products that may stay in flight in a loop whose tiles come from a ring.
+def flight(body: Block, ring: Sequence[Staged], apart: Set[Op] = frozenset()) -> Flight:
+    """The products that may stay in flight in a loop whose tiles come from a ring; another agent does what is `apart`.
 
     A product in flight into the next iteration reads only shared memory of the ring, because a buffer that the
     consumers fill is overwritten at once; nothing but the sums' own chain touches the accumulator.
     """
-    ops = [each for op in body.ops for each in op.walk()]
+    ops = [each for op in body.ops for each in op.walk() if each not in apart or each in ring]
     products = [each for each in ops if isinstance(each, nv_tileas.Dot)]
     if not products or not all(each.atom.startswith("wgmma") and not each.promote for each in products):
         return Flight()

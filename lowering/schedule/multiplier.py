@@ -187,12 +187,17 @@ def scales_of(loop: scf.For) -> list[Value]:
     return [op.scales for op in loop.walk() if isinstance(op, nv_tileas.TensorScaledDot)]
 
 
-def prune(walk: Callable[[], Iterable[Op]]) -> None:
-    """Remove dead code from a loop or block. walk: gives all of its operations."""
+def pure(op: Op) -> bool:
+    """May an operation go if nothing reads what it makes?"""
+    return op.effect is PURE and not op.regions
+
+
+def prune(walk: Callable[[], Iterable[Op]], goes: Callable[[Op], bool] = pure) -> None:
+    """Remove dead code from a loop or block: what `goes` if it is unread. walk: gives all of its operations."""
     while True:
         ops = [*walk()]
         read = {value for op in ops for value in op.operands}
-        unread = [op for op in ops if op.effect is PURE and not op.regions and read.isdisjoint(op.results)]
+        unread = [op for op in ops if goes(op) and read.isdisjoint(op.results)]
         if not unread:
             return
         for op in unread:

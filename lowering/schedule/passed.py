@@ -9,9 +9,9 @@ ring, if that has as many stages: merge-carried-values leaves one of each.
 
 from __future__ import annotations
 
-from ir.core import Op, Value
+from ir.core import Block, Op, Value
 from ir.dialects import nv_tileas, scf
-from lowering.schedule.states import LOOPS, enclosing
+from lowering.schedule.states import LOOPS, enclosing, outermost
 
 
 def passed_over(func: nv_tileas.Func) -> dict[nv_tileas.CreateIterator, bool]:
@@ -25,6 +25,7 @@ def passed_over(func: nv_tileas.Func) -> dict[nv_tileas.CreateIterator, bool]:
         for op in late
         for loop in loops
         if op.result in loop.init and names.count(op.pipeline) == 1 and once(op) and in_step(op.pipeline, loop)
+        if len(readers(func, op.pipeline)) == 1
     }
     filled = {
         (region, op.pipeline)
@@ -35,6 +36,11 @@ def passed_over(func: nv_tileas.Func) -> dict[nv_tileas.CreateIterator, bool]:
     }
     firsts = [op for op in ops if isinstance(op, nv_tileas.CreateIterator) and op.ring in rings]
     return {op: op.parent is not None and (op.parent.parent, op.ring) in filled for op in firsts}
+
+
+def readers(func: nv_tileas.Func, pipeline: Value) -> set[Block]:
+    """The code of the agents that read a ring: each of them releases every stage."""
+    return {outermost(op) for op in func.walk() if isinstance(op, nv_tileas.ConsumeOne) and op.pipeline is pipeline}
 
 
 def once(op: Op) -> bool:

@@ -19,7 +19,8 @@ from ir.core import WRITE, Block, Builder, Op, Region, UnsupportedError, Value
 from ir.dialects import arith, nv_tileas, scf
 from ir.records import dataclass
 from ir.types import I1, I32
-from lowering.schedule.agents import AgentRing, Agents
+from lowering.schedule.agent_rings import AgentRing
+from lowering.schedule.agents import Agents
 from lowering.schedule.boundary import Boundary, Way, computes, is_strong, loads_scalar
 from lowering.schedule.pipes import unknown
 from lowering.schedule.scratch import scratch_of
@@ -53,6 +54,8 @@ def part(consumer: Block, agents: Agents, warps: int, target: Target) -> None:
         refuse(tiles, f"a tile is computed by {warps} warps, not one warpgroup")
     if agents.ranks is not None or agents.tensor:
         refuse(tiles, "its CTAs are in clusters" if agents.ranks else "accumulators lie in tensor memory")
+    if agents.transforms:
+        refuse(tiles, "another agent computes tiles for them")
     main = main_loop(tiles, agents)
     body = tiles.body.block
     place = body.ops.index(main)

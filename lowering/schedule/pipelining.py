@@ -10,6 +10,7 @@ for one agent; CUTLASS's sm_80 mainloop has the same shape.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from math import prod
 
 from ir.checked import checked
@@ -20,18 +21,20 @@ from ir.types import PartitionViewType
 from lowering.atoms.barrier import agents_gather
 from lowering.clusters.ranks import Ranks
 from lowering.schedule import pingpong, requests, scratch, stores
-from lowering.schedule.agents import AgentRing, Agents, Consumer
+from lowering.schedule.agent_rings import AgentRing
+from lowering.schedule.agents import Agents, Consumer
 from lowering.schedule.begun import begin_apart
 from lowering.schedule.boundary import Plan
 from lowering.schedule.context import Rewriter
 from lowering.schedule.fills import COPY_WARPS
 from lowering.schedule.lower import lower_pipelines
-from lowering.schedule.multiplier import multiplier
+from lowering.schedule.multiplier import multiplier, prune
 from lowering.schedule.pipes import consume, produce, stage_alone, unknown
 from lowering.schedule.publish import publish
-from lowering.schedule.rings import Copy, Ring, align, arrange, before_loops, slice_of, tile_of
+from lowering.schedule.rings import Copy, Ring, Staged, align, arrange, before_loops, slice_of, tile_of
 from lowering.schedule.states import LOOPS, alternate, enclosing
-from lowering.schedule.tensor import in_phases, multiplies, order, refuse
+from lowering.schedule.tensor import in_phases, multiplies, nested, order, refuse
+from lowering.schedule.transform import remakeable, transformed
 from lowering.schedule.units import map_agents
 from lowering.selection import copy_threads
 from lowering.targets import Feature, Target
@@ -64,6 +67,8 @@ def materialize(
     agents = Agents(common, ops, arguments, ranks_of(func, target), copy_warps(ops) if agents_gather(target) else 0)
     consumer = Block()
     Scheduler(rewriter, agents).run(ops, Builder(consumer, func.location), whole=True)
+    if agents.transforms:  # what only they needed outside of their loops
+        prune(partial(nested, consumer), remakeable)
     products = multiplier(consumer, agents, func.warps, target)
     begin_apart(consumer, agents, func.warps, target, forbid)
     for written, view in rewriter.held:
@@ -319,7 +324,7 @@ class Scheduler:
 
     def reading(
         self,
-        copies: Sequence[Copy],
+        copies: Sequence[Staged],
         buffers: Sequence[Value],
         iterator: Value,
         rest: list[Op],
@@ -341,7 +346,7 @@ class Scheduler:
         """New values of old operands."""
         return [self.rewriter.values.get(v, v) for v in operands]
 
-    def allocate(self, op: Copy, stages: int, stage_bytes: int, offset: int, b: Builder) -> nv_tileas.AllocTensor:
+    def allocate(self, op: Staged, stages: int, stage_bytes: int, offset: int, b: Builder) -> nv_tileas.AllocTensor:
         """A ring of buffers for a copy, `offset` bytes behind where its first stage will lie."""
         kind, shared = tile_of(op)
         buffer = nv_tileas.BufferType(stages, kind.shape, kind.element, shared)
@@ -392,7 +397,8 @@ class Scheduler:
         if any(isinstance(c, nv_tileas.TiledCopy) and c.ring for c in copies):
             stages -= 1  # its first tiles have buffers of their own
         elif plans := self.plan(op, copies) or self.plan(op, ahead):
-            Consumer(self, self.agents, plans, b).build(b)
+            stored = transformed(op, plans, self.rewriter.target)
+            Consumer(self, self.agents, plans if stored is None else [*plans, stored], b).build(b)
             return
         if multiplies(op):
             refuse(op, "no producer loads the tiles of its loop")
@@ -409,7 +415,7 @@ class Scheduler:
         apart = [run for ring in rings.values() for run in between_loops(ring)]
         return self.agents.plan(op, apart, first) if stages and rings else []
 
-    def buffers(self, copies: Sequence[Copy], ring: Ring, b: Builder) -> list[Value]:
+    def buffers(self, copies: Sequence[Staged], ring: Ring, b: Builder) -> list[Value]:
         """The buffers of a loop's copies in a ring: one stage holds them all, so one stage offset serves all."""
         layouts = [tile_of(c)[1] for c in copies]
         offsets: list[int] = []

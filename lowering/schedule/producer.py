@@ -19,8 +19,7 @@ from lowering.layouts.layout import Layout
 from lowering.schedule.boundary import Placed, Plan, Slice, Way, source_operands
 from lowering.schedule.fills import Boxed, Fill, Threaded, announced
 from lowering.schedule.pipes import produce, stage_alone, unknown
-from lowering.schedule.relaid import operand_layouts, remade
-from lowering.schedule.rings import Copy, tile_of
+from lowering.schedule.rings import Staged, tile_of
 from lowering.schedule.states import Site
 
 
@@ -115,7 +114,7 @@ class Producer:
             made = b.add(type(op), *self.known(op.operands), types=types, segments=op.segments, **op.attributes)
             self.values.update(zip(op.results, made.results, strict=True))
         for layout in dict.fromkeys(each for r in op.results for each in self.boundary.layouts.get(r, ())):
-            results = remade(op, layout, self.placed(operand_layouts(op, layout)), b)
+            results = self.boundary.remade(op, layout, self.placed(self.boundary.operands(op, layout)), b)
             self.tiles.update({(r, layout): made for r, made in zip(op.results, results, strict=True)})
         for result in (r for r, way in ways.items() if way is Way.SEND):
             taken = b.add(nv_tileas.Receive, self.channels[result], self.zero, types=[result.type])
@@ -189,14 +188,14 @@ class Producer:
         if job.stored:
             self.receives.append(b.add(nv_tileas.Receive, job.stored, self.zero, types=[I32]))
 
-    def begin(self, job: Job, copies: Sequence[Copy], b: Builder) -> None:
+    def begin(self, job: Job, copies: Sequence[Staged], b: Builder) -> None:
         """Fill a stage outside of the loop, if there is one."""
         self.stored(job, b)
         iterator = unknown(job.pipeline, job.plan.stages)
         made = self.fill(job, copies, iterator, b)
         self.taking.append((job, made, stage_alone(made, b)))
 
-    def fill(self, job: Job, copies: Sequence[Copy], iterator: Value, b: Builder) -> Op:
+    def fill(self, job: Job, copies: Sequence[Staged], iterator: Value, b: Builder) -> Op:
         """Fill the stage of an iteration."""
         plan = job.plan
 
@@ -208,7 +207,7 @@ class Producer:
         ctas = 2 if plan.paired else 1
         return produce(b, job.pipeline, iterator, write, ctas * announced(copies, plan.fills), by_threads)
 
-    def tile(self, copy: Copy, buffer: Value, fill: Fill, pipeline: Value, stage: Value, b: Builder) -> None:
+    def tile(self, copy: Staged, buffer: Value, fill: Fill, pipeline: Value, stage: Value, b: Builder) -> None:
         """One tile of a stage."""
         operands = self.placed(source_operands(copy, fill))
         b.location = copy.location
@@ -223,6 +222,7 @@ class Producer:
                 segments=(1, 1, 0, 1, len(operands) - 1),
             )
         elif isinstance(fill, Boxed):
+            assert isinstance(copy, nv_tileas.TiledCopy)
             plan, parts = fill.boxes, fill.parts
             step = () if parts is None else (*parts.step, parts.bytes)
             b.add(
@@ -243,6 +243,8 @@ class Producer:
                 halved=fill.halved,
             )
         else:
+            assert isinstance(copy, nv_tileas.TiledCopy)
+            assert isinstance(fill, Threaded)
             b.add(
                 nv_tileas.AsyncTiledCopy,
                 buffer,

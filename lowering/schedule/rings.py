@@ -39,6 +39,7 @@ class Ring:
 
 Copy = nv_tileas.TiledCopy | nv_tileas.GatherCopy
 COPIES = (nv_tileas.TiledCopy, nv_tileas.GatherCopy)
+Staged = Copy | nv_tileas.Hold  # what may fill a stage
 TILES = (
     nv_tileas.AddPtr,
     nv_tileas.Broadcast,
@@ -50,7 +51,7 @@ TILES = (
 VIEWS = (nv_tileas.MakeMemref, nv_tileas.Partition)
 
 
-def tile_of(op: Copy | nv_tileas.Hold) -> tuple[TensorType, SharedLayout]:
+def tile_of(op: Staged) -> tuple[TensorType, SharedLayout]:
     """The tile and shared layout that a copy makes."""
     kind = op.result.type
     if not isinstance(kind, TensorType) or not isinstance(kind.layout, SharedLayout):

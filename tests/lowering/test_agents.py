@@ -318,7 +318,10 @@ def test_three_agents() -> None:
     ("change", "message"),
     [
         ({"roles": ("consume",)}, "must give warps and role of each region"),
-        ({"roles": ("consume", "watch")}, "role must be one of ['consume', 'produce', 'copy', 'multiply'], is watch"),
+        (
+            {"roles": ("consume", "watch")},
+            "role must be one of ['consume', 'produce', 'copy', 'multiply', 'transform'], is watch",
+        ),
         ({"warp_id": (4, 3)}, "agents must have warps of their own, side by side"),
         ({"num_warps": (5, 4)}, "agents must have warps of their own, side by side"),
         ({"num_warps": (0, 4)}, "agents must have warps of their own, side by side"),

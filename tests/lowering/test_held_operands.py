@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import tilesat
+from lowering.atoms.names import BY_TRANSFORMER
 from ptxsim import HazardError, SimulatorError
 from tests.programs import products  # noqa: F401
 from tests.programs.program import PROGRAMS, Program, check, random, simulate
@@ -87,7 +88,7 @@ def test_factors_that_no_copy_brings(kind: str, right: str) -> None:
 def test_what_orders_the_buffer_is_needed(what: str, pattern: str) -> None:
     """The buffers alternate, so there is one barrier an iteration; without it, or the fence before it, hazards show."""
     program = product("turned", "tf32", "loaded")
-    kernel = tilesat.compile(program.source(), "sm_90a")
+    kernel = tilesat.compile(program.source(), "sm_90a", forbid=[BY_TRANSFORMER])
     loop = kernel.ptx.index("wgmma.fence")
     places = [m for m in re.finditer(pattern, kernel.ptx) if m.start() < loop]
     assert places, what
@@ -100,7 +101,7 @@ def test_what_orders_the_buffer_is_needed(what: str, pattern: str) -> None:
 def test_one_buffer_would_be_overwritten() -> None:
     """Both stages in one place: a warp writes what the products of another one still read."""
     program = product("turned", "tf32", "loaded")
-    kernel = tilesat.compile(program.source(), "sm_90a")
+    kernel = tilesat.compile(program.source(), "sm_90a", forbid=[BY_TRANSFORMER])
     broken, found = re.subn(r"(\n +)xor\.b32 (%r\d+), (?!\2)(%r\d+), 1;", r"\1mov.b32 \2, \3;", kernel.ptx)
     assert found == 1
     with pytest.raises(HazardError):

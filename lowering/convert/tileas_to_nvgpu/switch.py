@@ -17,6 +17,7 @@ from lowering.targets.target import WARP
 CONSUMER_BARRIER = 1  # named barrier of the first consumer agent; 0 is that of the whole block
 
 BY_ONE = (nv_tileas.PRODUCE, nv_tileas.MULTIPLY)  # roles of agents of one thread
+COMPUTE = (nv_tileas.CONSUME, nv_tileas.TRANSFORM)  # roles of agents that take the registers of others
 
 Side = list[int]
 
@@ -53,10 +54,10 @@ class Parting:
         self.x = x
         self.op = op
         self.shares: Shares | None = None  # if registers are reallocated
-        consuming = [{op.roles[agent] == nv_tileas.CONSUME for agent in side} for side in sides(op)]
+        consuming = [{op.roles[agent] in COMPUTE for agent in side} for side in sides(op)]
         if moves_registers(x.target) and all(len(roles) == 1 for roles in consuming) and {True} in consuming:
             counts = zip(op.num_warps, op.roles, strict=True)
-            consumers = WARP * sum(count for count, role in counts if role == nv_tileas.CONSUME)
+            consumers = WARP * sum(count for count, role in counts if role in COMPUTE)
             shares = register_shares(consumers, x.threads - consumers, PRODUCER_REGISTERS, x.target)
             x.maxnreg, x.consumers = shares.launch, consumers
             self.shares = shares if shares.moved else None
@@ -76,7 +77,7 @@ class Parting:
         """Registers of all warps of these warpgroups, idle ones too; then each agent in its warps."""
         x, emitter, op = self.x, self.x.emitter, self.op
         if self.shares is not None:
-            consume = op.roles[agents[0]] == nv_tileas.CONSUME
+            consume = op.roles[agents[0]] in COMPUTE
             count = self.shares.consumer if consume else self.shares.other
             emitter.effect(nvvm.SetMaxRegister, action="increase" if consume else "decrease", regCount=count)
         for agent in agents:
@@ -96,7 +97,7 @@ class Parting:
         x, emitter, op = self.x, self.x.emitter, self.op
         first, warps, role = WARP * op.warp_id[agent], op.num_warps[agent], op.roles[agent]
         groups, block = op.groups_of(agent), op.regions[agent].block
-        alone = emitter.compare("eq", emitter.thread, emitter.constant(first)) if role != nv_tileas.CONSUME else None
+        alone = emitter.compare("eq", emitter.thread, emitter.constant(first)) if role not in COMPUTE else None
         if role in BY_ONE:
             assert alone is not None
             x.multiplies = role == nv_tileas.MULTIPLY
