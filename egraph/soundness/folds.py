@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import numpy as np
 
 from egraph.combiners import Combiner
+from egraph.interner import Interner
 from egraph.sexpr import Atom, List, Sexpr
 from egraph.soundness.model import Datum, NotCovered
+from egraph.soundness.sampling import Sampler
 from ir.dialects import cuda_tile as ct
 from ir.types import FloatType, TileType
-
-if TYPE_CHECKING:
-    from egraph.soundness.sample import Sample
 
 Operation = Callable[[Any, Any], Any]
 OTHER = 100
@@ -24,6 +23,30 @@ FOLDS: dict[int, Operation] = {
     OTHER: lambda left, right: left + right + np.ones_like(left),
 }  # fmt: skip
 """By the number of a combiner, which is that of its operation."""
+
+
+class Sample(Protocol):
+    """What a fold asks of its sample (egraph.soundness.sample)."""
+
+    random: Sampler
+    interner: Interner
+    env: dict[str, Any]
+
+    def is_free(self, atom: Atom) -> bool:
+        """True for a variable without a value."""
+        ...
+
+    def require(self, condition: bool) -> None:
+        """Reject the sample unless `condition`."""
+        ...
+
+    def draw(self, form: Sexpr) -> Datum:
+        """The value of a term."""
+        ...
+
+    def integer(self, form: Sexpr) -> int:
+        """An expression's integer."""
+        ...
 
 
 def reduced(sample: Sample, form: List) -> Datum:

@@ -270,10 +270,9 @@ class LayoutOracle:
             for atom, left, right, layout in tensor_products(a, b, c, self.warps, self._operands):
                 choice = self.interner.attributes.id(MmaChoice(atom, (1, 1)))
                 yield "tensor_choice", (*row, choice, left, right, self.layout_id(layout))
-                if atom.shape[0] == FEW:  # no sum of so few rows is rescaled there
-                    continue
-                self.kept.add(carried := self.layout_id(kept(layout)))
-                yield "scaled_choice", (*row, choice, left, right, carried)
+                if atom.shape[0] != FEW:  # no sum of so few rows is rescaled there
+                    self.kept.add(carried := self.layout_id(kept(layout)))
+                    yield "scaled_choice", (*row, choice, left, right, carried)
             for form in self.tensor_forms[1:]:
                 for atom, left, right, layout in tensor_products(a, b, c, self.warps, self._operands, form=form):
                     choice = self.interner.attributes.id(MmaChoice(atom, (1, 1)))
@@ -569,9 +568,7 @@ class LayoutOracle:
         yield "hold_layout", (*row, self.interner.attributes.id("st.shared"))
 
     def _runs(self, row: Row) -> Iterator[tuple[str, Row]]:
-        """The shared layout from which a fragment of a gathered tile is read; a tile that is gathered efficiently
-        needs no staging.
-        """
+        """The shared layout to read the fragments of a gathered tile from; none where it is gathered efficiently."""
         ty, id = row
         kind, size = self.tile(ty), element_bytes(self.tile(ty).element)
         dim = len(kind.shape) - 1
