@@ -235,7 +235,7 @@ def splat(b: Builder, number: float, kind: TileType) -> Value:
 
 def splatted(b: Builder, scalar: Value, shape: tuple[int, ...]) -> Value:
     """A scalar in every element."""
-    element = checked(ct.tile_type(scalar).element, IntType, PointerType)
+    element = ct.tile_type(scalar).element
     ones = (1,) * len(shape)
     return broadcast(b, b.value(ct.Reshape, scalar, types=[TileType(ones, element)]), shape)
 

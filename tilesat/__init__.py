@@ -56,6 +56,8 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     """Load a public name from the module that holds it."""
+    if name == "cutile":  # a module, whose `backend` is as public
+        return import_module("tilesat.cutile")
     if name not in _HOME:
         raise AttributeError(f"module 'tilesat' has no attribute {name!r}")
     return getattr(import_module(_HOME[name]), name)

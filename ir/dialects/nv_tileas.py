@@ -297,6 +297,10 @@ class Insert(Op):
     result = Result(is_held)
 
 
+PARTS = (Extract, Cat, Insert)
+"""Operations that cut tiles and join them."""
+
+
 @op("nv_tileas.assert")
 class Assert(Op):
     """The launch ends with a message, at a line of a file, if an element of `condition` is false."""

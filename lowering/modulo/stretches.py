@@ -41,9 +41,7 @@ CROSSED = (
     nv_tileas.TensorDot, nv_tileas.TensorStore, nv_tileas.TensorCommit,
 )  # fmt: skip
 """Operations with an effect that is none on memory which no store of the kernel writes. All others end a stretch."""
-EAGER = (
-    nv_tileas.Combining, nv_tileas.ConvertLayout, nv_tileas.Dot, nv_tileas.Extract, nv_tileas.Insert, nv_tileas.Cat
-)  # fmt: skip
+EAGER = (nv_tileas.Combining, nv_tileas.ConvertLayout, nv_tileas.Dot, *nv_tileas.PARTS)
 """Operations without an effect that are emitted where they are."""
 WHOLE = (nv_tileas.Combining, nv_tileas.ConvertLayout, nv_tileas.Extract)
 """Operations that wait for whole tiles, and are waited for whole."""

@@ -66,8 +66,10 @@ def finite_online_by_blocks(entry: ct.Entry) -> ct.Entry:
 
 def _by_blocks(entry: ct.Entry, online: Callable[[ct.Entry], ct.Entry]) -> ct.Entry:
     found = [row for block in blocks(entry.body.block) for row in rows(block)]
+    if not found:
+        return entry
     try:
-        made = _Writer(found).entry(entry) if found else entry
+        made = _Writer(found).entry(entry)
     except _NoBlocksError:
         return entry
     joined = online(made)

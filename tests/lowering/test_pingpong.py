@@ -95,7 +95,7 @@ def test_skewed_orders(name: str, order: str) -> None:
 def test_products_of_warps(target: str) -> None:
     """Where it is asked for, with mma.sync too: the fragments of a stage are read by all threads of a group."""
     program = products_in_tiles("warps", over=1, added=True, **STAGED)
-    kernel = check(program, target, consumers="ping-pong")
+    kernel = check(program, target, consumers="ping-pong", forbid=["tcgen05"])
     assert "mma.sync" in kernel.ptx
     found, wanted = simulate(kernel, program, schedule="skewed:0")[3], interpret(kernel, program)[3]
     assert largest_error(found, wanted) <= program.tolerance

@@ -56,7 +56,7 @@ def test_options_of_compile_are_options_of_passes(capsys: pytest.CaptureFixture[
 @pytest.mark.parametrize(
     ("stop", "passes"),
     [
-        ("decode", 18),
+        ("decode", 19),
         ("tileas-materialize-schedule", 15),
         ("optimize-execution-unit-mapping", 12),
         ("rematerialize", 4),
