@@ -21,7 +21,6 @@ from ir.types import (
     FloatType,
     IntType,
     PartitionViewType,
-    PointerType,
     StridedViewType,
     TileType,
     TileViewType,
@@ -235,8 +234,7 @@ def splat(b: Builder, number: float, kind: TileType) -> Value:
 
 def splatted(b: Builder, scalar: Value, shape: tuple[int, ...]) -> Value:
     """A scalar in every element."""
-    element = ct.tile_type(scalar).element
-    ones = (1,) * len(shape)
+    ones, element = (1,) * len(shape), ct.tile_type(scalar).element
     return broadcast(b, b.value(ct.Reshape, scalar, types=[TileType(ones, element)]), shape)
 
 

@@ -360,7 +360,7 @@ def _loaded(
 
 
 def _engine(rules: Sequence[Command], extra: Sequence[Command], operations: frozenset[str], kind: str) -> _Loaded:
-    """An engine of what a program of `operations` can use of rules, of which the user gave the `extra` ones."""
+    """An engine with the rules that a program of `operations` can use; `extra` are those of the user."""
     commands = [*declarations(), *read_commands(facts.DECLARATIONS, "<facts>"), *rules]
     wanted = vocabulary.reachable(commands, operations)
     usable = vocabulary.usable(commands, wanted)

@@ -209,7 +209,7 @@ def _parameter(part: str) -> Any:
         return compilation.ConstantConstraint(_constant(part))
     match = re.fullmatch(_PARAMETER, part)
     if match is None:
-        raise _wrong(part, "is no parameter")
+        raise _wrong(part, "is not a parameter")
     if match["type"] not in ELEMENTS:
         raise _wrong(part, f"unknown element type {match['type']!r}; known: {', '.join(ELEMENTS)}")
     element = getattr(cutile_module("cuda.tile"), ELEMENTS[match["type"]])

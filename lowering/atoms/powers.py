@@ -43,7 +43,7 @@ POLYNOMIALS: Mapping[int, Polynomial] = {
                    0.001867130515165627), 1.45e-7),
 }  # fmt: skip
 """By degree: relative minimax fits by iteratively reweighted least squares. That of degree 5 is nearer than ex2.approx
-(2^-22, PTX ISA, ex2); that of degree 3 is 43 times nearer than rounding to bf16, 6 times to f16.
+(2^-22, PTX ISA, ex2); that of degree 3 is 45 times nearer than rounding to bf16, 6 times to f16.
 """
 CLAMPS, SHIFTS = 2, 1
 """Instructions on each f32 beside those on pairs: maximum and minimum before, and 2^n by a shift."""

@@ -29,7 +29,7 @@ from lowering.modulo.loops import Loop, loops
 from lowering.modulo.predict import SOONER
 from lowering.schedule.agents import Agents
 from lowering.schedule.fills import Fill, Threaded
-from lowering.schedule.pipelining import asynchronous, by_rings, ranks_of
+from lowering.schedule.pipelining import asynchronous, ranks_of, rings_of
 from lowering.schedule.rings import Staged, tile_of
 from lowering.selection import Selection
 from lowering.selection.resources import ADDRESSES, REGISTERS, SHARED, registers, where
@@ -235,7 +235,7 @@ def why_not(selection: Selection, func: nv_tileas.Func, loop: scf.For, warps: in
     arguments = {argument: i for i, argument in enumerate(func.body.block.args)}
     agents = Agents(Builder(Block(), func.location), ops, arguments, ranks_of(func, kind), warps)
     copies = asynchronous(loop.body.block)
-    plans = agents.plan(loop, [*by_rings(copies, gathered=True).values()])
+    plans = agents.plan(loop, rings_of(copies, gathered=True))
     if not plans:
         return "it cannot compute everything that its copies need"
     tier = kind.shared_by(selection.ctas) if selection.ctas > 1 else kind

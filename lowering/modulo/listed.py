@@ -21,10 +21,9 @@ WAIT = "wait"
 
 @dataclass(frozen=True)
 class Listed:
-    """Operations in the order of their issue; when each starts, and when all have ended, in the time of the graph."""
+    """Operations in the order of their issue, and when all have ended, in the time of the graph."""
 
     order: tuple[int, ...]
-    starts: tuple[float, ...]
     cycles: float
 
 
@@ -64,7 +63,7 @@ def listed(graph: Graph, latencies: Sequence[float], first: Collection[int] = ()
     if len(order) < len(waiting):
         raise ValueError("dependences within straight-line code close a cycle")
     ends = (start + each.busy for start, each in zip(starts, graph.operations, strict=True))
-    return Listed(tuple(order), tuple(starts), max(ends, default=0.0))
+    return Listed(tuple(order), max(ends, default=0.0))
 
 
 def owned(operation: Operation, now: float, free: dict[str, float]) -> float:

@@ -14,8 +14,9 @@ from dataclasses import replace
 from egraph.permissions import AFN, REASSOC, granted
 from ir.core import Op, Value
 from ir.dialects import arith, math, nv_tileas
+from ir.dialects.arith import element_of
 from ir.records import dataclass
-from ir.types import F32, TensorType
+from ir.types import BF16, F16, F32, TensorType
 from lowering.atoms.powers import EXP2_FMA, OF, WHOLE, legal
 from lowering.layouts.layout import Layout
 from lowering.modulo.ahead import placed_loops
@@ -29,7 +30,7 @@ LESS = 0.99
 """Times the cycles of ex2 alone: the tables do not tell a smaller difference apart."""
 LEAST = frozenset({REASSOC, AFN})
 """Permissions for degree 3: those for levels that lag (lowering/skeletons/table.py)."""
-HALF = 16  # bits of a float next to whose rounding degree 3 is exact
+ROUNDED = (F16, BF16)  # their rounding is coarser than the error of degree 3 (lowering/atoms/powers.py)
 
 
 @dataclass(frozen=True)
@@ -114,14 +115,8 @@ def degree_of(selection: Selection, func: nv_tileas.Func, powers: list[math.Exp2
 
 def rounded(users: Sequence[Op]) -> bool:
     """Are powers read only as f16 or bf16, and added up in f32?"""
-    cut = [op for op in users if isinstance(op, arith.TruncF) and width(op.result) == HALF]
+    cut = [op for op in users if isinstance(op, arith.TruncF) and element_of(op.result.type) in ROUNDED]
     return bool(cut) and all(op in cut or sums(op) for op in users)
-
-
-def width(value: Value) -> int:
-    """Bits of a tile's element."""
-    kind = value.type
-    return getattr(kind.element, "width", 0) if isinstance(kind, TensorType) else 0
 
 
 def sums(op: Op) -> bool:

@@ -40,7 +40,7 @@ CROSSED = (
     nv_tileas.BarrierArrive, nv_tileas.BarrierArriveCopies, nv_tileas.BarrierExpectTx, nv_tileas.TiledTmaLoad,
     nv_tileas.TensorDot, nv_tileas.TensorStore, nv_tileas.TensorCommit,
 )  # fmt: skip
-"""Operations with an effect that is none on memory which no store of the kernel writes. All others end a stretch."""
+"""Operations whose effect cannot change memory that a movable load reads. All others with an effect end a stretch."""
 EAGER = (nv_tileas.Combining, nv_tileas.ConvertLayout, nv_tileas.Dot, *nv_tileas.PARTS)
 """Operations without an effect that are emitted where they are."""
 WHOLE = (nv_tileas.Combining, nv_tileas.ConvertLayout, nv_tileas.Extract)
@@ -122,7 +122,7 @@ class Stretch:
         return found
 
     def in_place(self, number: int) -> list[int]:
-        """Those of them that are emitted where they are."""
+        """The operations among `needed` that are emitted where they are."""
         return [each for each in self.needed(number) if not on_demand(self.ops[each])]
 
     def freed(self, loads: Set[int]) -> set[int]:
@@ -145,7 +145,7 @@ class Stretch:
 
     @cached_property
     def latencies(self) -> list[float]:
-        """Of each operation."""
+        """Cycles from the end of each operation to the use of its result."""
         return [latency(op, self.target) for op in self.ops]
 
     @cached_property
@@ -217,7 +217,7 @@ def ends(op: Op) -> bool:
 
 
 def is_fence(op: Op, target: Target) -> bool:
-    """Has it a barrier or a wait?"""
+    """Does an operation contain a barrier or a wait?"""
     return isinstance(op, FENCES) or (isinstance(op, EAGER) and scratch_of(op, target) > 0)
 
 

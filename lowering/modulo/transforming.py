@@ -17,6 +17,7 @@ from ir.dialects import nv_tileas, scf
 from ir.records import dataclass
 from ir.types import TensorType
 from lowering.atoms.barrier import LEAST_REGISTERS, PRODUCER_REGISTERS, moves_registers, register_shares
+from lowering.atoms.forbidden import forbidden
 from lowering.atoms.names import BY_TRANSFORMER
 from lowering.atoms.wgmma import WARPGROUP, wgmma_named
 from lowering.layouts.elements import tile_registers
@@ -27,10 +28,12 @@ from lowering.modulo.bounds import bounds
 from lowering.modulo.graph import Graph
 from lowering.modulo.in_order import interval
 from lowering.modulo.loops import Loop, loops
+from lowering.modulo.predict import SOONER, turns_of
+from lowering.ptx.grant import BESIDE_PRODUCTS, MARGIN
 from lowering.schedule import transform
 from lowering.schedule.agents import Agents
 from lowering.schedule.boundary import Plan
-from lowering.schedule.pipelining import asynchronous, by_rings, ranks_of
+from lowering.schedule.pipelining import asynchronous, ranks_of, rings_of
 from lowering.schedule.rings import align, tile_of
 from lowering.selection import Selection
 from lowering.targets import Feature, target
@@ -41,15 +44,9 @@ WRITERS = (8, 4)
 """Numbers of warps of a transformer to try: whole warpgroups, on which setmaxnreg acts."""
 STAGES = (3, 2)
 """Of its ring, as many as there is memory for: one that products read, one that is full, one that is being filled."""
-SOONER = 0.97
-"""Of the time without a transformer: latencies are estimates, so closer results change nothing."""
 FENCED = 75
 """Cycles of a wait for a stage and of a fence for asynchronous readers, in either way. An estimate: `tilesat mca` has
 27 for SYNCS, 22 to 28 for FENCE and 24 for MEMBAR (sm_90a, GEMM of 128 x 128 x 64 with B of i8)."""
-BESIDE = 40
-"""Registers of a thread beside its tiles, as `lowering.ptx.grant` adds them."""
-ONE_PRODUCT = 26
-"""Those beside the sums of one product that ptxas wants at launch (`lowering.ptx.grant`, BESIDE_PRODUCTS)."""
 
 
 @dataclass(frozen=True)
@@ -101,7 +98,7 @@ def transformings(selection: Selection, func: nv_tileas.Func) -> Iterator[tuple[
     storing = {number: op for number, op in placed_loops(selection, func).items() if holds(op)}
     if not storing:
         return
-    turns = max(1.0, selection.warps / kind.throughput.issue)
+    turns = turns_of(selection)
     for loop in loops(selection, storing, turns):
         op = storing[loop.item.loop]
         if not loop.stored:  # its stored tiles depend on nothing in it
@@ -145,7 +142,7 @@ def plans_of(selection: Selection, func: nv_tileas.Func, loop: scf.For) -> list[
     """How a producer fills the rings of a loop."""
     ops, arguments = func.body.block.ops, {argument: i for i, argument in enumerate(func.body.block.args)}
     agents = Agents(Builder(Block(), func.location), ops, arguments, ranks_of(func, selection.target), 0)
-    return agents.plan(loop, [*by_rings(asynchronous(loop.body.block)).values()])
+    return agents.plan(loop, rings_of(asynchronous(loop.body.block)))
 
 
 @dataclass(frozen=True)
@@ -160,13 +157,13 @@ class _Split:
 
     def way(self, graph: Graph, turns: float, apart: Graph, stored: frozenset[int]) -> Way:
         """The prediction: `graph` is the loop of one of the consumers' `turns`, `apart` that of one of the writers'."""
-        latency, ahead = float(self.selection.target.latency.mma), serving(graph, stored)
+        latency, moved = float(self.selection.target.latency.mma), serving(graph, stored)
         busy = bounds(Graph(graph.operations, ())).resource * turns
         rest = Graph(
-            tuple(replace(op, uses={}, ahead=True) if n in ahead else op for n, op in enumerate(graph.operations)),
+            tuple(replace(op, uses={}, ahead=True) if n in moved else op for n, op in enumerate(graph.operations)),
             graph.dependences,
         )
-        own = interval(kept(apart, ahead), latency) + 2 * FENCED
+        own = interval(kept(apart, moved), latency) + 2 * FENCED
         waiting = max(own, interval(rest, latency))
         stages = self.stages()
         ctas, reason = self.resident(stages) if stages else (0, "no shared memory is left for its ring")
@@ -176,7 +173,7 @@ class _Split:
     def why_not(self) -> str:
         """Why it is not possible; empty if it is."""
         selection, func, found = self.selection, self.func, holds(self.loop)
-        if any(BY_TRANSFORMER.startswith(prefix) for prefix in selection.forbid):
+        if forbidden(BY_TRANSFORMER, selection.forbid):
             return f"{BY_TRANSFORMER} is forbidden"
         if func.cluster != (1, 1, 1):
             return "CTAs of a cluster share tiles"
@@ -206,7 +203,7 @@ class _Split:
         threads, least = WARP * (selection.warps + self.writers), max(1, selection.target.asked_ctas, selection.ctas)
         most = occupancy(whole, threads + WARPGROUP, LEAST_REGISTERS, memory).count
         sums = max((registers_of(op.result) for op in self.loop.walk() if isinstance(op, nv_tileas.Dot)), default=0)
-        need = max(sums, self.held()) + BESIDE
+        need = max(sums, self.held()) + MARGIN
         for ctas in range(most, 0, -1):
             shares = register_shares(threads, WARPGROUP, PRODUCER_REGISTERS, whole.shared_by(ctas))
             if shares.consumer >= need and shares.launch > self.at_launch():
@@ -216,7 +213,7 @@ class _Split:
     def at_launch(self) -> int:
         """Registers that ptxas wants for the sums of one product before any are moved."""
         atoms = [wgmma_named(op.atom) for op in self.loop.walk() if isinstance(op, nv_tileas.Dot)]
-        return max((atom.shape[1] // 2 for atom in atoms if atom is not None), default=0) + ONE_PRODUCT
+        return max((atom.shape[1] // 2 for atom in atoms if atom is not None), default=0) + BESIDE_PRODUCTS
 
     def held(self) -> int:
         """Registers of a transformer's thread for tiles: those that it loads before it releases a stage, and those from

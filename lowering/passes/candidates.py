@@ -140,7 +140,8 @@ def cheapest_way(ways: Ways, steps: Sequence[Step], context: Context, blocks: in
         inside = context if way == Way(1) else context.trying(way.name)
         inside.levels["cuda_tile"] = made
         try:
-            trial = best_of(fitted(made), steps, inside, tried)
+            kernel = made if made in context.shared.unfit else fitted(made)  # an alternative of it may fit
+            trial = best_of(kernel, steps, inside, tried)
         except TileError as error:
             errors.append(error)
             found.append(unpriced(reason=error.message))

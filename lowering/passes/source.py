@@ -298,7 +298,7 @@ def glance(prepared: Prepared, context: Context, options: Mapping[str, Any]) -> 
 
 def decode(selection: Selection, context: Context) -> nv_tileas.Func:
     """Write the chosen nodes as a program: each value hoisted out of loops as far as its operands allow; mark the
-    products to issue one iteration early, powers of two of which a part is computed by polynomials, the gathered
+    products to issue one iteration early, powers of two computed in part by polynomials, the gathered
     tiles that a producer loads, and the tiles that a transformer computes, if that is predicted to make loops faster.
     """
     func = decode_choice(selection, selection.saturated.program.entry.sym_name)

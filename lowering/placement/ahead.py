@@ -31,12 +31,20 @@ def ahead(program: EncodedProgram) -> Iterator[int]:
 
 def behind_store(token: Value | None, body: Block) -> bool:
     """May an operation with this token come after a store of the body? New tokens and those of loads order nothing."""
-    maker = None if token is None else token.owner
-    if not isinstance(maker, Op) or maker.parent is not body:
-        return maker is body
-    weak = isinstance(maker, ct.LoadView | ct.LoadPtr) and maker.order == ct.MemoryOrder.WEAK
-    plain = weak or isinstance(maker, ct.MakeToken | ct.JoinTokens)
-    return not plain or any(behind_store(v, body) for v in maker.operands if isinstance(v.type, TokenType))
+    waiting, seen = [token], set[Value]()
+    while waiting:
+        each = waiting.pop()
+        maker = None if each is None else each.owner
+        if maker is body:
+            return True
+        if each is None or each in seen or not isinstance(maker, Op) or maker.parent is not body:
+            continue
+        seen.add(each)
+        weak = isinstance(maker, ct.LoadView | ct.LoadPtr) and maker.order == ct.MemoryOrder.WEAK
+        if not (weak or isinstance(maker, ct.MakeToken | ct.JoinTokens)):
+            return True
+        waiting += [v for v in maker.operands if isinstance(v.type, TokenType)]
+    return False
 
 
 def promised(program: EncodedProgram, frozen: Frozen) -> set[int]:

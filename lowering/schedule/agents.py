@@ -32,7 +32,7 @@ from lowering.schedule.pipes import consume, stage_alone, unknown
 from lowering.schedule.producer import Job, Producer
 from lowering.schedule.rings import Copy, Ring, Staged, align
 from lowering.schedule.states import Numbers, Site, alternate, enclosing, outermost, thread
-from lowering.schedule.tensor import multiplies, refuse, share_columns
+from lowering.schedule.tensor import multiplies, nested, refuse, share_columns
 from lowering.schedule.transform import Source, Transform, Transformer, serving
 from lowering.schedule.turns import Stage, legal
 from lowering.schedule.units import GROUP, demand, side_by_side
@@ -171,6 +171,7 @@ class Agents(Numbers):
             agents.append(each)
             roles.append(nv_tileas.MULTIPLY)
         groups = (self.groups, *(1 for _ in agents[1:]))
+        begun = (*[-1] * (len(agents) - len(self.blocks)), *self.blocks)
         units = side_by_side([demand(each, count) for each, count in zip(agents, groups, strict=True)])
         self.common.add(
             nv_tileas.AgentSwitch,
@@ -181,7 +182,7 @@ class Agents(Numbers):
             agent_strides=units.agent_strides,
             roles=tuple(roles),
             groups=groups if self.groups > 1 else (),
-            blocks=(-1, -1, *self.blocks) if max(self.blocks, default=-1) >= 0 else (),
+            blocks=begun if max(begun) >= 0 else (),
             products=self.said,
         )
 
@@ -507,11 +508,6 @@ def reads(dot: nv_tileas.Dot, copies: Sequence[Staged], body: Block) -> bool:
                 return True
             wanted.update(v for each in op.walk() for v in each.operands)
     return False
-
-
-def nested(body: Block) -> list[Op]:
-    """All ops of a loop's body, those of loops and branches in it included."""
-    return [each for op in body.ops for each in op.walk()]
 
 
 def read_asynchronously(body: Block) -> bool:

@@ -255,10 +255,11 @@ class Products:
         ended = self.ended()
         self.ends = {each: self.handover(written=False) for each in (*ended, None)}
         self.mark()
-        for each in (*self.turns.values(), *(self.ends[loop] for loop in ended)) if self.repeated else ():
-            each.implied = (
-                True  # between two rounds of a turn threads wait for an end or a load, before an end for a turn
-            )
+        if (
+            self.repeated
+        ):  # between two rounds of a turn threads wait for an end or a load, and before an end for a turn
+            for each in (*self.turns.values(), *(self.ends[loop] for loop in ended)):
+                each.implied = True
         for ring in self.rings.values():
             ring.pipeline.attributes |= {"consumers": self.groups, "each": nv_tileas.COMMIT, "meet": False}
         blocks = [Beginner(self, self.skeletons).build() for _ in range(self.groups)]

@@ -411,9 +411,8 @@ class Scheduler:
         """A producer for these copies of a loop, in rings by their numbers, and the `first` ones before it; none where
         there is none.
         """
-        rings, stages = by_rings(copies), min((c.stages for c in copies), default=0)
-        apart = [run for ring in rings.values() for run in between_loops(ring)]
-        return self.agents.plan(op, apart, first) if stages and rings else []
+        rings, stages = rings_of(copies), min((c.stages for c in copies), default=0)
+        return self.agents.plan(op, rings, first) if stages and rings else []
 
     def buffers(self, copies: Sequence[Staged], ring: Ring, b: Builder) -> list[Value]:
         """The buffers of a loop's copies in a ring: one stage holds them all, so one stage offset serves all."""
@@ -490,6 +489,11 @@ def asynchronous(body: Block) -> list[Copy]:
     """The copies of a body that something else may start for its loop."""
     others = before_loops(body)
     return [c for c in body.ops if isinstance(c, Copy) and c.asynchronous and not c.ordered and c not in others]
+
+
+def rings_of(copies: Sequence[Copy], gathered: bool = False) -> list[list[Copy]]:
+    """Copies of a loop by the stages that are waited for together."""
+    return [run for ring in by_rings(copies, gathered).values() for run in between_loops(ring)]
 
 
 def by_rings(copies: Sequence[Copy], gathered: bool = False) -> dict[int, list[Copy]]:

@@ -5,8 +5,8 @@ which stages are read; and how such code is changed.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import cast
 
+from ir.checked import checked
 from ir.core import Block, Builder, Op, Value
 from ir.dialects import nv_tileas, scf
 from ir.types import TensorType
@@ -111,7 +111,7 @@ def inline(op: nv_tileas.ConsumeOne, whole: Block) -> None:
     """Replace a region that reads a stage by its contents."""
     block, read = op.parent, read_of(op)
     assert block is not None
-    reading = cast(Op, read.parent_op)
+    reading = checked(read.parent_op, Op)
     inner = dict(zip(reading.results[1:], read.terminator.operands, strict=True))
     outer = dict(zip(op.results, (inner.get(v, v) for v in op.body.block.terminator.operands), strict=True))
     at, ops = block.ops.index(op), read.ops[:-1]

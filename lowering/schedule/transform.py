@@ -89,6 +89,9 @@ def why_not(holds: Sequence[nv_tileas.Hold], plans: Sequence[Plan], target: Targ
         return "it cannot compute everything that they depend on"
     if not needs.loads:
         return "they depend on no tile of the producer"
+    read = {copied(load.source) for load in needs.loads}
+    if not all(read.intersection(copy.result for copy in plan.copies) for plan in plans):
+        return "they depend on no tile of one of the producer's rings"
     if not all(whole(hold, warps) for hold in holds):
         return f"{warps} warps have too few elements of a tile each"
     return ""
@@ -204,12 +207,15 @@ class Transformer(Producer):
 
 
 def by_warps(layout: Layout, warps: int) -> Layout:
-    """A layout for another number of warps: each of fewer also holds what others held; more share what each held."""
+    """A layout for another number of warps: each of fewer also holds what others held; more share what each held, and
+    those without a share repeat what others hold.
+    """
     kept, had = log2(warps), len(layout.warp)
     more = tuple(base for base in layout.warp[kept:] if base)
     reg = layout.reg + more
-    place = len(reg) - max(0, kept - had)
-    return Layout(reg[:place], layout.lane, layout.warp[:kept] + reg[place:], layout.bits)
+    place = max(0, len(reg) - max(0, kept - had))
+    warp = layout.warp[:kept] + reg[place:]
+    return Layout(reg[:place], layout.lane, warp + (0,) * (kept - len(warp)), layout.bits)
 
 
 def copied(value: Value) -> Value:

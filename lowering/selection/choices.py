@@ -269,9 +269,9 @@ class Selection:
     """node of `graph` -> the innermost loop in which it is computed, -1: outside loops; only nodes of values"""
     early: frozenset[int] = frozenset()  # loops whose first product is issued one iteration early, known after decoding
     powers: Mapping[int, tuple[int, int]] = field(default_factory=dict[int, tuple[int, int]])
-    """loop -> of how many pairs of `OF` its powers of two are polynomials, and of which degree; known after decoding"""
+    """loop -> how many of `OF` pairs of its powers of two are polynomials, and their degree; known after decoding"""
     apart: Mapping[int, float] = field(default_factory=dict[int, float])
-    """loop -> cycles for which the slower of its agents is on its way, where a transformer computes tiles; likewise"""
+    """loop -> cycles of an iteration of the slower of its agents, where a transformer computes tiles; likewise"""
     ctas: int = 1  # that share an SM
     aside: bool = False  # the search was suspended: there may be a cheaper program
     tables: Graph | None = None  # `graph` under the costs of the target's tables, if it has others

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple, cast
 
-from egraph.combiners import structure
+from egraph.combiners import structure, taken
 from egraph.placed import PlacedReduce
 from ir.core import PURE, Block, Builder, Op, Region, Value
 from ir.dialects import cuda_tile as ct
@@ -36,9 +36,10 @@ class Group(NamedTuple):
 
 def merged_folds(entry: ct.Entry, crossing: Sequence[bool]) -> ct.Entry:
     """The entry with such folds merged; the same one where it has none. `crossing`: of each of its folds, in order,
-    whether warps share it (`crossing_of`); others stay.
+    whether warps share it (`crossing_of`); others stay, and so do folds of several tiles or with scalars from outside.
     """
-    wanted = {fold for fold, shared in zip(folds(entry), crossing, strict=True) if shared}
+    shared = (fold for fold, each in zip(folds(entry), crossing, strict=True) if each)
+    wanted = {fold for fold in shared if len(fold.operands) == 1 and not taken(fold)}
     found = list(groups(entry, wanted))
     return _Writer(found).entry(entry) if found else entry
 
@@ -125,7 +126,7 @@ class _Writer(Rewriter):
         self.gone: set[Op] = {op for group in found for op in group.folds[1:]}
 
     def operations(self, ops: Sequence[Op], b: Builder) -> None:
-        """All of them; behind the first fold of a group what the others read comes no more."""
+        """All of them; what the other folds of a group read is computed before its first, once."""
         for place, op in enumerate(ops):
             group = self.groups.get(op) if isinstance(op, ct.Reduce) else None
             if group is not None:
@@ -146,7 +147,7 @@ class _Writer(Rewriter):
         made = b.add(
             ct.Reduce, *operands, types=[fold.results[0].type for fold in group.folds],
             regions=[self.side_by_side(group.folds)], segments=(len(operands),),
-            **first.attributes | {"identities": tuple(first.identities) * len(operands)},
+            **first.attributes | {"identities": tuple(each for fold in group.folds for each in fold.identities)},
         )  # fmt: skip
         for fold, result in zip(group.folds, made.results, strict=True):
             self.bind(fold.results, [result])

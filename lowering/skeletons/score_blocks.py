@@ -36,7 +36,7 @@ class _NoBlocksError(Exception):
 
 @dataclass(frozen=True)
 class Row:
-    """A tile's dimension of which `count` blocks are made: what is computed along it in one block of operations, how
+    """A dimension of a tile that is cut into `count` blocks: what is computed along it in one block of operations, how
     each operation there is cut, and those among them that combine blocks into whole results.
     """
 
@@ -179,7 +179,7 @@ class _Writer(Rewriter):
     def __init__(self, found: Sequence[Row]):
         super().__init__()
         self.rows = {op: row for row in found for op in row.ops}
-        self.levels = {row.block: row.levels() for row in found}
+        self.levels = {op: level for row in found for op, level in row.levels().items() if op in row.ops}
 
     def operation(self, op: Op, b: Builder) -> None:
         """One, if it is not there yet; a loop in place of what combines blocks, which makes what it needs."""
@@ -188,7 +188,7 @@ class _Writer(Rewriter):
             if not op.results or op.results[0] not in self.new:
                 super().operation(op, b)
         elif op in row.joins and op.results[0] not in self.new:
-            self.loop(row, self.levels[row.block][op], b)
+            self.loop(row, self.levels[op], b)
 
     def needed(self, value: Value, b: Builder) -> Value:
         """A value from outside of a loop; it is computed before it where that has no effect."""
@@ -204,8 +204,7 @@ class _Writer(Rewriter):
 
     def loop(self, row: Row, level: int, b: Builder) -> None:
         """All that combines blocks and waits for so many loops."""
-        levels = self.levels[row.block]
-        joins = [op for op in row.joins if levels[op] == level]
+        joins = [op for op in row.joins if self.levels[op] == level]
         carried: dict[Op, int] = {op: place for place, op in enumerate(joins, 1)}
         others = [op for op in row.block.ops if op in row.ops and op not in row.joins]
         inside = closure((value for op in joins for value in op.operands), others)

@@ -1,8 +1,8 @@
 """Products with fewer rows than an instruction, computed transposed: a b = (b' a')', ' the transpose.
 
     for k: acc = mmaf(a, b, acc)        for k: acc' = mmaf(b', a', acc')        acc = permute(acc')
-A warpgroup's product has 64 rows, one in tensor memory 128, a warp's 16, but all have as few columns as 8. The 16 rows
-of a decoding step fill none of the first two, as columns they do. Transposes are layouts: nothing moves. Exact: a
+A warpgroup's product has 64 rows, one in tensor memory 64 or 128, a warp's 16; all have as few columns as 8. The 16
+rows of a decoding step fill none of the first two, as columns they do. Transposes are layouts: nothing moves. Exact: a
 product's terms are the same, and no program may count on the order of their sum.
 """
 

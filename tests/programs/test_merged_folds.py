@@ -220,3 +220,24 @@ def test_a_promise_stays_where_it_is() -> None:
     w.store(scaled.reduce(0).reshape(1), out, 1)
     entry = entry_of(w.text())
     assert merged_folds(entry, [True, True]) is entry
+
+
+@pytest.mark.parametrize("captured", [False, True], ids=["pairs", "scalar"])
+def test_folds_of_several_tiles_and_with_scalars_stay_apart(captured: bool) -> None:
+    """Beside a fold of the same tile: (x, x x) and (x, x x x), or one whose combiner reads a scalar."""
+    w = Writer("beside", x="ptr<f32>", y="ptr<f32>", s="f32")
+    w.promise(x=16, y=4)
+    x = w.load(w.view(w.x, [ROWS, WIDTH], [WIDTH, 1], [1, WIDTH]), w.ids[0], 0).reshape(WIDTH)
+    out, scale = w.view(w.y, [5, ROWS], [ROWS, 1], [1, 1]), w.s
+    found = [x.reduce(0, "add")]
+    if captured:
+        found += w.fold([x], 0, lambda left, right: [left[0] + right[0] * scale], [0.0])
+    else:
+        for power in (x * x, x * x * x):
+            found += w.fold([x, power], 0, lambda left, right: [left[0] + right[0], left[1] + right[1]], [0.0, 0.0])
+    for place, each in enumerate(found):
+        w.store(each.reshape(1, 1), out, place, w.ids[0])
+    xs, y = random((ROWS, WIDTH), "f32", 1), np.zeros((5, ROWS), np.float32)
+    tilesat.compile(w.text(), "sm_90a").run((ROWS,), xs, y, 1.0, check=True, hazards="stop")
+    sums = [xs.sum(1)] * 2 if captured else [(xs**power).sum(1) for power in (1, 1, 2, 1, 3)]
+    np.testing.assert_allclose(y[: len(sums)], sums, rtol=1e-3, atol=1e-3)

@@ -159,6 +159,35 @@ def test_a_row_that_no_cta_holds_is_taken_by_blocks() -> None:
         return [*tiles, bias, np.full((ROWS, WIDTH), 7.0, np.float32), keys // STEP - 1]
 
     check(Program("long", lambda: text, arguments, (1,), expected(), 1e-2), "sm_80", fast=FAST)
+    tilesat.compile(text, "sm_80", fast=FAST, num_ctas="auto")
+
+
+class TwoHeads(Attention):
+    """The same twice, one after the other in one block."""
+
+    def text(self) -> str:
+        w = self.w
+        for place in range(2):
+            result = self.stored()
+            w.store(result, w.view(w.o, [2 * ROWS, WIDTH], [WIDTH, 1], [ROWS, WIDTH]), place, 0)
+        return w.text()
+
+
+def test_two_rows_of_scores_in_one_block() -> None:
+    text, found = TwoHeads().text(), list[Any]()
+    plain, made = load(text), load(text)
+    entry, ops = made.entries[0], made.body.block.ops
+    ops[ops.index(entry)] = online_by_blocks(entry)
+    verify(made)
+    assert loops(made.entries[0]) == 2
+    for module in (plain, made):
+        given = rows("f16", MOST, False)
+        given[:3] = [random(each.shape, "f16", seed) for seed, each in enumerate(given[:3])]
+        given[3] = random(given[3].shape, "f32", 3)
+        given[4] = np.zeros((2 * ROWS, WIDTH), given[4].dtype)
+        run(module, (1,), given)
+        found.append(given[4])
+    np.testing.assert_allclose(*found, rtol=1e-2, atol=1e-2)
 
 
 def test_tiles_that_must_be_cut_are_taken_by_blocks_before() -> None:

@@ -63,7 +63,7 @@ def test_constraints_stand_for_themselves():
         ("f32[?]:[1,1]; f32[?]; f32; =64", "2 strides for 1 sizes"),
         ("f32[?]; f32[?]; f32; =many", "a constant is a number, true or false"),
         ("f32[?]; f32[?]; f32; =3", "is not a power of two"),
-        ("?", "is no parameter"),
+        ("?", "is not a parameter"),
     ],
 )
 def test_wrong_signatures_are_told(signature, message):
