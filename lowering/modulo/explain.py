@@ -78,8 +78,8 @@ def masks(selection: Selection) -> Iterator[str]:
     choose_agents(selection, placed)
     rotate(placed, selection.target)
     place_accumulators(placed)
-    told = tuple(prefix for prefix in selection.forbid if BY_AGENT_READ.startswith(prefix))
-    scheduled = lower_pipelines(materialize(placed, selection.target, forbid=told), selection.target)
+    forbidden = tuple(prefix for prefix in selection.forbid if BY_AGENT_READ.startswith(prefix))
+    scheduled = lower_pipelines(materialize(placed, selection.target, forbid=forbidden), selection.target)
     yield from explained(scheduled, selection.target, tuple(selection.forbid))
 
 

@@ -242,8 +242,8 @@ class _Body:
         made = {(n.item, n.index): cls for cls, n in self.nodes.items() if isinstance(n, leaves.ItemResult)}
         for item in items:
             cycles = prices.get(item.item, 0.0)
-            told = isinstance(item.op, Exchange | Meet)  # it only waits; no unit is busy
-            cost = Cost(latency=cycles) if told else Cost(memory=cycles, parts=(("global", cycles),))
+            waits = isinstance(item.op, Exchange | Meet)  # it only waits; no unit is busy
+            cost = Cost(latency=cycles) if waits else Cost(memory=cycles, parts=(("global", cycles),))
             number = self.add(f"{item.op.name.split('.')[-1]} line {item.op.location.line}", cost, 0.0, False, False)
             found.append((item, number))
             self.numbers |= {cls: number for (owner, _), cls in made.items() if owner == item.item}

@@ -78,7 +78,7 @@ def in_loop(selection: Selection, number: int) -> LoopTime | None:
 
 
 def choose_powers(selection: Selection, func: nv_tileas.Func) -> int:
-    """Mark powers of two of a placed kernel of which a part is computed by polynomials; returns how many loops."""
+    """Mark the powers of two of a placed kernel that polynomials compute in part; returns the number of loops."""
     chosen = [(made, found) for made, found in powers_of(selection, func) if made.taken]
     for made, found in chosen:
         for op in found:
@@ -88,7 +88,7 @@ def choose_powers(selection: Selection, func: nv_tileas.Func) -> int:
 
 
 def able_in(loop: Op) -> Iterator[math.Exp2]:
-    """The powers in a loop of which each thread holds enough f32, and that flush."""
+    """The powers in a loop that flush, and that have enough f32 in each thread."""
     for op in loop.walk():
         if isinstance(op, math.Exp2) and op.ftz and in_registers(op.result) >= WHOLE:
             yield op

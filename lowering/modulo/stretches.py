@@ -256,7 +256,7 @@ def uses(op: Op, target: Target, warps: int) -> dict[str, float]:
 
 
 def stopped(op: Op, target: Target) -> float:
-    """Cycles that warps wait at a fence: for what a copy brings, as long as for its memory; else for each other."""
+    """Cycles that warps wait at a fence: for what a copy brings, as for its memory; others count as barriers."""
     brought = isinstance(op, nv_tileas.BarrierWait | nv_tileas.AsyncWait)
     return float(target.latency.global_ if brought else target.latency.barrier)
 

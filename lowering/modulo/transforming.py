@@ -52,7 +52,8 @@ FENCED = 75
 @dataclass(frozen=True)
 class Way:
     """Cycles of an iteration of a loop if a transformer of so many warps computes its stored tiles (`writers` 0: the
-    consumers do), with `ctas` on the SM; those for which an agent is on its way, `waiting`; why it is not possible.
+    consumers do), with `ctas` on the SM; `waiting`, the cycles that the slower agent takes alone; why it is
+    not possible.
     """
 
     writers: int

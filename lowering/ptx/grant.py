@@ -46,7 +46,7 @@ most are descriptors. If values take 25 to 41 registers, ptxas 13.5 spills nothi
 24; if they take 50, it spills 60 bytes in 40 and nothing in 48 (attention of 7 shapes, sm_100a).
 """
 IN_LOOPS, UNIFORM_IN_LOOPS = 34, 5
-"""Where its loop stands in one over tiles: the values that 32 registers do for, and how many of more are in uniform
+"""If its loop is inside a loop over tiles: the values that 32 registers do for, and how many of more are in uniform
 ones. ptxas 13.5 spills none in 32 registers with up to 34 (ten GEMMs), 4 and 12 bytes with 35 and 39 (attention), which
 fit in 40, as 42 do; 8 bytes in 40 with 46, which fit in 48, as 53 do.
 """

@@ -29,8 +29,8 @@ class Run:
 
 @dataclass
 class AgentRing:
-    """A ring that a producer fills, for one loop or for several consecutive ones of the same depth: iterators continue
-    from one to the next, so the producer fills stages for the next loop before this one has ended.
+    """A ring that one agent fills for others, for one loop or for several consecutive ones of the same depth: iterators
+    continue from one to the next, so stages are filled for the next loop before this one has ended.
     """
 
     memory: Ring

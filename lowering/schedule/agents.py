@@ -4,9 +4,9 @@
     consumers  all other warps: wait until the stage is full, compute, release it; next stage
 Each ring is a pipeline with a full and an empty mbarrier a stage; iterators select the stage and are carried by the
 loops around the ring's own. A loop may have several rings, each waited for at its first copy, and a stage of one of
-them may be read before the loop. The producer's other inputs are in boundary.py, its program in producer.py, the warps
-of each agent in units.py, the lowering of pipelines and iterators in lower.py. Source: the seeds' MaterializeSchedule
-and agents; CUTLASS's warp-specialised mainloops.
+them may be read before the loop. The producer's other inputs are in boundary.py, its program in producer.py, tiles
+that an agent computes in between in transform.py, the warps of each agent in units.py, the lowering of pipelines and
+iterators in lower.py. Source: the seeds' MaterializeSchedule and agents; CUTLASS's warp-specialised mainloops.
 """
 
 from __future__ import annotations
@@ -400,7 +400,7 @@ class Consumer:
         return [number for number in numbers if reads(flying.last, self.plans[number].copies, body)]
 
     def body(self, flying: Flight) -> Block:
-        """One iteration, which carries the iterators and, if products run on, the token of the previous one."""
+        """One iteration, which carries the iterators and the tokens of stages that products still read."""
         scheduler, body = self.scheduler, self.loop.body.block
         held = [nv_tileas.CONSUMER_TOKEN for _ in self.held(flying)]
         inner = Block([*(a.type for a in body.args), *(nv_tileas.IteratorType(p.stages) for p in self.plans), *held])
@@ -425,7 +425,7 @@ class Consumer:
             inner.ops.insert(0, made)
 
     def stage(self, number: int, iterators: Sequence[Value], inner: Block, flying: Flight, b: Builder) -> list[Value]:
-        """The rest of an iteration from the wait for a ring on: its yielded values, and the token of the last ring."""
+        """The rest of an iteration from the wait for a ring on: its yielded values, and the tokens of held stages."""
         scheduler, body, plan = self.scheduler, self.loop.body.block, self.plans[number]
         following = self.plans[number + 1].copies[0] if plan is not self.plans[-1] else body.terminator
         ops = body.ops[body.ops.index(plan.copies[0]) : body.ops.index(following)]
@@ -462,8 +462,8 @@ class Consumer:
         return channel
 
     def ring(self, plan: Plan, number: int) -> AgentRing:
-        """The ring of all loops of this depth whose rings of this number have as many stages, filled by as many
-        arrivals.
+        """The ring of all loops of this depth whose rings of this number have as many stages, are filled by as many
+        arrivals, and are read by as many warps of other agents.
         """
         warps, stages = self.scheduler.rewriter.func.warps, plan.stages
         commits = multiplies(self.loop)

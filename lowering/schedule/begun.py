@@ -386,9 +386,9 @@ class Products:
         made = Builder(Block(), mark.location)
         if self.warps // self.groups > WARPS:
             made.add(nv_tileas.Barrier, types=(), publishes=False)
-        told = produce(made, turn.pipeline.result, turn.iterator, lambda _: None)
-        imply(told, nv_tileas.ProducerAcquire, turn)
-        turn.sites[0][told] = stage_alone(told, made)
+        filled = produce(made, turn.pipeline.result, turn.iterator, lambda _: None)
+        imply(filled, nv_tileas.ProducerAcquire, turn)
+        turn.sites[0][filled] = stage_alone(filled, made)
         place(made, mark)
         assert mark.parent is not None
         mark.parent.ops.remove(mark)
@@ -552,7 +552,7 @@ class Beginner(Producer):
 
 
 def imply(op: Op, kind: type[Op], ring: Handover) -> None:
-    """What an op of a region would wait for, or tell, other rings say."""
+    """Mark the ops of a `kind` in a region as implied by the barriers of other rings, if the ring's are."""
     for each in op.regions[0].block.ops:
         if isinstance(each, kind):
             each.attributes["implied"] = ring.implied

@@ -25,7 +25,7 @@ MEET = WAITS[nv_tileas.Barrier]
 @dataclass(frozen=True)
 class Begun:
     """A block with products, run by `warps`, whose `groups` each have a block of rows: `waits` for stages in shared
-    memory, `fed` products that threads write for, `read` others, `turned` pairs whose rings need no empty barriers.
+    memory, `fed` products that threads write for, `read` others, `turned` of them whose rings need no empty barriers.
     """
 
     body: Block
@@ -66,10 +66,10 @@ def predicted(found: Begun, target: Target) -> Times:
     )
     rings, commits = found.waits * (WAIT + ARRIVE) + STAGE * len(views), COMMIT * len(found.dots)
     rest, mine, turns = size_of - begun - rings - commits, begun / found.groups, found.warps / target.throughput.issue
-    told = found.fed + found.read - found.turned  # rings with an empty barrier
+    signalled = found.fed + found.read - found.turned  # rings with an empty barrier
     computes = rest + rings + MEET * len(found.dots) + WAIT * found.fed
-    relieved = rest + ARRIVE * told + WAIT * (found.fed - found.turned)
-    begins = mine + rings + 2 * commits + WAIT * told
+    relieved = rest + ARRIVE * signalled + WAIT * (found.fed - found.turned)
+    begins = mine + rings + 2 * commits + WAIT * signalled
     before = max(turns * computes + mine + commits, ALONE * (computes + mine + commits))
     after = max(turns * relieved + begins, ALONE * relieved, ALONE * begins)
     return Times(before, after)
