@@ -28,6 +28,7 @@ from lowering.modulo.in_order import interval, products
 from lowering.modulo.loops import Loop, loops
 from lowering.modulo.predict import SOONER
 from lowering.schedule.agents import Agents
+from lowering.schedule.boundary import Plan
 from lowering.schedule.fills import Fill, Threaded
 from lowering.schedule.pipelining import asynchronous, ranks_of, rings_of
 from lowering.schedule.rings import Staged, tile_of
@@ -229,13 +230,16 @@ def runs(graph: Graph, copies: Mapping[int, int], ahead: set[int]) -> dict[int, 
     return found
 
 
+def plans_of(selection: Selection, func: nv_tileas.Func, loop: scf.For, warps: int = 0) -> list[Plan]:
+    """How a producer fills the rings of a loop, gathered tiles too if `warps` of it gather; empty if it cannot."""
+    ops, arguments = func.body.block.ops, {argument: i for i, argument in enumerate(func.body.block.args)}
+    agents = Agents(Builder(Block(), func.location), ops, arguments, ranks_of(func, selection.target), warps)
+    return agents.plan(loop, rings_of(asynchronous(loop.body.block), gathered=warps > 0))
+
+
 def why_not(selection: Selection, func: nv_tileas.Func, loop: scf.For, warps: int) -> str:
     """What prevents a producer of that many warps from filling the ring of a loop; empty if nothing does."""
-    ops, kind = func.body.block.ops, selection.target
-    arguments = {argument: i for i, argument in enumerate(func.body.block.args)}
-    agents = Agents(Builder(Block(), func.location), ops, arguments, ranks_of(func, kind), warps)
-    copies = asynchronous(loop.body.block)
-    plans = agents.plan(loop, rings_of(copies, gathered=True))
+    kind, plans = selection.target, plans_of(selection, func, loop, warps)
     if not plans:
         return "it cannot compute everything that its copies need"
     tier = kind.shared_by(selection.ctas) if selection.ctas > 1 else kind

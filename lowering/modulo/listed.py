@@ -41,7 +41,7 @@ def listed(graph: Graph, latencies: Sequence[float], first: Collection[int] = ()
     ready: list[tuple[float, int]] = []  # those that could start now, the longest way first
     free = dict.fromkeys(OWNED, 0.0)
     order: list[int] = []
-    starts, now = [0.0] * len(waiting), 0.0
+    now = cycles = 0.0
     while later or ready:
         if not ready:
             now = max(now, later[0][0])
@@ -51,7 +51,8 @@ def listed(graph: Graph, latencies: Sequence[float], first: Collection[int] = ()
         number = heappop(ready)[1]
         order.append(number)
         each = graph.operations[number]
-        starts[number] = start = owned(each, now, free)
+        start = owned(each, now, free)
+        cycles = max(cycles, start + each.busy)
         for dependence in graph.after[number]:
             target = dependence.target
             begin = (start if dependence.value else now) + dependence.delay
@@ -62,8 +63,7 @@ def listed(graph: Graph, latencies: Sequence[float], first: Collection[int] = ()
         now += issued(each)
     if len(order) < len(waiting):
         raise ValueError("dependences within straight-line code close a cycle")
-    ends = (start + each.busy for start, each in zip(starts, graph.operations, strict=True))
-    return Listed(tuple(order), max(ends, default=0.0))
+    return Listed(tuple(order), cycles)
 
 
 def owned(operation: Operation, now: float, free: dict[str, float]) -> float:

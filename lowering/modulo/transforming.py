@@ -12,7 +12,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Set
 from dataclasses import replace
 
-from ir.core import Block, Builder
 from ir.dialects import nv_tileas, scf
 from ir.records import dataclass
 from ir.types import TensorType
@@ -23,7 +22,7 @@ from lowering.atoms.wgmma import WARPGROUP, wgmma_named
 from lowering.layouts.elements import tile_registers
 from lowering.layouts.shared import PERIOD
 from lowering.modulo.ahead import placed_loops, registers_of
-from lowering.modulo.assignment import memory_of, resident
+from lowering.modulo.assignment import memory_of, plans_of, resident
 from lowering.modulo.bounds import bounds
 from lowering.modulo.graph import Graph
 from lowering.modulo.in_order import interval
@@ -31,9 +30,8 @@ from lowering.modulo.loops import Loop, loops
 from lowering.modulo.predict import SOONER, turns_of
 from lowering.ptx.grant import BESIDE_PRODUCTS, MARGIN
 from lowering.schedule import transform
-from lowering.schedule.agents import Agents
 from lowering.schedule.boundary import Plan
-from lowering.schedule.pipelining import asynchronous, ranks_of, rings_of
+from lowering.schedule.pipelining import asynchronous
 from lowering.schedule.rings import align, tile_of
 from lowering.selection import Selection
 from lowering.targets import Feature, target
@@ -137,13 +135,6 @@ def consuming(selection: Selection, loop: Loop, turns: float) -> Way:
     busy = bounds(Graph(loop.graph.operations, ())).resource * turns
     waiting = interval(loop.graph, float(latency.mma)) + float(latency.barrier) + FENCED
     return Way(0, max(busy, waiting / ctas), waiting, ctas)
-
-
-def plans_of(selection: Selection, func: nv_tileas.Func, loop: scf.For) -> list[Plan]:
-    """How a producer fills the rings of a loop."""
-    ops, arguments = func.body.block.ops, {argument: i for i, argument in enumerate(func.body.block.args)}
-    agents = Agents(Builder(Block(), func.location), ops, arguments, ranks_of(func, selection.target), 0)
-    return agents.plan(loop, rings_of(asynchronous(loop.body.block)))
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,7 @@ from egraph.skeleton import SkeletonLoop
 from ir.core import TileError, VerifyError
 from ir.dialects import cuda_tile as ct
 from ir.dialects import nv_tileas
+from lowering.atoms.forbidden import forbidden
 from lowering.atoms.names import STREAM
 from lowering.atoms.tcgen05 import BY_AGENT, BY_SCALES, PAIR
 from lowering.clusters import Division, Refusal
@@ -174,7 +175,7 @@ def of_clusters(
     """
     (fast,) = (step.options["fast"] for step in steps if step.work.name == "saturate")
     (forbid,) = (step.options["forbid"] for step in steps if step.work.name == "extract")
-    any_order, streams = REASSOC in granted(fast), not any(STREAM.startswith(prefix) for prefix in forbid)
+    any_order, streams = REASSOC in granted(fast), not forbidden(STREAM, forbid)
     yield Way(1), entry
     whole = context.shared.uncut.get(entry, entry)
     plans: list[tuple[Plan, Way]] = [(divided, Way(ctas)) for ctas in CLUSTERS]
