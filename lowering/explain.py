@@ -141,7 +141,7 @@ class Explanation:
     def consumers(self) -> Iterator[str]:
         """How warpgroups share the tiles of a persistent loop, with the time of each way, if that was a choice."""
         if self.selection.consumers:
-            yield "warpgroups on tiles of the persistent loop, by predicted cycles of a tile"
+            yield "warpgroups per tile of the persistent loop, by predicted cycles per tile"
             yield from (f"    {each}" for each in self.selection.consumers)
 
     def saturation(self) -> Iterator[str]:
@@ -208,7 +208,7 @@ class Explanation:
                 kind = self.selection.shape[cls].split(" ", 1)[1]
                 other = next((text for text in others if text is not None and text.split(" ", 1)[1] == kind), None)
                 if trial is None:
-                    yield "        else none: no program does without it"
+                    yield "        else none: every program needs it"
                 else:
                     yield f"        else {other or 'a program that needs none'}; {self.difference(trial)}"
 
@@ -225,7 +225,7 @@ class Explanation:
             names = " = ".join(dict.fromkeys(map(self.names.of, values)))
             yield f"{names} : {values[0].type}, {place_of(values[0])}"
             lines = list(self.value(cls))
-            yield from lines or ["    not computed: the program does without it"]
+            yield from lines or ["    not computed: the program does not need it"]
 
     def value(self, cls: int) -> Iterator[str]:
         """All forms in which a value is computed or converted, and its candidates that are not legal."""
@@ -289,17 +289,17 @@ class Explanation:
             return RunnerUp(f"else not tried: the {TRIALS:g} work units for runners-up are used up")
         trial = self.without(same)
         if trial is None:
-            return RunnerUp("else none: no program does without it")
+            return RunnerUp("else none: every program needs it")
         before = {self.selection.enodes[n] for n in self.answer.chosen.values() if n in self.selection.enodes}
         ways = set(self.candidates.get(cls, ()))
         chosen = [n for n in trial.chosen.values() if n in ways]
         now = [n for n in chosen if self.selection.enodes[n] not in before]
         if not now:
-            words = "the same, used less" if chosen else "a program without this value"
+            words = "the same, used less often" if chosen else "a program without this value"
         else:
             here = self.how(self.selection.enodes[node])
             texts = [self.how(self.selection.enodes[n]) for n in now]
-            words = " and ".join(text + (", of other operands" if text == here else "") for text in texts)
+            words = " and ".join(text + (", with other operands" if text == here else "") for text in texts)
         return RunnerUp(f"else {words}; {self.difference(trial)}", tuple(now), trial.cost - self.answer.cost)
 
     def without(self, nodes: list[int]) -> Answer | None:

@@ -230,7 +230,9 @@ class Load(Op):
     def verify(self) -> None:
         """A legal size; cache policies are for global memory only."""
         _verify_access(self, self.result.type)
-        self.expect(not self.evict or self.ptr.type == GLOBAL_PTR, "only global memory has a policy of the L2 cache")
+        self.expect(
+            not self.evict or self.ptr.type == GLOBAL_PTR, "only accesses to global memory take an L2 cache policy"
+        )
 
 
 @op("nvgpu.store")
@@ -482,4 +484,4 @@ class MBarrierGet(Op):
         kind = self.barriers.type
         self.expect(isinstance(self.barriers.owner, MBarrierCreate), "the group must be made by nvgpu.mbarrier.create")
         count = kind.count if isinstance(kind, BarrierGroupType) else 0
-        self.expect(self.number < count, "the group has {} barriers, not one of number {}", count, self.number)
+        self.expect(self.number < count, "barrier {} does not exist: the group has {}", self.number, count)

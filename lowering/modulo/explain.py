@@ -51,7 +51,7 @@ def schedules(selection: Selection) -> Iterator[str]:
         if loop.item.loop in computed:
             yield f"    {computed[loop.item.loop]}"
         if meets(loop.item):
-            yield "    CTAs of the cluster wait for each other in it: not scheduled"
+            yield "    not scheduled: CTAs of the cluster wait for each other in this loop"
             continue
         yield from (f"    {line}" for line in lines(search(loop.graph)))
 
@@ -85,7 +85,7 @@ def masks(selection: Selection) -> Iterator[str]:
 
 def early_product(made: Prediction) -> str:
     """The prediction for a loop with its first product one iteration early, and whether it is applied."""
-    how = "made so" if not made.why_not else f"not applied: {made.why_not}"
+    how = "applied" if not made.why_not else f"not applied: {made.why_not}"
     turns = f"; its warpgroups in turns {made.turns:.0f}: {'applied' if made.in_turns else 'not applied'}"
     said = f"in source order {made.before:.0f}, with its first product an iteration early {made.after:.0f}: {how}"
     return said if made.why_not else said + turns

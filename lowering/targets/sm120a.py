@@ -9,7 +9,7 @@ from lowering.targets import guide
 from lowering.targets.target import KIB, Limit, Rate, Target, Throughput
 
 TENSOR = (
-    "RTX Blackwell PRO white paper: 512 f16 FMA an SM and cycle, fp8 twice it; GeForce halves it with f32 accumulation"
+    "RTX Blackwell PRO white paper: 512 f16 FMA an SM and cycle, fp8 double; GeForce halves it with f32 accumulation"
 )
 
 SM_120A = Target(

@@ -6,7 +6,7 @@ from lowering.targets import guide
 from lowering.targets.target import KIB, Limit, Rate, Target, Throughput
 
 TENSOR = (
-    "Ada white paper: 512 f16 FMA an SM and cycle, fp8 twice it; boards sold as GeForce halve it with f32 accumulation"
+    "Ada white paper: 512 f16 FMA an SM and cycle, fp8 double; boards sold as GeForce halve it with f32 accumulation"
 )
 
 SM_89 = Target(

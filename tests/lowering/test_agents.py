@@ -324,9 +324,9 @@ def test_three_agents() -> None:
             {"roles": ("consume", "watch")},
             "role must be one of ['consume', 'produce', 'copy', 'multiply', 'transform'], is watch",
         ),
-        ({"warp_id": (4, 3)}, "agents must have warps of their own, side by side"),
-        ({"num_warps": (5, 4)}, "agents must have warps of their own, side by side"),
-        ({"num_warps": (0, 4)}, "agents must have warps of their own, side by side"),
+        ({"warp_id": (4, 3)}, "agents must have consecutive warps that they do not share"),
+        ({"num_warps": (5, 4)}, "agents must have consecutive warps that they do not share"),
+        ({"num_warps": (0, 4)}, "agents must have consecutive warps that they do not share"),
     ],
 )
 def test_a_switch_gives_each_agent_warps_of_its_own(change: dict[str, Any], message: str) -> None:

@@ -255,7 +255,7 @@ def test_loops_in_skewed_orders(target: str, order: str) -> None:
 
 def test_loops_are_explained() -> None:
     """Without a search for schedules, which would take minutes."""
-    assert "CTAs of the cluster wait for each other in it" in outline(in_a_loop(4).compiled)
+    assert "CTAs of the cluster wait for each other in this loop" in outline(in_a_loop(4).compiled)
 
 
 @pytest.mark.parametrize("resident", [2, 8])

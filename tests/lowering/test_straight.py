@@ -127,9 +127,9 @@ def test_as_many_loads_as_registers_hold() -> None:
 
 
 def test_says_what_it_did() -> None:
-    times = r"straight-line code \(predicted cycles\)\n  .*: (\d+) \((\d+) alone\) in the order of the source, "
+    times = r"straight-line code \(predicted cycles\)\n  .*: (\d+) \((\d+) alone\) in source order, "
     report = outline(chosen(compiled("sm_90a")))
-    found = re.search(times + r"(\d+) \((\d+) alone\) with 1 of its loads earlier: made so$", report, re.M)
+    found = re.search(times + r"(\d+) \((\d+) alone\) with 1 of its loads earlier: applied$", report, re.M)
     assert found is not None
     full, alone, after_full, after_alone = map(int, found.groups())
     assert after_full <= full
@@ -140,7 +140,7 @@ def test_can_be_forbidden() -> None:
     kernel = compiled("sm_90a", ("load.ahead",))
     assert loads(kernel) == [(False, True), (False, False)]
     report = outline(chosen(kernel))
-    assert re.search(r"in the order of the source: kept, load\.ahead: forbidden by the caller$", report, re.M)
+    assert re.search(r"in source order: kept, load\.ahead: forbidden by the caller$", report, re.M)
 
 
 def drawn(seed: int) -> Graph:

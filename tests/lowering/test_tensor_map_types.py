@@ -116,7 +116,7 @@ GROUP = "!nvgpu.mbarrier.group<memorySpace = #gpu.address_space<workgroup>, num_
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        ("number = 5 :", "number = 6 :", "the group has 6 barriers, not one of number 6"),
+        ("number = 5 :", "number = 6 :", "barrier 6 does not exist: the group has 6"),
         ("offset = 196608 :", "offset = 196612 :", "offset must be a multiple of 8, is 196612"),
         ("num_barriers = 1>", "num_barriers = 2>", "result 'result' must be an mbarrier, is !nvgpu.mbarrier.group"),
     ],

@@ -140,7 +140,7 @@ def test_loops_that_overlap_otherwise_must_take_less_time_too(
     context = cast(Any, SimpleNamespace(shared=SimpleNamespace(once=None, uncut={}, unfit={})))
     trials = candidates.of_skeletons(cast(Any, "whole"), STEPS, context)
     assert trials[0].entry == first
-    assert f"predicted {cycles:.0f} cycles for 75" in str(trials[0].found.loops[0])
+    assert f"predicted {cycles:.0f} cycles, 75" in str(trials[0].found.loops[0])
 
 
 def test_a_whole_kernel_that_must_lose_is_not_searched_again(monkeypatch: pytest.MonkeyPatch) -> None:

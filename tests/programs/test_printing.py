@@ -149,8 +149,8 @@ def test_nv_tileaa_reads_back() -> None:
 
 
 WRONG: dict[str, tuple[Write, str]] = {
-    "a float as an integer": (lambda w: say(w, "%d", w.n.to("f32")) and None, "f32 is not printed by '%d'"),
-    "an integer as a float": (lambda w: say(w, "%5.1f", w.n) and None, "i32 is not printed by '%5.1f'"),
+    "a float as an integer": (lambda w: say(w, "%d", w.n.to("f32")) and None, "cannot print f32 with '%d'"),
+    "an integer as a float": (lambda w: say(w, "%5.1f", w.n) and None, "cannot print i32 with '%5.1f'"),
     "a zero byte": (lambda w: say(w, "a\0b") and None, "a zero byte ends the text"),
     "f8 without conversions": (
         lambda w: say(w, "%f", w.op(ct.Bitcast, w.n.to("i8"), types=[TileType((), element("f8E5M2"))])) and None,

@@ -217,7 +217,7 @@ def test_preview_content_is_read_on_demand_only(tmp_path, target, capsys):
         (["a", "b"], 1, "error: more than one input file: 'b'"),
         ([str(SOFTMAX), "-o"], 1, "error: -o needs a value"),
         ([str(SOFTMAX), "--gpu-name", "sm_70"], 1, "error: unknown GPU 'sm_70'"),
-        ([str(SOFTMAX), "--gpu-name", "sm_107"], 1, "error: there is no target for 'sm_107' yet; known: sm_80"),
+        ([str(SOFTMAX), "--gpu-name", "sm_107"], 1, "error: no target for 'sm_107' yet; known: sm_80"),
         ([str(SOFTMAX), "-l", "x.tilelib"], 1, "error: -l needs the SIMT preview: pass --preview=simt"),
         ([str(SOFTMAX), "-l", "x.tilelib", "--preview=simt"], 1,
          "error: linking 'x.tilelib' is not supported: write the kernel without foreign functions"),

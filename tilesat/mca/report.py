@@ -95,7 +95,8 @@ def lines(found: Sequence[FunctionFigures], target: Target) -> Iterator[str]:
             beside = f", {loop.beside} more off its path" if loop.beside else ""
             yield f"  loop at 0x{loop.address:x}: {loop.instructions} instructions an iteration{beside}"
             shared = f"{count(loop.warps, 'warp')} a scheduler"
-            yield f"    {loop.predicted:.0f} cycles with {shared}, limited by {loop.limit}; one alone {loop.alone:.0f}"
+            alone = f"one warp alone {loop.alone:.0f}"
+            yield f"    {loop.predicted:.0f} cycles with {shared}, limited by {loop.limit}; {alone}"
             waits = ", ".join(f"{cycles:.0f} for {what}" for what, cycles in loop.waits.items())
             issues = loop.alone - sum(loop.waits.values())
             yield f"    alone it issues for {issues:.0f} cycles, and waits {waits or 'for nothing'}"
