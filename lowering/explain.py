@@ -79,7 +79,7 @@ def ctas(compiled: Compiled) -> Iterator[str]:
     registers = min(func.registers, int(target(func.target).registers_per_thread))
     yield str(resident(func))
     given = f", {func.maxnreg} given" if func.maxnreg else ""
-    yield f"    {registers} registers a thread needed{given}, {func.dynamic_smem} bytes of shared memory"
+    yield f"    {registers} registers per thread needed{given}, {func.dynamic_smem} bytes of shared memory"
 
 
 @dataclass(frozen=True)

@@ -125,7 +125,7 @@ class MmaSync(Op):
         self.expect(left == right or mixes(left or "", right or ""), "a and b differ: {} and {}", a.element, b.element)
         m, n, k = self.mmaShape
         for name, kind, size in (("a", a, m * k), ("b", b, k * n), ("c", c, m * n)):
-            self.expect(prod(kind.shape) * 32 == size, "{} must hold {} elements a lane", name, size // 32)
+            self.expect(prod(kind.shape) * 32 == size, "{} must hold {} elements per lane", name, size // 32)
         self.expect(a.element != F32 or self.tf32Enabled, "f32 operands need tf32Enabled")
         self.expect(all(self.signed) or a.element == I8, "unsigned operands must be i8, are {}", a.element)
 

@@ -43,7 +43,7 @@ def schedules(selection: Selection) -> Iterator[str]:
     for number, loop in enumerate(loops(selection)):
         if not number:
             yield "loops (predicted by the target's tables: what the chosen operations allow)"
-        yield f"  loop at {loop.item.op.location}: {loop.cycles:.0f} cycles an iteration without overlap"
+        yield f"  loop at {loop.item.op.location}: {loop.cycles:.0f} cycles per iteration without overlap"
         if loop.item.loop in made:
             yield f"    {early_product(made[loop.item.loop])}"
         if loop.item.loop in assigned:
@@ -107,7 +107,7 @@ def lines(found: Found) -> Iterator[str]:
     if limits.cycle:
         names = " -> ".join(operations[each].name for each in limits.cycle)
         yield f"recurrence bound {limits.recurrence:.0f}: {names}"
-    held = f"{schedule.registers():.0f} registers a thread hold results on average"
+    held = f"{schedule.registers():.0f} registers per thread hold results on average"
     yield f"{schedule.stages} iterations at a time; {held}, " + ("the fewest" if found.fewest else "not proved minimal")
     letters = dict(zip(order(schedule), LETTERS, strict=False))
     width = max(map(len, schedule.graph.units), default=0)

@@ -288,7 +288,7 @@ class Selection:
     @property
     def shaped(self) -> str:
         """The shape of its CTAs, in words."""
-        return f"{self.warps} warps" + (f", {self.ctas} CTAs an SM" if "ctas" in self.offered else "")
+        return f"{self.warps} warps" + (f", {self.ctas} CTAs per SM" if "ctas" in self.offered else "")
 
     @property
     def by_tables(self) -> Graph:

@@ -236,7 +236,7 @@ def tensor_rings(kernel: Kernel) -> list[nv_tileas.CreatePipeline]:
 def test_the_report_says_who_begins_products_and_why() -> None:
     said = outline(compiled(TALL).compiled)
     assert "warp 9: products, issued by one thread, for the rows of warpgroup 0" in said
-    assert re.search(r"products are issued by agents of their own: predicted cycles an iteration \d+ if", said)
+    assert re.search(r"products are issued by agents of their own: predicted cycles per iteration \d+ if", said)
     forbidden = compiled(TALL, by_agents=False)
     assert f"consumer threads issue the products: {BY_AGENT_READ} is forbidden" in outline(forbidden.compiled)
     assert compiled(TALL).cost == forbidden.cost

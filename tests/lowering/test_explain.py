@@ -83,7 +83,7 @@ def test_says_what_the_program_does_without() -> None:
 
 
 def test_says_which_loops_are_split_at_their_masks() -> None:
-    less = r": \d+ an iteration, \d+ without masks except in the last: "
+    less = r": \d+ per iteration, \d+ without masks except in the last: "
     split = tilesat.compile(EXAMPLES / "layernorm.mlir", "sm_80")
     assert re.search(
         r"\nmasks \(instructions of a warp, predicted\)(\n  loop at .*)*?\n  loop at .*" + less + "split$",

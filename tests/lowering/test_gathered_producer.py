@@ -183,7 +183,9 @@ def test_the_choice_is_predicted() -> None:
     assert int(found[2]) == 512 < int(found[1])
     small = tilesat.compile(grouped("small").source(), "sm_90a", cache=False)
     assert not gathers(small)
-    assert re.search(r"gathered tiles: no producer \d+ of \d CTAs an SM, .*taken: no producer", outline(small.compiled))
+    assert re.search(
+        r"gathered tiles: no producer \d+ of \d CTAs per SM, .*taken: no producer", outline(small.compiled)
+    )
 
 
 @pytest.mark.sampled(3)

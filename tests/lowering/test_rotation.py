@@ -164,7 +164,7 @@ def test_sums_of_any_number_of_steps(steps: int, schedule: str) -> None:
 @pytest.mark.parametrize(
     ("name", "value", "why"),
     [
-        ("room_of", lambda _: 100, r"tiles would need \d+ registers a thread, at most 100 are free"),
+        ("room_of", lambda _: 100, r"tiles would need \d+ registers per thread, at most 100 are free"),
         ("trip_counts", lambda _: {0: 1.0}, r"1 iterations are too few to pay for one more product"),
     ],
 )

@@ -123,7 +123,7 @@ def test_as_many_loads_as_registers_hold() -> None:
     assert any(ahead for ahead, _ in found)
     assert not all(before for _, before in found)
     report = outline(chosen(compiled("sm_90a", tile=4 * TILE)))
-    assert re.search(r"kept, loaded tiles would need more than \d+ registers a thread$", report, re.M)
+    assert re.search(r"kept, loaded tiles would need more than \d+ registers per thread$", report, re.M)
 
 
 def test_says_what_it_did() -> None:

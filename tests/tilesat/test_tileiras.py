@@ -184,7 +184,7 @@ def test_a_product_without_tensor_cores_and_spills_are_missed():
         remarks(kernel, Cubin(b"", "sm_80", {"product": Usage(registers=255, spill_stores=24, smem=64)}, (), ()))
     )
     assert [(each.kind, each.category, each.text) for each in told] == [
-        ("analysis", "memory", "255 registers a thread, 64 bytes of shared memory a block"),
+        ("analysis", "memory", "255 registers per thread, 64 bytes of shared memory per block"),
         ("missed", "memory", "24 bytes of registers are spilled to local memory"),
         ("missed", "tensorcore", "cuda_tile.mmaf is computed without tensor cores"),
     ]
