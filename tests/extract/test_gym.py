@@ -1,4 +1,4 @@
-"""The public extraction-gym subset, where the checkout has it beside the repository."""
+"""The public extraction-gym subset, if it is checked out next to the repository."""
 
 import csv
 import pathlib

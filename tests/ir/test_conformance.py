@@ -1,6 +1,6 @@
 """The conditions of the public conformance suite: each program is refused, at its place, by the message that says why.
 
-Where nvidia-cuda-tileiras is installed, its verifier is asked about every program that bytecode can hold.
+If nvidia-cuda-tileiras is installed, its verifier checks every program that bytecode can express.
 """
 
 import numpy as np

@@ -1,4 +1,4 @@
-"""Optimization hints: kept through every form, right ones pass, wrong ones are told without being errors."""
+"""Optimization hints: preserved in every form; valid ones pass, invalid ones give a warning, not an error."""
 
 import pytest
 

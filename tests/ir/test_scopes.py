@@ -51,7 +51,7 @@ def test_places_within_their_function_are_read(place):
     ],
 )
 def test_places_that_say_nothing_of_scopes_are_passed_over(place):
-    """What a compiler does not need is no reason to refuse a program."""
+    """A compiler does not reject a program for what it does not need."""
     looped = "#self = loc(fused[#self, #self])\n"
     text = f"{SCOPES}{looped}cuda_tile.module @m {{ entry @k() {{ %a = iota : tile<4xi32> {place} }} }}"
     verify(parse(text))

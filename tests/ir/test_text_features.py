@@ -191,7 +191,7 @@ def test_aliases_without_end_are_refused_at_once(text):
     ],
 )
 def test_other_ways_to_write(written, printed):
-    """What the public dialect reads beside what it prints."""
+    """Forms that the public dialect reads but does not print."""
     body = f"%a = constant <f32: 1.5> : tile<f32> {written}"
     module = parse(f"entry @k(%p: tile<ptr<f32>>, %n: tile<i32>) {{ {body} }}")
     verify(module)

@@ -113,7 +113,7 @@ def test_agents_without_warpgroup_products(name: str) -> None:
 
 
 def test_lanes_meet_before_one_of_them_releases_a_stage() -> None:
-    """An arrival tells what its lane has read: ldmatrix reads for every lane, a warpgroup product for all at once."""
+    """An arrival covers its own lane's reads: ldmatrix reads for every lane, a warpgroup product for all at once."""
     by_lanes = compiled_for("sm_120a").ptx
     assert re.findall(r"bar\.warp\.sync -1;\n    @%p\d+ mbarrier\.arrive\.shared", by_lanes)
     assert len(re.findall(r"mbarrier\.arrive\.shared", by_lanes)) == by_lanes.count("bar.warp.sync")

@@ -204,7 +204,7 @@ def by_barriers(kernel: Kernel, fence: str) -> list[str]:
 
 
 def missing_fences(kernel: Kernel, ptx: str) -> list[str]:
-    """Those that no fence stands by."""
+    """Those without a fence next to them."""
     behind = waits(kernel) + r"(?!\s+tcgen05\.fence::after)"
     before = r"(?<!before_thread_sync;)\n" + arrivals(kernel)
     return [*re.findall(behind, ptx), *re.findall(before, ptx)]

@@ -1,5 +1,5 @@
 """Scans whose dimension the CTAs of a cluster divide: each scans its part, what the parts before come to goes through
-distributed shared memory. In hazard mode and in skewed orders of warps, beside the interpreter.
+distributed shared memory. In hazard mode and in skewed orders of warps, compared with the interpreter.
 """
 
 from __future__ import annotations

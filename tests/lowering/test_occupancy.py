@@ -56,7 +56,7 @@ def test_resident_ctas(name: str) -> None:
 
 
 def test_shares_of_a_cta_are_no_more_than_it_has() -> None:
-    """setmaxnreg.inc waits for ever for registers that nobody gave back; PTX ISA, setmaxnreg: 24 to 256 by 8."""
+    """setmaxnreg.inc would wait forever for registers that no warp released; PTX ISA, setmaxnreg: 24 to 256 by 8."""
     for ctas, consumers, least in product(range(1, 17), (128, 256, 384), (24, 32, 40)):
         shares = register_shares(consumers, 128, least, target(H100).shared_by(ctas))
         launch = shares.launch * (consumers + 128)

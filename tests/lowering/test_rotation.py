@@ -147,7 +147,7 @@ def test_attention_of_any_number_of_steps(keys: int) -> None:
 @pytest.mark.parametrize("steps", [0, 1, 2, 8])
 @pytest.mark.parametrize("schedule", ["together", "skewed:1", "skewed:2"])
 def test_sums_of_any_number_of_steps(steps: int, schedule: str) -> None:
-    """No step at all too: what was begun for the first one is not used."""
+    """Including no steps: what was issued for the first one is not used."""
     kernel, rng = sums(), np.random.default_rng(steps)
     assert nv_tileas.DotWait in body(kernel)
     a, b, c = ((rng.standard_normal(shape) / 8).astype(np.float16) for shape in ((64, 64), (64, 512), (512, 64)))
@@ -191,7 +191,7 @@ def test_explain_says_why() -> None:
 
 
 def test_products_that_wait_for_each_other_take_two_warps_a_scheduler() -> None:
-    """One warp's exponentials run beside another one's products; a GEMM's products follow one another anyway."""
+    """One warp's exponentials overlap another's products; a GEMM's products follow one another anyway."""
     assert attention().compiled.selection.warps == 8
     assert tilesat.compile((EXAMPLES / "gemm.mlir").read_text(), TARGET).compiled.selection.warps == 4
     assert attention(target="sm_80").compiled.selection.warps == 4

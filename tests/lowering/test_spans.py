@@ -1,4 +1,4 @@
-"""Tiles that are held at the same time, in loops and beside them: what registers they take decides the warps."""
+"""Tiles that are live at the same time, in loops and outside: their registers decide the number of warps."""
 
 from __future__ import annotations
 

@@ -118,7 +118,7 @@ def test_what_the_kernel_writes_would_be_wrong_earlier(monkeypatch: pytest.Monke
 
 
 def test_as_many_loads_as_registers_hold() -> None:
-    """Eight tiles beside the row: some stay behind the barrier."""
+    """Eight tiles in addition to the row: some stay behind the barrier."""
     found = loads(compiled("sm_90a", late=8))
     assert any(ahead for ahead, _ in found)
     assert not all(before for _, before in found)

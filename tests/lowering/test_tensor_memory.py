@@ -123,7 +123,7 @@ def not_scaled(func: nv_tileas.Func) -> None:
 
 
 def scaled_elsewhere(func: nv_tileas.Func) -> None:
-    """What is scaled is no value that the loop carries."""
+    """The scaled value is not carried by the loop."""
     dot, loop = find(func)
     dot.attributes["kept"] = True
     made = arith.MulF((loop.init[0], loop.init[0]), [dot.result.type])

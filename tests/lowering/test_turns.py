@@ -1,4 +1,4 @@
-"""Warpgroups that take turns: nobody waits for ever, at any number of iterations, in any order of warps."""
+"""Warpgroups that take turns: no deadlock, at any number of iterations, in any order of warps."""
 
 from __future__ import annotations
 

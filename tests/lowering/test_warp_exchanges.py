@@ -1,4 +1,4 @@
-"""Partial results of warps go through scratch memory by wide accesses, each beside what was there before."""
+"""Partial results of warps go through scratch memory by wide accesses, without overlap."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def folded() -> Program:
 
 @pytest.mark.parametrize("target", ["sm_80", pytest.param("sm_120a", marks=pytest.mark.slow)])
 def test_columns_across_warps(target: str) -> None:
-    """The second fold lies beside the first, the turned tile over both, so it waits for the readers."""
+    """The second fold is next to the first, the transposed tile overlaps both, so it waits for the readers."""
     kernel = check(folded(), target)
     loop = kernel.ptx[kernel.ptx.index("$L0:") :]
     assert loop.count("ld.shared.v2.b32") == 2  # what both warps of a column have

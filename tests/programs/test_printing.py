@@ -87,7 +87,7 @@ def in_order(w: Writer) -> None:
 
 
 def beside_rings(w: Writer) -> None:
-    """Agents have parted where there are any; one thread of those that compute prints."""
+    """After agents have split, if there are any, one consumer thread prints."""
     a = w.view(w.h, [64, 128], [128, 1], [64, 32])
     with w.loop(0, 4, carried=[w.const(0.0, "f32", 64, 64)]) as loop:
         tile = w.load(a, 0, loop.counter)

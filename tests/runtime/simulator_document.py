@@ -1,6 +1,6 @@
 """Writes docs/simulator.md from the simulator's tables: python -m tests.runtime.simulator_document [--check].
 
-The number beside an opcode counts its different spellings in the PTX that the tests run or decode.
+The number next to an opcode counts its different spellings in the PTX that the tests run or decode.
 """
 
 import gzip

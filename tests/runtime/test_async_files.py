@@ -1,4 +1,4 @@
-"""The sample kernels of features 06 to 15, here and beside the repository: all decode, and those that can run do."""
+"""The sample kernels of features 06 to 15, here and next to the repository: all decode, and those that can run do."""
 
 from collections.abc import Callable
 from pathlib import Path

@@ -96,7 +96,7 @@ def test_the_first_answer_of_each_wait_is_false(instruction: str) -> None:
 
 
 def test_looking_at_two_mbarriers_in_turn_ends() -> None:
-    """One instruction asks for one object and then the other: no first answer for ever."""
+    """One instruction tests one object and then the other: the first result is not false forever."""
     body = (
         INIT.format(count=1)
         + """mov.u32 %r1, 1; mov.u32 %r0, 0;

@@ -1,4 +1,4 @@
-"""What is remembered of grains and of uses of mbarriers, against what it stands for."""
+"""Cached records of grains and of uses of mbarriers, compared with the state they represent."""
 
 import numpy as np
 import pytest
