@@ -40,7 +40,7 @@ def test_refused_by_the_message_that_names_the_condition(case):
     assert 0 < error.location.line <= case.program.count("\n") + 1
 
 
-def test_no_condition_stands_twice():
+def test_no_condition_is_listed_twice():
     assert len(set(IDS)) == len(IDS)
     assert len({case.program for case in CASES}) == len(CASES)
 

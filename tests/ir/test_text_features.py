@@ -198,7 +198,7 @@ def test_other_ways_to_write(written, printed):
     assert printed in print_text(module)
 
 
-def test_a_word_stands_once():
+def test_a_word_occurs_once():
     with pytest.raises(ParseError, match=r"expected ':' before the types of 'cuda_tile\.maxf', found 'propagate_nan'"):
         parse("entry @k(%a: tile<f32>) { %b = maxf %a, %a propagate_nan propagate_nan : tile<f32> }")
 

@@ -149,7 +149,7 @@ def test_explained() -> None:
 
 
 @pytest.mark.parametrize("name", ["agents-endless-queue", "agents-persistent"])
-def test_the_loops_of_a_producer_stand_in_one_order(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_loops_of_a_producer_are_in_one_order(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """That of a set, by addresses in memory, gave barriers other places from one compilation to the next."""
     skeletons: list[list[str]] = []
 

@@ -186,7 +186,7 @@ def test_threads_that_compute_begin_nothing_and_meet_nowhere() -> None:
 
 
 @pytest.mark.parametrize("name", ["one", "tall"])
-def test_fences_stand_by_barriers(name: str) -> None:
+def test_fences_are_next_to_barriers(name: str) -> None:
     """The simulator runs what they order in program order, so the text must have them: one behind each wait for what
     lies in tensor memory, one before each arrival. Each that is left out is missed.
     """

@@ -95,7 +95,7 @@ def test_says_which_loops_are_split_at_their_masks() -> None:
     assert whole.ptx.count("bra ") < split.ptx.count("bra ")
 
 
-def test_says_what_a_permission_let_stand_for_a_value() -> None:
+def test_shows_what_a_permission_let_replace_a_value() -> None:
     explained = tilesat.compile(EXAMPLES / "softmax.mlir", "sm_80", fast=["afn", "ftz"]).report
     power = explained.partition("%power : ")[2].partition("%sum_all : ")[0]
     assert re.search(r"instead, free: by permission L\d+: exp2, cost \d+", power)

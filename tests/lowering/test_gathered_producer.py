@@ -190,7 +190,7 @@ def test_the_choice_is_predicted() -> None:
 
 @pytest.mark.sampled(3)
 @pytest.mark.parametrize("warps", [1, 2, 4])
-def test_idle_warps_stand_behind_a_small_producer(warps: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_idle_warps_come_after_a_small_producer(warps: int, monkeypatch: pytest.MonkeyPatch) -> None:
     producer_of(warps, monkeypatch)
     kernel = tilesat.compile(grouped("rows").source(), "sm_90a", cache=False)
     lines = list(agents(kernel.compiled.modules["nv_tileas"]))

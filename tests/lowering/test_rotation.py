@@ -229,7 +229,7 @@ def test_a_product_that_needs_the_iteration_before_is_not_early() -> None:
     assert not early(graph(("tensor", 100.0), ("issue", 50.0)))
 
 
-def test_the_next_scores_stand_before_the_exponentials_in_sass() -> None:
+def test_the_next_scores_come_before_the_exponentials_in_sass() -> None:
     """All products of the group before the first exponential of this step, the wait for them behind the last."""
     listing = disassemble(assemble(attention().ptx, TARGET), encodings=True)
     paths = [each.path for made in functions(listing) for each in loops(made) if products(each.path)]

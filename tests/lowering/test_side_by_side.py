@@ -122,7 +122,7 @@ def test_what_they_take() -> None:
 
 @pytest.mark.sampled(6)
 @pytest.mark.parametrize("order", ALL)
-def test_products_beside_attention(order: str) -> None:
+def test_products_with_attention(order: str) -> None:
     assert both(order) < ERROR
 
 

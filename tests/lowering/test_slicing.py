@@ -164,7 +164,7 @@ def counted(w: Writer, x: Tile) -> Tile:
 
 
 @pytest.mark.parametrize("body", [crossed, stored_in_the_loop, counted])
-def test_where_no_slice_stands_alone(body: Body) -> None:
+def test_where_no_slice_is_independent(body: Body) -> None:
     assert cut(kernel(body), 0) is None
 
 

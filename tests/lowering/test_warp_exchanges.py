@@ -106,6 +106,6 @@ def test_registers_of_a_thread_side_by_side(layout: Layout, size: int, vector: i
         (range(4096), 1024, 1024, 0),
     ],
 )
-def test_beside_what_was_used_before(before: range, need: int, most: int, found: int) -> None:
+def test_next_to_what_was_used_before(before: range, need: int, most: int, found: int) -> None:
     first = 4 * PERIOD
     assert behind(before, first, need, first + most) == first + found

@@ -65,7 +65,7 @@ def text_of(body: Body) -> str:
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_refused_where_it_stands(name: str) -> None:
+def test_rejected_at_its_location(name: str) -> None:
     body, op, message = REFUSED[name]
     text = text_of(body)
     with pytest.raises(UnsupportedError) as caught:

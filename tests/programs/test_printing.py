@@ -160,7 +160,7 @@ WRONG: dict[str, tuple[Write, str]] = {
 
 
 @pytest.mark.parametrize("what", WRONG)
-def test_refused_where_it_stands(what: str) -> None:
+def test_rejected_at_its_location(what: str) -> None:
     write, message = WRONG[what]
     source = written(write)
     with pytest.raises(UnsupportedError) as caught:

@@ -184,7 +184,7 @@ def test_buffers_of_loops_that_follow_one_another_lie_over_one_another() -> None
     assert len({made.offset for made in buffers}) == 1
 
 
-def test_a_sum_that_does_not_fit_beside_the_scores_stays_in_tensor_memory() -> None:
+def test_a_sum_that_does_not_fit_with_the_scores_stays_in_tensor_memory() -> None:
     """256 queries, four warps: a thread has two rows of scores, and loads, scales and stores two of sums in parts."""
 
     def scales(name: str) -> bool:

@@ -138,7 +138,7 @@ def test_warnings_are_given_each_time() -> None:
         assert caught[0].filename == __file__
 
 
-def test_a_file_that_is_damaged_is_compiled_anew(folder: Path) -> None:
+def test_a_file_that_is_damaged_is_compiled_again(folder: Path) -> None:
     kernel = tilesat.compile(SOURCE, cache=True)
     (path,) = folder.iterdir()
     for damaged in (path.read_bytes()[:100], b"\xff", b"[]"):
