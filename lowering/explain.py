@@ -173,7 +173,7 @@ class Explanation:
         looped = sum(each.cycles for each in time.loops)
         yield (
             f"predicted: {time.cycles:.0f} cycles of a CTA, {looped:.0f} of them in innermost loops, whose operations "
-            + ("overlap; costs, and so the bound, add them up")
+            + "overlap; cost and bound are sums without overlap"
         )
         yield from (
             f"    {each.shape}: {each.cycles:.0f} cycles predicted, cost {each.cost:g}"
@@ -184,7 +184,7 @@ class Explanation:
         if least.time.loops:
             limits = ", ".join(dict.fromkeys(least.time.busiest().values()))
             yield (
-                f"units: {least.time.cycles:.0f} cycles if operations of a loop overlap ({limits} the busiest), no "
+                f"units: {least.time.cycles:.0f} cycles if operations of a loop overlap (busiest: {limits}), no "
                 + f"program takes fewer than {least.bound:.0f} (gap {100 * least.gap:.1f} %)"
                 + (f"; one of {least.best.cycles:.0f} costs more" if least.best.cycles < least.time.cycles else "")
             )
@@ -195,7 +195,7 @@ class Explanation:
             else:
                 beyond = SPILLS[-1]  # capacity that the row has for spilled registers, which come from the others
                 used = answer.resources[name] - beyond + spilled
-                yield f"{name}: {used:g} of {limit - beyond:g} a thread" + (f", {spilled} spill" if spilled else "")
+                yield f"{name}: {used:g} of {limit - beyond:g} per thread" + (f", {spilled} spill" if spilled else "")
 
     def shape(self) -> Iterator[str]:
         """Warps of the CTA and stages of the rings, each with the cost of the program without that choice."""

@@ -86,8 +86,8 @@ def masks(selection: Selection) -> Iterator[str]:
 def early_product(made: Prediction) -> str:
     """The prediction for a loop with its first product one iteration early, and whether it is applied."""
     how = "applied" if not made.why_not else f"not applied: {made.why_not}"
-    turns = f"; its warpgroups in turns {made.turns:.0f}: {'applied' if made.in_turns else 'not applied'}"
-    said = f"in source order {made.before:.0f}, with its first product an iteration early {made.after:.0f}: {how}"
+    turns = f"; with its warpgroups taking turns {made.turns:.0f}: {'applied' if made.in_turns else 'not applied'}"
+    said = f"in source order {made.before:.0f}, with its first product one iteration early {made.after:.0f}: {how}"
     return said if made.why_not else said + turns
 
 

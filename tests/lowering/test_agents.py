@@ -138,7 +138,7 @@ def test_explained() -> None:
     text = "\n".join(agents(scheduled(compiled("agents-persistent-ordered"))))
     assert text.startswith("agents\n  warps 0 to 3: computation\n  warp 4: copies, issued by one thread, then 3 idle\n")
     assert re.search(
-        r"a ring of \d+ stages, filled by 1 arrivals, emptied by 4\n  handed over as i32, <text>:\d+:", text
+        r"a ring: \d+ stages, full after 1 arrivals, empty after 4\n  handed over as i32, <text>:\d+:", text
     )
     assert "\n  loaded before the agents split, <text>:" in "\n".join(
         agents(scheduled(compiled("agents-known-before")))

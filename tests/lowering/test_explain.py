@@ -60,7 +60,7 @@ def test_the_runner_up_costs_what_extraction_without_the_choice_finds(gemm: tile
 def test_states_warps_and_stages_with_runner_up(report: str) -> None:
     assert re.search(r"\n4 warps compute\n    4 warps, cost \d+\n        else 8 warps; the program then costs", report)
     assert re.search(r"    4 stages in loop 0, cost [\d.]+\n        else 3 stages in loop 0; the program then", report)
-    assert re.search(r"\nregisters in loop 0: 192 of 201 a thread\n", report)
+    assert re.search(r"\nregisters in loop 0: 192 of 201 per thread\n", report)
 
 
 def test_every_layout_that_is_named_is_described(report: str) -> None:

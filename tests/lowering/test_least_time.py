@@ -68,7 +68,7 @@ def test_explain_says_for_which_model_each_bound_holds() -> None:
     kernel = tilesat.compile(EXAMPLES / "gemm.mlir", target="sm_90a")
     text = kernel.report
     said = (
-        r"units: (\d+) cycles if operations of a loop overlap \(tensor the busiest\), "
+        r"units: (\d+) cycles if operations of a loop overlap \(busiest: tensor\), "
         r"no program takes fewer than (\d+) "
     )
     found = re.search(said, text)

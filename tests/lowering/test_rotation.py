@@ -187,7 +187,7 @@ def test_without_a_producer_the_first_keys_have_a_buffer_of_their_own(monkeypatc
 
 def test_explain_says_why() -> None:
     said = outline(attention().compiled)
-    assert re.search(r"in source order \d+, with its first product an iteration early \d+: applied", said)
+    assert re.search(r"in source order \d+, with its first product one iteration early \d+: applied", said)
 
 
 def test_products_that_wait_for_each_other_take_two_warps_a_scheduler() -> None:
