@@ -75,4 +75,4 @@ def test_explain_says_for_which_model_each_bound_holds() -> None:
     assert found is not None
     least = least_time(kernel.compiled.selection)
     assert [int(number) for number in found.groups()] == [round(least.time.cycles), round(least.bound)]
-    assert "add them up" in text
+    assert "cost and bound are sums without overlap" in text
