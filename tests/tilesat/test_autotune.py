@@ -255,7 +255,7 @@ def test_a_configuration_that_is_refused_is_a_row() -> None:
 @pytest.mark.parametrize(
     ("values", "options", "message"),
     [
-        ({}, {"on": "ref"}, "on: expected sim \(predicts\) or cuda \(measures\), got 'ref'"),
+        ({}, {"on": "ref"}, r"on: expected sim \(predicts\) or cuda \(measures\), got 'ref'"),
         ({"n": (64,)}, {"budget": 0}, "expected measure >= 1, workers >= 0, programs >= 1 and a budget above 0"),
         ({"n": (64,)}, {"measure": 0}, "expected measure >= 1"),
         ({"n": (64,)}, {"workers": -1}, "workers >= 0"),
