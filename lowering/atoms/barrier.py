@@ -98,10 +98,13 @@ class Shares:
 
 def register_shares(consumers: int, others: int, least: int, target: Target) -> Shares:
     """All registers of an SM for one CTA, where the `others` threads give theirs to the `consumers` but for `least`, a
-    multiple of 8: what the consumers may not take stays with the others.
+    multiple of 8: what the consumers may not take stays with the others. If there are enough for each thread to have as
+    many as it can address, none are moved: setmaxnreg would leave the consumers 248, the multiple of 8 below 255.
     """
-    step = REGISTER_STEP
-    most = int(target.registers_per_thread) // step * step
+    step, addressable = REGISTER_STEP, int(target.registers_per_thread)
+    if int(target.registers_per_sm) // (consumers + others) >= addressable:
+        return Shares(addressable, addressable, addressable)
+    most = addressable // step * step
     launch = min(int(target.registers_per_sm) // (consumers + others) // step * step, most - step)
     other = min(launch, least)
     consumer = min((launch + (launch - other) * others // consumers) // step * step, most)
