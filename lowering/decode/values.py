@@ -201,9 +201,9 @@ def extract(d: Decoder, node: placed.Part, b: Builder, made: Made) -> Value:
     return b.add(nv_tileas.Extract, source, *indices, types=[d.type_of(node.cls)], segments=segments, **shared).result
 
 
-@lowers(placed.Direct)
-def direct(d: Decoder, node: placed.Direct, b: Builder, made: Made) -> Value:
-    """The operation that it names."""
+@lowers(placed.Moved)
+def moved(d: Decoder, node: placed.Moved, b: Builder, made: Made) -> Value:
+    """The operation that it becomes."""
     numbers = {c.name: getattr(node, c.name) for c in node.columns if isinstance(c, Number)}
     return b.value(node.becomes, *[made[c] for c in node.children], types=[d.type_of(node.cls)], **numbers)
 
@@ -420,19 +420,21 @@ def folded(
     return combined(b, nv_tileas.Reduce, operands, types, region, dim=node.dim, identities=units, **more)
 
 
-@lowers(placed.PlacedScan)
-def scan(d: Decoder, node: placed.PlacedScan, b: Builder, made: Made) -> list[Value]:
+@lowers(placed.PlacedKeeping)
+def keeping(d: Decoder, node: placed.PlacedKeeping, b: Builder, made: Made) -> list[Value]:
     """Prefixes of one or more tiles."""
     kinds = [d.placed_type(kind, node.layout) for kind in d.interner.attributes[node.types]]
-    more = {"reverse": True} if node.reverse else {}
+    more = {name: True for name in node.means.flagged() if getattr(node, name)}
     region, units = combiner(d.program.bodies[node.body].region), d.interner.attributes[node.identities]
-    return combined(b, nv_tileas.Scan, made[node.list], kinds, region, dim=node.dim, identities=units, **more)
+    return combined(
+        b, nv_tileas.KEEPING[node.means], made[node.list], kinds, region, dim=node.dim, identities=units, **more
+    )
 
 
 def combined(
     b: Builder, op: type[Op], operands: list[Value], kinds: Sequence[Type], region: Region, **attributes: object
 ) -> list[Value]:
-    """A reduction or scan with its combiner."""
+    """What combines tiles, with its combiner."""
     return b.add(op, *operands, types=kinds, segments=(len(operands),), regions=[region], **attributes).results
 
 

@@ -1,14 +1,18 @@
-"""Semantics of parts of tiles: extract, insert and cat, drawn and placed. A thread that computes one from registers
-must hold every element of its result.
+"""Semantics of parts of tiles, drawn and placed, and of what moves elements, placed. A thread that computes one from
+registers must hold every element of its result.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
+from itertools import accumulate
+from math import prod
 from typing import cast
 
 import numpy as np
 
+from egraph.placed import MOVED, Moved
 from egraph.sexpr import Atom, List, Sexpr
 from egraph.soundness.model import Datum, Unsound
 from egraph.soundness.sampling import Array
@@ -19,7 +23,7 @@ from lowering.placement.values import whole
 
 
 def drawn(sample: LayoutSample, form: List) -> Datum:
-    """The value of an extract, an insert or a cat, with its free variables drawn."""
+    """The value of an extract or an insert, with its free variables drawn."""
     return _DRAWN[form.head](sample, form.items[1:])
 
 
@@ -93,26 +97,9 @@ def _tiles(part: TileType, tile: TileType) -> bool:
     return alike and all(b % a == 0 for a, b in zip(part.shape, tile.shape, strict=True))
 
 
-def _cat(sample: LayoutSample, items: Sequence[Sexpr]) -> Datum:
-    first, second, dim, ty = items
-    left = _tile(sample, first)
-    type_ = sample.tile_type(left)
-    right = _like(sample, second, type_)
-    if isinstance(dim, Atom) and sample.is_free(dim):
-        sample.env[dim.text] = sample.random.dimension(len(type_.shape))
-    d = sample.integer(dim)
-    found = np.concatenate((np.asarray(left.data), np.asarray(right.data)), axis=d)
-    joined = TileType(found.shape, type_.element)
-    if isinstance(ty, Atom) and sample.is_free(ty):
-        sample.env[ty.text] = sample.interner.types.id(joined)
-    sample.require(sample.type_at(ty) == joined)
-    return Datum(joined, found)
-
-
 _DRAWN: dict[str, Callable[[LayoutSample, Sequence[Sexpr]], Datum]] = {
     "extract": _extract,
     "insert": _insert,
-    "cat": _cat,
 }
 PARTS = tuple(_DRAWN)
 """Their constructors."""
@@ -165,18 +152,23 @@ def extracted_shared(sample: LayoutSample, items: Sequence[Sexpr]) -> Held:
     return sample.held(Datum(part, found), sample.integer(layout))
 
 
-def joined(sample: LayoutSample, items: Sequence[Sexpr]) -> Held:
-    """Two tiles in one: each element is in a register of the one or of the other."""
-    first, second, dim, ty, layout = items
-    left, right, type_, d = sample.placed(first), sample.placed(second), sample.type_at(ty), sample.integer(dim)
-    after = sample.oracle.layout(sample.integer(layout))
-    shape = checked(left.type, TileType).shape
-    numbers, absent = np.arange(checked(left.type, TileType).size).reshape(shape), np.full(shape, -1)
-    places = after.element_map()
-    of_left = np.concatenate((numbers, absent), axis=d).reshape(-1)[places]
-    of_right = np.concatenate((absent, numbers), axis=d).reshape(-1)[places]
-    found = np.where(of_left >= 0, repeated(left, of_left), repeated(right, of_right))
-    return _given(sample, type_, found.astype(left.data.dtype), layout)
+def moved(cls: type[Moved], sample: LayoutSample, items: Sequence[Sexpr]) -> Held:
+    """What only moves elements: its reference, of numbers in their place, says which element of which operand each
+    thread needs.
+    """
+    operands = [sample.placed(item) for item in items[: len(cls.means.info.operands)]]
+    names = [attribute.name for attribute in cls.means.info.attributes]
+    attributes = dict(zip(names, map(sample.integer, items[len(operands) : -2]), strict=True))
+    type_, after = sample.type_at(items[-2]), sample.oracle.layout(sample.integer(items[-1]))
+    shapes = [checked(each.type, TileType).shape for each in operands]
+    ends = [0, *accumulate(map(prod, shapes))]
+    numbers = [np.arange(a, b).reshape(shape) for a, b, shape in zip(ends, ends[1:], shapes, strict=False)]
+    wanted = cls.means.computed(numbers, attributes, type_).reshape(-1)[after.element_map()]
+    found = np.zeros(wanted.shape, operands[0].data.dtype)
+    for each, a, b in zip(operands, ends, ends[1:], strict=False):
+        here = (wanted >= a) & (wanted < b)
+        found = np.where(here, repeated(each, np.where(here, wanted - a, -1)), found)
+    return _given(sample, type_, found.astype(operands[0].data.dtype), items[-1])
 
 
 def inserted(sample: LayoutSample, items: Sequence[Sexpr]) -> Held:
@@ -198,6 +190,6 @@ PLACED: dict[str, Callable[[LayoutSample, Sequence[Sexpr]], Held]] = {
     "p.extract": extracted,
     "p.extract_shared": extracted_shared,
     "p.insert": inserted,
-    "p.cat": joined,
+    **{cls.constructor: partial(moved, cls) for cls in MOVED},
 }
 """What the placed ones give, by constructor."""

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from ir.core import Op, Value
 from ir.dialects import arith, nv_tileas
+from ir.dialects import cuda_tile as ct
 from ir.types import I32, TensorType
 from lowering.convert.tileas_to_nvgpu.compute import layout_of
 from lowering.convert.tileas_to_nvgpu.context import Expander, lowers
@@ -113,11 +114,11 @@ def from_scratch(
     return read
 
 
-@lowers(nv_tileas.Cat)
-def cat(x: Expander, op: nv_tileas.Cat) -> None:
+@lowers(nv_tileas.MIRRORED[ct.Cat])
+def cat(x: Expander, op: nv_tileas.Mirrored) -> None:
     """The registers of both."""
     parts = [x.tile(v) for v in op.operands]
-    (part, small), (whole, layout) = placed(x, op.lhs), placed(x, op.result)
+    (part, small), (whole, layout) = placed(x, op.operands[0]), placed(x, op.results[0])
     where: dict[int, tuple[int, int]] = {}
     for side, registers in enumerate(part_registers(part, whole, small, layout)):
         where |= {r: (side, i) for i, r in enumerate(registers)}

@@ -1,4 +1,4 @@
-"""Prices of values in registers: arithmetic, conversions, reductions, scans, parts of tiles."""
+"""Prices of values in registers: arithmetic, conversions, reductions, prefixes, parts of tiles."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from lowering.layouts.access import MAX_BYTES, global_access
 from lowering.layouts.conversions import estimate
 from lowering.layouts.elements import element_bytes, moved_bits
 from lowering.layouts.layout import Layout
-from lowering.layouts.scans import Part, scan_dim
+from lowering.layouts.prefixes import Part, prefix_dim
 from lowering.layouts.shared import areas
 from lowering.selection.pricer import NodeContext, NodeCost, Pricer, prices
 
@@ -31,7 +31,7 @@ def unknown(pricer: Pricer, node: Node, site: NodeContext) -> NodeCost | None:
 
 @prices(
     placed.Identity, placed.Assume, placed.Instead, placed.Reshape, placed.Broadcast, placed.Permute,
-    placed.PermuteShared, placed.ReshapeShared, placed.Direct, placed.TileList, placed.PlacedSplat, leaves.Projection,
+    placed.PermuteShared, placed.ReshapeShared, placed.Moved, placed.TileList, placed.PlacedSplat, leaves.Projection,
     leaves.Missing, leaves.Nil, leaves.Cons, leaves.Argument, leaves.LoopLeaf, leaves.ItemResult, leaves.Promised,
 )  # fmt: skip
 def free(pricer: Pricer, node: Term, site: NodeContext) -> NodeCost | None:
@@ -114,12 +114,12 @@ def reduce(pricer: Pricer, node: placed.PlacedReduce | placed.PlacedFold, site: 
     return NodeCost(cost + Cost(latency=latency), scratch=scratch)
 
 
-@prices(placed.PlacedScan)
-def scan(pricer: Pricer, node: placed.PlacedScan, site: NodeContext) -> NodeCost | None:
+@prices(placed.PlacedKeeping)
+def prefixes(pricer: Pricer, node: placed.PlacedKeeping, site: NodeContext) -> NodeCost | None:
     """A step for each bit of the coordinate: values and totals combined, totals exchanged."""
     layout = pricer.oracle.layout(node.layout)
     kinds, each = pricer.operands(node), pricer.combining(node)
-    plan = scan_dim(kinds[0].shape, node.dim, layout)
+    plan = prefix_dim(kinds[0].shape, node.dim, layout)
     if plan is None:
         return None
     machine, totals = pricer.machines[site.warps], layout.n_regs
@@ -134,9 +134,7 @@ def scan(pricer: Pricer, node: placed.PlacedScan, site: NodeContext) -> NodeCost
             latency += 2 * float(pricer.target.latency.barrier + pricer.target.latency.shared)
         chosen = 0 if step.part is Part.REGISTER else len(kinds)
         cost += machine.busy("fma_f32", (each + chosen) * layout.n_regs + (each + 2 * chosen) * totals)
-    threads = 1 << len(layout.thread)
-    scratch = plan.slots * threads * sum(element_bytes(k.element) for k in kinds)
-    return NodeCost(cost + Cost(latency=latency), scratch=scratch)
+    return NodeCost(cost + Cost(latency=latency), scratch=plan.scratch_bytes(element_bytes(k.element) for k in kinds))
 
 
 @prices(placed.Constant)
