@@ -41,14 +41,13 @@ class Mechanism(TextEnum):
 
 
 class Moved(Placed):
-    """An operation of Tile IR that only moves elements: registers under other names. Its columns are the operands and
-    attributes, the type and the layout of the result.
+    """An operation of Tile IR that only moves elements: registers under other names, or selected by indices. Its
+    columns are those of the operation, and the layout of the result.
     """
 
     __slots__ = ()
     means: ClassVar[type[TileOp]]
     becomes: ClassVar[type[nv_tileas.Mirrored]]
-    type = TypeId()
     layout = LayoutId()
 
 
@@ -395,28 +394,15 @@ class Permute(Placed):
 # --- parts of tiles
 
 
-class Part(Placed):
-    """A part of a tile; `indices`: the list of its coordinates, in parts."""
+@term("p.extract_shared")
+class ExtractShared(Placed):
+    """A part of a tile, read back from scratch memory; `indices`: the list of its coordinates, in parts."""
 
     __slots__ = ()
     source = Operand()
     indices = Operand()
     type = TypeId()
     layout = LayoutId()
-
-
-@term("p.extract")
-class Extract(Part):
-    """A part of a tile: selects registers."""
-
-    __slots__ = ()
-
-
-@term("p.extract_shared")
-class ExtractShared(Part):
-    """A part of a tile, read back from scratch memory."""
-
-    __slots__ = ()
     source_layout = LayoutId()
 
 
@@ -424,23 +410,13 @@ def _moved(of: type[TileOp], becomes: type[nv_tileas.Mirrored]) -> type[Moved]:
     """The placed form of an operation."""
     operands = {group.name: Operand() for group in of.info.operands}
     numbers = {attribute.name: Number() for attribute in of.info.attributes}
-    columns = {**operands, **numbers, "type": TypeId(), "layout": LayoutId()}
+    kind = {} if of.info.results[0].like else {"type": TypeId()}
+    columns = {**operands, **numbers, **kind, "layout": LayoutId()}
     return derived(PREFIX + named(of.info.mnemonic), of, Moved, {"means": of, "becomes": becomes, **columns})
 
 
 MOVED = tuple(_moved(of, becomes) for of, becomes in nv_tileas.MIRRORED.items())
 """One of each operation of Tile IR that only moves elements, by its declaration."""
-
-
-@term("p.insert")
-class Insert(Placed):
-    """A tile with a part replaced: selects registers."""
-
-    __slots__ = ()
-    part = Operand()
-    whole = Operand()
-    indices = Operand()
-    layout = LayoutId()
 
 
 # --- reductions, in the layout of their operand

@@ -286,29 +286,6 @@ class Permute(Logical):
         self.expect(fits, "{} permuted by {} is not {}", self.source.type, self.permutation, self.result.type)
 
 
-@op("nv_tileaa.extract")
-class Extract(Logical):
-    """The part of a tensor at tile-space indices; its size is the result's."""
-
-    means = ct.Extract
-
-    source = Operand(is_tile)
-    indices = Variadic(is_scalar)
-    result = Result(is_tile)
-
-
-@op("nv_tileaa.insert")
-class Insert(Logical):
-    """`destination` with the part at tile-space indices replaced by `source`."""
-
-    means = ct.Insert
-
-    source = Operand(is_tile)
-    destination = Operand(is_tile)
-    indices = Variadic(is_scalar)
-    result = same_type_as("destination")
-
-
 @op("nv_tileaa.pack")
 class Pack(Logical):
     """The bytes of a 1-D tensor in memory order; elements narrower than a byte fill it from its low bits."""
@@ -425,7 +402,7 @@ class Fold(Logical):
 
 DERIVED = (
     *(declared(of, "nv_tileaa", Fold, {"folds": of, **{name: flag() for name in of.flagged()}}) for of in ct.COMBINING),
-    *(mirror(of, "nv_tileaa", Logical, is_tile) for of in mirrored()),
+    *(mirror(of, "nv_tileaa", Logical, is_tile, is_scalar) for of in mirrored()),
 )
 """Operations that Tile IR's declarations say: nothing is declared twice."""
 

@@ -25,6 +25,7 @@ from ir.core import (
 from ir.descriptors import BARRIER_BYTES
 from ir.dialects.cuda_tile.attributes import DenseElements
 from ir.dialects.cuda_tile.constraints import TileOp
+from ir.dialects.cuda_tile.shape import Windowed
 from ir.dialects.gpu import verify_cluster, verify_map, verify_parameters, verify_ranges, verify_text
 from ir.dialects.mirrored import mirror, mirrored
 from ir.dialects.nv_tileas_async import (
@@ -264,40 +265,31 @@ class Permute(Op):
         self.expect(sorted(map(str, self.permutation)) == list(map(str, dims)), "permutation must name {} once", dims)
 
 
-@op("nv_tileas.extract")
-class Extract(Op):
-    """The part of a tile at tile-space indices: selects registers, or reads back from shared memory at `scratch`.
-
-    `shared`: the latter; otherwise each thread holds its share of every part.
-    """
+@op("nv_tileas.extract_shared")
+class ExtractShared(Op):
+    """The part of a tile at tile-space indices, read back from shared memory at `scratch`."""
 
     source = Operand(is_held)
     indices = Variadic(is_integer)
-    shared = flag()
     scratch = Attr(int, 0, least=0)
     result = Result(is_held)
 
 
-@op("nv_tileas.insert")
-class Insert(Op):
-    """`destination` with the part at tile-space indices replaced by `source`; threads hold a share of every part."""
-
-    source = Operand(is_held)
-    destination = Operand(is_held)
-    indices = Variadic(is_integer)
-    result = Result(is_held)
-
-
 class Mirrored(Op):
-    """An operation of Tile IR whose elements only move, on placed tiles: registers under other names."""
+    """An operation of Tile IR whose elements only move, on placed tiles: registers under other names, or selected."""
 
     means: ClassVar[type[TileOp]]
 
 
-MIRRORED = {of: mirror(of, "nv_tileas", Mirrored, is_held) for of in mirrored()}
+MIRRORED = {of: mirror(of, "nv_tileas", Mirrored, is_held, is_integer) for of in mirrored()}
 """By the operation of Tile IR."""
-PARTS = (Extract, Mirrored, Insert)
+PARTS = (ExtractShared, Mirrored)
 """Operations that cut tiles and join them."""
+SELECTING = (
+    ExtractShared,
+    *(cls for of, cls in MIRRORED.items() if issubclass(of, Windowed) and of.selects()),
+)
+"""Operations that give a part of a tile."""
 
 
 @op("nv_tileas.assert")

@@ -139,9 +139,9 @@ def scratch_of(op: Op, target: Target) -> int:
         plan = prefix_dim(kind.shape, op.dim, layout_of(kind))
         sizes = (element_bytes(checked(v.type, TensorType).element) for v in op.sources)
         return plan.scratch_bytes(sizes) if plan else 0
-    if isinstance(op, nv_tileas.Extract):
+    if isinstance(op, nv_tileas.ExtractShared):
         kind = checked(op.source.type, TensorType)
-        return layout_of(kind).size * element_bytes(kind.element) if op.shared else 0
+        return layout_of(kind).size * element_bytes(kind.element)
     if isinstance(op, nv_tileas.Atomic):
         return atomic_scratch(op)
     if isinstance(op, nv_tileas.Alloca):

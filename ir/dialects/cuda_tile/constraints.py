@@ -99,7 +99,7 @@ class TileOp(Op):
 
     mirrored: ClassVar[bool] = False
     """Whether the levels below have it with the same operands, attributes and result: nv_tileaa, placed terms and
-    nv_tileas. All operands are tiles, attributes are numbers; elements only move, at no cost."""
+    nv_tileas. Operands are tiles, or groups of indices; attributes are numbers; elements only move."""
 
     @property
     def joins(self) -> int | None:

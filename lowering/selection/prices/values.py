@@ -6,6 +6,8 @@ from egraph import leaves, placed
 from egraph.forms import PlacedForm
 from egraph.term import Node, Term
 from ir.checked import checked
+from ir.core import Operand as One
+from ir.core import Variadic
 from ir.dialects.cuda_tile import DenseElements, Exp2
 from ir.types import F32, I32, TileType
 from lowering.atoms.folds import thread_share
@@ -31,7 +33,7 @@ def unknown(pricer: Pricer, node: Node, site: NodeContext) -> NodeCost | None:
 
 @prices(
     placed.Identity, placed.Assume, placed.Instead, placed.Reshape, placed.Broadcast, placed.Permute,
-    placed.PermuteShared, placed.ReshapeShared, placed.Moved, placed.TileList, placed.PlacedSplat, leaves.Projection,
+    placed.PermuteShared, placed.ReshapeShared, placed.TileList, placed.PlacedSplat, leaves.Projection,
     leaves.Missing, leaves.Nil, leaves.Cons, leaves.Argument, leaves.LoopLeaf, leaves.ItemResult, leaves.Promised,
 )  # fmt: skip
 def free(pricer: Pricer, node: Term, site: NodeContext) -> NodeCost | None:
@@ -149,24 +151,15 @@ def constant(pricer: Pricer, node: placed.Constant, site: NodeContext) -> NodeCo
     return NodeCost(pricer.machines[site.warps].global_access(plan.thread, 0, len(plan.accesses), size))
 
 
-@prices(placed.Extract)
-def extract(pricer: Pricer, node: placed.Extract, site: NodeContext) -> NodeCost | None:
-    """Registers chosen."""
-    return select_part(pricer, node.indices, node.source, site)
-
-
-@prices(placed.Insert)
-def insert(pricer: Pricer, node: placed.Insert, site: NodeContext) -> NodeCost | None:
-    """Registers chosen."""
-    return select_part(pricer, node.indices, node.whole, site)
-
-
-def select_part(pricer: Pricer, indices: int, tile: int, site: NodeContext) -> NodeCost | None:
-    """Free if the indices are known, otherwise a select for every register of the whole."""
-    known = pricer.known_list(pricer.owner[indices][0])
-    whole = pricer.oracle.layout(pricer.owner[tile][1])
-    machine = pricer.machines[site.warps]
-    return NodeCost(FREE if known else machine.busy("int_add", whole.n_regs))
+@prices(placed.Moved)
+def moved(pricer: Pricer, node: placed.Moved, site: NodeContext) -> NodeCost | None:
+    """Free, unless an index is not known: then a select for every register of the largest tile."""
+    operands = dict(zip(node.means.info.operands, node.children, strict=True))
+    indices = [cls for group, cls in operands.items() if isinstance(group, Variadic)]
+    if all(pricer.known_list(pricer.owner[cls][0]) for cls in indices):
+        return NodeCost(FREE)
+    tiles = [pricer.oracle.layout(pricer.owner[cls][1]) for group, cls in operands.items() if isinstance(group, One)]
+    return NodeCost(pricer.machines[site.warps].busy("int_add", max(tile.n_regs for tile in tiles)))
 
 
 @prices(placed.ExtractShared)
