@@ -8,7 +8,7 @@ from tests.structural_files import names, naming
 
 COMMAND = ("tilesat/cli.py",)  # `tilesat cat` is another thing
 MAKERS = ("egraph/printing.py", "lowering/clusters/rewrite.py")
-"""Extracts are made here: tiles are cut for printing and for clusters. Nothing of it is needed to have the operation."""
+"""Tiles are cut here by extracts, for printing and for clusters: not needed to have the operation."""
 
 DECLARED, LOWERED = "ir/dialects/cuda_tile/shape.py", "lowering/convert/tileas_to_nvgpu/parts.py"
 ALLOWED = {
