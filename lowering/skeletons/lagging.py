@@ -248,8 +248,9 @@ class Behind:
         if test in self.tests:
             return self.tests[test] is said
         op = test.op
-        below = not said and isinstance(op, ct.CmpI) and op.predicate is ct.Predicate.LESS_THAN
-        return below and all(idle(loop, op) for loop in self.loops)
+        if said or not isinstance(op, ct.CmpI) or op.predicate is not ct.Predicate.LESS_THAN:
+            return False
+        return all(idle(loop, op) for loop in self.loops)
 
     def with_level(self, op: Op) -> bool:
         """A level with a sum's logarithm added, or either in another shape."""
