@@ -29,6 +29,7 @@ from runtime.ptxas import assemble, disassemble
 from tests.runtime.fake_driver import FakeDriver
 from tests.tilesat import example_cases
 from tests.tilesat.example_cases import EXAMPLES, QUICK
+from tilesat.cutile_kernels import is_kernel
 from tilesat.mca.listing import functions
 
 
@@ -391,6 +392,12 @@ def test_ablation_says_what_a_family_changes(capsys: pytest.CaptureFixture[str])
     counts = [[int(number) for number in line[5].split(" to ")] for line in lines]
     assert counts[0][0] == counts[0][1]
     assert counts[1][1] < counts[1][0]
+
+
+def test_each_case_of_the_ablation_is_a_program_or_a_kernel() -> None:
+    pytest.importorskip("cuda.tile")
+    for case in ablation.CASES:
+        assert case.file.is_file() if case.file else is_kernel(ablation.kernels()[case.name]), case.name
 
 
 def test_ablation_refuses_names_that_there_are_not() -> None:
