@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 import sys
 from collections.abc import Callable, Sequence
-from typing import Any, cast
+from typing import cast
 
 import numpy as np
 
@@ -121,7 +121,7 @@ def _bind(parameter: Value, argument: object, memory: Memory, kernel: ct.Entry) 
         if not argument_fits(array, element):
             raise InterpreterError(f"{name} points to {element.pointee}, the array is {array.dtype}", kernel.location)
         return np.asarray(memory.allocate(array, name, kernel.location), np.int64)
-    scalar = np.asarray(cast("Any", argument))
+    scalar = np.asarray(argument)
     dtype = dtype_of(element)
     if scalar.ndim or scalar.dtype.kind not in "biuf":
         raise InterpreterError(f"{name} must be a number of type {element}", kernel.location)
@@ -134,5 +134,5 @@ def _bind(parameter: Value, argument: object, memory: Memory, kernel: ct.Entry) 
     return scalar.astype(dtype)
 
 
-def _signed(value: int, width: int, dtype: np.dtype[Any]) -> Array:
+def _signed(value: int, width: int, dtype: np.dtype[np.generic]) -> Array:
     return np.asarray(value - (1 << width) if value >> (width - 1) == 1 else value, dtype)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ir.core import OPS, Attr, Attribute, Block, Op, Region, Type
+from ir.core import OPS, AttrField, Attribute, Block, Op, Region, Type
 from ir.dialects.cuda_tile import DenseElements, Dictionary, Module, OptimizationHints, TileOp, TypedNumber
 from ir.dialects.cuda_tile.attributes import TextEnum
 from ir.dialects.cuda_tile.well_formed import why_not
@@ -187,7 +187,7 @@ def _attributes(parser: Parser, cls: type[Op], found: dict[str, object], at: int
     return made
 
 
-def _convert(parser: Parser, cls: type[Op], attr: Attr[Any], value: object, at: int) -> Any:
+def _convert(parser: Parser, cls: type[Op], attr: AttrField, value: object, at: int) -> Any:
     kind = attr.kind
     if issubclass(kind, TextEnum):
         members = enum_members(kind)

@@ -9,7 +9,7 @@ from math import prod
 from typing import Any
 
 from ir.bits import number_of
-from ir.core import OPS, Attr, Attribute, Block, Op, Region, Type, Value
+from ir.core import OPS, AttrField, Attribute, Block, Op, Region, Type, Value
 from ir.dialects.cuda_tile.attributes import DenseElements
 from ir.dialects.cuda_tile.numerics import TF32_DROPPED_BITS
 from ir.levels import OURS
@@ -233,7 +233,7 @@ class _Reader:
                 tokens.fail(f"'{cls.info.name}' has no attribute {name}", f"its attributes: {known}", at)
         return made
 
-    def _converted(self, cls: type[Op], attr: Attr[Any], value: object, at: int) -> Any:
+    def _converted(self, cls: type[Op], attr: AttrField, value: object, at: int) -> Any:
         """The value of a declared attribute from upstream's form, of the declared kind."""
         if attr.form is not None and attr.form.read is not None:
             try:
@@ -243,7 +243,7 @@ class _Reader:
         self._check(cls, attr, value, at)
         return value
 
-    def _check(self, cls: type[Op], attr: Attr[Any], value: object, at: int) -> None:
+    def _check(self, cls: type[Op], attr: AttrField, value: object, at: int) -> None:
         kind: type[Any] = attr.kind
         number = kind is float and type(value) in (int, float, bool)
         exact = type(value) is kind if kind in (int, bool, str) else isinstance(value, kind)

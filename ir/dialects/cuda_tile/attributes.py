@@ -394,13 +394,13 @@ def dtype_name(element: Type) -> str:
     return "int64" if isinstance(element, PointerType) else _DTYPES[element]
 
 
-def dtype_of(element: Type) -> np.dtype[Any]:
+def dtype_of(element: Type) -> np.dtype[np.generic]:
     """The same, as NumPy has it."""
     return _dtype(dtype_name(element))
 
 
 @cache
-def _dtype(name: str) -> np.dtype[Any]:
+def _dtype(name: str) -> np.dtype[np.generic]:
     if name in _CODES:
         return np.dtype(name)
     import ml_dtypes

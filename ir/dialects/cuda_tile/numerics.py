@@ -81,7 +81,7 @@ def _sticky(value: Array, error: Array) -> Array:
     return np.where(lost & ((bits & 1) == 0), np.nextafter(value, towards), value)
 
 
-def round_float64(exact: Array, dtype: np.dtype[Any], rounding: Rounding = Rounding.NEAREST_EVEN) -> Array:
+def round_float64(exact: Array, dtype: np.dtype[np.generic], rounding: Rounding = Rounding.NEAREST_EVEN) -> Array:
     """float64 (or narrower) values in `dtype` by one rounding; modes that are not directed round to nearest."""
     nearest = _nearest(exact, dtype)
     return _redirect(nearest, exact - nearest.astype(np.float64), rounding) if rounding not in _PLAIN else nearest
@@ -139,7 +139,7 @@ def _root_error(r: Fraction, a: Fraction) -> Fraction:
     return a - r * r
 
 
-def _nearest(values: Array, dtype: np.dtype[Any]) -> Array:
+def _nearest(values: Array, dtype: np.dtype[np.generic]) -> Array:
     """Round to nearest even. Casts of ml_dtypes from float64 go through float32, so float32 is made odd first."""
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):
         if values.dtype != np.float64 or dtype.kind == "f":
@@ -373,7 +373,7 @@ def int_to_float(values: Array, element: Type, rounding: Rounding) -> Array:
     return convert_float(_sticky(*_two_sum(high.astype(np.float64), low)), element, rounding)
 
 
-def float_to_int(values: Array, signed: bool, dtype: np.dtype[Any]) -> Array:
+def float_to_int(values: Array, signed: bool, dtype: np.dtype[np.generic]) -> Array:
     """Floats truncated towards zero and saturated to the range of the integer; NaN gives 0."""
     if dtype == np.bool_:
         return np.trunc(np.nan_to_num(values.astype(np.float64))) != 0
