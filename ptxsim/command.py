@@ -11,19 +11,19 @@ import re
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from ptxsim import GlobalMemory, LaunchError, Module, Report, SimulatorError, hazard_table
 
 OK, FOUND = 0, 1
-TYPES: dict[str, Any] = {
+TYPES: dict[str, type[np.generic]] = {
     "f16": np.float16, "f32": np.float32, "f64": np.float64,
     "i8": np.int8, "i16": np.int16, "i32": np.int32, "i64": np.int64,
     "u8": np.uint8, "u16": np.uint16, "u32": np.uint32, "u64": np.uint64,
 }  # fmt: skip
-Array = np.ndarray[Any, np.dtype[Any]]
+Array = npt.NDArray[np.generic]
 CONTENTS: dict[str, Callable[[tuple[int, ...], int], Array]] = {
     "zeros": lambda shape, _: np.zeros(shape),
     "ones": lambda shape, _: np.ones(shape),
@@ -155,6 +155,6 @@ def main(words: list[str] | None = None) -> None:
         sys.exit("\n".join([*([hazard_table(hazards)] if hazards else []), f"ptxsim: error: {error}"]))
     print(summary(report, values))
     if options.save is not None:
-        arrays: dict[str, Any] = {f"arg{i}": value for i, value in enumerate(values) if isinstance(value, np.ndarray)}
-        np.savez(options.save, **arrays)
+        arrays = {f"arg{i}": value for i, value in enumerate(values) if isinstance(value, np.ndarray)}
+        np.savez(options.save, allow_pickle=True, **arrays)  # as by default
     sys.exit(FOUND if report.hazards else OK)
