@@ -6,7 +6,7 @@ import enum
 from collections.abc import Mapping, Sequence
 from functools import cache
 from itertools import product
-from typing import Any, ClassVar, cast
+from typing import ClassVar, cast
 
 import numpy as np
 
@@ -492,7 +492,7 @@ class Sample:
                 if attribute.kind is DenseElements:
                     type_ = self._literal_type(columns)
                     name = item.text if self.random.chance(0.85) else ""
-                    value: Any = self.random.literal(type_, self._literals.get(name, ()))
+                    value: object = self.random.literal(type_, self._literals.get(name, ()))
                 else:
                     value = self.random.attribute(attribute, signature.mnemonic, known)
                 integer = integer_of(value)
@@ -513,7 +513,7 @@ class Sample:
         self.require(isinstance(type_, TileType) and not isinstance(type_.element, PointerType))
         return type_
 
-    def _free(self, mnemonic: str, index: int, group: Any, types: list[Type | None]) -> Datum:
+    def _free(self, mnemonic: str, index: int, group: OperandGroup, types: list[Type | None]) -> Datum:
         """A value for a free operand."""
         if isinstance(group, OptionalOperand) and self.random.chance(0.3):
             return Datum(None, None)
@@ -524,7 +524,7 @@ class Sample:
             raise ValueError("only tiles and tokens are drawn")
         return Datum(type_, self.random.tile(type_))
 
-    def _decoded(self, kind: object, integer: int) -> Any:
+    def _decoded(self, kind: object, integer: int) -> object:
         """An attribute from its column."""
         if isinstance(kind, type) and issubclass(kind, enum.IntEnum):
             return kind(integer) if integer >= 0 else None
