@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Iterable, Mapping
 from math import prod
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, TypeVar, cast
 
 from extract import Extractor
 from extract.methods import METHODS, TOP
@@ -71,21 +71,21 @@ def targets(given: object) -> tuple[str, ...]:
 
 
 def options(
-    rules: Any,
-    without: Any,
-    forbid: Any,
-    extractor: Any,
-    extract_budget: Any = None,
-    saturate_budget: Any = None,
-    lineinfo: Any = False,
-    fast: Any = (),
-    provenance: Any = False,
-    persistent: Any = "off",
-    num_ctas: Any = 0,
-    verify_each: Any = False,
-    unchecked: Any = False,
-    tile_blocks: Any = 0,
-    consumers: Any = AUTO,
+    rules: object,
+    without: object,
+    forbid: object,
+    extractor: object,
+    extract_budget: object = None,
+    saturate_budget: object = None,
+    lineinfo: object = False,
+    fast: object = (),
+    provenance: object = False,
+    persistent: object = "off",
+    num_ctas: object = 0,
+    verify_each: object = False,
+    unchecked: object = False,
+    tile_blocks: object = 0,
+    consumers: object = AUTO,
 ) -> Options:
     """The options of `tilesat.compile`; rules of the user's are tried on samples unless `unchecked`, with a warning for
     each that cannot be. Raises TileError for what is not of their kind, and for a rule with a counterexample.
@@ -101,7 +101,7 @@ def options(
     if num_ctas != AUTO and not cut and (type(num_ctas) is not int or num_ctas < 0):
         expected = f"a number of CTAs, or 0, or {AUTO!r}, or parts of the tile such as '1x2'"
         raise TileError(f"num_ctas: expected {expected}, got {shown(num_ctas)}")
-    ctas: Any = CHOSEN if num_ctas == AUTO else prod(map(int, cut.split("x"))) if cut else num_ctas
+    ctas = CHOSEN if num_ctas == AUTO else prod(map(int, cut.split("x"))) if cut else cast("int", num_ctas)
     if type(tile_blocks) is not int or tile_blocks < 0:
         raise TileError(f"tile_blocks: expected a number of tile blocks, or 0, got {shown(tile_blocks)}")
     if tile_blocks and AUTO not in (num_ctas, persistent):
@@ -116,8 +116,8 @@ def options(
         frozenset(names("without", without)),
         frozenset(names("forbid", forbid)),
         cast("str | Extractor", extractor),
-        positive("extract_budget", extract_budget),
-        positive("saturate_budget", saturate_budget),
+        positive("extract_budget", cast("float | None", extract_budget)),
+        positive("saturate_budget", cast("int | None", saturate_budget)),
         lineinfo=bool(lineinfo),
         fast=permissions(fast),
         provenance=bool(provenance),

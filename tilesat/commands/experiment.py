@@ -7,7 +7,7 @@ import itertools
 import json
 import sys
 from pathlib import Path
-from typing import Any, cast
+from typing import cast
 
 from ir.core import Location, TileError
 from tilesat.cli import DEFAULT_TARGET, FAILED, OK
@@ -106,7 +106,7 @@ def _from_file(path: Path) -> list[dict[str, object]]:
     many = cast("list[object]", found if isinstance(found, list) else [found])
     if not all(isinstance(each, dict) for each in many):
         raise TileError("expected an object, or a list of objects", Location(str(path)))
-    return cast("list[dict[str, Any]]", many)
+    return cast("list[dict[str, object]]", many)
 
 
 def _format(arguments: argparse.Namespace) -> str:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import Any, cast
+from typing import cast
 
 import numpy as np
 
 from tilesat.fuzz.judge import Verdict
 from tilesat.fuzz.program import Made, Random
 from tilesat.output import write_file
+from tilesat.spec import Array
 
 
 def write_test(folder: Path, program: Made, verdict: Verdict, rules: tuple[str, ...] = ()) -> Path:
@@ -53,7 +54,7 @@ def argument(given: object) -> str:
     if isinstance(given, Random):
         return str(given)
     if isinstance(given, np.ndarray):
-        array = cast("np.ndarray[Any, Any]", given)
+        array = cast("Array", given)
         return f'np.array({array.tolist()}, "{array.dtype}")'
     return repr(given)
 

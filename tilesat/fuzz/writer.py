@@ -441,7 +441,7 @@ class Writer:
 
     def identity(self, x: Tile, kind: str) -> Number:
         """What changes nothing in a fold of a tile's elements."""
-        info = None if x.floating else np.iinfo(ct.dtype_of(x.type.element)) if x.type.element != I1 else None
+        info = None if x.floating else np.iinfo(str(ct.dtype_of(x.type.element))) if x.type.element != I1 else None
         low, high = (-np.inf, np.inf) if info is None else (info.min, info.max)
         found = {"add": 0, "mul": 1, "max": low, "min": high, "and": -1, "or": 0, "xor": 0}[kind]
         return float(found) if x.floating else bool(found) if x.type.element == I1 else int(found)
