@@ -118,7 +118,7 @@ class Form:
 
     operands: tuple[tuple[Type, ...], ...]
     results: tuple[Type, ...]
-    attributes: Mapping[str, Any]
+    attributes: Mapping[str, object]
 
 
 def instruction(

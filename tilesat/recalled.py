@@ -32,9 +32,13 @@ def record_of(kernel: Kernel, source: bytes, name: str, entry: str | None, warne
     """What the cache keeps of a kernel: plain data. `warned`: what the user was warned of."""
     kept = {field: getattr(kernel.compiled, field) for field in KEPT}
     return {
-        "source": b64encode(source).decode(), "name": name, "entry": entry, "warned": warned, "seconds": kernel.seconds,
+        "source": b64encode(source).decode(),
+        "name": name,
+        "entry": entry,
+        "warned": warned,
+        "seconds": kernel.seconds,
         "compiled": kept,
-    }  # fmt: skip
+    }
 
 
 class RecalledKernel(Kernel):

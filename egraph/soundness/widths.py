@@ -12,8 +12,9 @@ from egraph.facts import limits
 from egraph.rule import Rule
 from egraph.rulefile import Command
 from egraph.sexpr import List, Sexpr
+from egraph.soundness.formula import Formula
 from egraph.soundness.model import NotCovered, Reject
-from egraph.soundness.prove import RLIMIT, WIDTHS, Formula, Query, Value, proved
+from egraph.soundness.prove import RLIMIT, WIDTHS, Query, Value, proved
 
 _EXACT = ("addi", "subi", "muli")
 _SIGNED = 8

@@ -184,7 +184,7 @@ class _Body:
 
     def _attributes(self, op: Op, encoding: Encoding, output: Output) -> None:
         mask = sum(bit for name, bit in encoding.flags if op.attributes.get(name))
-        values: list[tuple[AttrField, Any]] = []
+        values: list[tuple[AttrField, object]] = []
         written = {name for name, _ in encoding.flags}
         declared = {attr.name: attr for attr in op.info.attributes}
         for name, bit, _ in encoding.attributes:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ir.core import AttrField, Op, Region
+from ir.core import AttrField, Op, Region, Type
 from ir.dialects.cuda_tile.attributes import (
     AtomicMode,
     DenseElements,
@@ -86,7 +86,7 @@ def tile_attributes(op: Op) -> str:
 def _function_type(op: Op) -> str:
     region: Region = op.regions[0]
     inputs = tuple(value.type for value in region.block.args)
-    results: tuple[Any, ...] = op.attributes.get("result_types", ())
+    results: tuple[Type, ...] = op.attributes.get("result_types", ())
     return str(FunctionType(inputs, results))
 
 

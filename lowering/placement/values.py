@@ -8,9 +8,9 @@ place together. They stand for any combiner.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from functools import partial
-from typing import Any, cast
+from typing import cast
 
 import numpy as np
 
@@ -20,6 +20,7 @@ from egraph.soundness.model import Datum, Unsound
 from egraph.soundness.sampling import Array
 from egraph.terms import by_name
 from ir.checked import checked
+from ir.narrowing import is_tuple
 from ir.records import dataclass
 from ir.types import I32, TileType
 from lowering.layouts.shapes import reduce_dim
@@ -81,13 +82,13 @@ def known(head: str, operands: Sequence[object], columns: Sequence[int]) -> Datu
     return Datum(None, tuple([_scalar((*key, k)) for k in range(_RESULTS)])) if several else _scalar(key)
 
 
-def _key(data: object) -> Any:
+def _key(data: object) -> Hashable:
     """What tells a value from another: of a tile its bits."""
     if isinstance(data, np.ndarray):
         bits = cast(Array, data)
         return (bits.dtype.name, bits.shape, bits.tobytes())
-    items = cast(tuple[Any, ...], data) if isinstance(data, tuple) else ()
-    return tuple([_key(each.data) for each in items]) if _all_values(items) else cast(Any, data)
+    items = cast("tuple[Datum, ...]", data) if isinstance(data, tuple) else ()
+    return tuple([_key(each.data) for each in items]) if _all_values(items) else cast("Hashable", data)
 
 
 def _all_values(items: tuple[object, ...]) -> bool:
@@ -207,7 +208,7 @@ def held_each(sample: LayoutSample, value: Datum, layout_id: int) -> Held:
 def is_list(value: Datum) -> bool:
     """Is it a list of tiles, or several results?"""
     data: object = value.data
-    return value.type is None and isinstance(data, tuple) and (not data or _all_values(cast(tuple[Any, ...], data)))
+    return value.type is None and is_tuple(data) and (not data or _all_values(data))
 
 
 def layout_of(value: Datum) -> Datum:

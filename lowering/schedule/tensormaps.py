@@ -9,8 +9,11 @@ from ir.types import PartitionViewType, TensorViewType
 from lowering.layouts.boxes import Boxes
 
 _NAMES: dict[type[object], str] = {
-    arith.MulI: "mul", arith.AddI: "add", arith.CeilDivUI: "ceildiv", arith.CeilDivSI: "ceildiv",
-}  # fmt: skip
+    arith.MulI: "mul",
+    arith.AddI: "add",
+    arith.CeilDivUI: "ceildiv",
+    arith.CeilDivSI: "ceildiv",
+}
 
 
 def expression(value: Value, arguments: dict[Value, int]) -> Expression | None:

@@ -145,7 +145,7 @@ class Transformer(Producer):
 
     def __init__(
         self, jobs: Sequence[Transform], zero: Value, map_number: Callable[[TensorMapRecord], int], target: Target
-    ):  # fmt: skip
+    ):
         holds = [op for job in jobs for op in job.plan.copies if isinstance(op, nv_tileas.Hold)]
         sources = [source for job in jobs for source in job.sources]
         copies = [copy for source in sources for copy in source.plan.copies]

@@ -379,7 +379,7 @@ def _pack(number: Any, dtype: str) -> bytes | None:
         return _pack(math.copysign(math.inf, number), dtype)
 
 
-def _unpack(data: bytes, dtype: str) -> Any:
+def _unpack(data: bytes, dtype: str) -> int | float:
     """The number of an element as a Python int, float or bool."""
     if dtype == "bfloat16":
         return struct.unpack("=f", struct.pack("=I", int.from_bytes(data, sys.byteorder) << 16))[0]

@@ -11,7 +11,6 @@ import math
 import operator
 from collections.abc import Callable
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 
@@ -21,7 +20,7 @@ from ir.types import F4E2M1FN, F8E4M3FN, F8E5M2, F8E5M3FNU, F8E8M0FNU, TF32, Int
 
 _PLAIN = tuple(set(Rounding) - {Rounding.ZERO, Rounding.NEGATIVE_INF, Rounding.POSITIVE_INF})
 """Modes whose reference is the nearest value: on a GPU the approximations may be off by ulps."""
-_COMPARE: dict[Predicate, Callable[[Any, Any], Any]] = {
+_COMPARE: dict[Predicate, Callable[[Array, Array], Array]] = {
     Predicate.EQUAL: operator.eq,
     Predicate.NOT_EQUAL: operator.ne,
     Predicate.LESS_THAN: operator.lt,
@@ -48,7 +47,7 @@ def read_wide(values: Array) -> Array:
     return -values.astype(np.int8) if values.dtype == np.bool_ else values
 
 
-def wrap(function: Callable[[Any, Any], Any], lhs: Array, rhs: Array) -> Array:
+def wrap(function: Callable[[Array, Array], Array], lhs: Array, rhs: Array) -> Array:
     """An integer function modulo 2^width, without NumPy's overflow warnings; i1 computes modulo 2."""
     if lhs.dtype == np.bool_:
         return (np.asarray(function(lhs.astype(np.uint8), rhs.astype(np.uint8))) & 1).astype(np.bool_)
@@ -221,7 +220,7 @@ def _wide(values: Array) -> Array:
     return np.asarray(values).astype(np.float64)
 
 
-def _plain(function: Callable[[Any, Any], Any], a: Array, b: Array) -> Array:
+def _plain(function: Callable[[Array, Array], Array], a: Array, b: Array) -> Array:
     """Round-to-nearest in the type itself; 16-bit floats through float32, where the double rounding is harmless.
 
     24 >= 2 * 11 + 2 bits makes it so for + - * / (Figueroa, "When is double rounding innocuous?", 1995).
