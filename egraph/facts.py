@@ -34,6 +34,7 @@ import itertools
 import math
 from collections import defaultdict
 from collections.abc import Collection, Sequence
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -293,7 +294,7 @@ def largest(dtype: npt.DTypeLike) -> float:
 def _limits(name: str) -> Any:
     import ml_dtypes
 
-    return cast(Any, ml_dtypes).finfo(getattr(ml_dtypes, name, name))
+    return import_module("ml_dtypes").finfo(getattr(ml_dtypes, name, name))
 
 
 def _promise(id_: int, value: DivBy | Bounded | SameElements, rows: Rows) -> None:

@@ -98,7 +98,7 @@ def spelled(name: str) -> Callable[[SpelledT], SpelledT]:
     """
 
     def declare(cls: SpelledT) -> SpelledT:
-        SPELLED[name] = cast("Any", cls).read
+        SPELLED[name] = getattr(cls, "read")  # noqa: B009 (declared by each class)
         return cls
 
     return declare

@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 from importlib import import_module
 from threading import get_ident
 from types import ModuleType, TracebackType
-from typing import Any, TypeAlias, cast
+from typing import Any, TypeAlias, TypeGuard, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -497,7 +497,7 @@ def run(
     kernel = device.load(image, manifest)
     held: dict[int, tuple[Array, DeviceArray]] = {}
     try:
-        for array in (cast(Array, a) for a in arguments if isinstance(a, np.ndarray)):
+        for array in filter(_is_array, arguments):
             if id(array) not in held:
                 held[id(array)] = (array, device.put(array))
         kernel.prepare(grid, [held[id(a)][1] if id(a) in held else a for a in arguments])()
@@ -509,6 +509,10 @@ def run(
         with suppress(CudaError):  # after a fault every call fails; report the first failure
             for _, there in held.values():
                 device.free(there)
+
+
+def _is_array(given: object) -> TypeGuard[Array]:
+    return isinstance(given, np.ndarray)
 
 
 def load_driver() -> ModuleType:

@@ -353,7 +353,8 @@ def _tensor_map(raw: Mapping[str, object], dtype: str, place: str) -> TensorMapR
     for name, known in MAP_NAMES.items():
         if raw[name] not in known:
             raise ManifestError(f"manifest: {place}.{name} = {raw[name]!r} is not one of {', '.join(known)}")
-    base = _expression(cast("object", _field(raw, "base", dict, place)), f"{place}.base")
+    _field(raw, "base", dict, place)
+    base = _expression(raw["base"], f"{place}.base")
     return TensorMapRecord(dtype, base, lists["global_dim"], lists["global_strides"], box, steps, *names)
 
 

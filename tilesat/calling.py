@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import NoReturn, TypeAlias, cast
+from typing import NoReturn, TypeAlias
 
 import numpy as np
 
@@ -51,7 +51,7 @@ class ArrayParameter:
         """Parameters of the entry."""
         return 1 + 2 * len(self.shape)
 
-    def given(self, argument: object, name: str) -> Iterator[object]:
+    def given(self, argument: object, name: str) -> Iterator[View | np.generic]:
         """The address as a view, then sizes and strides. Raises TileError for a violated assumption."""
         if not is_array(argument):
             _wrong(name, str(self), shown(argument))
@@ -73,7 +73,7 @@ class ArrayParameter:
 
     def _extents(
         self, name: str, what: str, found: tuple[int, ...], fixed: tuple[int | None, ...], divisors: tuple[int, ...]
-    ) -> Iterator[object]:
+    ) -> Iterator[np.generic]:
         kind, most = numpy_type(self.index).type, np.iinfo(numpy_type(self.index).name).max
         for axis, (extent, wanted, divisor) in enumerate(zip(found, fixed, divisors, strict=True)):
             if wanted is not None and extent != wanted:
@@ -167,7 +167,7 @@ class ListParameter:
         if not is_list(argument):
             _wrong(name, f"a list, each element {self.element}", described(argument))
         rows = [list(self.element.given(each, f"{name}[{place}]")) for place, each in enumerate(argument)]
-        yield [each if isinstance(each, View) else int(cast("np.integer", each)) for row in rows for each in row]
+        yield [each if isinstance(each, View) else int(each.item()) for row in rows for each in row]
         yield np.int32(len(rows))
 
 

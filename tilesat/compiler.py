@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, TypedDict, cast
+from typing import TYPE_CHECKING, TypedDict, TypeGuard, cast
 
 from tilesat.kernel import Kernel
 
@@ -113,7 +113,7 @@ def compile(
     }
     seconds: dict[str, float] = {}
     program, calling = source, None
-    if signature is not None or not isinstance(source, str | bytes | os.PathLike):
+    if signature is not None or not _is_program(source):
         program, calling = _exported(source, signature, target, seconds)
 
     def compiled() -> Kernel:
@@ -125,6 +125,10 @@ def compile(
     for each in said:
         warnings.warn(each, stacklevel=2)
     return kernel
+
+
+def _is_program(given: object) -> TypeGuard[str | bytes | os.PathLike[str]]:
+    return isinstance(given, str | bytes | os.PathLike)
 
 
 def _exported(
@@ -177,9 +181,9 @@ def _remembered(
     from tilesat.recalled import CachedKernel, RecalledKernel, record_of
 
     store = opened()
-    if store is None or not isinstance(source, str | bytes | os.PathLike):
+    if store is None or not _is_program(source):
         return with_warnings(compiled())
-    data, name = written(cast("str | bytes | os.PathLike[str]", source))
+    data, name = written(source)
     key = key_of(data, name, str(target), {**options, "entry": entry})
     found = store.get(key) if key is not None else None
     if found is not None:

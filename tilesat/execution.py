@@ -89,9 +89,8 @@ def _check(signature: Signature, position: int, wanted: Type, given: object) -> 
             if given.flags.c_contiguous and given.flags.writeable:
                 return given
             raise _mismatch(signature, position, wanted, "an array that is not contiguous or not writeable")
-        if element.pointee == I64 and is_list(given):  # the table of a list of arrays
-            return cast("Argument", given)
-        if _on_card(given, in_memory(element)):
+        table = element.pointee == I64 and is_list(given)  # of a list of arrays
+        if table or _on_card(given, in_memory(element)):
             return cast("Argument", given)
     elif isinstance(element, IntType | FloatType) and not is_numpy(given):
         kind = numpy_type(str(element))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Iterable, Mapping
 from math import prod
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar, cast
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING, TypeVar, cast
 from extract import Extractor
 from extract.methods import METHODS, TOP
 from ir.core import TileError
+from ir.narrowing import is_iterable, is_mapping
 from lowering.passes.table import CONSUMERS, PERSISTENT
 from lowering.pipeline import AUTO, CHOSEN, Options
 from tilesat.grid import PARTS
@@ -20,7 +20,7 @@ from tilesat.shown import shown
 if TYPE_CHECKING:  # only those who have rules of their own load the samples
     from egraph.soundness.given import Checked
 
-Number = TypeVar("Number", int, float)
+Budget = TypeVar("Budget")
 
 
 def source(given: object) -> str | bytes | Path:
@@ -44,10 +44,10 @@ def name(what: str, given: object, hint: str = "") -> str:
 def names(what: str, given: object, paths: bool = False) -> tuple[str, ...]:
     """A list of names, or of paths. Raises TileError for anything else, a string too: its letters are no names."""
     kinds = (str, os.PathLike) if paths else (str,)
-    if isinstance(given, str | bytes | os.PathLike) or not isinstance(given, Iterable):
-        hint = f"write [{shown(cast('object', given))}]" if isinstance(given, kinds) else ""
-        raise TileError(f"{what}: expected a list of names, got {shown(cast('object', given))}", hint=hint)
-    found = tuple(cast("Iterable[object]", given))
+    if not is_iterable(given) or isinstance(given, str | bytes | os.PathLike):
+        got, single = shown(given), isinstance(given, kinds)
+        raise TileError(f"{what}: expected a list of names, got {got}", hint=f"write [{got}]" if single else "")
+    found = tuple(given)
     for each in found:
         if not isinstance(each, kinds):
             raise TileError(f"{what}: expected a list of names, one of them is {shown(each)}")
@@ -56,9 +56,9 @@ def names(what: str, given: object, paths: bool = False) -> tuple[str, ...]:
 
 def permissions(given: object) -> frozenset[str]:
     """Names of permissions for all entries, or a list of them for each entry. Raises TileError for anything else."""
-    if not isinstance(given, Mapping):
+    if not is_mapping(given):
         return frozenset(names("fast", given))
-    of = cast("Mapping[object, object]", given)
+    of = given
     return frozenset(f"{name('fast', entry)}={each}" for entry in of for each in names(f"fast[{entry!r}]", of[entry]))
 
 
@@ -138,8 +138,9 @@ def tried_rules(files: tuple[str, ...]) -> Checked:
     return checked(user_rules(map(Path, files)))
 
 
-def positive(what: str, budget: Number | None) -> Number | None:
+def positive(what: str, budget: Budget) -> Budget:
     """A budget as it was given. Raises TileError where it is not a number above 0."""
-    if budget is not None and (not isinstance(cast("object", budget), int | float) or not budget > 0):
+    given: object = budget
+    if given is not None and (not isinstance(given, int | float) or not given > 0):
         raise TileError(f"{what}: expected a number above 0, got {shown(budget)}")
     return budget

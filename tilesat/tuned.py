@@ -7,10 +7,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, NotRequired, TypedDict, TypeGuard, cast
+from typing import TYPE_CHECKING, NotRequired, TypedDict, TypeGuard
 
 from ir.core import Location, TileError
-from ir.narrowing import is_list
+from ir.narrowing import is_list, is_mapping
 from tilesat.output import write_file
 
 if TYPE_CHECKING:
@@ -160,7 +160,7 @@ def _number(value: float | None, digits: int) -> str:
 
 def is_pin(given: object) -> TypeGuard[Pin]:
     """Has this all that a pin must have?"""
-    return isinstance(given, dict) and set(PIN) <= set(cast("Values", given))
+    return is_mapping(given) and set(PIN) <= set(given)
 
 
 def pins(path: str | Path) -> list[Pin]:

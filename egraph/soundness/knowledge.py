@@ -8,9 +8,9 @@ from __future__ import annotations
 import numpy as np
 
 from egraph.soundness import meaning
-from egraph.soundness.meaning import Array
 from egraph.soundness.model import Datum, Unsound, tiles
 from egraph.soundness.sampling import Sampler
+from ir.dialects.cuda_tile.attributes import Array
 from ir.types import TileType
 
 _SHOWN = 16

@@ -8,9 +8,9 @@ import numpy as np
 
 from egraph import facts
 from egraph.soundness import meaning
-from egraph.soundness.meaning import Array
 from ir.core import Op, Type
 from ir.dialects.cuda_tile import Bounded, DivBy, NegF, SameElements, TileOp, dtype_of
+from ir.dialects.cuda_tile.attributes import Array
 from ir.records import dataclass
 from ir.types import I32, TOKEN, IntType, PointerType, TileType
 

@@ -7,8 +7,8 @@ from functools import cache
 import numpy as np
 
 from egraph.facts import FLOATS, limits
-from egraph.soundness.meaning import Array
 from ir.dialects.cuda_tile import dtype_of
+from ir.dialects.cuda_tile.attributes import Array
 from ir.types import F8E8M0FNU, TF32, FloatType
 
 _TF32_UNUSED = 13

@@ -30,9 +30,9 @@ from egraph.permissions import (
 )
 from egraph.rule import text
 from egraph.sexpr import Atom, List, Sexpr
-from egraph.soundness.meaning import Array
 from egraph.soundness.model import Datum
 from egraph.terms import by_name
+from ir.dialects.cuda_tile.attributes import Array
 from ir.types import FloatType, TileType
 
 EXACT = frozenset({NSZ, CONTRACT, FTZ, FTZ_FUNCTIONS, NNAN})

@@ -12,7 +12,7 @@ from dataclasses import field
 from functools import cache
 from importlib import import_module
 from types import ModuleType
-from typing import Any, cast
+from typing import Any
 
 from egraph.facts import LARGEST_DIVISOR, limits
 from egraph.rule import Rule, text
@@ -364,10 +364,10 @@ class Query:
         """The width that a type variable or (type x) stands for."""
         if isinstance(form, List):
             return self.value(form.items[1]).width
-        found = self.env.get(form.text)
+        found: int | None = self.env.get(form.text)
         if found is None:
             raise Unbound(form.text)
-        return cast(int, found)
+        return found
 
     def width(self, options: Sequence[int] = WIDTHS) -> int:
         """Choose a width up to the one that is asked about."""
@@ -444,12 +444,12 @@ class Query:
             if self.right or not options:
                 raise Reject
             self.env[form.text] = self.width(options)
-        found = self.env[form.text]
+        found: int = self.env[form.text]
         if found not in options:
             if self.right:
                 raise NotCovered("an ill-typed term")
             raise Reject
-        return cast(int, found)
+        return found
 
     def operation(self, form: List) -> Value:
         """The value of a term; what it leaves undefined is assumed not to happen, or owed."""

@@ -17,10 +17,10 @@ import numpy.typing as npt
 
 from egraph.facts import FLOATS, LITERALS, largest, smallest_normal
 from egraph.sexpr import Atom, List, Sexpr
-from egraph.soundness.meaning import Array
 from egraph.soundness.model import APPROXIMATIONS, Datum, NotCovered
 from egraph.soundness.sample import Sample
 from egraph.terms import Signature, by_name
+from ir.dialects.cuda_tile.attributes import Array
 from ir.records import dataclass
 from ir.types import FloatType, TileType
 

@@ -6,7 +6,7 @@ import enum
 from collections.abc import Mapping, Sequence
 from functools import cache
 from itertools import product
-from typing import ClassVar, cast
+from typing import ClassVar
 
 import numpy as np
 
@@ -30,11 +30,12 @@ from egraph.soundness.model import (
     tiles,
     undefined,
 )
-from egraph.soundness.sampling import Array, Sampler
+from egraph.soundness.sampling import Sampler
 from egraph.terms import Signature, by_name, integer_of, is_hint
 from ir.core import OPS, Block, Op, OperandGroup, OptionalOperand, TileError, Type, Value, verify
 from ir.core import Operand as OneOperand
 from ir.dialects.cuda_tile import DenseElements, TileOp, dtype_of
+from ir.dialects.cuda_tile.attributes import is_array
 from ir.records import dataclass
 from ir.types import F16, F32, I1, I32, I64, TOKEN, FloatType, IntType, PointerType, TileType
 
@@ -580,8 +581,7 @@ class Sample:
         for name, value in self.env.items():
             if isinstance(value, Datum):
                 data: object = value.data
-                tile = isinstance(data, np.ndarray)
-                parts.append(f"{name} = {value.type} {shown(cast(Array, data)) if tile else data}")
+                parts.append(f"{name} = {value.type} {shown(data) if is_array(data) else data}")
             else:
                 parts.append(f"{name} = {value}")
         return "sample: " + ", ".join(parts)

@@ -12,9 +12,9 @@ import numpy.typing as npt
 
 from egraph.facts import largest, limits, pointee_bytes, smallest_normal
 from egraph.soundness import patterns
-from egraph.soundness.meaning import Array
 from ir.core import AttrField, OperandGroup, Type
 from ir.dialects.cuda_tile import Bounded, DenseElements, DivBy, MmaF, Rounding, SameElements, dtype_of
+from ir.dialects.cuda_tile.attributes import Array
 from ir.records import dataclass
 from ir.types import (
     BF16,

@@ -22,6 +22,7 @@ from ir.types import (
     SCALARS,
     TOKEN,
     FloatType,
+    IntType,
     PartitionViewType,
     PointerType,
     TensorViewType,
@@ -39,9 +40,9 @@ Side: TypeAlias = "Callable[[], Sequence[Tile] | None]"
 P = ct.Predicate
 
 
-def element(name: str) -> Any:
+def element(name: str) -> IntType | FloatType | PointerType:
     """An element type by its name; `ptr<f32>` is a pointer."""
-    return PointerType(cast(Any, SCALARS[name[4:-1]])) if name.startswith("ptr<") else SCALARS[name]
+    return PointerType(SCALARS[name[4:-1]]) if name.startswith("ptr<") else SCALARS[name]
 
 
 def _static(given: Sequence[int | Tile]) -> tuple[int | None, ...]:

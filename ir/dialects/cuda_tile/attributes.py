@@ -12,7 +12,7 @@ import struct
 import sys
 from collections.abc import Iterator
 from functools import cache
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard
 
 import numpy as np
 
@@ -40,6 +40,11 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
 Array: TypeAlias = "npt.NDArray[Any]"
+
+
+def is_array(given: object) -> TypeGuard[Array]:
+    """Is this an array of NumPy?"""
+    return isinstance(given, np.ndarray)
 
 
 class TextEnum(enum.IntEnum):
