@@ -11,6 +11,7 @@ import re
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -171,6 +172,6 @@ def main(words: list[str] | None = None) -> None:
         sys.exit("\n".join([*([hazard_table(hazards)] if hazards else []), f"ptxsim: error: {error}"]))
     print(summary(report, values))
     if options.save is not None:
-        arrays = {f"arg{i}": value for i, value in enumerate(values) if isinstance(value, np.ndarray)}
-        np.savez(options.save, allow_pickle=True, **arrays)  # as by default
+        arrays: dict[str, Any] = {f"arg{i}": value for i, value in enumerate(values) if isinstance(value, np.ndarray)}
+        np.savez(options.save, **arrays)
     sys.exit(FOUND if report.hazards else OK)
