@@ -134,9 +134,7 @@ def gym(folder: Path, budget: float) -> list[dict[str, Any]]:
     proved = sum(row.optimal for row in rows)
     worse = [row.file for row in rows if row.verdict == "worse"]
     seconds, cpu = sum(row.seconds for row in rows), sum(row.cpu for row in rows)
-    print(
-        f"total {seconds:.1f} s, {cpu:.1f} s of CPU; {proved} of {len(rows)} proved optimal; dearer: {worse or 'none'}"
-    )
+    print(f"total {seconds:.1f} s, {cpu:.1f} s of CPU; {proved} of {len(rows)} optimal; costlier: {worse or 'none'}")
     return [asdict(row) for row in rows]
 
 

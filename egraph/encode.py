@@ -82,10 +82,10 @@ def encode(module_or_entry: Op) -> EncodedProgram:
     entry = module_or_entry
     if isinstance(entry, ct.Module):
         entries = entry.entries
-        entry.expect(len(entries) == 1, "the module must hold one entry to encode, it holds {}", len(entries))
+        entry.expect(len(entries) == 1, "cannot encode the module: expected one entry, found {}", len(entries))
         entry = entries[0]
     if not isinstance(entry, ct.Entry):
-        entry.fail("an entry or a module is encoded, not this operation")
+        entry.fail("cannot encode this operation: expected an entry or a module")
     encoder = _Encoder(entry)
     encoder.region(entry.body.block, encoder.program.skeleton)
     return encoder.finish()

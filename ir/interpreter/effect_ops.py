@@ -75,7 +75,7 @@ def _alloca(block: TileBlock, op: ct.Alloca) -> Results:
     pointee = checked(tile_type(op.result).element, PointerType).pointee
     size = op.num_elem * memory_dtype(pointee).itemsize
     if size > SCRATCH_LIMIT:
-        raise UnsupportedError(f"alloca of {size} bytes is not interpreted", op.location)
+        raise UnsupportedError(f"cannot interpret an alloca of {size} bytes", op.location)
     memory = np.full(size, UNWRITTEN, np.uint8)
     return [np.asarray(block.memory.add(memory, "the memory of an alloca", op.alignment), np.int64)]
 

@@ -51,7 +51,7 @@ SETMAXNREG = SyncAtom(
     "setmaxnreg",
     "setmaxnreg.sync.aligned.u32",
     frozenset({Feature.SETMAXNREG}),
-    "PTX ISA, setmaxnreg; takes effect beside .maxnreg only (ptx.md section 1)",
+    "PTX ISA, setmaxnreg; takes effect only with .maxnreg (ptx.md section 1)",
 )
 NAMED_BARRIER = SyncAtom("bar.sync", "bar.sync", frozenset(), "PTX ISA, bar")
 WGMMA_FENCE = SyncAtom("wgmma.fence", "wgmma.fence.sync.aligned", frozenset({Feature.WGMMA}), "PTX ISA, wgmma.fence")

@@ -254,7 +254,7 @@ class PlacedSample(LayoutSample):
                 raise Unsound(f"({action.head} ...) names a layout of a different size")
         elif action.head == "tiles":
             if not values.is_list(self.datum(action.items[1])):
-                raise Unsound("(tiles ...) of what is not a list")
+                raise Unsound("(tiles ...) of something that is not a list")
         elif action.head.startswith("ask_"):
             for item in action.items[1:]:
                 self.evaluate(item)

@@ -28,7 +28,7 @@ their declarations.
 
 
 def described(column: Column[Any]) -> str:
-    """A column with what its declaration says of it."""
+    """A column with its description from the declaration."""
     name = f"v:{column.name}" if isinstance(column, Value) else column.name
     return f"{name} ({column.doc})" if column.doc else name
 

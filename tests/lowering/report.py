@@ -1,4 +1,4 @@
-"""What `--explain` says of a kernel, for tests that do not ask what comes in place of a choice."""
+"""The `--explain` report of a kernel, for tests that do not need runners-up."""
 
 from __future__ import annotations
 

@@ -186,7 +186,7 @@ def test_threads_that_compute_begin_nothing_and_meet_nowhere() -> None:
 
 
 @pytest.mark.parametrize("name", ["one", "tall"])
-def test_fences_stand_by_barriers(name: str) -> None:
+def test_fences_are_next_to_barriers(name: str) -> None:
     """The simulator runs what they order in program order, so the text must have them: one behind each wait for what
     lies in tensor memory, one before each arrival. Each that is left out is missed.
     """
@@ -204,7 +204,7 @@ def by_barriers(kernel: Kernel, fence: str) -> list[str]:
 
 
 def missing_fences(kernel: Kernel, ptx: str) -> list[str]:
-    """Those that no fence stands by."""
+    """Those without a fence next to them."""
     behind = waits(kernel) + r"(?!\s+tcgen05\.fence::after)"
     before = r"(?<!before_thread_sync;)\n" + arrivals(kernel)
     return [*re.findall(behind, ptx), *re.findall(before, ptx)]
@@ -236,7 +236,7 @@ def tensor_rings(kernel: Kernel) -> list[nv_tileas.CreatePipeline]:
 def test_the_report_says_who_begins_products_and_why() -> None:
     said = outline(compiled(TALL).compiled)
     assert "warp 9: products, issued by one thread, for the rows of warpgroup 0" in said
-    assert re.search(r"products are issued by agents of their own: predicted cycles an iteration \d+ if", said)
+    assert re.search(r"products are issued by agents of their own: predicted cycles per iteration \d+ if", said)
     forbidden = compiled(TALL, by_agents=False)
     assert f"consumer threads issue the products: {BY_AGENT_READ} is forbidden" in outline(forbidden.compiled)
     assert compiled(TALL).cost == forbidden.cost

@@ -176,7 +176,7 @@ def report(kernel: Kernel) -> str:
 def test_the_report_says_who_begins_products() -> None:
     said = report(compiled("own-tall"))
     assert "warp 9: products, issued by one thread, for the rows of warpgroup 0" in said
-    assert "products are issued by agents of their own: predicted cycles an iteration" in said
+    assert "products are issued by agents of their own: predicted cycles per iteration" in said
     forbidden = compiled("own-tall", by_agents=False)
     assert f"consumer threads issue the products: {BY_AGENT_READ} is forbidden" in report(forbidden)
     assert compiled("own-tall").cost == forbidden.cost

@@ -43,9 +43,9 @@ def test_ctas_of_an_sm(name: str, threads: int, registers: int, shared: int, exp
 
 
 def test_what_limits_is_said() -> None:
-    said = "1 CTA an SM, limited by shared memory; registers would allow 2, warps would allow 8, CTAs would allow 32"
+    said = "1 CTA per SM, limited by shared memory; registers would allow 2, warps would allow 8, CTAs would allow 32"
     assert str(Occupancy(8, 32, 1, 2)) == said
-    assert str(Occupancy(8, 8, 8, 8)) == "8 CTAs an SM, limited by shared memory and registers and warps and CTAs"
+    assert str(Occupancy(8, 8, 8, 8)) == "8 CTAs per SM, limited by shared memory and registers and warps and CTAs"
 
 
 @pytest.mark.parametrize("name", ALL_TARGETS)
@@ -56,7 +56,7 @@ def test_resident_ctas(name: str) -> None:
 
 
 def test_shares_of_a_cta_are_no_more_than_it_has() -> None:
-    """setmaxnreg.inc waits for ever for registers that nobody gave back; PTX ISA, setmaxnreg: 24 to 256 by 8."""
+    """setmaxnreg.inc would wait forever for registers that no warp released; PTX ISA, setmaxnreg: 24 to 256 by 8."""
     for ctas, consumers, least in product(range(1, 17), (128, 256, 384), (24, 32, 40)):
         shares = register_shares(consumers, 128, least, target(H100).shared_by(ctas))
         launch = shares.launch * (consumers + 128)
@@ -89,7 +89,7 @@ def test_agents_that_need_few_registers_take_few() -> None:
     launch, other, consumer = registers(kernel)
     assert launch * 2 == other + consumer
     assert ctas(kernel) >= 3
-    said = rf"^{ctas(kernel)} CTAs an SM, limited by .*\n    \d+ registers a thread needed, {launch} given"
+    said = rf"^{ctas(kernel)} CTAs per SM, limited by .*\n    \d+ registers per thread needed, {launch} given"
     assert re.search(said, outline(kernel.compiled), re.M)
     arguments = case.fresh()
     kernel.run(case.grid, *arguments, hazards=True)

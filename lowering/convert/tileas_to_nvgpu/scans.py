@@ -196,7 +196,7 @@ def scan(x: Expander, op: nv_tileas.Scan) -> None:
     layout = sources[0].layout
     plan = scan_dim(tensor_of(op.sources[0]).shape, op.dim, layout)
     if plan is None:
-        raise TypeError(f"no scan along dimension {op.dim} in {layout}")
+        raise TypeError(f"cannot scan along dimension {op.dim} in {layout}")
     combine = combiner(x.emitter, op.combiner, fixed)
     prefixes = Prefixes(x.emitter, sources, combine, op.reverse, commutes(op.combiner))
     for step in plan.steps:
