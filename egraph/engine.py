@@ -20,6 +20,7 @@ import time
 import weakref
 from collections.abc import Container, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
+from types import ModuleType
 from typing import Any
 
 from egraph import bindings
@@ -50,10 +51,10 @@ class _Process:
 
     alive: dict[str, weakref.ref[Engine]]
     forking: list[Engine]
-    module: Any = None
+    module: ModuleType | None = None
     inherited: bool = False
 
-    def extension(self) -> Any:
+    def extension(self) -> ModuleType:
         """The bindings; in a child of a process that used them a copy of its own."""
         if self.module is None:
             self.module = bindings.load_again() if self.inherited else bindings.load()
@@ -120,7 +121,7 @@ class Engine:
         self._remove_facts = weakref.finalize(self, _remove, self._facts)
         self._egraph = _PROCESS.extension().EGraph(fact_directory=self._facts)
         _PROCESS.alive[self._facts] = weakref.ref(self)
-        self._parsed: dict[str, list[Any]] = {}
+        self._parsed: dict[str, list[object]] = {}
         self._filled = False
         self._empty = 0
         self._relations = relations
