@@ -43,6 +43,7 @@ def plain(kind: type[Op]) -> bool:
     return not (needs or info.regions or info.results or info.name.startswith("cuda_tile."))
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize("level", LEVELS)
 def test_any_operation_anywhere(level: str) -> None:
     """Each is compiled or refused at its place."""
@@ -78,6 +79,7 @@ def test_what_is_out_of_place(level: str, name: str, message: str, hint: str) ->
     assert (caught.value.message, caught.value.hint) == (message, hint)
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize(
     ("level", "before", "after", "name"),
     [

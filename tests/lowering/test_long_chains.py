@@ -34,6 +34,7 @@ def chain(length: int, element: str, forms: tuple[str, ...], size: int = 128) ->
     return "\n".join(lines)
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize(("element", "forms", "target"), [("f32", OPERATIONS, "sm_80"), ("i32", INTEGERS, "sm_90a")])
 def test_a_chain_of_hundreds_computes_what_the_interpreter_does(
     element: str, forms: tuple[str, ...], target: str
@@ -59,6 +60,7 @@ def test_a_chain_of_thousands_compiles(element: str, forms: tuple[str, ...]) -> 
     assert kernel.ptx.count("\n") > 5000
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize("kernel", ["flash_attention", "layernorm", "vecadd_ptr"])
 def test_where_the_stack_would_end_nothing_changes(kernel: str, monkeypatch: pytest.MonkeyPatch) -> None:
     whole = tilesat.compile(f"examples/{kernel}.mlir", "sm_80").ptx
