@@ -23,7 +23,7 @@ GOLDEN = Path(__file__).parent / "data" / "golden"
 
 GOLDEN_RATIO = 0.618034
 
-TURNS = 4
+TURNS = 5
 """Of the tests that are `in_turn`, `make test` runs one in so many."""
 
 

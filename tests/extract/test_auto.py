@@ -118,7 +118,6 @@ def test_a_search_that_was_put_aside_keeps_to_a_lower_limit(branch: int | None, 
         below(1.0, whole)
 
 
-@pytest.mark.in_turn
 def test_a_limit_that_comes_before_a_search_begins_is_kept() -> None:
     pursuit = Pursuit(tangle(60), Budget(800))
     pursuit.stay_below(1.0, math.inf)

@@ -65,7 +65,6 @@ def agree(graph: Graph) -> bool:
     return True
 
 
-@pytest.mark.in_turn
 def test_free_graphs() -> None:
     feasible = sum(agree(cyclic_graph(seed, classes=60, constrained=False)) for seed in range(40))
     assert feasible > 30

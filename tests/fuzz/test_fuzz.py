@@ -69,7 +69,6 @@ def test_what_was_wrong_is_judged_again(
     assert "sm_90a: 1 programs, 1 ok, 0 refused, 0 wrong" in capsys.readouterr().out
 
 
-@pytest.mark.in_turn
 def test_a_wrong_rule_is_found_reduced_and_written_as_a_test(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], tile: Tile
 ) -> None:

@@ -106,7 +106,6 @@ def test_several_targets() -> None:
     assert [*tried(kernels[0])] == [1]
 
 
-@pytest.mark.in_turn
 def test_a_hint_gives_way() -> None:
     text = product("f16", "nk").replace(") {", ") optimization_hints=<default = {num_cta_in_cga = 8}> {", 1)
     with pytest.warns(UserWarning, match="'num_cta_in_cga = 8' has no effect: the kernel was compiled for another"):

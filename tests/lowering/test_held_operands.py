@@ -100,7 +100,6 @@ def test_what_orders_the_buffer_is_needed(what: str, pattern: str) -> None:
         simulate(kernel, program, ptx=kernel.ptx[: last.start()] + kernel.ptx[last.end() :])
 
 
-@pytest.mark.in_turn
 def test_one_buffer_would_be_overwritten() -> None:
     """Both stages in one place: a warp writes what the products of another one still read."""
     program = product("turned", "tf32", "loaded")

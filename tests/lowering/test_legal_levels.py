@@ -79,7 +79,6 @@ def test_what_is_out_of_place(level: str, name: str, message: str, hint: str) ->
     assert (caught.value.message, caught.value.hint) == (message, hint)
 
 
-@pytest.mark.in_turn
 @pytest.mark.parametrize(
     ("level", "before", "after", "name"),
     [

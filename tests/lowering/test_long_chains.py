@@ -60,7 +60,6 @@ def test_a_chain_of_thousands_compiles(element: str, forms: tuple[str, ...]) -> 
     assert kernel.ptx.count("\n") > 5000
 
 
-@pytest.mark.in_turn
 @pytest.mark.parametrize("kernel", ["flash_attention", "layernorm", "vecadd_ptr"])
 def test_where_the_stack_would_end_nothing_changes(kernel: str, monkeypatch: pytest.MonkeyPatch) -> None:
     whole = tilesat.compile(f"examples/{kernel}.mlir", "sm_80").ptx

@@ -155,7 +155,6 @@ def checked(text: str, by: str) -> None:
     verify(read_level(text))
 
 
-@pytest.mark.in_turn
 def test_rings_of_a_loop_release_their_own_stages() -> None:
     """Keys and values: each consumer releases a stage of its ring."""
     text = pipelined("flash_attention", "sm_90a")

@@ -113,7 +113,6 @@ def test_a_product_reads_what_its_descriptors_describe() -> None:
 GROUP = "!nvgpu.mbarrier.group<memorySpace = #gpu.address_space<workgroup>, num_barriers = {}>"
 
 
-@pytest.mark.in_turn
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [

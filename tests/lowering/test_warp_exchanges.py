@@ -59,7 +59,6 @@ def test_columns_across_warps(target: str) -> None:
         assert simulate(kernel, folded(), schedule=order)[1].tobytes() == wanted.tobytes()
 
 
-@pytest.mark.in_turn
 @pytest.mark.parametrize("number", range(5))
 def test_without_one_of_its_barriers_it_is_a_race(number: int) -> None:
     kernel = tilesat.compile(folded().source(), "sm_80")

@@ -176,7 +176,6 @@ def test_factors_of_which_some_are_not_unpacked_keep_the_signs_of_scales() -> No
     assert "block_scale" not in check(program, "sm_120a").ptx
 
 
-@pytest.mark.in_turn
 def test_a_sign_that_is_lost_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(unsigned_scales, "SIGNS", 0x08)  # of the first of two neighbours alone
     with pytest.raises(AssertionError, match="off the interpreter"):

@@ -144,7 +144,6 @@ def test_rows_stay_whole(what: str) -> None:
     assert finite_online_by_blocks(entry) is entry
 
 
-@pytest.mark.in_turn
 def test_a_row_that_no_cta_holds_is_taken_by_blocks() -> None:
     """64 x 1,024 sums do not fit in registers, and 64 rows are not cut."""
     text, keys = attention(keys=1024), 1024

@@ -92,7 +92,6 @@ def test_an_unknown_level_lists_those_that_there_are(add: CheckedKernel) -> None
         _ = add.nvgpux
 
 
-@pytest.mark.in_turn
 @NEEDS_PTXAS
 def test_a_loop_that_is_not_there_lists_those_that_are(gemm: CheckedKernel, add: CheckedKernel) -> None:
     with pytest.raises(ExpectationError, match=r"no innermost loop with mma.sync in SASS; its loops:\n  28 inst"):

@@ -356,7 +356,6 @@ def test_latency_is_what_a_step_takes_beside_what_keeps_it_near_one(monkeypatch:
     assert found == (pytest.approx((18 + 8 * clocks.WIDE) / clocks.WIDE), 26)
 
 
-@pytest.mark.in_turn
 def test_calibration_compares_with_what_is_committed(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -250,7 +250,6 @@ def test_check_finds_what_is_off_by_more_than_the_tolerance(error: float, wrong:
     kernel.run(3, x, y, z, 3000, check=True, tolerance=2.0)
 
 
-@pytest.mark.in_turn
 def test_check_looks_for_hazards_unless_it_is_told_not_to() -> None:
     """The hazard names the source line, although the PTX has no line information."""
     kernel = tilesat.compile(EXAMPLES / "gemm.mlir")

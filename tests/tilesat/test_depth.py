@@ -64,7 +64,6 @@ def test_time_grows_less_than_the_power_of_one_and_a_half_to_a_chain_of_5000():
     assert long < 8 * short  # four times as long: 4 is linear
 
 
-@pytest.mark.in_turn
 def test_chain_of_1000():
     assert "st.global" in tilesat.compile(chain(1000)).ptx
 

@@ -114,7 +114,6 @@ class On:
         return self.device.get(self.held)
 
 
-@pytest.mark.in_turn
 def test_a_kernel_runs_on_the_card_of_its_arrays(monkeypatch: pytest.MonkeyPatch) -> None:
     """It is loaded once for each card, launched in that one's context, and the current context stays what it was."""
     driver = FakeDriver((9, 0), devices=2)

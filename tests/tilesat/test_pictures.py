@@ -192,7 +192,6 @@ def test_viz_links_its_pictures(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
         assert not re.search(r"\bc\d+\b", text), "a class number"
 
 
-@pytest.mark.in_turn
 def test_viz_says_once_that_dot_is_missing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
