@@ -20,7 +20,7 @@ def shape_of(frozen):
     return sorted(node.op for node in frozen.nodes), frozen.n_classes, facts
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(10)
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda p: p.stem)
 def test_unneeded_rules_change_nothing(path, monkeypatch):
     program = encode(load(path))

@@ -49,7 +49,7 @@ FORMS: dict[str, dict[str, Any]] = {
 }  # fmt: skip
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("pairs", [False, True])
 @pytest.mark.parametrize("name", FORMS)
 def test_both_forms_say_the_same(name: str, pairs: bool) -> None:
@@ -197,6 +197,7 @@ def taken(kernel: Kernel) -> list[str]:
     return [each.name for each in kernel.compiled.selection.loops if each.taken]
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize(
     ("shape", "causal", "length", "orders"),
     [
@@ -220,6 +221,7 @@ def test_attention(shape: tuple[int, int, int], causal: bool, length: int, order
         assert largest_error(simulate(kernel, program, schedule=order)[3], reference) <= program.tolerance
 
 
+@pytest.mark.in_turn
 def test_cost_decides() -> None:
     """Where sums are in tensor memory alone, and by permission; with steps in pairs too."""
     assert chosen(128, 64, 64, True).cost < chosen(128, 64, 64, True, lag=False).cost

@@ -220,7 +220,7 @@ def online(text: str, finite: bool = False) -> ct.Module:
     return module
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("finite", [False, True])
 @pytest.mark.parametrize("name", FORMS)
 def test_one_pass_says_what_several_do(name: str, finite: bool) -> None:
@@ -244,7 +244,7 @@ def test_one_pass_says_what_several_do(name: str, finite: bool) -> None:
         assert np.isfinite(found[0]).any() or not steps
 
 
-@pytest.mark.sampled(24)
+@pytest.mark.sampled(48)
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("name", FORMS)
 def test_attention_in_one_pass(name: str, target: str) -> None:

@@ -42,6 +42,7 @@ def test_gpu_benchmark_without_a_card_says_so(
     assert "nothing was measured: no GPU can be used: cuInit failed" in capsys.readouterr().out
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize("spoiled", [False, True])
 def test_gpu_benchmark_checks_examples_and_times_the_gemm(
     spoiled: bool, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
@@ -76,6 +77,7 @@ def torch_like(problem: attention.Problem, by: float, driver: FakeDriver) -> att
     return attention.Work(launch, lambda: out)
 
 
+@pytest.mark.in_turn
 def test_gpu_benchmark_times_attention_and_peers(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
@@ -186,6 +188,7 @@ def test_best_target_is_made_for_the_card(capability: str, target: str) -> None:
     assert gpu.best_target(capability) == target
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize("target", ["sm_80", "sm_90a"])
 def test_code_of_a_cubin_is_what_ptxas_says(target: str, tmp_path: Path) -> None:
     made = assemble(tilesat.compile(EXAMPLES / "gemm.mlir", target).ptx, target)
@@ -223,6 +226,7 @@ def test_peers_case_compiles() -> None:
     assert row["ours"].round_trips == 1
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize(("target", "products"), [("sm_80", 128), ("sm_90a", 8)])
 def test_steady_loop_is_counted_for_equal_work(target: str, products: int, tmp_path: Path) -> None:
     """A K step of examples/gemm is 128 x 128 x 64 of one warpgroup, the unit; half as much work is half the loop."""
@@ -248,6 +252,7 @@ def test_every_case_of_the_peers_is_a_program(case: cases.Case) -> None:
     assert read_bytecode(peers.source(case, case.targets[0])).entries
 
 
+@pytest.mark.in_turn
 def test_corpus_worker_compiles_and_says_why_not(tmp_path: Path) -> None:
     wrong = tmp_path / "wrong.mlir"
     wrong.write_text("entry @k() { return")
@@ -368,6 +373,7 @@ def test_calibration_compares_with_what_is_committed(
         calibrate.main()
 
 
+@pytest.mark.in_turn
 def test_calibration_writes_rows(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Of the forms that were counted, for the tiers that are like the one they were counted on; the others stay."""
     before = counts.load()
@@ -383,6 +389,7 @@ def test_calibration_writes_rows(monkeypatch: pytest.MonkeyPatch, tmp_path: Path
     assert (row["mufu"], row["fma_f32"], row["int_add"]) == (1, 2, 1)
 
 
+@pytest.mark.in_turn
 def test_ablation_says_what_a_family_changes(capsys: pytest.CaptureFixture[str]) -> None:
     """Exponentials of a softmax, with what Triton does unasked and with nothing."""
     given = ["--kernel", "softmax", "--target", "sm_80", "--family", "exponential", "--column"]
