@@ -54,8 +54,8 @@ MEASURED = 1000
 """Matches after which rows are counted: every 256 it took 4 % of the saturation of a large kernel."""
 
 ITERATIONS, ITERATIONS_PER_VALUE = 400, 3
-"""Facts walk one operation of a chain in each iteration, and so does demand that changes layouts. The largest kernel under
-tests/data/programs takes 45 of a phase."""
+"""Facts walk one operation of a chain in each iteration, and so does demand that changes layouts. The largest kernel
+under tests/data/programs takes 45 of a phase."""
 
 NEVER = 1 << 62
 """An iteration that is not reached."""
