@@ -230,16 +230,19 @@ class Engine:
         """Rows of the relations whose names start with one of `prefixes`."""
         return Frozen.rows_of(self._egraph, prefixes)
 
-    def tables(self, names: Container[str]) -> dict[str, Table]:
-        """Rows of tables, of those whose columns are classes and integers; 0 as output of relations."""
+    def tables(self, names: Container[str], *, subsumed: bool = True) -> dict[str, Table]:
+        """Rows of tables, of those whose columns are classes and integers; 0 as output of relations. `subsumed`: those
+        too that rules match no more.
+        """
         integer = self._egraph.value_to_i64
         found: dict[str, Table] = {}
         for name, function in self._egraph.freeze().functions.items():
             if name in names:
                 relation, rows = function.output_sort not in (*SORTS, "i64"), list[tuple[Row, int]]()
                 for row in function.rows:
-                    inputs: list[int] = [integer(each) for each in row.inputs]
-                    rows.append((tuple(inputs), 0 if relation else integer(row.output)))
+                    if subsumed or not row.subsumed:
+                        inputs: list[int] = [integer(each) for each in row.inputs]
+                        rows.append((tuple(inputs), 0 if relation else integer(row.output)))
                 found[name] = Table(tuple(function.input_sorts), function.output_sort, rows)
         return found
 
