@@ -7,10 +7,12 @@ from __future__ import annotations
 
 from functools import cache
 
+from ir.dialects.nv_tileas_types import TensorMemoryType
 from ir.records import dataclass
 from ir.tensor_descriptors import TENSOR_COLUMNS
 from lowering.atoms.tcgen05 import FEW, LANES_OF_WARP, TensorAtom
 from lowering.atoms.tcgen05 import M as LANES
+from lowering.layouts.elements import moved_bits
 from lowering.layouts.f2 import log2
 from lowering.layouts.layout import Layout, LayoutError
 from lowering.layouts.shapes import Shape, dim_bits
@@ -216,6 +218,16 @@ def tile_columns(shape: Shape, width: int) -> int:
     """Columns of a tile with elements of `width` bits; half of the lanes of one with 64 rows are not used."""
     rows, columns = shape[-2:]
     return max(LEAST_COLUMNS, -(-rows // LANES) * columns * width // COLUMN_BITS)
+
+
+def element_bits(kind: TensorMemoryType) -> int:
+    """Bits of a column that an element of a tile in tensor memory takes."""
+    return COLUMN_BITS if kind.apart else moved_bits(kind.element)
+
+
+def memory_columns(kind: TensorMemoryType) -> int:
+    """Columns that it takes."""
+    return tile_columns(kind.shape, element_bits(kind))
 
 
 def allocation(columns: int) -> int:

@@ -16,7 +16,7 @@ from egraph.interner import Interner, Table
 from egraph.saturate import Query
 from ir.dialects import cuda_tile as ct
 from ir.records import dataclass
-from ir.types import I1, PartitionViewType, TensorViewType, TileType
+from ir.types import F32, I1, PartitionViewType, TensorViewType, TileType
 from lowering.atoms.mma import SCALAR_ATOMS, MmaAtom, longest, scaled_atoms
 from lowering.atoms.tcgen05 import ALONE, FEW, PAIR, TensorAtom
 from lowering.atoms.wgmma import WgmmaAtom, wgmma_atom
@@ -266,21 +266,21 @@ class LayoutOracle:
             yield "mma_choice", (*row, self.interner.attributes.id(choice), *map(self.layout_id, layouts))
         for from_registers, columns in self._wgmma(a, b, c):
             yield "wgmma_rs_choice" if from_registers else "wgmma_choice", (*row, *columns)
-        if Feature.TCGEN05 in self.features:
-            for atom, left, right, layout in tensor_products(a, b, c, self.warps, self._operands):
-                choice = self.interner.attributes.id(MmaChoice(atom, (1, 1)))
-                yield "tensor_choice", (*row, choice, left, right, self.layout_id(layout))
-                if atom.shape[0] != FEW:  # no sum of so few rows is rescaled there
+        yield from self._mma_tensor(row, a, b, c) if Feature.TCGEN05 in self.features else ()
+
+    def _mma_tensor(self, row: Row, a: TileType, b: TileType, c: TileType) -> Iterator[tuple[str, Row]]:
+        """Products in tensor memory; of sums that a loop rescales there one CTA's of f32 and 128 rows."""
+        for form in self.tensor_forms:
+            for atom, left, right, layout in tensor_products(a, b, c, self.warps, self._operands, form=form):
+                columns = (*row, self.interner.attributes.id(MmaChoice(atom, (1, 1))), left, right)
+                yield "tensor_choice", (*columns, self.layout_id(layout))
+                if form == ALONE and atom.shape[0] != FEW and c.element == F32:
                     self.kept.add(carried := self.layout_id(kept(layout)))
-                    yield "scaled_choice", (*row, choice, left, right, carried)
-            for form in self.tensor_forms[1:]:
-                for atom, left, right, layout in tensor_products(a, b, c, self.warps, self._operands, form=form):
-                    choice = self.interner.attributes.id(MmaChoice(atom, (1, 1)))
-                    yield "tensor_choice", (*row, choice, left, right, self.layout_id(layout))
-            for atom, held, right, layout in left_products(a, b, c, self.warps, self._operands):
-                choice = self.interner.attributes.id(MmaChoice(atom, (1, 1)))
-                columns = (*row, choice, self.layout_id(held), right)
-                yield "tensor_left_choice", (*columns, self.layout_id(layout))
+                    yield "scaled_choice", (*columns, carried)
+        for atom, held, right, layout in left_products(a, b, c, self.warps, self._operands):
+            columns = (*row, self.interner.attributes.id(MmaChoice(atom, (1, 1))), self.layout_id(held), right)
+            yield "tensor_left_choice", (*columns, self.layout_id(layout))
+            if c.element == F32:
                 yield "scaled_left_choice", (*columns, self.layout_id(kept(layout)))
 
     def _choices(
