@@ -20,7 +20,7 @@ from ir.types import F32, I1, PartitionViewType, TensorViewType, TileType
 from lowering.atoms.mma import SCALAR_ATOMS, MmaAtom, longest, scaled_atoms
 from lowering.atoms.tcgen05 import ALONE, FEW, PAIR, TensorAtom
 from lowering.atoms.wgmma import WgmmaAtom, wgmma_atom
-from lowering.layouts.access import MAX_BYTES, WIDE_BYTES, access_plan, global_access, ldmatrix
+from lowering.layouts.access import MAX_BYTES, WIDE_BYTES, access_plan, global_access, ldmatrix, reads
 from lowering.layouts.anchors import coalesced
 from lowering.layouts.boxes import SWIZZLES, boxes, memory_order, swizzle_row
 from lowering.layouts.elements import element_bytes
@@ -505,10 +505,8 @@ class LayoutOracle:
         if kind.shape[contiguous] == kind.size:
             dense = SharedLayout.row_major(kind.shape, size)
             shared = min(dense, shared, key=lambda each: access_plan(layout, each).wavefronts)
-        if ldmatrix(layout, shared) is not None:
-            yield "shared_read", (*row, self.layout_id(shared), self.interner.attributes.id("ldmatrix"))
-        access_plan(layout, shared)
-        yield "shared_read", (*row, self.layout_id(shared), self.interner.attributes.id("ld.shared"))
+        for name in reads(layout, shared):
+            yield "shared_read", (*row, self.layout_id(shared), self.interner.attributes.id(name))
 
     def _write(self, row: Row) -> Iterator[tuple[str, Row]]:
         """For each instruction that writes the buffer of a store, the layouts with the fewest passes and with the
@@ -575,8 +573,7 @@ class LayoutOracle:
         if not worth_staging(kind) or id in self.anchors(kind, dim):
             return
         shared = swizzled(kind.shape, memory_order(kind.shape, dim), size, max(32, swizzle_row(kind.shape, dim, size)))
-        ways = ["ld.shared"] if ldmatrix(self.layout(id), shared) is None else ["ldmatrix", "ld.shared"]
-        for name in ways:
+        for name in reads(self.layout(id), shared):
             yield "runs_read", (*row, self.layout_id(shared), self.interner.attributes.id(name))
 
     def _boxed(self, row: Row) -> Iterator[tuple[str, Row]]:
