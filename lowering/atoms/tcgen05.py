@@ -1,5 +1,5 @@
-"""Products in tensor memory as records: tcgen05.mma of one CTA with 128 rows, the left factor in either memory; with 64
-rows, or of a pair of CTAs with 128 rows each, both factors in shared memory.
+"""Products in tensor memory as records: tcgen05.mma of one CTA with 128 or 64 rows, the left factor in either memory;
+of a pair of CTAs with 128 rows each, both factors in shared memory.
 """
 
 from __future__ import annotations
@@ -177,10 +177,10 @@ def scaled_tensor_atoms(a: Type, b: Type, c: Type, scale: Type, block: int) -> l
 def tensor_atom(
     a: Type, b: Type, c: Type, n: int, form: str = ALONE, signed: tuple[bool, bool] = BOTH_SIGNED, m: int = M
 ) -> TensorAtom | None:
-    """The atom for these types, N a power of two, of a form: ALONE (which has `m` rows, 128 or 64), LEFT or PAIR; None
+    """The atom for these types, N a power of two, of a form: ALONE or LEFT (of `m` rows, 128 or 64), or PAIR; None
     where there is none. Source: PTX ISA, tcgen05.mma, Kinds.
     """
-    if n not in (PAIR_WIDTHS if form == PAIR else FEW_WIDTHS if m == FEW else WIDTHS) or (m == FEW and form != ALONE):
+    if n not in (PAIR_WIDTHS if form == PAIR else FEW_WIDTHS if m == FEW else WIDTHS) or (m == FEW and form == PAIR):
         return None
     if c == I32:
         return _atom(I8, I8, n, I32, form, signed, m) if a == b == I8 and form != LEFT else None
@@ -198,7 +198,7 @@ def every_tensor_atom() -> Iterator[TensorAtom]:
         tensor_atom(a, b, c, n, form, signed, m)
         for a, b, c, signed in kinds
         for n in FEW_WIDTHS
-        for form, m in ((ALONE, M), (ALONE, FEW), (LEFT, M), (PAIR, M))
+        for form, m in ((ALONE, M), (ALONE, FEW), (LEFT, M), (LEFT, FEW), (PAIR, M))
     )
     yield from (atom for atom in made if atom is not None)
     yield from (_scaled(kind, n, scales) for kind, scales in _SCALED for n in WIDTHS)

@@ -18,7 +18,7 @@ from ir.dialects import cuda_tile as ct
 from ir.records import dataclass
 from ir.types import F32, I1, PartitionViewType, TensorViewType, TileType
 from lowering.atoms.mma import SCALAR_ATOMS, MmaAtom, longest, scaled_atoms
-from lowering.atoms.tcgen05 import ALONE, FEW, PAIR, TensorAtom
+from lowering.atoms.tcgen05 import ALONE, PAIR, TensorAtom
 from lowering.atoms.wgmma import WgmmaAtom, wgmma_atom
 from lowering.layouts.access import MAX_BYTES, WIDE_BYTES, access_plan, global_access, ldmatrix, reads
 from lowering.layouts.anchors import coalesced
@@ -269,12 +269,12 @@ class LayoutOracle:
         yield from self._mma_tensor(row, a, b, c) if Feature.TCGEN05 in self.features else ()
 
     def _mma_tensor(self, row: Row, a: TileType, b: TileType, c: TileType) -> Iterator[tuple[str, Row]]:
-        """Products in tensor memory; of sums that a loop rescales there one CTA's of f32 and 128 rows."""
+        """Products in tensor memory; of sums that a loop rescales there one CTA's of f32."""
         for form in self.tensor_forms:
             for atom, left, right, layout in tensor_products(a, b, c, self.warps, self._operands, form=form):
                 columns = (*row, self.interner.attributes.id(MmaChoice(atom, (1, 1))), left, right)
                 yield "tensor_choice", (*columns, self.layout_id(layout))
-                if form == ALONE and atom.shape[0] != FEW and c.element == F32:
+                if form == ALONE and c.element == F32:
                     self.kept.add(carried := self.layout_id(kept(layout)))
                     yield "scaled_choice", (*columns, carried)
         for atom, held, right, layout in left_products(a, b, c, self.warps, self._operands):

@@ -16,7 +16,9 @@ from lowering.atoms.tcgen05 import ALONE, LEFT, PAIR, every_tensor_atom, tensor_
 from lowering.layouts.layout import Layout, LayoutError
 from lowering.layouts.tensor import (
     allocation,
+    as_loaded,
     column_of,
+    kept,
     lane_of,
     left_factor,
     memory_columns,
@@ -213,7 +215,13 @@ def test_sixty_four_rows_are_in_half_of_the_lanes() -> None:
     assert eight.c.element(0, 0, 4) == 32
     assert [lane_of(64 * row, (64, 64)) for row in (0, 15, 16, 33, 63)] == [0, 15, 32, 65, 111]
     assert [tile_columns((rows, 64), 32) for rows in (64, 128, 256)] == [64, 64, 128]
-    assert tensor_atom(F16, F16, F32, 64, LEFT, m=64) is None
+    assert str(tensor_atom(F16, F16, F32, 64, LEFT, m=64)) == "tcgen05.ts.m64n64k16.f16.f16"
+    assert tensor_atom(F16, F16, F32, 64, PAIR, m=64) is None
+    assert left_factor(64, 64, 16, 4) == four.c  # scores become weights where they are
+    assert left_factor(64, 64, 32, 4) is None
+    assert as_loaded(four.c, 64) == [*range(32)]
+    stays = kept(four.c)
+    assert [stays.element(i, 3, 1) for i in as_loaded(stays, 64)] == [four.c.element(i, 3, 1) for i in range(32)]
     with pytest.raises(LayoutError, match="needs a tile of 64 rows, got 128"):
         tensor_tile(atom, 128, 64, 64, 4)
 

@@ -22,6 +22,7 @@ from lowering.convert.tileas_to_nvgpu.emitter import Emitter
 from lowering.convert.tileas_to_nvgpu.registers import Held, Registers
 from lowering.convert.tileas_to_nvgpu.scales import Scales
 from lowering.cost import TENSOR_LOAD, TENSOR_PART
+from lowering.layouts.elements import moved_bits
 from lowering.layouts.f2 import log2
 from lowering.layouts.layout import Layout
 from lowering.layouts.tensor import (
@@ -30,7 +31,6 @@ from lowering.layouts.tensor import (
     WARPS,
     TensorTile,
     as_loaded,
-    by_column,
     column_of,
     columns_of_registers,
     element_bits,
@@ -105,6 +105,13 @@ class TensorMemory:
             emitter.effect(nvvm.TensorDealloc, base, columns=self.columns, group=1 + self.paired)
 
         branch(self.x, first_warp(self.x), give)
+
+    @property
+    def shape(self) -> str:
+        """Of accesses by threads: of 64 rows that which has two neighbours of every eight in each lane."""
+        if self.rows >= LANES:
+            return "32x32b"
+        return "16x256b" if moved_bits(self.element) == COLUMN_BITS else "16x128b"
 
     def column_of(self, element: int) -> int:
         """The column of an element of the tile, from that of the first one."""
@@ -419,22 +426,24 @@ def own(x: Expander, d: TensorMemory, layout: Layout, stage: Value | None = None
 def store(x: Expander, op: nv_tileas.TensorStore) -> None:
     """nv_tileas.tensor_store: each warp writes its lanes."""
     emitter, d, tile = x.emitter, memory(x, op.d), x.tile(op.value)
-    address, places = own(x, d, tile.layout), by_column(tile.layout)
+    address, places = own(x, d, tile.layout), as_loaded(tile.layout, d.rows)
     emitter.effect(nvvm.TensorFence, when="after")
     words = places[:: COLUMN_BITS // d.bits]  # the first register of each column
     part = min(CHUNK if d.bits == COLUMN_BITS else TENSOR_PART, len(words), left_pitch(d.row, d.bits))
     for first in range(0, len(words), part):
         column = d.column_of(tile.layout.element(words[first], 0, 0))
         held = words[first : first + part]
-        stored(x, address, d.column + column, [tile.pair(i // 2) if tile.packed else tile.scalar(i) for i in held])
+        stored(
+            x, address, d.column + column, [tile.pair(i // 2) if tile.packed else tile.scalar(i) for i in held], d.shape
+        )
     emitter.effect(nvvm.TensorWait, segments=(0,), kind="st")
     emitter.effect(nvvm.TensorFence, when="before")
 
 
-def stored(x: Expander, address: Value, column: int, values: list[Value]) -> None:
+def stored(x: Expander, address: Value, column: int, values: list[Value], shape: str) -> None:
     """Issue writes of consecutive columns."""
-    num = len(values)
-    x.emitter.effect(nvvm.TensorSt, address, *values, segments=(1, num), num=num, column=column)
+    num, more = len(values), {"shape": shape, "num": len(values) // SHAPES[shape]}
+    x.emitter.effect(nvvm.TensorSt, address, *values, segments=(1, num), column=column, **more)
 
 
 @lowers(nv_tileas.TensorScale)
@@ -455,11 +464,12 @@ def scale(x: Expander, op: nv_tileas.TensorScale) -> None:
 def scaled(x: Expander, op: nv_tileas.TensorScale) -> None:
     """Load, multiply, store, in parts, which take few registers."""
     emitter, d, factor = x.emitter, memory(x, op.d), x.tile(op.factor)
-    address, places = own(x, d, factor.layout), by_column(factor.layout)
+    address, places = own(x, d, factor.layout), as_loaded(factor.layout, d.rows)
     kind = VectorType((2,), F32)
     for first in range(0, len(places), CHUNK):
         part = places[first : first + CHUNK]
-        found = [*loads(x, address, d.column + first, len(part), d)]
+        column = d.column + columns_of_registers(first, d.rows)
+        found = [*loads(x, address, column, len(part), d)]
         if op.paired:
             for i in range(0, len(part), 2):
                 pair = emitter.emit(vector.FromElements, *found[i : i + 2], types=[kind])
@@ -470,7 +480,7 @@ def scaled(x: Expander, op: nv_tileas.TensorScale) -> None:
             found = [
                 emitter.emit(arith.MulF, v, factor.scalar(j), types=[F32]) for v, j in zip(found, part, strict=True)
             ]
-        stored(x, address, d.column + first, found)
+        stored(x, address, column, found, d.shape)
     emitter.effect(nvvm.TensorWait, segments=(0,), kind="st")
 
 
@@ -490,11 +500,8 @@ def added(emitter: Emitter, base: Registers, first: int, loaded: list[Value], pa
 
 
 def loads(x: Expander, address: Value, column: int, count: int, d: TensorMemory) -> list[Value]:
-    """So many elements of consecutive columns; those `apart` in their columns as packed pairs, of 64 rows by the shape
-    that has a pair of columns of eight in each lane either way.
-    """
-    values: list[Value] = []
-    shape = "32x32b" if d.rows >= LANES else "16x128b" if d.apart else "16x256b"
+    """So many elements of consecutive columns; those `apart` in their columns as packed pairs."""
+    values, shape = list[Value](), d.shape
     each, kind = (2, VectorType((2,), F16)) if d.apart else (1, d.element)  # elements of a register
     held = min(CHUNK, count // each)
     for first in range(0, count, held * each):
