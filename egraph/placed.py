@@ -118,7 +118,7 @@ class SharedRead(Placed):
     __slots__ = ()
     source = Operand()
     type = TypeId()
-    atom = AttributeId("ldmatrix or ld.shared")
+    atom = AttributeId("ldmatrix, ldmatrix.b8 or ld.shared")
     layout = LayoutId()
 
 

@@ -24,6 +24,7 @@ from ir.dialects.nv_tileas import Func
 from ir.records import dataclass
 from ir.text.names import Names
 from ir.types import TileType
+from lowering.atoms.copy import BYTE_MATRICES
 from lowering.atoms.evictions import NAME as EVICTION
 from lowering.atoms.evictions import streamed_classes
 from lowering.atoms.forbidden import forbidden
@@ -45,6 +46,7 @@ NEEDED = {
     "cp.async": frozenset({Feature.CP_ASYNC}),
     "tma": frozenset({Feature.TMA}),
     "ldmatrix": frozenset({Feature.LDMATRIX}),
+    BYTE_MATRICES.name: BYTE_MATRICES.features,
 }
 TRIALS = 10_000.0
 """Units of work (`extract.budget`) for all runners-up of a report, which a user waits for."""

@@ -346,10 +346,10 @@ class Barrier(Op):
 
 @op("nv_tileas.shared_load")
 class SharedLoad(Op):
-    """A tile in shared memory into registers, by `atom` (ldmatrix, ldmatrix.trans or ld.shared)."""
+    """A tile in shared memory into registers, by `atom` (ldmatrix, ldmatrix.trans, ldmatrix.b8 or ld.shared)."""
 
     source = Operand(is_tile)
-    atom = Attr(str, among=("ldmatrix", "ldmatrix.trans", "ld.shared"))
+    atom = Attr(str, among=("ldmatrix", "ldmatrix.trans", "ldmatrix.b8", "ld.shared"))
     result = Result(is_tile)
 
     effect = READ

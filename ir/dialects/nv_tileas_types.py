@@ -149,26 +149,32 @@ class ExchangeType(Type):
         return ExchangeType(int(body))
 
 
+APART = ", apart"
+
+
 @spelled("!nv_tileas.tmem")
 @dataclass(frozen=True, slots=True)
 class TensorMemoryType(Type):
-    """A tile of a shape in tensor memory: an accumulator, or a left factor."""
+    """A tile of a shape in tensor memory: an accumulator, or a left factor. `apart`: each element in a column of its
+    own, though narrower, as products write sums of f16; otherwise as many in a column as fit.
+    """
 
     shape: tuple[int, ...]
     element: Type
+    apart: bool = False
 
     def __str__(self) -> str:
-        return f"!nv_tileas.tmem<{dims_text(self.shape)}{self.element}>"
+        return f"!nv_tileas.tmem<{dims_text(self.shape)}{self.element}{APART * self.apart}>"
 
     def mlir(self) -> str:
         """The element as upstream spells it."""
-        return f"!nv_tileas.tmem<{dims_text(self.shape)}{self.element.mlir()}>"
+        return f"!nv_tileas.tmem<{dims_text(self.shape)}{self.element.mlir()}{APART * self.apart}>"
 
     @staticmethod
     def read(body: str, type_of: Callable[[str], Type], _: object) -> TensorMemoryType:
-        """From `dims x element`."""
+        """From `dims x element`, and `apart`."""
         dims, element = read_dims(body)
-        return TensorMemoryType(dims, type_of(element))
+        return TensorMemoryType(dims, type_of(element.removesuffix(APART)), element.endswith(APART))
 
 
 SCALAR = (IntType, FloatType, LLVMPointerType)

@@ -158,18 +158,22 @@ class MmaBlockScale(Op):
 
 @op("nvgpu.ldmatrix")
 class LdMatrix(Op):
-    """`numTiles` 8x8 matrices of 16-bit elements from shared memory: lane 8j+i gives the 16-byte row i of matrix j."""
+    """`numTiles` 8x8 matrices of 16-bit elements from shared memory: lane 8j+i gives the 16-byte row i of matrix j.
+    `bytes` (ours): 16x16 matrices of bytes, transposed: lane 16j+i gives row i, and each matrix fills two registers.
+    """
 
     source = Operand(SHARED)
     numTiles = Attr(int, among=(1, 2, 4))
     transpose = flag()
+    bytes = flag()
     result = Result(VECTOR)
     effect = READ
 
     def verify(self) -> None:
-        """One register for each tile."""
-        kind = self.result.type
-        self.expect(byte_size(kind) == 4 * self.numTiles, "result must hold {} registers, is {}", self.numTiles, kind)
+        """One register for each tile, two of bytes."""
+        kind, count = self.result.type, self.numTiles * (1 + self.bytes)
+        self.expect(byte_size(kind) == 4 * count, "result must hold {} registers, is {}", count, kind)
+        self.expect(not self.bytes or self.transpose, "matrices of bytes are transposed")
 
 
 @op("nvgpu.fragment")

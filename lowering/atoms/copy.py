@@ -106,6 +106,17 @@ WIDE_LOAD, WIDE_STORE = (_plain(each, Space.GLOBAL, 32, frozenset({Feature.WIDE_
 LOADS_SHARED = {size: _plain("ld", Space.SHARED, size) for size in PLAIN_SIZES}
 STORES_SHARED = {size: _plain("st", Space.SHARED, size) for size in PLAIN_SIZES}
 LDMATRIX = {(num, trans): _matrix("ldmatrix", num, trans) for num in (1, 2, 4) for trans in (False, True)}
+BYTE_MATRICES = CopyAtom(
+    "ldmatrix.b8",
+    "ldmatrix.sync.aligned.m16n16.x2.trans.shared.b8",
+    Space.SHARED,
+    Space.REG,
+    16,
+    frozenset({Feature.LDMATRIX_BYTES}),
+    "PTX ISA 8.8, ldmatrix",
+    matrices=2,
+    trans=True,
+)
 STMATRIX = {(num, trans): _matrix("stmatrix", num, trans) for num in (1, 2, 4) for trans in (False, True)}
 CP_ASYNC = {size: _cp_async(size) for size in (4, 8, 16)}
 SHUFFLES = {
@@ -121,6 +132,7 @@ COPY_ATOMS: tuple[CopyAtom, ...] = (
     *LOADS_SHARED.values(),
     *STORES_SHARED.values(),
     *LDMATRIX.values(),
+    BYTE_MATRICES,
     *STMATRIX.values(),
     *CP_ASYNC.values(),
     *SHUFFLES.values(),

@@ -7,7 +7,7 @@ from functools import cache
 
 from ir.core import TileError
 from ir.dialects.nv_tileas import Dot, Func
-from lowering.atoms.copy import WIDE_LOAD, WIDE_STORE
+from lowering.atoms.copy import BYTE_MATRICES, WIDE_LOAD, WIDE_STORE
 from lowering.atoms.evictions import NAME as EVICTION
 from lowering.atoms.folds import MINMAX3
 from lowering.atoms.lanes import REDUX
@@ -19,7 +19,10 @@ from lowering.atoms.tcgen05 import BY_AGENT, BY_AGENT_READ, every_tensor_atom
 from lowering.atoms.tma import PARTS, PREFETCH, TMA_REDUCE
 from lowering.atoms.wgmma import IMM_SCALE, every_wgmma
 
-MOVES = ("cp.async", "ldmatrix", "st.global", "st.shared", "stmatrix", "tma", "tma.store", PARTS, TMA_REDUCE, PREFETCH)
+MOVES = (
+    "cp.async", "ldmatrix", BYTE_MATRICES.name, "st.global", "st.shared", "stmatrix", "tma", "tma.store", PARTS,
+    TMA_REDUCE, PREFETCH,
+)  # fmt: skip
 """Data movement; `tma` alone is tensor copies in both directions, `st.global` stores of any width."""
 ARITHMETIC = (F32X2, MINMAX3, REDUX, RCP, IMM_SCALE, EXP2_FMA)
 """Instructions that replace several: on pairs of f32, on three operands, on all lanes of a warp; reciprocals instead of

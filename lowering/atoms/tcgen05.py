@@ -1,5 +1,5 @@
-"""Products in tensor memory as records: tcgen05.mma of one CTA with 128 rows, the left factor in either memory; with 64
-rows, or of a pair of CTAs with 128 rows each, both factors in shared memory.
+"""Products in tensor memory as records: tcgen05.mma of one CTA with 128 or 64 rows, the left factor in either memory;
+of a pair of CTAs with 128 rows each, both factors in shared memory.
 """
 
 from __future__ import annotations
@@ -46,9 +46,9 @@ class TensorScales(NamedTuple):
 @dataclass(frozen=True, slots=True)
 class TensorAtom:
     """One instruction, issued by one thread: d[128 x N] += a[128 x K] @ b[K x N]; D in tensor memory, row r in lane r
-    (of 64 rows in lane r / 16 * 32 + r % 16), column c in column c, f32, or i32 if A and B are bytes. `left`: A is in
-    tensor memory too, row r in lane r, otherwise in shared memory like B. `threads` are those of the warp that issues
-    it. `ctas`: of a pair each CTA has 128 rows of its own, and in shared memory all of its A and half of the columns of
+    (of 64 rows in lane r / 16 * 32 + r % 16), column c in column c: f32, f16, or i32 if A and B are bytes. `left`: A is
+    in tensor memory too, row r in lane r, otherwise in shared memory like B. `threads`: of the warp that issues it.
+    `ctas`: of a pair each CTA has 128 rows of its own, and in shared memory all of its A and half of the columns of
     B, which both read.
     """
 
@@ -109,7 +109,7 @@ def _atom(a: Numeric, b: Numeric, n: int, c: Numeric, form: str, signed: tuple[b
     kinds, ctas = f"{ptx_name(a, signed[0])}.{ptx_name(b, signed[1])}", 2 if form == PAIR else 1
     needs = Feature.TCGEN05_BYTES if a == I8 else Feature.TCGEN05
     return TensorAtom(
-        f"{form}.m{m * ctas}n{n}k{k}.{kinds}",
+        f"{form}.m{m * ctas}n{n}k{k}.{kinds}{'.f16' if c == F16 else ''}",
         (m, n, k),
         (a, b, c),
         frozenset({needs, Feature.MULTICAST} if form == PAIR else {needs}),
@@ -177,26 +177,28 @@ def scaled_tensor_atoms(a: Type, b: Type, c: Type, scale: Type, block: int) -> l
 def tensor_atom(
     a: Type, b: Type, c: Type, n: int, form: str = ALONE, signed: tuple[bool, bool] = BOTH_SIGNED, m: int = M
 ) -> TensorAtom | None:
-    """The atom for these types, N a power of two, of a form: ALONE (which has `m` rows, 128 or 64), LEFT or PAIR; None
+    """The atom for these types, N a power of two, of a form: ALONE or LEFT (of `m` rows, 128 or 64), or PAIR; None
     where there is none. Source: PTX ISA, tcgen05.mma, Kinds.
     """
-    if n not in (PAIR_WIDTHS if form == PAIR else FEW_WIDTHS if m == FEW else WIDTHS) or (m == FEW and form != ALONE):
+    if n not in (PAIR_WIDTHS if form == PAIR else FEW_WIDTHS if m == FEW else WIDTHS) or (m == FEW and form == PAIR):
         return None
     if c == I32:
         return _atom(I8, I8, n, I32, form, signed, m) if a == b == I8 and form != LEFT else None
     pair = next(((x, y) for x, y in _PAIRS if (x, y) == (a, b) and (form != LEFT or x.width == LEFT_BITS)), None)
-    return _atom(*pair, n, F32, form, BOTH_SIGNED, m) if pair and c == F32 else None
+    if pair is None or c not in (F32, F16) or (c == F16 and a not in (F16, F8E4M3FN, F8E5M2)):
+        return None
+    return _atom(*pair, n, F16 if c == F16 else F32, form, BOTH_SIGNED, m)
 
 
 def every_tensor_atom() -> Iterator[TensorAtom]:
     """All atoms: every type and N, and every form."""
     signs = [(a, b) for a in (False, True) for b in (False, True)]
-    kinds = [*((a, b, F32, BOTH_SIGNED) for a, b in _PAIRS), *((I8, I8, I32, each) for each in signs)]
+    kinds = [(a, b, c, BOTH_SIGNED) for a, b in _PAIRS for c in (F32, F16)] + [(I8, I8, I32, each) for each in signs]
     made = (
         tensor_atom(a, b, c, n, form, signed, m)
         for a, b, c, signed in kinds
         for n in FEW_WIDTHS
-        for form, m in ((ALONE, M), (ALONE, FEW), (LEFT, M), (PAIR, M))
+        for form, m in ((ALONE, M), (ALONE, FEW), (LEFT, M), (LEFT, FEW), (PAIR, M))
     )
     yield from (atom for atom in made if atom is not None)
     yield from (_scaled(kind, n, scales) for kind, scales in _SCALED for n in WIDTHS)

@@ -13,6 +13,7 @@ from functools import cache
 from typing import Literal, NamedTuple
 
 from ir.records import dataclass
+from lowering.atoms import copy as atoms
 from lowering.layouts.banks import linear_wavefronts
 from lowering.layouts.f2 import Bases, apply, complete, compose, images, log2
 from lowering.layouts.layout import LANE_BITS, Free, Layout, LayoutError, vector_bits
@@ -20,7 +21,9 @@ from lowering.layouts.shapes import Shape, dim_bits
 from lowering.layouts.shared import SharedLayout
 
 MAX_BYTES = 16  # widest shared access of a thread, and global one of most targets; PTX ISA, ld and st (.v4.b32)
+TALL = 16  # rows of a matrix of bytes, and bytes of each; PTX ISA 8.8, ldmatrix .m16n16
 WIDE_BYTES = 32  # widest global access of any target; PTX ISA 8.8, ld and st (.v8.b32)
+LDMATRIX, BYTE_MATRICES = "ldmatrix", atoms.BYTE_MATRICES.name
 Direction = Literal["load", "store"]
 
 
@@ -131,7 +134,7 @@ class LdMatrix:
 
     `address` are bases in elements over the five lane bits (3 for the row, then the matrix) and the warp bits; lanes
     beyond 8 * num are ignored by the instruction. `wavefronts` as in AccessPlan. For stmatrix, `free.warp` tells which
-    warps hold replicas (lanes never do).
+    warps hold replicas (lanes never do). `tall`: matrices are 16 x 16 bytes, transposed, of two registers each.
     """
 
     num: int
@@ -141,6 +144,24 @@ class LdMatrix:
     copies: tuple[tuple[int, int], ...]
     free: Free
     wavefronts: int
+    tall: bool = False
+
+
+@cache
+def byte_matrices(layout: Layout, shared: SharedLayout) -> LdMatrix | None:
+    """Plan with ldmatrix of bytes where `layout` holds columns of what lies in rows, as fragments of MN-major bytes do.
+
+    Source of the fragment: PTX ISA, ldmatrix .m16n16 .trans .b8; lane l receives in register j the bytes
+    `M[4 (l & 3) + w][(l >> 2) + 8 j]`.
+    """
+    _check_bits(layout, shared)
+    reg, lane, warp = (compose(shared.offset, part) for part in (layout.reg, layout.lane, layout.warp))
+    if shared.element_bytes != 1 or len(reg) < 3 or lane[2:] != (1, 2, 4) or reg[2:].count(TALL // 2) != 1:
+        return None
+    rows, rest = reg[:2] + lane[:2], reg[2:]
+    if any(base % TALL for base in (*rows, *warp)) or any(base % TALL for base in rest if base != TALL // 2):
+        return None
+    return _matrix_plan(layout, shared, rows, ThreadPart(rest, warp), 2, True, 2, (TALL // 2,))
 
 
 @cache
@@ -168,10 +189,25 @@ def ldmatrix(layout: Layout, shared: SharedLayout, max_num: int = 4) -> LdMatrix
     return _matrix_plan(layout, shared, rows, ThreadPart(rest, warp), packed, transposed, max_num)
 
 
+def reads(layout: Layout, shared: SharedLayout) -> list[str]:
+    """The instructions that read a tile from shared memory."""
+    plans = {LDMATRIX: ldmatrix(layout, shared), BYTE_MATRICES: byte_matrices(layout, shared)}
+    return [*(name for name, plan in plans.items() if plan is not None), "ld.shared"]
+
+
 def _matrix_plan(
-    layout: Layout, shared: SharedLayout, rows: Bases, outer: ThreadPart, packed: int, trans: bool, max_num: int
+    layout: Layout,
+    shared: SharedLayout,
+    rows: Bases,
+    outer: ThreadPart,
+    packed: int,
+    trans: bool,
+    max_num: int,
+    beside: Bases = (),
 ) -> LdMatrix:
-    """Cut the registers outside a matrix (bases outer.lane, of registers) into instructions."""
+    """Cut the registers outside a matrix (bases outer.lane, of registers) into instructions; `beside` are the bases of
+    the registers that one matrix fills.
+    """
     rest, warp = outer
     words = 1 << packed
     by_offset: dict[int, int] = {}  # offset -> first b32 register
@@ -181,20 +217,21 @@ def _matrix_plan(
             copies += [(index * words + w, by_offset[offset] * words + w) for w in range(words)]
         else:
             by_offset[offset] = index
-    kept = complete((), rest)
+    kept = complete((), [base for base in rest if base not in beside])
     inside = min(len(kept), log2(max_num))
     matrix, constant = kept[:inside], kept[inside:]
     address = ThreadPart(rows + tuple(matrix) + (0,) * (LANE_BITS - len(rows) - inside), warp)
     mask = address.mask
     instructions: list[MatrixAccess] = []
     for key in images(constant):
-        registers = [by_offset[key ^ offset] for offset in images(matrix)]
+        registers = [by_offset[key ^ offset ^ other] for offset in images(matrix) for other in images(beside)]
         packed_registers = tuple(tuple(r * words + w for w in range(words)) for r in registers)
         instructions.append(MatrixAccess(packed_registers, key, key & mask, key & ~mask))
-    row_bytes = [base * shared.element_bytes for base in (*rows, 0, 0)]
-    each = linear_wavefronts(row_bytes, 16) // 4  # one phase of 8 rows of 16 bytes a matrix
-    wavefronts = each * len(instructions) << inside
-    return LdMatrix(1 << inside, trans, address, tuple(instructions), tuple(copies), layout.free(), wavefronts)
+    unused = LANE_BITS - len(rows)
+    row_bytes = [base * shared.element_bytes for base in (*rows, *(0 for _ in range(unused)))]
+    each = linear_wavefronts(row_bytes, 16) >> unused  # a phase of 8 rows of 16 bytes, or two, a matrix
+    found = tuple(instructions), tuple(copies), layout.free(), each * len(instructions) << inside
+    return LdMatrix(1 << inside, trans, address, *found, tall=bool(beside))
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,11 +7,13 @@ from __future__ import annotations
 
 from functools import cache
 
+from ir.dialects.nv_tileas_types import TensorMemoryType
 from ir.records import dataclass
 from ir.tensor_descriptors import TENSOR_COLUMNS
 from lowering.atoms.tcgen05 import FEW, LANES_OF_WARP, TensorAtom
 from lowering.atoms.tcgen05 import M as LANES
-from lowering.layouts.f2 import log2
+from lowering.layouts.elements import moved_bits
+from lowering.layouts.f2 import images, log2
 from lowering.layouts.layout import Layout, LayoutError
 from lowering.layouts.shapes import Shape, dim_bits
 from lowering.layouts.shared import SharedLayout
@@ -105,9 +107,12 @@ def columns_of_registers(count: int, rows: int) -> int:
 
 def left_factor(m: int, k: int, width: int, warps: int) -> Layout | None:
     """The layout in which threads hold a left factor of `width`-bit elements that they write to tensor memory, rows in
-    the same lanes as the accumulator's; None if a thread's share is not whole columns.
+    the same lanes as the accumulator's; None if a thread's share is not whole columns. Of 64 rows a pair of elements is
+    a column, as tcgen05.st.16x128b stores them: what scores are loaded as. Source: CUTLASS, TmemAllocMode of UMMA_TS.
     """
-    layout = rows_by_lane(m, k, warps)
+    if m == FEW and (k < 8 * warps // WARPS or width != COLUMN_BITS // 2):
+        return None
+    layout = rows_in_halves(k, warps) if m == FEW else rows_by_lane(m, k, warps)
     return layout if layout.n_regs * width >= COLUMN_BITS and layout.reg[:1] == (1,) else None
 
 
@@ -203,8 +208,14 @@ def kept(layout: Layout) -> Layout:
 
 
 def as_loaded(layout: Layout, rows: int) -> list[int]:
-    """A thread's registers of a tile of `rows` rows in the order in which loads have them."""
-    return by_column(layout) if rows >= LANES else [*range(layout.n_regs)]
+    """A thread's registers of a tile of `rows` rows in the order in which loads have them: of 64 rows two neighbours of
+    one row, those of the other, then further columns.
+    """
+    if rows >= LANES:
+        return by_column(layout)
+    one, *columns, row = sorted(layout.reg)
+    register = {layout.element(each, 0, 0): each for each in range(layout.n_regs)}
+    return [register[element] for element in images((one, row, *columns))]
 
 
 def by_column(layout: Layout) -> list[int]:
@@ -216,6 +227,16 @@ def tile_columns(shape: Shape, width: int) -> int:
     """Columns of a tile with elements of `width` bits; half of the lanes of one with 64 rows are not used."""
     rows, columns = shape[-2:]
     return max(LEAST_COLUMNS, -(-rows // LANES) * columns * width // COLUMN_BITS)
+
+
+def element_bits(kind: TensorMemoryType) -> int:
+    """Bits of a column that an element of a tile in tensor memory takes."""
+    return COLUMN_BITS if kind.apart else moved_bits(kind.element)
+
+
+def memory_columns(kind: TensorMemoryType) -> int:
+    """Columns that it takes."""
+    return tile_columns(kind.shape, element_bits(kind))
 
 
 def allocation(columns: int) -> int:

@@ -20,7 +20,7 @@ from ir.records import dataclass
 from ir.types import F16, F32, I8, I32, FloatType, IntType, PartitionViewType, TensorViewType, TileType
 from lowering.atoms.copy import CP_ASYNC
 from lowering.atoms.tma import TMA_ALIGNMENT
-from lowering.layouts.access import ldmatrix
+from lowering.layouts.access import BYTE_MATRICES, byte_matrices, ldmatrix
 from lowering.layouts.elements import element_bytes
 from lowering.layouts.layout import Layout, LayoutError
 from lowering.layouts.shared import SWIZZLE_BITS, SharedLayout, swizzled
@@ -168,7 +168,8 @@ def _operand(sample: LayoutSample, form: Sexpr) -> Stored:
 def _instruction(sample: LayoutSample, form: Sexpr, layout: Layout, shared: SharedLayout) -> None:
     """The instruction that moves a tile: that of matrices does so between some layouts only."""
     name = sample.interner.attributes[sample.integer(form)]
-    if name in MATRICES and ldmatrix(layout, shared) is None:
+    lacks = name in MATRICES and ldmatrix(layout, shared) is None
+    if lacks or (name == BYTE_MATRICES and byte_matrices(layout, shared) is None):
         raise Unsound(f"{name} does not move this tile between these layouts")
 
 

@@ -16,11 +16,11 @@ from egraph.interner import Interner, Table
 from egraph.saturate import Query
 from ir.dialects import cuda_tile as ct
 from ir.records import dataclass
-from ir.types import I1, PartitionViewType, TensorViewType, TileType
+from ir.types import F32, I1, PartitionViewType, TensorViewType, TileType
 from lowering.atoms.mma import SCALAR_ATOMS, MmaAtom, longest, scaled_atoms
-from lowering.atoms.tcgen05 import ALONE, FEW, PAIR, TensorAtom
+from lowering.atoms.tcgen05 import ALONE, PAIR, TensorAtom
 from lowering.atoms.wgmma import WgmmaAtom, wgmma_atom
-from lowering.layouts.access import MAX_BYTES, WIDE_BYTES, access_plan, global_access, ldmatrix
+from lowering.layouts.access import MAX_BYTES, WIDE_BYTES, access_plan, global_access, ldmatrix, reads
 from lowering.layouts.anchors import coalesced
 from lowering.layouts.boxes import SWIZZLES, boxes, memory_order, swizzle_row
 from lowering.layouts.elements import element_bytes
@@ -266,21 +266,21 @@ class LayoutOracle:
             yield "mma_choice", (*row, self.interner.attributes.id(choice), *map(self.layout_id, layouts))
         for from_registers, columns in self._wgmma(a, b, c):
             yield "wgmma_rs_choice" if from_registers else "wgmma_choice", (*row, *columns)
-        if Feature.TCGEN05 in self.features:
-            for atom, left, right, layout in tensor_products(a, b, c, self.warps, self._operands):
-                choice = self.interner.attributes.id(MmaChoice(atom, (1, 1)))
-                yield "tensor_choice", (*row, choice, left, right, self.layout_id(layout))
-                if atom.shape[0] != FEW:  # no sum of so few rows is rescaled there
+        yield from self._mma_tensor(row, a, b, c) if Feature.TCGEN05 in self.features else ()
+
+    def _mma_tensor(self, row: Row, a: TileType, b: TileType, c: TileType) -> Iterator[tuple[str, Row]]:
+        """Products in tensor memory; of sums that a loop rescales there one CTA's of f32."""
+        for form in self.tensor_forms:
+            for atom, left, right, layout in tensor_products(a, b, c, self.warps, self._operands, form=form):
+                columns = (*row, self.interner.attributes.id(MmaChoice(atom, (1, 1))), left, right)
+                yield "tensor_choice", (*columns, self.layout_id(layout))
+                if form == ALONE and c.element == F32:
                     self.kept.add(carried := self.layout_id(kept(layout)))
-                    yield "scaled_choice", (*row, choice, left, right, carried)
-            for form in self.tensor_forms[1:]:
-                for atom, left, right, layout in tensor_products(a, b, c, self.warps, self._operands, form=form):
-                    choice = self.interner.attributes.id(MmaChoice(atom, (1, 1)))
-                    yield "tensor_choice", (*row, choice, left, right, self.layout_id(layout))
-            for atom, held, right, layout in left_products(a, b, c, self.warps, self._operands):
-                choice = self.interner.attributes.id(MmaChoice(atom, (1, 1)))
-                columns = (*row, choice, self.layout_id(held), right)
-                yield "tensor_left_choice", (*columns, self.layout_id(layout))
+                    yield "scaled_choice", (*columns, carried)
+        for atom, held, right, layout in left_products(a, b, c, self.warps, self._operands):
+            columns = (*row, self.interner.attributes.id(MmaChoice(atom, (1, 1))), self.layout_id(held), right)
+            yield "tensor_left_choice", (*columns, self.layout_id(layout))
+            if c.element == F32:
                 yield "scaled_left_choice", (*columns, self.layout_id(kept(layout)))
 
     def _choices(
@@ -505,10 +505,8 @@ class LayoutOracle:
         if kind.shape[contiguous] == kind.size:
             dense = SharedLayout.row_major(kind.shape, size)
             shared = min(dense, shared, key=lambda each: access_plan(layout, each).wavefronts)
-        if ldmatrix(layout, shared) is not None:
-            yield "shared_read", (*row, self.layout_id(shared), self.interner.attributes.id("ldmatrix"))
-        access_plan(layout, shared)
-        yield "shared_read", (*row, self.layout_id(shared), self.interner.attributes.id("ld.shared"))
+        for name in reads(layout, shared):
+            yield "shared_read", (*row, self.layout_id(shared), self.interner.attributes.id(name))
 
     def _write(self, row: Row) -> Iterator[tuple[str, Row]]:
         """For each instruction that writes the buffer of a store, the layouts with the fewest passes and with the
@@ -575,8 +573,7 @@ class LayoutOracle:
         if not worth_staging(kind) or id in self.anchors(kind, dim):
             return
         shared = swizzled(kind.shape, memory_order(kind.shape, dim), size, max(32, swizzle_row(kind.shape, dim, size)))
-        ways = ["ld.shared"] if ldmatrix(self.layout(id), shared) is None else ["ldmatrix", "ld.shared"]
-        for name in ways:
+        for name in reads(self.layout(id), shared):
             yield "runs_read", (*row, self.layout_id(shared), self.interner.attributes.id(name))
 
     def _boxed(self, row: Row) -> Iterator[tuple[str, Row]]:

@@ -56,8 +56,8 @@ def left_products(
 ) -> Iterator[tuple[TensorAtom, Layout, int, Layout]]:
     """The same where the left factor lies in tensor memory, with the layout in which threads write it."""
     found = dict.fromkeys((atom, right, d) for atom, _, right, d in tensor_products(a, b, c, counts, operands))
-    for atom, right, d in found if a.shape[-2] >= M else ():
-        held = tensor_atom(a.element, b.element, c.element, atom.shape[1], LEFT)
+    for atom, right, d in found:
+        held = tensor_atom(a.element, b.element, c.element, atom.shape[1], LEFT, m=atom.shape[0])
         m, k = a.shape[-2:]
         layout = None if held is None else left_factor(m, k, atom.dtypes[0].width, d.n_warps)
         if held is not None and layout is not None:

@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING
 
 from ir.core import PURE, Block, Builder, Op, Value
 from ir.dialects import nv_tileas, scf
-from lowering.layouts.elements import moved_bits
-from lowering.layouts.tensor import allocation, tile_columns
+from lowering.layouts.tensor import allocation, memory_columns
 from lowering.schedule.boundary import ControlFlow, Slice
 from lowering.schedule.pairs import together
 from lowering.schedule.pipes import consume, produce, stage_alone, unknown
@@ -179,7 +178,7 @@ def columns_for(memory: Value) -> int:
     """Columns of tensor memory that something takes."""
     kind = memory.type
     assert isinstance(kind, nv_tileas.TensorMemoryType)
-    return tile_columns(kind.shape, moved_bits(kind.element))
+    return memory_columns(kind)
 
 
 def scales_of(loop: scf.For) -> list[Value]:

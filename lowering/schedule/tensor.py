@@ -31,7 +31,16 @@ from lowering.atoms.tcgen05 import BY_AGENT, BY_SCALES, M, tensor_named
 from lowering.layouts.elements import moved_bits
 from lowering.layouts.layout import Layout
 from lowering.layouts.shared import SharedLayout
-from lowering.layouts.tensor import WARPS, left_pitch, over_accumulator, scale_memory, takes, tile_columns
+from lowering.layouts.tensor import (
+    COLUMN_BITS,
+    WARPS,
+    left_pitch,
+    memory_columns,
+    over_accumulator,
+    scale_memory,
+    takes,
+    tile_columns,
+)
 from lowering.schedule.pairs import paired, refuse_mixed
 from lowering.schedule.rings import Copy
 from lowering.schedule.states import LOOPS, Numbers, Site, enclosing, thread
@@ -78,8 +87,7 @@ def read_alone(func: nv_tileas.Func, product: nv_tileas.Dot, shared: dict[Value,
     first, made = Builder(Block(), product.location), Builder(Block(), product.location)
     d = shared.get(product.result)
     if d is None:
-        memory = nv_tileas.TensorMemoryType(kind.shape, kind.element)
-        d = first.value(nv_tileas.AllocTensorMemory, types=[memory], segments=(0,))
+        d = first.value(nv_tileas.AllocTensorMemory, types=[accumulator(kind)], segments=(0,))
     loop = block.parent_op
     if isinstance(loop, scf.For) and product.result in block.terminator.operands:
         shared[loop.init[block.terminator.operands.index(product.result)]] = d
@@ -116,8 +124,7 @@ def keep(func: nv_tileas.Func, product: nv_tileas.Dot) -> None:
         raise AssertionError
     first, before = Builder(Block(), product.location), Builder(Block(), product.location)
     behind, made, end = (Builder(Block(), product.location) for _ in range(3))
-    memory = nv_tileas.TensorMemoryType(kind.shape, kind.element)
-    d = first.value(nv_tileas.AllocTensorMemory, types=[memory], segments=(0,))
+    d = first.value(nv_tileas.AllocTensorMemory, types=[accumulator(kind)], segments=(0,))
     before.add(nv_tileas.TensorStore, d, loop.init[place], types=())
     a = left(product, first, made)
     more: dict[str, Any] = {"paired": True} if scaled.attributes.get("paired") else {}
@@ -139,6 +146,11 @@ def keep(func: nv_tileas.Func, product: nv_tileas.Dot) -> None:
     outside.ops[at:at] = adopted(before.block, outside)
     func.body.block.ops[:0] = adopted(first.block, func.body.block)
     drop(loop, place)
+
+
+def accumulator(kind: TensorType) -> nv_tileas.TensorMemoryType:
+    """The type of an accumulator for a sum: an element a column."""
+    return nv_tileas.TensorMemoryType(kind.shape, kind.element, moved_bits(kind.element) < COLUMN_BITS)
 
 
 def left(product: nv_tileas.Dot, first: Builder, made: Builder) -> Value:
@@ -187,7 +199,7 @@ def most_columns(block: Block) -> int:
             made, a = op.result.type, op.a.type
             assert isinstance(made, TensorType)
             assert isinstance(a, TensorType)
-            own += tile_columns(made.shape, moved_bits(made.element))
+            own += memory_columns(accumulator(made))
             own += tile_columns(a.shape, moved_bits(a.element)) if isinstance(a.layout, Layout) else 0
             own += scale_memory(scale_bytes(op)) if isinstance(op, nv_tileas.ScaledDot) else 0
     return own + inner
@@ -297,7 +309,7 @@ class _Accumulator:
         kind = product.result.type
         assert isinstance(kind, TensorType)
         before, behind = Builder(Block(), loop.location), Builder(Block(), loop.location)
-        memory = nv_tileas.TensorMemoryType(kind.shape, kind.element)
+        memory = accumulator(kind)
         d = before.value(nv_tileas.AllocTensorMemory, types=[memory], segments=(0,), paired=paired(product))
         self.add(d, before)
         result = loop.results[self.place]
@@ -363,7 +375,7 @@ def share_columns(block: Block, first: int) -> int:
         assert isinstance(made, nv_tileas.AllocTensorMemory)
         over = None if made.over is None else made.over.op
         made.attributes["column"] = first if over is None else over.attributes["column"]
-        first += 0 if over is not None else tile_columns(kind.shape, moved_bits(kind.element))
+        first += 0 if over is not None else memory_columns(kind)
     return max((share_columns(each, first) for each in inner), default=first)
 
 

@@ -9,7 +9,7 @@ product's terms are the same, and no program may count on the order of their sum
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from ir.checked import checked
 from ir.core import Block, Builder, Op, Region, Value
@@ -27,39 +27,50 @@ if TYPE_CHECKING:
     from lowering.selection import Selection
 
 Product = ct.MmaF | ct.MmaI
-ROWS = {
-    Feature.TCGEN05: tcgen05.M,
-    Feature.WGMMA: wgmma.M,
-    Feature.MMA_SYNC: max(atom.shape[0] for atom in mma.MMA_ATOMS),
+
+
+class Height(NamedTuple):
+    """Rows of an instruction; `apart`: it adds up in tensor memory, so that what threads read in each step
+    (attention's scores) they would have to reduce across lanes.
+    """
+
+    rows: int
+    apart: bool = False
+
+
+HEIGHTS = {
+    Feature.TCGEN05: (Height(tcgen05.M, apart=True), Height(tcgen05.FEW, apart=True)),
+    Feature.WGMMA: (Height(wgmma.M),),
+    Feature.MMA_SYNC: (Height(max(atom.shape[0] for atom in mma.MMA_ATOMS)),),
 }
-"""Rows of the products of a family."""
+"""Those of the products of a family."""
 
 
-def rows_of(found: Selection) -> tuple[int, ...]:
-    """Rows of products that the target of a chosen program has."""
+def heights_of(found: Selection) -> tuple[Height, ...]:
+    """Heights of products that the target of a chosen program has."""
     return heights(found.target)
 
 
-def heights(target: Target) -> tuple[int, ...]:
-    """Rows of products that a target has, of the tallest family first."""
-    return tuple(rows for feature, rows in ROWS.items() if target.has(feature))
+def heights(target: Target) -> tuple[Height, ...]:
+    """Heights of products that a target has, the tallest first."""
+    return tuple(each for feature, found in HEIGHTS.items() if target.has(feature) for each in found)
 
 
-def swapped(entry: ct.Entry, rows: tuple[int, ...]) -> ct.Entry:
-    """The entry with products swapped that so fill some of `rows`, and do not as they are; the same one where it has
-    none. Names, places and hints stay.
+def swapped(entry: ct.Entry, tall: tuple[Height, ...]) -> ct.Entry:
+    """The entry with products swapped that so fill an instruction of some height, and do not as they are; the same one
+    where it has none. Names, places and hints stay.
     """
     uses = Uses(entry)
-    products: set[Op] = {op for op in entry.walk() if isinstance(op, Product) and lies(op, rows, uses)}
+    products: set[Op] = {op for op in entry.walk() if isinstance(op, Product) and lies(op, tall, uses)}
     return _Writer(entry, products).entry(entry) if products else entry
 
 
-def lies(op: Product, rows: tuple[int, ...], uses: Uses) -> bool:
-    """Does a product have the columns that some instruction has rows, but not the rows? In tensor memory only where a
-    loop does nothing but add it up: what threads read in each step (attention's scores) they would reduce across lanes.
+def lies(op: Product, tall: tuple[Height, ...], uses: Uses) -> bool:
+    """Does a product have as many columns as some instruction has rows, but not the rows? In tensor memory only where
+    a loop does nothing but add it up.
     """
     *_, m, n = shape_of(op.result)
-    return any(m < height <= n and (height < tcgen05.M or added_up(op, uses)) for height in rows)
+    return any(m < each.rows <= n and (not each.apart or added_up(op, uses)) for each in tall)
 
 
 def added_up(op: Product, uses: Uses) -> bool:

@@ -39,7 +39,7 @@ from lowering.skeletons.online_sums import (
 )
 from lowering.skeletons.scaled_products import scales_behind
 from lowering.skeletons.score_blocks import finite_online_by_blocks, online_by_blocks
-from lowering.skeletons.swapped_products import rows_of, swapped
+from lowering.skeletons.swapped_products import heights_of, swapped
 from lowering.skeletons.unsigned_scales import signs_to_factors
 from lowering.targets.features import Feature
 
@@ -83,7 +83,7 @@ EQUAL = 1.01
 """Times that the tables do not tell apart: an estimate."""
 
 SKELETONS = (
-    Skeleton(SWAPPED, frozenset(), swapped, rows_of, timed=EQUAL),
+    Skeleton(SWAPPED, frozenset(), swapped, heights_of, timed=EQUAL),
     Skeleton(UNSIGNED, frozenset(), signs_to_factors, scales_missed),
     Skeleton(SCALING, frozenset({REASSOC}), scales_behind),
     Skeleton(ONLINE, frozenset({REASSOC, AFN, NINF}), finite_sums_online),

@@ -18,6 +18,7 @@ class Feature(enum.Enum):
 
     CP_ASYNC = "cp.async"
     LDMATRIX = "ldmatrix"
+    LDMATRIX_BYTES = "ldmatrix of bytes, transposed"
     STMATRIX = "stmatrix"
     MMA_SYNC = "mma.sync f16, bf16, tf32"
     MMA_FP8 = "mma.sync e4m3, e5m2"
@@ -56,6 +57,7 @@ BUSY = frozenset({"sm_100", "sm_100a", "sm_103", "sm_103a", "sm_110", "sm_110a"}
 FLOORS: Mapping[Feature, Needs] = {
     Feature.CP_ASYNC: nvvm.CpAsyncSharedGlobal.floor,
     Feature.LDMATRIX: nvvm.LdMatrix.floor,
+    Feature.LDMATRIX_BYTES: nvvm.LdMatrixBytes.floor,
     Feature.STMATRIX: nvvm.StMatrix.floor,
     Feature.MMA_SYNC: nvvm.MmaSync.floor,
     Feature.MMA_FP8: nvvm.BYTE_FLOAT_PRODUCTS,

@@ -7,7 +7,7 @@ import pytest
 from ir.core import Op, ParseError, VerifyError, verify
 from ir.dialects import gpu, llvm, nv_tileas, nvgpu, nvvm, scf, vector  # noqa: F401  (operations that texts name)
 from ir.dialects.gpu import GlobalArray
-from ir.dialects.nv_tileas_types import BufferType, ChannelType, PipelineType
+from ir.dialects.nv_tileas_types import BufferType, ChannelType, PipelineType, TensorMemoryType
 from ir.text import print_generic
 from ir.text.level_input import read_level
 from ir.text.level_types import level_attribute, level_type
@@ -130,6 +130,7 @@ def test_records_of_parameters(params: str, message: str) -> None:
         (ChannelType(I32), "!nv_tileas.channel<i32>"),
         (BufferType(2, (4, 2), F16, SharedLayout((1, 2, 4), 3, 2)),
          "!nv_tileas.smem<2x4x2xf16, #nv_tileas.shared<offset = [1, 2, 4], bytes = 2>>"),
+        (TensorMemoryType((128, 64), F16, apart=True), "!nv_tileas.tmem<128x64xf16, apart>"),
         (TensorType((64,), F32, Layout((32,), (1, 2, 4, 8, 16), (), 6)),
          "tensor<64xf32, #nv_tileas.linear<reg = [32], lane = [1, 2, 4, 8, 16], warp = [], size = 64>>"),
     ],

@@ -41,7 +41,7 @@ SUM = '({{\n^bb0(%a: {0}, %b: {0}):\n"tilesat.scf.yield"(%a) : ({0}) -> ()\n}})'
         (f'%0 = "nv_tileas.tiled_load"(%t, %i) <{{bytes = 4 : i64}}> : ({TILE}, i32) -> {TILE}',
          "operand 'view' must be a view of tiles"),
         (f'%0 = "nv_tileas.shared_load"(%t) <{{atom = "ld.global"}}> : ({TILE}) -> {TILE}',
-         "attribute 'atom' must be one of 'ldmatrix', 'ldmatrix.trans', 'ld.shared', is 'ld.global'"),
+         "attribute 'atom' must be one of 'ldmatrix', 'ldmatrix.trans', 'ldmatrix.b8', 'ld.shared', is 'ld.global'"),
         (f'%0 = "nv_tileas.addptr"(%i, %i) <{{element_bytes = 4 : i64}}> : (i32, i32) -> {TILE}',
          "operand 'ptr' must be a pointer or a placed tile of them, is i32"),
         ('"nv_tileas.async.wait"() <{pending = -1 : i64}> : () -> ()', "attribute 'pending' must be at least 0, is -1"),

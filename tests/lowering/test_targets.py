@@ -95,6 +95,7 @@ INSTRUCTIONS = {
     Feature.MBARRIER: "mbarrier.try_wait.parity.shared.b64 %p, [s], %r1;",
     Feature.TMA: "mov.b64 %d1, map; cp.async.bulk.tensor.2d.global.shared::cta.tile.bulk_group [%d1, {%r1, %r2}], [s];",
     Feature.CLUSTER: "barrier.cluster.arrive; barrier.cluster.wait;",
+    Feature.LDMATRIX_BYTES: "ldmatrix.sync.aligned.m16n16.x2.trans.shared.b8 {%r1, %r2, %r3, %r4}, [s];",
     Feature.STMATRIX: "stmatrix.sync.aligned.m8n8.x2.shared.b16 [s], {%r1, %r2};",
     Feature.CVT_FP8: "cvt.rn.satfinite.e4m3x2.f32 %h1, %f1, %f2;",
     Feature.CVT_TF32: "cvt.rn.tf32.f32 %r1, %f1;",

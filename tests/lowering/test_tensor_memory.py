@@ -11,14 +11,17 @@ from ir.core import Block, Value, VerifyError, verify
 from ir.dialects import arith, nv_tileas, scf
 from ir.dialects.cuda_tile.attributes import DenseElements
 from ir.text.level_input import read_level
-from ir.types import F8E4M3FN, F16, F32, I1, I32, TensorType
-from lowering.atoms.tcgen05 import ALONE, LEFT, every_tensor_atom, tensor_atom, tensor_named
+from ir.types import BF16, F8E4M3FN, F16, F32, I1, I32, TensorType
+from lowering.atoms.tcgen05 import ALONE, LEFT, PAIR, every_tensor_atom, tensor_atom, tensor_named
 from lowering.layouts.layout import Layout, LayoutError
 from lowering.layouts.tensor import (
     allocation,
+    as_loaded,
     column_of,
+    kept,
     lane_of,
     left_factor,
+    memory_columns,
     over_accumulator,
     takes,
     tensor_tile,
@@ -212,7 +215,13 @@ def test_sixty_four_rows_are_in_half_of_the_lanes() -> None:
     assert eight.c.element(0, 0, 4) == 32
     assert [lane_of(64 * row, (64, 64)) for row in (0, 15, 16, 33, 63)] == [0, 15, 32, 65, 111]
     assert [tile_columns((rows, 64), 32) for rows in (64, 128, 256)] == [64, 64, 128]
-    assert tensor_atom(F16, F16, F32, 64, LEFT, m=64) is None
+    assert str(tensor_atom(F16, F16, F32, 64, LEFT, m=64)) == "tcgen05.ts.m64n64k16.f16.f16"
+    assert tensor_atom(F16, F16, F32, 64, PAIR, m=64) is None
+    assert left_factor(64, 64, 16, 4) == four.c  # scores become weights where they are
+    assert left_factor(64, 64, 32, 4) is None
+    assert as_loaded(four.c, 64) == [*range(32)]
+    stays = kept(four.c)
+    assert [stays.element(i, 3, 1) for i in as_loaded(stays, 64)] == [four.c.element(i, 3, 1) for i in range(32)]
     with pytest.raises(LayoutError, match="needs a tile of 64 rows, got 128"):
         tensor_tile(atom, 128, 64, 64, 4)
 
@@ -282,7 +291,18 @@ def test_atoms_have_names() -> None:
     for atom in every_tensor_atom():
         assert tensor_named(atom.name) is atom
     assert tensor_named("wgmma.m64n128k16.f16.f16.ss") is None
-    assert tensor_atom(F16, F16, F16, 128) is None
+    assert tensor_atom(BF16, BF16, F16, 128) is None
+
+
+def test_sums_of_f16_take_a_column_each() -> None:
+    """And are named, from f16 and f8, in every form (PTX ISA, tcgen05.mma, Kinds)."""
+    made = [tensor_atom(a, a, F16, 128, form) for a in (F16, F8E4M3FN) for form in (ALONE, LEFT, PAIR)]
+    assert [str(atom) for atom in made] == [
+        "tcgen05.m128n128k16.f16.f16.f16", "tcgen05.ts.m128n128k16.f16.f16.f16", "tcgen05.pair.m256n128k16.f16.f16.f16",
+        "tcgen05.m128n128k32.e4m3.e4m3.f16", "None", "tcgen05.pair.m256n128k32.e4m3.e4m3.f16",
+    ]  # fmt: skip
+    packed, apart = (nv_tileas.TensorMemoryType((128, 64), F16, each) for each in (False, True))
+    assert (memory_columns(packed), memory_columns(apart)) == (32, 64)
 
 
 def test_operations_say_what_does_not_agree() -> None:

@@ -108,6 +108,59 @@ def test_threads_read_products_of_attention(width: int, causal: bool, length: in
         assert largest_error(simulate(kernel, asked, schedule=order)[3], reference) <= asked.tolerance, order
 
 
+@cache
+def rescaling() -> tuple[str, Kernel]:
+    """Attention of 64 rows for any number of keys: weights are a left factor there, and their sum is rescaled there."""
+    text = attention(64, False, 130, "bf16", rows=64).source()
+    return text, tilesat.compile(text, "sm_100a", fast=["triton"], forbid=ONLY)
+
+
+def test_left_factors_and_rescaled_sums_cost_less() -> None:
+    """Scores, weights and sums lie in the same lanes: 16x256b loads and stores f32, 16x128b stores pairs of bf16."""
+    text, kernel = rescaling()
+    for stores in ("16x128b.x8", "16x256b.x8"):
+        assert f"tcgen05.st.sync.aligned.{stores}" in kernel.ptx
+    for each in ("tcgen05.ts", "tcgen05"):
+        assert kernel.cost < tilesat.compile(text, "sm_100a", fast=["triton"], forbid=[*ONLY, each]).cost
+
+
+@pytest.mark.sampled(8)
+@pytest.mark.parametrize("keys", [1, 64, 65, 130, 200, 256, 300, 448])
+def test_steps_of_rescaled_sums(keys: int) -> None:
+    """One to seven steps, the last one partly beyond the edge."""
+    asked = attention(64, False, keys, "bf16", rows=64)
+    reference = interpret(rescaling()[1], asked)[3]
+    for order in ORDERS if keys == 448 else ORDERS[:1]:
+        found = simulate(rescaling()[1], asked, schedule=order)[3]
+        assert largest_error(found, reference) <= asked.tolerance, order
+
+
+CHANGES = {
+    "rows a thread": (r"st\.sync\.aligned\.16x128b\.x8", "st.sync.aligned.32x32b.x16"),
+    "a row further": (r"(tcgen05\.st\S+16x128b\.x8\S* \[%r\d+)\+(\d+)", r"\1+131072"),
+    "one column further": (r"(tcgen05\.st\S+16x128b\.x8\S* \[%r\d+\+)(\d+)", r"\g<1>1\2"),
+    "another left factor": (r"(tcgen05\.mma\S+ \[[^]]+\], \[%r\d+\+)(\d+)", r"\g<1>1\2"),
+    "the sum a column further": (r"(tcgen05\.st\S+16x256b\.x8\S* \[%r\d+\+)(\d+)", r"\g<1>1\2"),
+    "no wait for stores": (r"tcgen05\.wait::st\.sync\.aligned;", ""),
+    "the sum a row a thread": (r"st\.sync\.aligned\.16x256b\.x8", "st.sync.aligned.32x32b.x32"),
+    "no product adds": (r"(tcgen05\.mma.*), (%p\d+|1);", r"\1, 0;"),
+}
+
+
+@pytest.mark.sampled(4)
+@pytest.mark.parametrize("name", CHANGES)
+def test_what_is_changed_of_left_factors_is_found(name: str) -> None:
+    _, kernel = rescaling()
+    asked = attention(64, False, 300, "bf16", rows=64)
+    changed, count = re.subn(*CHANGES[name], kernel.ptx)
+    assert count, "the mutation does not apply"
+    try:
+        found = simulate(kernel, asked, schedule="skewed:1", ptx=changed)[3]
+    except SimulatorError:
+        return
+    assert largest_error(found, interpret(kernel, asked)[3]) > 3 * asked.tolerance, "nobody sees it"
+
+
 MUTANTS = {
     "no wait for loads": (r"tcgen05\.wait::ld\.sync\.aligned;", ""),
     "one column further": (r"(tcgen05\.ld\S+ \{[^}]*\}, \[%r\d+)\+0\]", r"\1+1]"),

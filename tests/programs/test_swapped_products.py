@@ -7,7 +7,8 @@ import pytest
 
 import tilesat
 from ir.dialects import cuda_tile as ct
-from lowering.skeletons.swapped_products import heights, swapped
+from ir.dialects import nv_tileas
+from lowering.skeletons.swapped_products import Height, heights, swapped
 from lowering.targets import target as target_named
 from tests.programs.program import Program, check, random
 from tilesat.fuzz.writer import Tile, Writer
@@ -101,7 +102,8 @@ def arguments(m: int = 16, n: int = 128, kind: str = "f16", transposed: bool = F
 CASES: dict[str, dict[str, Any]] = {
     "8 rows": {"m": 8}, "16 rows": {}, "32 rows, bf16": {"m": 32, "kind": "bf16"},
     "f32": {"kind": "f32"}, "rows of K": {"transposed": True}, "a sum from one": {"start": 1.0},
-    "a sum from less than one": {"start": 0.5},
+    "a sum from less than one": {"start": 0.5}, "64 columns": {"n": 64},
+    "32 x 64, bf16": {"m": 32, "n": 64, "kind": "bf16"},
     "bytes": {"kind": "i8", "m": 8, "signed": (True, False)}, "a batch": {"batch": True},
     "rescaled": {"way": "rescaled"}, "twice": {"way": "twice"}, "alone": {"way": "alone"}, "chosen": {"way": "chosen"},
 }  # fmt: skip
@@ -116,8 +118,10 @@ def test_products_of_few_rows(name: str, target: str) -> None:
     own = {key: given[key] for key in ("m", "n", "kind", "transposed") if key in given}
     check(Program(name, lambda: text, lambda: arguments(**own), (1,), None, 2e-3), target)
     entry = entry_of(text)
-    assert swapped(entry, (64, 16)) is not entry
-    assert (swapped(entry, (128,)) is entry) == (given.get("way", "loop") != "loop")  # there, only sums alone
+    assert swapped(entry, (Height(64), Height(16))) is not entry
+    alone = given.get("way", "loop") == "loop"
+    tall = [Height(rows, apart=True) for rows in (64, 128) if rows <= given.get("n", 128)]
+    assert all((swapped(entry, (each,)) is not entry) == alone for each in tall)
 
 
 @pytest.mark.sampled(12)
@@ -156,12 +160,24 @@ def test_swapped_products_cost_less(target: str) -> None:
     assert taken.cost < plain.cost
 
 
+@pytest.mark.parametrize("m", [16, 32])
+def test_sixty_four_columns_are_rows_in_tensor_memory(m: int) -> None:
+    """A product of 64 columns and fewer rows takes instructions of 64 rows there; 128 it does not have."""
+    text = products(m=m, n=64)
+    plain, taken = tilesat.compile(text, "sm_100a", forbid=("product.swapped",)), tilesat.compile(text, "sm_100a")
+    dots = [op for op in taken.compiled.modules["nv_tileas"].walk() if isinstance(op, nv_tileas.TensorDot)]
+    assert {op.atom for op in dots} == {f"tcgen05.m64n{m}k16.f16.f16"}
+    assert "tcgen05" not in plain.ptx
+    assert taken.cost < plain.cost
+
+
 def test_what_is_tall_enough_stays() -> None:
     entry = entry_of(products(m=16, n=128))
-    assert swapped(entry, (16,)) is entry
-    assert swapped(entry, (256, 16)) is entry
-    assert swapped(entry, (64, 16)) is not entry
-    assert [heights(target_named(name)) for name in ("sm_80", "sm_90a", "sm_100a")] == [(16,), (64, 16), (128, 16)]
+    assert swapped(entry, (Height(16),)) is entry
+    assert swapped(entry, (Height(256), Height(16))) is entry
+    assert swapped(entry, (Height(64), Height(16))) is not entry
+    found = [[each.rows for each in heights(target_named(name))] for name in ("sm_80", "sm_90a", "sm_100a")]
+    assert found == [[16], [64, 16], [128, 64, 16]]
 
 
 @pytest.mark.in_turn

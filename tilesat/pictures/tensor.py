@@ -8,17 +8,17 @@ from ir.core import Op, Value
 from ir.dialects import nv_tileas
 from lowering.atoms.tcgen05 import M as LANES
 from lowering.convert.tileas_to_nvgpu.compute import tensor_of
-from lowering.layouts.elements import moved_bits
 from lowering.layouts.f2 import log2
 from lowering.layouts.tensor import (
     COLUMN_BITS,
     SCALE_ROWS,
     column_of,
+    element_bits,
     lane_of,
     left_pitch,
+    memory_columns,
     scale_columns,
     scale_place,
-    tile_columns,
 )
 from lowering.schedule.explain import warps
 from viz.record import TensorTile
@@ -65,11 +65,11 @@ class TensorTiles:
             if product is not None:
                 yield from scales(product, name, op.column, line, uses)
                 continue
-            width, (rows, columns) = moved_bits(kind.element), kind.shape
+            width, (rows, columns) = element_bits(kind), kind.shape
             pitch = op.pitch or left_pitch(columns, width)
             what = "left factor" if op.left else "accumulator"
             text = f"{what} of {kind.element}" + (" over an accumulator that has been read" if op.over else "")
-            taken = pitch * max(1, rows // LANES) if op.left else tile_columns(kind.shape, width)
+            taken = pitch * max(1, rows // LANES) if op.left else memory_columns(kind)
             bits = [place(1 << i, (rows, columns), width, pitch) for i in range(log2(rows * columns))]
             yield TensorTile(name, text, [rows, columns], bits, op.column, taken, line, op.stages, uses=uses)
 

@@ -245,10 +245,13 @@ def mma_block_scale(c: Conversion, op: nvgpu.MmaBlockScale) -> None:
 
 @lowers(nvgpu.LdMatrix)
 def ldmatrix(c: Conversion, op: nvgpu.LdMatrix) -> None:
-    """nvgpu.ldmatrix -> nvvm.ldmatrix."""
-    kinds = register_types(op.results[0].type)
-    layout = "col" if op.transpose else "row"
-    made = c.e.effect(nvvm.LdMatrix, [c.register(op.source)], kinds, num=op.numTiles, layout=layout)
+    """nvgpu.ldmatrix -> nvvm.ldmatrix, of bytes nvvm.ldmatrix.bytes."""
+    kinds, layout = register_types(op.results[0].type), "col" if op.transpose else "row"
+    source = [c.register(op.source)]
+    if op.bytes:
+        made = c.e.effect(nvvm.LdMatrixBytes, source, kinds, num=op.numTiles, shape="m16n16", kind="b8")
+    else:
+        made = c.e.effect(nvvm.LdMatrix, source, kinds, num=op.numTiles, layout=layout)
     c.define(op.results[0], made.results)
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial, reduce
 
-from ir.core import Op, Type, Value
+from ir.core import Op, Value
 from ir.dialects import arith, nv_tileas, nvgpu, nvvm, scf, vector
 from ir.dialects.nvvm.tensor import SHAPES
 from ir.tensor_descriptors import LANE_SHIFT
-from ir.types import F32, I1, I32, I64, TensorType, VectorType
+from ir.types import F16, F32, I1, I32, I64, TensorType, VectorType
 from lowering.atoms.pairs import PAIRED
 from lowering.atoms.tcgen05 import LANES_OF_WARP, TensorAtom, tensor_named
 from lowering.convert.tileas_to_nvgpu.agents import branch, initialise, leads, nested
@@ -31,12 +31,12 @@ from lowering.layouts.tensor import (
     WARPS,
     TensorTile,
     as_loaded,
-    by_column,
     column_of,
     columns_of_registers,
+    element_bits,
     left_pitch,
+    memory_columns,
     tensor_tile,
-    tile_columns,
 )
 from lowering.layouts.wgmma import MatrixOperand, matrix_operand
 from lowering.schedule.states import enclosing
@@ -58,11 +58,11 @@ class TensorMemory:
         self.x = x
         kind = op.result.type
         assert isinstance(kind, nv_tileas.TensorMemoryType)
-        self.column, self.columns, self.row, self.bits = op.column, op.columns, kind.shape[1], moved_bits(kind.element)
-        self.element, self.rows = kind.element, kind.shape[0]
+        self.column, self.columns, self.row, self.bits = op.column, op.columns, kind.shape[1], element_bits(kind)
+        self.element, self.rows, self.apart = kind.element, kind.shape[0], kind.apart
         self.pitch = op.pitch or left_pitch(self.row, self.bits)
         self.groups = op.groups
-        self.stage_columns = 0 if op.stages == 1 else tile_columns(kind.shape, self.bits)
+        self.stage_columns = 0 if op.stages == 1 else memory_columns(kind)
         self.slot = x.emitter.pointer(x.emitter.shared_base, None, 1, op.offset + nv_tileas.DONE_BYTES * self.groups)
         self.done = x.emitter.mbarriers(self.groups, op.offset)
         self.first = first or self
@@ -105,6 +105,13 @@ class TensorMemory:
             emitter.effect(nvvm.TensorDealloc, base, columns=self.columns, group=1 + self.paired)
 
         branch(self.x, first_warp(self.x), give)
+
+    @property
+    def shape(self) -> str:
+        """Of accesses by threads: of 64 rows that which has two neighbours of every eight in each lane."""
+        if self.rows >= LANES:
+            return "32x32b"
+        return "16x256b" if moved_bits(self.element) == COLUMN_BITS else "16x128b"
 
     def column_of(self, element: int) -> int:
         """The column of an element of the tile, from that of the first one."""
@@ -263,7 +270,7 @@ def begin(
     scales = Scales(x, op, atom, memory(x, op.scales)) if isinstance(op, nv_tileas.TensorScaledDot) else None
     if scales is not None:
         scales.copy(predicate)
-    sums = {"typeD": "s32"} if d.element == I32 else {}
+    sums = {} if d.element == F32 else {"typeD": "s32" if d.element == I32 else "f16"}
     _, blocks_n, blocks_k = tile.blocks
     shape = (atom.ctas * atom.shape[0], *atom.shape[1:])
     for step in range(blocks_k):
@@ -370,18 +377,16 @@ def load(x: Expander, op: nv_tileas.TensorLoad) -> None:
     values: list[Value] = []
     part = layout.n_regs if base is None else min(CHUNK // (1 + (layout.n_regs >= MANY)), layout.n_regs)
     for first in range(0, layout.n_regs, part):
-        found = loads(x, address, d.column + columns_of_registers(first, d.rows), part, d.element, d.rows)
-        if base is not None and op.paired:
-            found = pairwise(emitter, base, first, found)
-        elif base is not None:
-            found = [emitter.emit(arith.AddF, base.scalar(i), v, types=[F32]) for i, v in enumerate(found, first)]
-        values += found
+        found = loads(x, address, d.column + columns_of_registers(first, d.rows), part, d)
+        values += found if base is None else added(emitter, base, first, found, op.paired)
     if op.phase is not None or op.waited:
         emitter.effect(nvvm.TensorFence, when="before")
     kind = op.result.type
     assert isinstance(kind, TensorType)
-    places = as_loaded(layout, d.rows)
-    x.values[op.result] = Held(emitter, layout, kind.element, [values[places.index(i)] for i in range(len(places))])
+    if not d.apart:
+        places = as_loaded(layout, d.rows)
+        values = [values[places.index(i)] for i in range(len(places))]
+    x.values[op.result] = Held(emitter, layout, kind.element, values, carried=d.apart)
 
 
 @lowers(nv_tileas.TensorWait)
@@ -421,22 +426,24 @@ def own(x: Expander, d: TensorMemory, layout: Layout, stage: Value | None = None
 def store(x: Expander, op: nv_tileas.TensorStore) -> None:
     """nv_tileas.tensor_store: each warp writes its lanes."""
     emitter, d, tile = x.emitter, memory(x, op.d), x.tile(op.value)
-    address, places = own(x, d, tile.layout), by_column(tile.layout)
+    address, places = own(x, d, tile.layout), as_loaded(tile.layout, d.rows)
     emitter.effect(nvvm.TensorFence, when="after")
     words = places[:: COLUMN_BITS // d.bits]  # the first register of each column
     part = min(CHUNK if d.bits == COLUMN_BITS else TENSOR_PART, len(words), left_pitch(d.row, d.bits))
     for first in range(0, len(words), part):
         column = d.column_of(tile.layout.element(words[first], 0, 0))
         held = words[first : first + part]
-        stored(x, address, d.column + column, [tile.pair(i // 2) if tile.packed else tile.scalar(i) for i in held])
+        stored(
+            x, address, d.column + column, [tile.pair(i // 2) if tile.packed else tile.scalar(i) for i in held], d.shape
+        )
     emitter.effect(nvvm.TensorWait, segments=(0,), kind="st")
     emitter.effect(nvvm.TensorFence, when="before")
 
 
-def stored(x: Expander, address: Value, column: int, values: list[Value]) -> None:
+def stored(x: Expander, address: Value, column: int, values: list[Value], shape: str) -> None:
     """Issue writes of consecutive columns."""
-    num = len(values)
-    x.emitter.effect(nvvm.TensorSt, address, *values, segments=(1, num), num=num, column=column)
+    num, more = len(values), {"shape": shape, "num": len(values) // SHAPES[shape]}
+    x.emitter.effect(nvvm.TensorSt, address, *values, segments=(1, num), column=column, **more)
 
 
 @lowers(nv_tileas.TensorScale)
@@ -457,11 +464,12 @@ def scale(x: Expander, op: nv_tileas.TensorScale) -> None:
 def scaled(x: Expander, op: nv_tileas.TensorScale) -> None:
     """Load, multiply, store, in parts, which take few registers."""
     emitter, d, factor = x.emitter, memory(x, op.d), x.tile(op.factor)
-    address, places = own(x, d, factor.layout), by_column(factor.layout)
+    address, places = own(x, d, factor.layout), as_loaded(factor.layout, d.rows)
     kind = VectorType((2,), F32)
     for first in range(0, len(places), CHUNK):
         part = places[first : first + CHUNK]
-        found = [*loads(x, address, d.column + first, len(part), F32)]
+        column = d.column + columns_of_registers(first, d.rows)
+        found = [*loads(x, address, column, len(part), d)]
         if op.paired:
             for i in range(0, len(part), 2):
                 pair = emitter.emit(vector.FromElements, *found[i : i + 2], types=[kind])
@@ -472,12 +480,17 @@ def scaled(x: Expander, op: nv_tileas.TensorScale) -> None:
             found = [
                 emitter.emit(arith.MulF, v, factor.scalar(j), types=[F32]) for v, j in zip(found, part, strict=True)
             ]
-        stored(x, address, d.column + first, found)
+        stored(x, address, column, found, d.shape)
     emitter.effect(nvvm.TensorWait, segments=(0,), kind="st")
 
 
-def pairwise(emitter: Emitter, base: Registers, first: int, loaded: list[Value]) -> list[Value]:
-    """Registers of a tile from `first` on plus the loaded ones, added by f32x2."""
+def added(emitter: Emitter, base: Registers, first: int, loaded: list[Value], paired: bool) -> list[Value]:
+    """Registers of a tile from `first` on plus the loaded ones; `paired`: by f32x2."""
+    if base.packed:
+        pairs = enumerate(loaded, first // 2)
+        return [emitter.emit(arith.AddF, base.pair(i), v, types=[v.type]) for i, v in pairs]
+    if not paired:
+        return [emitter.emit(arith.AddF, base.scalar(i), v, types=[F32]) for i, v in enumerate(loaded, first)]
     kind, found = VectorType((2,), F32), list[Value]()
     for i in range(0, len(loaded), 2):
         pair = emitter.emit(vector.FromElements, *loaded[i : i + 2], types=[kind])
@@ -486,22 +499,23 @@ def pairwise(emitter: Emitter, base: Registers, first: int, loaded: list[Value])
     return found
 
 
-def loads(x: Expander, address: Value, column: int, count: int, element: Type, rows: int = LANES) -> list[Value]:
-    """Registers of consecutive columns of a tile of `rows` rows."""
-    values: list[Value] = []
-    shape = "32x32b" if rows >= LANES else "16x256b"
-    for first in range(0, count, CHUNK):
-        held = min(CHUNK, count)
+def loads(x: Expander, address: Value, column: int, count: int, d: TensorMemory) -> list[Value]:
+    """So many elements of consecutive columns; those `apart` in their columns as packed pairs."""
+    values, shape = list[Value](), d.shape
+    each, kind = (2, VectorType((2,), F16)) if d.apart else (1, d.element)  # elements of a register
+    held = min(CHUNK, count // each)
+    for first in range(0, count, held * each):
         made = x.emitter.builder.add(
             nvvm.TensorLd,
             address,
-            types=[element] * held,
+            types=[kind] * held,
             shape=shape,
             num=held // SHAPES[shape],
-            column=column + columns_of_registers(first, rows),
+            column=column + columns_of_registers(first, d.rows),
+            packed=d.apart,
         )
         values += made.results
-    return x.emitter.builder.add(nvvm.TensorWait, *values, types=[element] * len(values), kind="ld").results
+    return x.emitter.builder.add(nvvm.TensorWait, *values, types=[kind] * len(values), kind="ld").results
 
 
 def clear(x: Expander, written: Value, address: Value, column: int, count: int) -> None:

@@ -22,6 +22,7 @@ from lowering.layouts.access import (
     ThreadPart,
     access_plan,
     async_copy,
+    byte_matrices,
     global_access,
     ldmatrix,
 )
@@ -385,13 +386,15 @@ class SharedVectors(Vectors):
 
 
 class SharedMatrices(Registers):
-    """A tile read from a buffer by ldmatrix, one instruction when any of its registers is requested."""
+    """A tile read from a buffer by ldmatrix, one instruction when any of its registers is requested; bytes that lie
+    across by ldmatrix of bytes.
+    """
 
     reads_shared = True
 
     def __init__(self, emitter: Emitter, layout: Layout, element: Type, source: Value, shared: SharedLayout):
         super().__init__(emitter, layout, element)
-        plan = ldmatrix(layout, shared)
+        plan = ldmatrix(layout, shared) or byte_matrices(layout, shared)
         if plan is None:
             raise LayoutError(f"ldmatrix cannot read {layout} from {shared}")
         self.plan = plan
@@ -407,13 +410,13 @@ class SharedMatrices(Registers):
     def _matrix(self, number: int) -> Value:
         found = self._loaded.get(number)
         if found is None:
-            num = self.plan.num
-            words = 32 // self.scalar_type.width
-            kind = VectorType((num, words), self.scalar_type)
-            pointer = self.window.pointer(self.plan.instructions[number])
+            plan, instruction = self.plan, self.plan.instructions[number]
+            kind = VectorType((len(instruction.registers), 32 // self.scalar_type.width), self.scalar_type)
+            more = {"bytes": True} if plan.tall else {}
             found = self._loaded[number] = self.emitter.emit(
-                nvgpu.LdMatrix, pointer, types=[kind], numTiles=num, transpose=self.plan.trans
-            )
+                nvgpu.LdMatrix, self.window.pointer(instruction), types=[kind], numTiles=plan.num,
+                transpose=plan.trans, **more,
+            )  # fmt: skip
         return found
 
     def make_scalar(self, i: int) -> Value:
@@ -437,7 +440,7 @@ class SharedMatrices(Registers):
         if (
             row == 0
             and flat == list(range(start, start + len(flat)))
-            and shape == (self.plan.num, len(flat) // self.plan.num)
+            and shape == (len(instruction.registers), len(instruction.registers[0]))
         ):
             return self._matrix(number)
         if self.packed or place or words != 32 // self.scalar_type.width:

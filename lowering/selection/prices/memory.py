@@ -6,7 +6,15 @@ from egraph import placed
 from ir.types import PartitionViewType
 from lowering.atoms.copy import WIDE_LOAD, widest
 from lowering.cost import FREE, RAGGED, Cost, exposed
-from lowering.layouts.access import access_plan, async_copy, global_access, ldmatrix
+from lowering.layouts.access import (
+    BYTE_MATRICES,
+    LDMATRIX,
+    access_plan,
+    async_copy,
+    byte_matrices,
+    global_access,
+    ldmatrix,
+)
 from lowering.layouts.boxes import boxes
 from lowering.layouts.elements import element_bytes
 from lowering.layouts.shared import PERIOD, SharedLayout
@@ -129,15 +137,23 @@ def box_copy(pricer: Pricer, view: PartitionViewType, shared: SharedLayout) -> C
     return Cost(memory=cycles, parts=(("global", cycles),))
 
 
+MATRIX_READS = {
+    LDMATRIX: (ldmatrix, Feature.LDMATRIX),
+    BYTE_MATRICES: (byte_matrices, Feature.LDMATRIX_BYTES),
+}
+"""Reads of matrices: their plan, and what has them."""
+
+
 @prices(placed.SharedRead)
 def shared_read(pricer: Pricer, node: placed.SharedRead, site: NodeContext) -> NodeCost | None:
     """A fragment, by ldmatrix or plain loads."""
     name: str = pricer.interner.attributes[node.atom]
     machine = pricer.machines[site.warps]
     layout, shared = pricer.oracle.layout(node.layout), pricer.oracle.shared(pricer.owner[node.source][1])
-    if name == "ldmatrix":
-        plan = ldmatrix(layout, shared)
-        if plan is None or not pricer.target.has(Feature.LDMATRIX) or pricer.forbidden("ldmatrix"):
+    if name in MATRIX_READS:
+        planned, feature = MATRIX_READS[name]
+        plan = planned(layout, shared)
+        if plan is None or not pricer.target.has(feature) or pricer.forbidden(name):
             return None
         return NodeCost(machine.shared_access(plan.wavefronts, len(plan.instructions)))
     plain = access_plan(layout, shared)
