@@ -2,7 +2,8 @@
 
 Rows that are loaded hold integers, so what has a class as a column (a term, a relation of values) comes from rules. The
 terms of the program itself come from rules that load them, each for the rows of one operation, `r.` and its name; other
-relations with that prefix, and those about ids (`facts.RELATIONS`), have the rows of the program and no others.
+relations with that prefix, and those about ids (`facts.RELATIONS`), have the rows of the program and no others. Two of
+them win rows during placement (`spreading.LOADED`), in any program.
 
 Loading a rule costs 0.2 ms a process and a little of every Push, Pop and iteration (measured on egglog 13.2.0), and
 most kernels use a third of the operations. Leaving out a rule that cannot match changes no result.
@@ -18,6 +19,7 @@ from egraph import facts
 from egraph.leaves import LEAVES
 from egraph.rulefile import Command, own_rules
 from egraph.sexpr import end_of_list
+from egraph.spreading import LOADED
 from egraph.term import PREFIX
 from egraph.terms import PRELUDE, signatures
 
@@ -55,7 +57,8 @@ def _given() -> frozenset[str]:
     """What only the program's own rows fill: relations, the rows of each operation, and kinds of float literals."""
     kinds = {" ".join(found) for c in own_rules() for found in _KIND.findall(c.text)}
     rows = {f"r.{name}" for name in _restricted()}
-    return (facts.RELATIONS - {"allow", "float_is"}) | frozenset(_ROWS.findall(_declared())) | rows | kinds
+    loaded = {"allow", "float_is", *LOADED.values()}
+    return (facts.RELATIONS | frozenset(_ROWS.findall(_declared())) | rows | kinds) - loaded
 
 
 @cache

@@ -60,6 +60,20 @@ def test_the_graph_is_that_of_the_rules_alone(tmp_path, monkeypatch):
     assert shape(followed) == shape(alone)
 
 
+def asked(length):
+    """The same without a rule of the user's: the first value is offered in a layout, the last wanted in another."""
+    program = chain(length)
+    first, last = program.facts["r.addf"][0], program.facts["r.addf"][-1]
+    program.facts.update({"r.offer": [(first[0], 5)], "r.want": [(last[0], 13)]})
+    return saturate(program, oracle=lambda query: {})
+
+
+def test_demand_is_followed_without_rules_of_the_user():
+    short, long = asked(50), asked(500)
+    assert short.report.matches("demand/followed") > 0
+    assert iterations(short) == iterations(long) < 50
+
+
 def test_a_short_program_is_left_to_the_rules(tmp_path):
     assert placed(10, tmp_path).report.matches("demand/followed") == 0
 
