@@ -58,10 +58,10 @@ def _steps(rule: Rule) -> Iterator[Step]:
     (demand,) = demands
     place = _link(others[0]) if others else ("", {_text(demand.items[1]): OUTPUT})
     value, layout = (_text(item) for item in demand.items[1:])
-    if place is None or value not in place[1] or layout in place[1]:
+    if place is None or not layout or not _is_variable(value) or value not in place[1] or layout in place[1]:
         return
     table, columns = place
-    only = int(layout) if layout.lstrip("-").isdigit() else None
+    only = None if _is_variable(layout) else int(layout)
     for action in rule.actions:
         if isinstance(action, List) and action.head in LOADED:
             target, same = (_text(item) for item in action.items[1:])
@@ -81,13 +81,18 @@ def _link(fact: Sexpr) -> tuple[str, dict[str, int]] | None:
         output, fact = left.text, right
     names = [_text(item) for item in fact.items[1:]]
     columns = {name: place for place, name in enumerate(names)} | ({output: OUTPUT} if output else {})
-    variables = all(name and not name.lstrip("-").isdigit() for name in names)
+    variables = all(map(_is_variable, columns))
     return (fact.head, columns) if variables and len(columns) == len(names) + bool(output) else None
 
 
 def _text(form: Sexpr) -> str:
     """The name of a variable or the digits of a number; empty for a term."""
     return form.text if isinstance(form, Atom) else ""
+
+
+def _is_variable(text: str) -> bool:
+    """Is this a name, not a number, and not empty as for a term?"""
+    return bool(text) and not text.lstrip("-").isdigit()
 
 
 def spread(engine: Engine, commands: tuple[Command, ...]) -> dict[str, list[Row]]:

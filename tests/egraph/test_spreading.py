@@ -103,6 +103,9 @@ def test_steps_are_read_from_rules_about_one_row_and_one_layout():
         '(rule ((= v (f x y l)) (want v l)) ((want x l)) :ruleset place :name "a column that is the layout")',
         '(rule ((= v (f x y t)) (want v l)) ((want x 0)) :ruleset place :name "a number for it")',
         '(rule ((= v (f x y t)) (want v l)) ((want x l)) :ruleset canon :name "another ruleset")',
+        '(rule ((want (f x y t) l)) ((offer (f x y t) l)) :ruleset demand :name "a term, not any value")',
+        '(rule ((want v (+ l 1))) ((offer v (+ l 2))) :ruleset demand :name "a sum for the layout")',
+        '(rule ((= 5 (low v)) (want v l)) ((offer v l)) :ruleset demand :name "what is known of a value")',
     ],
 )
 def test_rules_with_a_condition_or_another_layout_are_no_steps(rule):
