@@ -2,12 +2,15 @@
 
 import subprocess
 from pathlib import Path
+from shutil import which
 
 
 def commit() -> str:
-    """The commit of this checkout; zeros where there is none, as in an unpacked archive."""
-    here = Path(__file__).parent
-    found = subprocess.run(["git", "rev-parse", "HEAD"], cwd=here, capture_output=True, text=True, check=False)
+    """The commit of this checkout; zeros where there is none, as in an unpacked archive, or no git."""
+    here, git = Path(__file__).parent, which("git")
+    if git is None:
+        return "0" * 40
+    found = subprocess.run([git, "rev-parse", "HEAD"], cwd=here, capture_output=True, text=True, check=False)
     return found.stdout.strip() if found.returncode == 0 else "0" * 40
 
 

@@ -98,19 +98,9 @@ def compile(
     options: dict[str, object] = {
         what: tuple(given) if isinstance(given, Iterator) else given for what, given in named.items()
     }
-    options |= {
-        "extractor": extractor,
-        "extract_budget": extract_budget,
-        "saturate_budget": saturate_budget,
-        "lineinfo": lineinfo,
-        "provenance": provenance,
-        "persistent": persistent,
-        "num_ctas": num_ctas,
-        "tile_blocks": tile_blocks,
-        "verify_each": verify_each,
-        "unchecked": unchecked,
-        "consumers": consumers,
-    }
+    options |= {"extractor": extractor, "extract_budget": extract_budget, "saturate_budget": saturate_budget}
+    options |= {"lineinfo": lineinfo, "provenance": provenance, "persistent": persistent, "num_ctas": num_ctas}
+    options |= {"tile_blocks": tile_blocks, "verify_each": verify_each, "unchecked": unchecked, "consumers": consumers}
     seconds: dict[str, float] = {}
     program, calling = source, None
     if signature is not None or not _is_program(source):

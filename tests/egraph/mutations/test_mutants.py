@@ -19,6 +19,11 @@ def test_every_tenth_together_is_all():
     assert sum(len(part(f"{k:040x}")) for k in range(10)) == len(all_mutants())
 
 
+def test_without_git_a_commit_is_zeros(monkeypatch):
+    monkeypatch.setenv("PATH", "")
+    assert commit() == "0" * 40
+
+
 def test_lists_name_mutants_of_today():
     assert SURVIVORS | PROVED | WRITTEN.keys() <= {mutant.key for mutant in all_mutants()}
 
