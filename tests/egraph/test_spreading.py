@@ -1,6 +1,7 @@
 """Demand followed along chains: as many iterations for any length, and the graph that the rules alone would make."""
 
 from collections import Counter
+from pathlib import Path
 
 import pytest
 
@@ -10,6 +11,9 @@ from egraph.rulefile import read_commands
 from egraph.saturate import saturate
 from egraph.spreading import Step, steps
 from ir.text import parse
+from tilesat import compile
+
+PROGRAMS = sorted((Path(__file__).parents[1] / "data/programs").glob("*.tileirbc"))
 
 SEED = """(constructor p.here (i64 i64) P)
 (rule ((= v (arg i t))) ((offer v 5) (union (native v 5) (p.here i 5)) (has v 5)) :ruleset demand :name "mine/seed")
@@ -76,6 +80,18 @@ def test_demand_is_followed_without_rules_of_the_user():
 
 def test_a_short_program_is_left_to_the_rules(tmp_path):
     assert placed(10, tmp_path).report.matches("demand/followed") == 0
+
+
+@pytest.mark.sampled(20)
+@pytest.mark.parametrize("path", PROGRAMS, ids=lambda path: path.stem)
+def test_a_kernel_is_the_same_when_demand_is_followed_early(path, monkeypatch):
+    """With loops, branches and several layouts of a value: the same graph, cost and PTX."""
+    alone = compile(path, "sm_90a", cache=False)
+    monkeypatch.setattr(egraph.saturate, "PATIENCE", 2)
+    followed = compile(path, "sm_90a", cache=False)
+    assert followed.compiled.saturated.report.matches("demand/followed") > 0
+    assert shape(followed.compiled.saturated) == shape(alone.compiled.saturated)
+    assert (followed.cost, followed.ptx) == (alone.cost, alone.ptx)
 
 
 def read(text):
