@@ -5,7 +5,8 @@ python -m benchmarks.ablation [--kernel NAMES] [--target NAMES] [--family NAMES]
 Each kernel of benchmarks/ablation/cases.py is compiled under the permissions of a column, with all rules and without
 those of a family (of all families, where none is named). The hot loop is that with the most products; a kernel without
 products, or with products in several passes, has all its innermost loops counted, one without loops all its code. Of a
-hot loop that does two steps at once half is counted. Of loops that ptxas would unroll one iteration is counted (.pragma
+hot loop that does two steps at once half is counted, and agents compute no factors for it (agent.transform forbidden),
+since what they compute would be counted nowhere. Of loops that ptxas would unroll one iteration is counted (.pragma
 "nounroll"), and where all are counted each is counted once, with its masks and for single steps (loop.peel and
 loop.pairs forbidden), since one that is split is still one pass. All else is of the code as it ships. Nothing is
 measured on a card.
@@ -27,7 +28,7 @@ from typing import Any
 
 import tilesat
 from benchmarks.ablation.cases import CASES, COLUMNS, FAMILIES, Case
-from lowering.atoms.names import PAIRS, PEELING, all_names
+from lowering.atoms.names import BY_TRANSFORMER, PAIRS, PEELING, all_names
 from lowering.skeletons.joined_steps import PAIR
 from runtime.ptxas import assemble, disassemble
 from tilesat.mca.flow import Loop, loops, product_loop
@@ -101,10 +102,14 @@ def figures(case: Case, target: str, fast: tuple[str, ...], without: tuple[str, 
     code = [each for each in function.instructions if each.family != "NOP"]
     found = rolled(kernel.ptx, target)
     hot = None if case.passes else product_loop(found)
-    if found and hot is None:
-        found = rolled(compiled(case, target, fast, (*without, PEELING, PAIRS)).ptx, target)
+    counted = kernel
+    if found:
+        forbidden = (PEELING, PAIRS) if hot is None else (BY_TRANSFORMER,)
+        counted = compiled(case, target, fast, (*without, *forbidden))
+        found = rolled(counted.ptx, target)
+        hot = None if hot is None else product_loop(found)
     inner = len(hot.path) if hot else sum(len(loop.path) for loop in found)
-    steps = PAIR if hot and any(each.name == PAIRS and each.taken for each in kernel.compiled.selection.loops) else 1
+    steps = PAIR if hot and any(each.name == PAIRS and each.taken for each in counted.compiled.selection.loops) else 1
     matches = sum(sum(each.matches.values()) for each in kernel.compiled.saturated.report.iterations)
     return Figures(kernel.cost, inner or len(code), steps, len(code), cubin.registers, matches, seconds)
 

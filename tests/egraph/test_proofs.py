@@ -28,6 +28,12 @@ def test_all_are_proved_at_8_bits():
     assert not {name for name, width, ended in rows() if ended.strip() and (width == "none" or int(width) < 8)}
 
 
+def test_what_is_proved_at_1_bit_only_is_about_i1():
+    narrow = {name for name, width, ended in rows() if width == "1" and not ended.strip()}
+    assert narrow
+    assert all("(integer t 1 lo hi)" in RULES[name].text for name in narrow)
+
+
 def test_nothing_of_ours_is_refuted():
     assert not [name for name, _, ended in rows() if "refuted" in ended]
 
