@@ -30,6 +30,7 @@ from ir.dialects.gpu import verify_cluster, verify_map, verify_parameters, verif
 from ir.dialects.nv_tileas_async import (
     CONSUME,
     COPY,
+    CORRECT,
     MULTIPLY,
     PRODUCE,
     ROLES,
@@ -488,6 +489,7 @@ __all__ = [
     "CONSUME",
     "CONSUMER_TOKEN",
     "COPY",
+    "CORRECT",
     "DONE_BYTES",
     "GROUPS",
     "MBARRIERS",

@@ -66,3 +66,10 @@ def stage_alone(op: Op, b: Builder) -> Site:
     """What a produce_one or consume_one outside of its ring's loop takes and leaves: its iterator goes on behind it."""
     step = b.add(nv_tileas.IncIter, op.operands[1])
     return Site([1], [step.result], [step, *op.walk()])
+
+
+def imply(op: Op, kind: type[Op], implied: bool) -> None:
+    """Mark the ops of a `kind` in a region that fills or reads a stage: other rings' barriers imply what they do."""
+    for each in op.regions[0].block.ops:
+        if isinstance(each, kind):
+            each.attributes["implied"] = implied
