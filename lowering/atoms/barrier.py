@@ -9,7 +9,8 @@ REGISTER_STEP = 8  # PTX ISA, setmaxnreg: counts are multiples of 8
 PRODUCER_REGISTERS = 40  # ptxas 13.5 fits 16 ragged cp.async a thread into them without an instruction more
 LEAST_REGISTERS = 24  # PTX ISA, setmaxnreg: counts from 24 to 256; most producers of tensor copies need no more
 BEGINNER_REGISTERS = 32  # of a thread that issues products in tensor memory, at least (lowering/ptx/grant.py)
-CORRECTION_REGISTERS = 40  # of one that scales sums there, 16 columns at a time; ptxas 13.5 spills none
+CORRECTION_REGISTERS = 40  # of one that scales sums there, 16 columns at a time: ptxas 13.5 spills none
+CORRECTION_IN_LOOPS = 56  # in loops over tiles: ptxas 13.5 spills 4 bytes in 40 (attention, 256 x 128 x 128, sm_100a)
 
 
 @dataclass(frozen=True, slots=True)

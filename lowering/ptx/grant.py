@@ -13,6 +13,7 @@ from ir.dialects import llvm
 from ir.dialects.nvvm import SetMaxRegister, TensorLd, TensorLoad, TensorLoadCluster, TensorMma, WgmmaMmaAsync
 from lowering.atoms.barrier import (
     BEGINNER_REGISTERS,
+    CORRECTION_IN_LOOPS,
     CORRECTION_REGISTERS,
     LEAST_REGISTERS,
     PRODUCER_REGISTERS,
@@ -140,7 +141,8 @@ def at_launch(func: llvm.Func, ctas: int) -> int:
 def kept(producer: list[MachineBlock], live: Liveness) -> int:
     """Registers a thread that the producer keeps, and the agents of its warpgroup; or one that scales sums."""
     if any(isinstance(op, TensorLd) for block in producer for op in block.source.ops):
-        return max(CORRECTION_REGISTERS, -(-live.pressure(producer) // REGISTER_STEP) * REGISTER_STEP)
+        least = CORRECTION_IN_LOOPS if loops_in_loops(producer) else CORRECTION_REGISTERS
+        return max(least, -(-live.pressure(producer) // REGISTER_STEP) * REGISTER_STEP)
     if not any(isinstance(op, TensorMma) for block in producer for op in block.source.ops):
         if max(map(live.together, producer)) > SMALL:
             return PRODUCER_REGISTERS

@@ -23,7 +23,7 @@ from ir.dialects import arith, math, nv_tileas
 from ir.records import dataclass
 from ir.tensor_descriptors import TENSOR_COLUMNS
 from ir.types import F32, TensorType
-from lowering.atoms.barrier import BEGINNER_REGISTERS, CORRECTION_REGISTERS, register_shares
+from lowering.atoms.barrier import BEGINNER_REGISTERS, CORRECTION_IN_LOOPS, CORRECTION_REGISTERS, register_shares
 from lowering.atoms.forbidden import forbidden
 from lowering.atoms.names import BY_CORRECTION
 from lowering.layouts.elements import element_bytes
@@ -52,6 +52,8 @@ scores in 184 registers and 20 bytes in 176 (256 x 128 x 128, exact exponentials
 (128 x 64 x 128), each without the scaling of sums.
 """
 FEWEST = 136
+SURE = 40  # more where several CTAs share an SM: the register grant counts so (`MARGIN` of lowering/ptx/grant.py)
+MORE = 16  # of a thread that begins products in loops over tiles, at most (same file)
 COLUMNS = 16  # that a correction warp scales at a time: what its registers have room for
 OFTEN = 0.85
 """Fraction of steps in which some row of a warp has another factor than 1: of 32 steps of random scores
@@ -100,9 +102,10 @@ class Correction:
         """Why they cannot be scaled by warps of their own; empty: they can."""
         if not all(alone(factors_of(op)[0]) for op in self.scales):
             return "a thread has the factors of many rows, or shares them with others"
-        given, wanted = self.left(target), max(FEWEST, FREED + self.scores())
+        ctas = max(1, TENSOR_COLUMNS // allocation(share_columns(self.products.consumer, 0)))
+        given, wanted = self.left(ctas, target), max(FEWEST, FREED + self.scores()) + (SURE if ctas > 1 else 0)
         if given < wanted:
-            return f"threads that compute would have {given:.0f} registers and need {wanted}"
+            return f"threads that compute would have {given} registers and need {wanted}"
         return ""
 
     def scores(self) -> int:
@@ -110,14 +113,15 @@ class Correction:
         read = self.products.loads
         return max((registers(load.result) for load in read if not load.waited), default=0)
 
-    def left(self, target: Target) -> int:
-        """Registers of a thread that computes, in as many CTAs an SM as there are columns for; 0 without room."""
+    def left(self, ctas: int, target: Target) -> int:
+        """Registers of a thread that computes where there are so many CTAs an SM; 0 without room for the warps."""
         products = self.products
         own, others = WARP * products.warps, WARP * align(1 + products.groups, GROUP)
-        ctas = max(1, TENSOR_COLUMNS // allocation(share_columns(products.consumer, 0)))
         if WARP * int(target.warps_per_sm) < ctas * (2 * own + others):
             return 0
-        least = (own * CORRECTION_REGISTERS + others * BEGINNER_REGISTERS) / (own + others)
+        around = products.repeated
+        scale, begin = CORRECTION_IN_LOOPS if around else CORRECTION_REGISTERS, BEGINNER_REGISTERS + MORE * around
+        least = (own * scale + others * begin) / (own + others)
         shares = register_shares(own, own + others, least, target.shared_by(ctas))
         return shares.consumer if shares.moved else 0
 

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from ir.dialects import nv_tileas
+from lowering.atoms.names import BY_CORRECTION
 from lowering.atoms.tcgen05 import BY_AGENT_READ
 from tests.lowering.protocol import caught, changed
 from tests.lowering.report import outline
@@ -100,7 +101,8 @@ def expected(shape: Shape, q: Any, k: Any, v: Any, o: Any, m: int, n: int) -> An
 @cache
 def compiled(shape: Shape, target: str = "sm_100a", by_agents: bool = True) -> Kernel:
     """Without a spill or a warning; agents have the rows that they should."""
-    kernel = clean(source(shape), target, fast=["triton"], forbid=[] if by_agents else [BY_AGENT_READ])
+    forbid = [BY_CORRECTION] if by_agents else [BY_AGENT_READ]  # which has its own tests: test_correction.py
+    kernel = clean(source(shape), target, fast=["triton"], forbid=forbid)
     made = switch(kernel)
     assert made.roles.count("multiply") == (by_agents and max(1, 1 + max(made.blocks, default=0)))
     return kernel

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from lowering.atoms.names import BY_CORRECTION
 from lowering.atoms.tcgen05 import BY_AGENT_READ
 from lowering.compiled import Compiled
 from tests.lowering import test_begun as begun
@@ -93,7 +94,7 @@ def shape_of(name: str) -> Shape:
 @cache
 def compiled(name: str, target: str = "sm_100a", by_agents: bool = True) -> Kernel:
     """Without a spill or a warning; agents have the rows that they should."""
-    forbid = [] if by_agents else [BY_AGENT_READ]
+    forbid = [BY_CORRECTION] if by_agents else [BY_AGENT_READ]
     if name in OWN:
         kernel = clean(own(OWN[name]), target, fast=["triton"], forbid=forbid)
     else:
