@@ -24,7 +24,6 @@ Source of the roles: FlashAttention-4's MMA warp; CUTLASS's sm_100 fmha.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import field
 from functools import partial
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
@@ -32,7 +31,6 @@ from typing import TYPE_CHECKING, Any
 from ir.checked import checked
 from ir.core import Block, Builder, Op, Value
 from ir.dialects import nv_tileas, scf
-from ir.records import dataclass
 from ir.types import TensorType
 from lowering.atoms.forbidden import forbidden
 from lowering.atoms.tcgen05 import BY_AGENT_READ, M
@@ -42,7 +40,7 @@ from lowering.schedule.boundary import ControlFlow, Slice, Way
 from lowering.schedule.correction import Correction, corrected
 from lowering.schedule.fills import Boxed
 from lowering.schedule.multiplier import Part, prune
-from lowering.schedule.pipes import consume, imply, produce, stage_alone, unknown
+from lowering.schedule.pipes import Handover, consume, imply, produce, stage_alone, unknown
 from lowering.schedule.producer import Producer
 from lowering.schedule.runs import (
     before,
@@ -71,20 +69,6 @@ WRITTEN = (nv_tileas.TensorStore, nv_tileas.TensorScale)
 """What threads do for a later product."""
 GONE = (nv_tileas.TensorDot, nv_tileas.TensorCommit, nv_tileas.TensorWait)
 """Ops removed from the consumers' code."""
-
-
-@dataclass
-class Handover:
-    """A ring of one stage in tensor memory, between the consumers, whose sites come first, and each agent."""
-
-    pipeline: nv_tileas.CreatePipeline
-    sites: list[dict[Op, Site]] = field(default_factory=lambda: [dict[Op, Site]()])
-    implied: bool = False  # by the other rings' barriers: when it is empty
-
-    @property
-    def iterator(self) -> Value:
-        """A placeholder until all code exists."""
-        return unknown(self.pipeline.result, 1)
 
 
 def begin_apart(consumer: Block, agents: Agents, warps: int, target: Target, forbid: tuple[str, ...]) -> None:

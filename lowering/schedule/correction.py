@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from ir.checked import checked
 from ir.core import PURE, Block, Builder, Op, Value
@@ -31,8 +31,9 @@ from lowering.layouts.layout import Layout
 from lowering.layouts.shared import SharedLayout
 from lowering.layouts.tensor import FEW_FACTORS, allocation
 from lowering.schedule.begun_time import Begun, Scaled, scaled
+from lowering.schedule.boundary import Slice
 from lowering.schedule.multiplier import prune
-from lowering.schedule.pipes import consume, imply, produce, stage_alone
+from lowering.schedule.pipes import Handover, consume, imply, produce, stage_alone
 from lowering.schedule.producer import Producer
 from lowering.schedule.rings import align
 from lowering.schedule.runs import place, read_of
@@ -44,7 +45,30 @@ from lowering.targets import Target
 from lowering.targets.target import WARP
 
 if TYPE_CHECKING:
-    from lowering.schedule.begun import Handover, Products
+    from lowering.schedule.agents import Agents
+
+
+class Products(Protocol):
+    """The products of a kernel that agents begin (`lowering.schedule.begun.Products`), as correction sees them."""
+
+    consumer: Block
+    agents: Agents
+    warps: int
+    groups: int
+    repeated: bool
+    loads: list[nv_tileas.TensorLoad]
+    written: list[nv_tileas.TensorStore | nv_tileas.TensorScale]
+    fed: dict[Value, Handover]
+
+    @property
+    def skeletons(self) -> Slice:
+        """The loops and branches around them."""
+        ...
+
+    def handover(self, *, written: bool) -> Handover:
+        """A ring of one stage for each warpgroup, or for all."""
+        ...
+
 
 FREED = 56
 """Registers of a thread that computes beside its scores, and the fewest that it keeps: ptxas 13.5 spills none of 128

@@ -15,9 +15,9 @@ from ir.dialects import nv_tileas
 from lowering.atoms.names import BY_CORRECTION
 from ptxsim import SimulatorError
 from tests.lowering import test_begun as begun
-from tests.lowering.report import outline
 from tests.lowering.test_begun import ERROR, Shape, expected
 from tests.lowering.test_begun_mutants import COUNT, SIGNAL, SYNCHRONISED, WAIT, replaced
+from tests.lowering.test_begun_tiles import report
 from tests.lowering.test_clusters import ORDERS
 from tests.lowering.test_tensor_agents import clean, switch
 from tests.programs.program import simulate
@@ -102,11 +102,11 @@ def test_threads_that_compute_scale_nothing(name: str, waits: int, arrivals: int
 
 
 def test_the_report_says_who_scales_and_why() -> None:
-    said = outline(compiled("narrow").compiled)
+    said = report(compiled("narrow"))
     assert "warps 8 to 15: sums in tensor memory, scaled for the computation" in said
     assert re.search(r"sums are scaled by warps of their own: predicted cycles an iteration \d+ if", said)
     forbidden = clean(begun.source(SHAPES["narrow"]), "sm_100a", fast=["triton"], forbid=[BY_CORRECTION])
-    assert f"sums are scaled by threads that compute: {BY_CORRECTION} is forbidden" in outline(forbidden.compiled)
+    assert f"sums are scaled by threads that compute: {BY_CORRECTION} is forbidden" in report(forbidden)
     assert nv_tileas.CORRECT not in switch(forbidden).roles
     assert forbidden.cost == compiled("narrow").cost
 
