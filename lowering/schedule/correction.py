@@ -156,7 +156,7 @@ class Correction:
         lefts = [dot.a.op for dot in begun.dots]
         over = any(isinstance(memory, nv_tileas.AllocTensorMemory) and memory.over is not None for memory in lefts)
         columns = sum(registers(op.factor) for op in scales)
-        seldom = all(op.parent is not None and lags(factors_of(op)[0], op.parent) for op in scales)
+        seldom = all(lags(factors_of(op)[0]) for op in scales)
         return Scaled(columns, len(scales), SELDOM if seldom else OFTEN, over)
 
     # --- the change
@@ -277,12 +277,19 @@ def alone(row: Value) -> bool:
     return held and isinstance(row.type, TensorType) and row.type.element == F32
 
 
-def lags(row: Value, body: Block) -> bool:
+def lags(row: Value) -> bool:
     """Is a factor that of a level which stays while it rises by little (`lowering/skeletons/lagging.py`)?"""
-    return any(
-        isinstance(op, arith.Select) and op.operands[1] in body.args and near(op.operands[0])
-        for op in sources(row, body)
-    )
+    waiting, seen = [row], set[Value]()
+    while waiting:
+        value = waiting.pop()
+        op = value.op
+        if op is None or op.regions or value in seen:
+            continue
+        seen.add(value)
+        if isinstance(op, arith.Select) and op.operands[1].op is None and near(op.operands[0]):
+            return True
+        waiting += op.operands
+    return False
 
 
 def near(test: Value) -> bool:

@@ -19,6 +19,7 @@ from tests.lowering.test_begun import ERROR, Shape, expected
 from tests.lowering.test_begun_mutants import COUNT, SIGNAL, SYNCHRONISED, WAIT, replaced
 from tests.lowering.test_begun_tiles import report
 from tests.lowering.test_clusters import ORDERS
+from tests.lowering.test_steady_states import attention
 from tests.lowering.test_tensor_agents import clean, switch
 from tests.programs.program import simulate
 from tilesat.execution import largest_error
@@ -116,6 +117,13 @@ def test_two_ctas_an_sm_keep_their_registers() -> None:
     kernel = clean(begun.source((128, 64, 128, "f16", "")), "sm_100a", fast=["triton"])
     assert nv_tileas.CORRECT not in switch(kernel).roles
     assert "threads that compute would have" in switch(kernel).products
+
+
+def test_levels_that_lag_are_scaled_where_they_are() -> None:
+    """Seldom enough that nothing would be gained."""
+    source = attention(128, False, 4096, "f16", 256, 128).source()
+    assert nv_tileas.CORRECT not in switch(clean(source, "sm_100a", fast=["triton", "reassoc", "afn"])).roles
+    assert nv_tileas.CORRECT in switch(clean(source, "sm_100a", fast=["triton"])).roles
 
 
 NAMES = "Q K V S P E F"
