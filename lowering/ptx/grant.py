@@ -84,10 +84,10 @@ def grant(func: llvm.Func, blocks: list[MachineBlock], live: Liveness) -> None:
     shares = most_shared(func, before, need, least)
     func.attributes["maxnreg"] = shares.launch
     counts = {"increase": shares.consumer, **(own if len(own) > 1 else {"decrease": shares.other})}
-    for role, (first, *_) in sides.items():
-        for op in [op for op in first.source.ops if isinstance(op, SetMaxRegister)]:
+    for role, block in ((role, block) for role, side in sides.items() for block in side):
+        for op in [op for op in block.source.ops if isinstance(op, SetMaxRegister)]:
             op.attributes["regCount"] = counts[role]
-        for each in first.code:
+        for each in block.code:
             if isinstance(each.origin, SetMaxRegister):
                 each.text = plain_text(each.origin)
 
