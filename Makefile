@@ -64,9 +64,11 @@ docs: $(DOCS_READY)
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -W ignore -m mkdocs build --strict
 	@echo "out/site/index.html"
 
-# Every page that a script makes in seconds is what the script makes; `make test` compares the same pages.
+# Generated pages are what their scripts make, and figures of the others have the command that makes them in their section;
+# `make test` checks both.
 docs-check: $(READY)
 	$(BIN)/python -m tests.generated_pages --check
+	$(BIN)/python -m tests.figures
 
 # Both wheels, installed outside the tree in the locked versions and tried on every supported Python of this machine.
 test-wheel: $(READY)

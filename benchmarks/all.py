@@ -29,8 +29,8 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[1]
 BENCHMARKS: dict[str, Sequence[str]] = {
     "gemm": (), "extraction": (), "tile_ir": (), "variants": (), "ablation": (), "schedules": (), "peers": (),
-    "saturation": (), "depth": (), "time_bound": ("examples",), "pictures": (), "simulator": (), "diverged": (),
-    "calibrate": ("--check",),
+    "saturation": (), "depth": (), "launch": (), "time_bound": ("examples",), "pictures": (), "simulator": (),
+    "diverged": (), "calibrate": ("--check",),
 }  # fmt: skip
 """By the module's name, with arguments. Not included: gpu needs a card; compile_time, corpus, fresh, llvm and
 triton_gemm need the output of another package; options answers a question posed by its arguments.

@@ -253,7 +253,7 @@ def main() -> None:
     parser.add_argument("--flash-attention", type=Path, metavar="PTX", help="FlashAttention-4's PTX")
     parser.add_argument("--only", default="", metavar="TEXT", help="cases whose name holds TEXT")
     parser.add_argument("--repeat", type=int, default=1)
-    parser.add_argument("--workers", type=int, default=1, help="processes over CTAs, beside one")
+    parser.add_argument("--workers", type=int, default=1, help="processes over CTAs, compared with one")
     parser.add_argument("--apart", nargs=4, metavar=("CASE", "FOLDER", "HAZARDS", "WORKERS"), help=argparse.SUPPRESS)
     parser.add_argument("--worker", nargs=3, metavar=("CASE", "FOLDER", "HAZARDS"), help=argparse.SUPPRESS)
     arguments = parser.parse_args()

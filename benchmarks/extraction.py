@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from extract import Answer, Graph, GraphWarning, check, extract, top
+from extract.errors import GraphError
 from extract.export import from_nodes
 from extract.gym import read
 
@@ -56,7 +57,7 @@ def main() -> None:
     parts = arguments.parts or list(PARTS)
     if unknown := [part for part in parts if part not in PARTS]:
         parser.error(f"unknown part {unknown[0]!r}; there are {', '.join(PARTS)}")
-    if not (arguments.gym / "baseline.csv").exists() and set(parts) & {"gym", "speed"}:
+    if set(parts) & {"gym", "speed"} and not next(arguments.gym.rglob("*.json"), None):
         parser.error(f"no extraction-gym files in {arguments.gym}; name their folder with --gym")
     results: dict[str, Any] = {}
     if "gym" in parts:
@@ -104,7 +105,7 @@ class Row:
     auto: float
     bound: float
     optimal: bool
-    best_known: float
+    best_known: float | None
     verdict: str
     reached: float
     """Seconds to the final cost."""
@@ -113,20 +114,25 @@ class Row:
 
 
 def gym(folder: Path, budget: float) -> list[dict[str, Any]]:
-    """`auto` on every file."""
+    """`auto` on every JSON file in `folder` and below. Where the tables have it, its cost is compared with theirs."""
     best = best_known(folder)
     header = ("file", "nodes", "left", "greedy", "auto", "bound", "gap %", "best known", "", "at s", "s", "cpu s")
     print(f"\nextraction-gym, auto with {budget:g} units of work a file\n" + line(*header))
     rows: list[Row] = []
-    for record in csv.DictReader((folder / "baseline.csv").open()):
-        path = folder / record["dataset"] / record["file"]
-        rows.append(gym_row(path, best[record["file"]], budget))
-        row = rows[-1]
+    refused = 0
+    for path in sorted(folder.rglob("*.json")):
+        try:
+            row = gym_row(path, best.get(path.name), budget)
+        except GraphError as error:  # a file without an answer
+            refused += 1
+            print(f"{path.name[:24]}: {error}", flush=True)
+            continue
+        rows.append(row)
         gap = 0.0 if row.optimal else 100 * (row.auto - row.bound) / abs(row.auto)
         print(
             line(
                 row.file, row.nodes, row.simplified, number(row.greedy), number(row.auto), number(row.bound),
-                f"{gap:.2f}", number(row.best_known), row.verdict, f"{row.reached:.2f}", f"{row.seconds:.2f}",
+                f"{gap:.2f}", known(row.best_known), row.verdict, f"{row.reached:.2f}", f"{row.seconds:.2f}",
                 f"{row.cpu:.2f}",
             ),
             flush=True,
@@ -135,12 +141,17 @@ def gym(folder: Path, budget: float) -> list[dict[str, Any]]:
     worse = [row.file for row in rows if row.verdict == "worse"]
     seconds, cpu = sum(row.seconds for row in rows), sum(row.cpu for row in rows)
     print(
-        f"total {seconds:.1f} s, {cpu:.1f} s of CPU; {proved} of {len(rows)} proved optimal; dearer: {worse or 'none'}"
+        f"total {seconds:.1f} s, {cpu:.1f} s of CPU, {max(row.cpu for row in rows):.1f} s at most; "
+        f"{proved} of {len(rows)} proved optimal; costlier: {worse or 'none'}; without an answer: {refused}"
     )
     return [asdict(row) for row in rows]
 
 
-def gym_row(path: Path, best: Best, budget: float) -> Row:
+def known(cost: float | None) -> str:
+    return "" if cost is None else number(cost)
+
+
+def gym_row(path: Path, best: Best | None, budget: float) -> Row:
     graph = load(path)
     first = extract(graph, "greedy")
     fresh = load(path)
@@ -149,13 +160,16 @@ def gym_row(path: Path, best: Best, budget: float) -> Row:
     if answer.report is None:
         raise SystemExit("auto made no report")
     reached = next(moment.seconds for moment in answer.report.trace if moment.cost <= answer.cost + 1e-9)
-    difference = answer.cost - best.cost
-    verdict = "worse" if difference > best.rounding else "better" if difference < -best.rounding else "same"
-    left = answer.report.after["nodes"]
+    verdict = "" if best is None else compared(answer.cost - best.cost, best.rounding)
+    left, least = answer.report.after["nodes"], best.cost if best else None
     return Row(
-        path.name[:24], graph.n_nodes, left, first.cost, answer.cost, answer.bound, answer.optimal, best.cost, verdict,
+        path.name[:24], graph.n_nodes, left, first.cost, answer.cost, answer.bound, answer.optimal, least, verdict,
         reached, seconds, cpu,
     )  # fmt: skip
+
+
+def compared(difference: float, rounding: float) -> str:
+    return "worse" if difference > rounding else "better" if difference < -rounding else "same"
 
 
 def best_known(folder: Path) -> dict[str, Best]:
@@ -163,6 +177,8 @@ def best_known(folder: Path) -> dict[str, Best]:
     found: dict[str, Best] = {}
     columns = {"baseline.csv": ("tree_dagcost", "greedy_dag_cost", "ilp_cost"), "pruned_ilp.csv": ("cost",)}
     for name, keys in columns.items():
+        if not (folder / name).exists():
+            continue
         for record in csv.DictReader((folder / name).open()):
             cost = min(float(record[key]) for key in keys)
             old = found.get(record["file"])

@@ -180,7 +180,7 @@ def report(found: Mapping[str, Sequence[Row]]) -> Iterator[str]:
 
 def main() -> None:
     """Print the tables."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.variants", description="costs beside code")
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.variants", description="costs compared with code")
     parser.add_argument("--target", default="sm_80,sm_90a")
     parser.add_argument("--only", default="attention", metavar="TEXT", help="cases whose name holds TEXT")
     parser.add_argument("--json", type=Path)

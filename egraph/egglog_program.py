@@ -28,7 +28,7 @@ def _lines(saturated: Saturated) -> Iterator[str]:
     source, program = saturated.source, saturated.program
     yield f"; e-graph of @{program.entry.sym_name}: {len(saturated.frozen.nodes)} e-nodes when it is saturated"
     if saturated.report.ended:
-        yield f"; a limit ended it before: {saturated.report.ended}; this program may not come to an end"
+        yield f"; saturation stopped at a limit: {saturated.report.ended}; this program may not terminate"
     for id, kind in program.interner.types.items():
         yield f"; type {id}: {_line(kind)}"
     for id, attribute in program.interner.attributes.items():
@@ -49,7 +49,7 @@ def _lines(saturated: Saturated) -> Iterator[str]:
         yield from (_fact(name, row) for row in rows)
     yield "\n(run load 1)"
     yield ALGEBRA
-    yield "\n; placement in turns with its caller, who answers questions about layouts and atoms"
+    yield "\n; placement alternates with its caller, which answers queries about layouts and atoms"
     yield PLACEMENT
     for answers in source.answers:
         for name, rows in answers.items():

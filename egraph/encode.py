@@ -20,6 +20,7 @@ from egraph.packing import by_bytes, by_shifts, is_narrow_literal
 from egraph.printing import Text, by_texts
 from egraph.scaled import by_factors, of_bytes
 from egraph.skeleton import Return, SkeletonBranch, SkeletonEffect, SkeletonLoop, SkeletonRegion
+from egraph.term import named
 from egraph.terms import NIL_VALUE, NONE_VALUE, Signature, integer_of, is_hint, signatures
 from ir.core import READ, WRITE, Block, Op, OptionalOperand, Region, Type, UnsupportedError, Value
 from ir.core import Operand as OneOperand
@@ -82,10 +83,10 @@ def encode(module_or_entry: Op) -> EncodedProgram:
     entry = module_or_entry
     if isinstance(entry, ct.Module):
         entries = entry.entries
-        entry.expect(len(entries) == 1, "the module must hold one entry to encode, it holds {}", len(entries))
+        entry.expect(len(entries) == 1, "cannot encode the module: expected one entry, found {}", len(entries))
         entry = entries[0]
     if not isinstance(entry, ct.Entry):
-        entry.fail("an entry or a module is encoded, not this operation")
+        entry.fail("cannot encode this operation: expected an entry or a module")
     encoder = _Encoder(entry)
     encoder.region(entry.body.block, encoder.program.skeleton)
     return encoder.finish()
@@ -400,7 +401,7 @@ class _Encoder:
         return self.interner.attributes.id(value) if integer is None else integer
 
     def reduction(self, op: ct.Combining) -> None:
-        """One row; of a scan or of several tiles the results are projections."""
+        """One row; where the dimension is kept, or of several tiles, the results are projections."""
         identities = self.interner.attributes.id(tuple(op.identities))
         operands = self.list([self.numbers[v] for v in op.operands])
         body = self.bodies.id(op)
@@ -411,7 +412,7 @@ class _Encoder:
         else:
             number = self.number()
             types = self.interner.attributes.id(tuple([r.type for r in op.results]))
-            name = op.info.mnemonic if op.keeps else "fold"
+            name = named(op.info.mnemonic) if op.keeps else "fold"
             self.rows[f"r.{name}"].append((number, operands, op.dim, *op.flags, body, identities, types))
             for index, result in enumerate(op.results):
                 self.rows["r.proj"].append((self.number(result), number, index))

@@ -1,5 +1,5 @@
 """Terms that are not one operation: operand lists, parameters, loop values, results of skeleton items, constants that
-rules compute, assumptions of regions, reductions and scans with an interned combiner.
+rules compute, assumptions of regions, and what combines tiles, by an interned combiner.
 
 Each is declared here; `egraph.terms` derives its constructors, logical and (if it is uniform) placed.
 """
@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from egraph.term import AttributeId, Number, Operand, Term, TypeId, TypesId, term
+from egraph.term import AttributeId, Number, Operand, Term, TypeId, TypesId, derived, named, term
+from ir.dialects import cuda_tile as ct
 from ir.dialects.cuda_tile.attributes import ANCHOR, SHAPE, UNIFORM, Placement
 
 
@@ -150,7 +151,9 @@ class Promised(Leaf):
 
 
 class Combining(Leaf):
-    """A reduction or a scan. `body`: the number of its combiner; `identities`: the first element of each result."""
+    """What combines tiles along a dimension. `body`: the number of its combiner; `identities`: the first element of
+    each result.
+    """
 
     __slots__ = ()
     placement: ClassVar[Placement] = ANCHOR
@@ -178,18 +181,24 @@ class Fold(Combining):
     types = TypesId()
 
 
-@term("scan")
-class Scan(Combining):
-    """Prefixes of one or more tiles along a dimension."""
+class Keeping(Combining):
+    """What keeps the dimension, of one or more tiles; its flags come behind the dimension."""
 
     __slots__ = ()
     rare: ClassVar[bool] = True
-    list = Operand()
-    dim = Number()
-    reverse = Number()
-    body = Number()
-    identities = AttributeId()
+    means: ClassVar[type[ct.Combining]]
     types = TypesId()
+
+
+def _keeping(of: type[ct.Combining]) -> type[Keeping]:
+    """The term of an operation of Tile IR."""
+    flags = {name: Number() for name in of.flagged()}
+    columns = {"list": Operand(), "dim": Number(), **flags, "body": Number(), "identities": AttributeId()}
+    return derived(named(of.info.mnemonic), of, Keeping, {"means": of, **columns, "types": TypesId()})
+
+
+KEEPING = tuple(_keeping(of) for of in ct.COMBINING if of.keeps)
+"""One of each operation that combines and keeps the dimension."""
 
 
 @term("proj")
@@ -202,6 +211,7 @@ class Projection(Term):
 
 
 LEAVES: tuple[type[Leaf], ...] = (
-    Missing, Nil, Cons, Argument, Induction, Carry, LoopResult, Effect, Branch, Splat, Promised, Reduce, Fold, Scan,
+    Missing, Nil, Cons, Argument, Induction, Carry, LoopResult, Effect, Branch, Splat, Promised, Reduce, Fold,
+    *KEEPING,
 )  # fmt: skip
 """In the order in which egglog gets them."""

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from egraph.leaves import Branch, Carry, Fold, LoopResult, Projection, Reduce, Scan, Splat
+from egraph.leaves import KEEPING, Branch, Carry, Fold, Keeping, LoopResult, Projection, Reduce, Splat
 from egraph.term import (
+    PREFIX,
     TERMS,
     AttributeId,
     ChoiceId,
@@ -22,11 +23,13 @@ from egraph.term import (
     Placed,
     TypeId,
     Value,
+    derived,
+    named,
     term,
 )
-from ir.core import Op
 from ir.dialects import nv_tileas
 from ir.dialects.cuda_tile.attributes import TextEnum
+from ir.dialects.cuda_tile.constraints import TileOp
 
 
 class Mechanism(TextEnum):
@@ -37,13 +40,15 @@ class Mechanism(TextEnum):
     TMA = 2
 
 
-class Direct(Placed):
-    """What becomes one operation of its operands and its numbers, which are the attributes of the same names, and costs
-    nothing: registers under other names.
+class Moved(Placed):
+    """An operation of Tile IR that only moves elements: registers under other names, or selected by indices. Its
+    columns are those of the operation, and the layout of the result.
     """
 
     __slots__ = ()
-    becomes: ClassVar[type[Op]]
+    means: ClassVar[type[TileOp]]
+    becomes: ClassVar[type[nv_tileas.Mirrored]]
+    layout = LayoutId()
 
 
 # --- what every kernel has
@@ -389,53 +394,29 @@ class Permute(Placed):
 # --- parts of tiles
 
 
-class Part(Placed):
-    """A part of a tile; `indices`: the list of its coordinates, in parts."""
+@term("p.extract_shared")
+class ExtractShared(Placed):
+    """A part of a tile, read back from scratch memory; `indices`: the list of its coordinates, in parts."""
 
     __slots__ = ()
     source = Operand()
     indices = Operand()
     type = TypeId()
     layout = LayoutId()
-
-
-@term("p.extract")
-class Extract(Part):
-    """A part of a tile: selects registers."""
-
-    __slots__ = ()
-
-
-@term("p.extract_shared")
-class ExtractShared(Part):
-    """A part of a tile, read back from scratch memory."""
-
-    __slots__ = ()
     source_layout = LayoutId()
 
 
-@term("p.cat")
-class Cat(Direct):
-    """Two tiles joined along a dimension."""
-
-    __slots__ = ()
-    becomes: ClassVar[type[Op]] = nv_tileas.Cat
-    first = Operand()
-    second = Operand()
-    dim = Number()
-    type = TypeId()
-    layout = LayoutId()
+def _moved(of: type[TileOp], becomes: type[nv_tileas.Mirrored]) -> type[Moved]:
+    """The placed form of an operation."""
+    operands = {group.name: Operand() for group in of.info.operands}
+    numbers = {attribute.name: Number() for attribute in of.info.attributes}
+    kind = {} if of.info.results[0].like else {"type": TypeId()}
+    columns = {**operands, **numbers, **kind, "layout": LayoutId()}
+    return derived(PREFIX + named(of.info.mnemonic), of, Moved, {"means": of, "becomes": becomes, **columns})
 
 
-@term("p.insert")
-class Insert(Placed):
-    """A tile with a part replaced: selects registers."""
-
-    __slots__ = ()
-    part = Operand()
-    whole = Operand()
-    indices = Operand()
-    layout = LayoutId()
+MOVED = tuple(_moved(of, becomes) for of, becomes in nv_tileas.MIRRORED.items())
+"""One of each operation of Tile IR that only moves elements, by its declaration."""
 
 
 # --- reductions, in the layout of their operand
@@ -466,12 +447,20 @@ class PlacedFold(Fold, Placed):
     source_layout = LayoutId()
 
 
-@term("p.scan")
-class PlacedScan(Scan, Placed):
-    """Prefixes of one or more tiles along a dimension."""
+class PlacedKeeping(Keeping, Placed):
+    """What keeps the dimension along which it combines tiles: registers, then lanes, then warps."""
 
     __slots__ = ()
     layout = LayoutId()
+
+
+def _keeping(of: type[Keeping]) -> type[PlacedKeeping]:
+    """The placed form of a term."""
+    return derived(PREFIX + of.constructor, of.means, PlacedKeeping, {"layout": LayoutId()}, (of,))
+
+
+PLACED_KEEPING = tuple(map(_keeping, KEEPING))
+"""One of each operation that combines and keeps the dimension, by its declaration."""
 
 
 # --- leaves whose layout is a choice

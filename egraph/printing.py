@@ -54,7 +54,7 @@ def conversion(op: ct.Print, text: str, kind: str, value: Value) -> str:
     element = ct.tile_type(value).element
     if (kind in FLOATING) != isinstance(element, FloatType):
         hint = "use %d, %u, %o or %x for integers, %e, %f, %g or %a for floats"
-        raise UnsupportedError(f"'{op.name}': {element} is not printed by '{text}'", op.location, hint)
+        raise UnsupportedError(f"'{op.name}': cannot print {element} with '{text}'", op.location, hint)
     plain = LENGTH.sub("", text[:-1])
     return f"{plain}{'ll' if element == I64 else ''}{kind}"
 

@@ -397,7 +397,7 @@ def saturate(
     limits = limits or Limits()
     start = time.perf_counter()
     if provenance and scheduling != TURNS:
-        raise TileError(f"provenance is noted with the scheduler {TURNS}, not with {scheduling}")
+        raise TileError(f"provenance is recorded only with the scheduler {TURNS}, not with {scheduling}")
     kind = TRACED if provenance else PLAIN if scheduling == TURNS else APART
     fast = tuple(fast)
     loaded = _loaded(rules, without, vocabulary.operations(program.facts), fast, kind)

@@ -8,7 +8,7 @@ is found by class (`lowering/dispatch.py`). Sorts: V is a logical value, P a pla
 from __future__ import annotations
 
 import enum
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from copy import copy
 from typing import Any, ClassVar, Generic, TypeVar, cast, overload
 
@@ -109,6 +109,15 @@ class Enumerated(Column[EnumT]):
         return self if node is None else self.kind(node.args[self.place])
 
 
+_PRIMITIVES = frozenset(("log", "log2", "sqrt", "floor", "ceil", "min", "max", "neg", "abs", "not", "and", "or", "pow"))
+"""Mnemonics that egglog 13.2.0 refuses as constructor names ("Primitive log2 already declared")."""
+
+
+def named(mnemonic: str) -> str:
+    """The egglog name of a mnemonic."""
+    return f"{mnemonic}_" if mnemonic in _PRIMITIVES else mnemonic
+
+
 class Term(Node):
     """Shape shared by all declared terms; what differs is given to `term`.
 
@@ -169,6 +178,17 @@ def term(constructor: str, *, source: str = "") -> Callable[[type[TermT]], type[
         return cls
 
     return declare
+
+
+def derived(
+    constructor: str, of: type, base: type[TermT], parts: Mapping[str, object], logical: tuple[type[Term], ...] = ()
+) -> type[TermT]:
+    """A term that follows from the declaration of an operation of Tile IR: columns and other parts. `logical`: the term
+    whose placed form it is, if that is declared too.
+    """
+    title = "".join(word.capitalize() for word in constructor.removeprefix(PREFIX).split("_"))
+    body = {"__slots__": (), "__doc__": of.__doc__, "__module__": base.__module__, **parts}
+    return term(constructor)(cast("type[TermT]", type(title, (*logical, base), body)))
 
 
 def place_columns(cls: type[Term]) -> None:

@@ -17,7 +17,7 @@ from typing import Any
 from egraph import leaves, placed
 from egraph.leaves import Leaf
 from egraph.rulefile import Command
-from egraph.term import LOGICAL, PLACED, PREFIX, Operand, TypeId, TypesId
+from egraph.term import LOGICAL, PLACED, PREFIX, Operand, TypeId, TypesId, named
 from ir.core import OPS, PURE, READ, Attr, OpInfo
 from ir.dialects.cuda_tile import TileOp
 from ir.records import dataclass
@@ -25,16 +25,8 @@ from ir.records import dataclass
 RULESETS = ("load", "analysis", "canon", "algebra", "demand", "place", "isel")
 ELEMENTWISE, UNIFORM, SHAPE, ANCHOR = "elementwise", "uniform", "shape", "anchor"
 
-_PRIMITIVES = frozenset(("log", "log2", "sqrt", "floor", "ceil", "min", "max", "neg", "abs", "not", "and", "or", "pow"))
-"""Mnemonics that egglog 13.2.0 refuses as constructor names ("Primitive log2 already declared")."""
-
 NONE_VALUE, NIL_VALUE = 0, 1
 """Source value numbers of the missing operand and of the empty operand list."""
-
-
-def constructor(mnemonic: str) -> str:
-    """The egglog name of a mnemonic."""
-    return f"{mnemonic}_" if mnemonic in _PRIMITIVES else mnemonic
 
 
 @dataclass(frozen=True)
@@ -53,7 +45,7 @@ class Signature:
     @property
     def name(self) -> str:
         """The constructor's name in egglog."""
-        return constructor(self.mnemonic)
+        return named(self.mnemonic)
 
     @property
     def columns(self) -> tuple[str, ...]:

@@ -102,7 +102,7 @@ class _Check:
             head = item.head
             if head and head not in self.known and head not in _ACTIONS and head not in _PRIMITIVES:
                 hint = "use an operation, a fact, what the file declares, or a primitive of i64, f64, bool, String"
-                self.refuse(item, f"'{head}' is not known in a rule", hint)
+                self.refuse(item, f"unknown '{head}' in a rule", hint)
             self.expressions(item.items)
 
     def refuse(self, form: List, message: str, hint: str) -> NoReturn:

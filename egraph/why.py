@@ -73,7 +73,7 @@ class Provenance:
         """What recording took, in words."""
         missed = f", {self.recorder.missed} not explained" if self.recorder.missed else ""
         size = f"{self.recorder.firings} firings, {len(self.recorder.terms)} terms{missed}"
-        return f"provenance: {self.recorder.seconds:.2f} s beside what observers take of saturation; {size}"
+        return f"provenance: {self.recorder.seconds:.2f} s on top of the observers' share of saturation; {size}"
 
     # --- terms
 

@@ -98,5 +98,5 @@ def nth(graph: Graph, number: int, budget: Budget | float | None, time_limit: fl
     """The answer of that place in the order of cost, from 1 on; ExtractionError where there are not so many."""
     found = cheapest(graph, number, budget=budget, time_limit=time_limit)
     if len(found) < number:
-        raise ExtractionError(f"there are {len(found)} answers within the budget, not {number}")
+        raise ExtractionError(f"found {len(found)} answers within the budget, expected {number}")
     return found[-1]

@@ -33,11 +33,15 @@ NO_SCOPE = Scope()
 def check_function(name: str, scope: Scope, location: Location) -> None:
     """The location of a function must be in the subprogram of its name, or in none. Raises VerifyError."""
     if scope.call:
-        raise VerifyError(f"the place of @{name} is a call site; a function's is its definition", location, WHAT_TO_DO)
+        raise VerifyError(
+            f"the debug location of @{name} is a call site: expected its definition", location, WHAT_TO_DO
+        )
     if scope.block:
-        raise VerifyError(f"the place of @{name} is in a lexical block, not a subprogram", location, WHAT_TO_DO)
+        raise VerifyError(
+            f"the debug location of @{name} is in a lexical block: expected a subprogram", location, WHAT_TO_DO
+        )
     if scope.subprogram is not None and scope.linkage != name:
-        message = f"the place of @{name} is in the subprogram of '{scope.linkage}', not its own"
+        message = f"the debug location of @{name} is in the subprogram of '{scope.linkage}': expected its own"
         raise VerifyError(message, location, WHAT_TO_DO)
 
 
@@ -56,4 +60,4 @@ def check_operations(name: str, function: Scope, found: Iterable[tuple[Scope, Lo
 def check_global(name: str, scope: Scope, location: Location) -> None:
     """Globals must not be in a function. Raises VerifyError."""
     if scope.subprogram is not None:
-        raise VerifyError(f"the place of the global @{name} has a debug scope", location, WHAT_TO_DO)
+        raise VerifyError(f"the debug location of the global @{name} has a scope", location, WHAT_TO_DO)

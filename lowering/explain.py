@@ -79,7 +79,7 @@ def ctas(compiled: Compiled) -> Iterator[str]:
     registers = min(func.registers, int(target(func.target).registers_per_thread))
     yield str(resident(func))
     given = f", {func.maxnreg} given" if func.maxnreg else ""
-    yield f"    {registers} registers a thread needed{given}, {func.dynamic_smem} bytes of shared memory"
+    yield f"    {registers} registers per thread needed{given}, {func.dynamic_smem} bytes of shared memory"
 
 
 @dataclass(frozen=True)
@@ -141,7 +141,7 @@ class Explanation:
     def consumers(self) -> Iterator[str]:
         """How warpgroups share the tiles of a persistent loop, with the time of each way, if that was a choice."""
         if self.selection.consumers:
-            yield "warpgroups on tiles of the persistent loop, by predicted cycles of a tile"
+            yield "warpgroups per tile of the persistent loop, by predicted cycles per tile"
             yield from (f"    {each}" for each in self.selection.consumers)
 
     def saturation(self) -> Iterator[str]:
@@ -173,7 +173,7 @@ class Explanation:
         looped = sum(each.cycles for each in time.loops)
         yield (
             f"predicted: {time.cycles:.0f} cycles of a CTA, {looped:.0f} of them in innermost loops, whose operations "
-            + ("overlap; costs, and so the bound, add them up")
+            + "overlap; cost and bound are sums without overlap"
         )
         yield from (
             f"    {each.shape}: {each.cycles:.0f} cycles predicted, cost {each.cost:g}"
@@ -184,7 +184,7 @@ class Explanation:
         if least.time.loops:
             limits = ", ".join(dict.fromkeys(least.time.busiest().values()))
             yield (
-                f"units: {least.time.cycles:.0f} cycles if operations of a loop overlap ({limits} the busiest), no "
+                f"units: {least.time.cycles:.0f} cycles if operations of a loop overlap (busiest: {limits}), no "
                 + f"program takes fewer than {least.bound:.0f} (gap {100 * least.gap:.1f} %)"
                 + (f"; one of {least.best.cycles:.0f} costs more" if least.best.cycles < least.time.cycles else "")
             )
@@ -195,7 +195,7 @@ class Explanation:
             else:
                 beyond = SPILLS[-1]  # capacity that the row has for spilled registers, which come from the others
                 used = answer.resources[name] - beyond + spilled
-                yield f"{name}: {used:g} of {limit - beyond:g} a thread" + (f", {spilled} spill" if spilled else "")
+                yield f"{name}: {used:g} of {limit - beyond:g} per thread" + (f", {spilled} spill" if spilled else "")
 
     def shape(self) -> Iterator[str]:
         """Warps of the CTA and stages of the rings, each with the cost of the program without that choice."""
@@ -208,7 +208,7 @@ class Explanation:
                 kind = self.selection.shape[cls].split(" ", 1)[1]
                 other = next((text for text in others if text is not None and text.split(" ", 1)[1] == kind), None)
                 if trial is None:
-                    yield "        else none: no program does without it"
+                    yield "        else none: every program needs it"
                 else:
                     yield f"        else {other or 'a program that needs none'}; {self.difference(trial)}"
 
@@ -225,7 +225,7 @@ class Explanation:
             names = " = ".join(dict.fromkeys(map(self.names.of, values)))
             yield f"{names} : {values[0].type}, {place_of(values[0])}"
             lines = list(self.value(cls))
-            yield from lines or ["    not computed: the program does without it"]
+            yield from lines or ["    not computed: the program does not need it"]
 
     def value(self, cls: int) -> Iterator[str]:
         """All forms in which a value is computed or converted, and its candidates that are not legal."""
@@ -289,17 +289,17 @@ class Explanation:
             return RunnerUp(f"else not tried: the {TRIALS:g} work units for runners-up are used up")
         trial = self.without(same)
         if trial is None:
-            return RunnerUp("else none: no program does without it")
+            return RunnerUp("else none: every program needs it")
         before = {self.selection.enodes[n] for n in self.answer.chosen.values() if n in self.selection.enodes}
         ways = set(self.candidates.get(cls, ()))
         chosen = [n for n in trial.chosen.values() if n in ways]
         now = [n for n in chosen if self.selection.enodes[n] not in before]
         if not now:
-            words = "the same, used less" if chosen else "a program without this value"
+            words = "the same, used less often" if chosen else "a program without this value"
         else:
             here = self.how(self.selection.enodes[node])
             texts = [self.how(self.selection.enodes[n]) for n in now]
-            words = " and ".join(text + (", of other operands" if text == here else "") for text in texts)
+            words = " and ".join(text + (", with other operands" if text == here else "") for text in texts)
         return RunnerUp(f"else {words}; {self.difference(trial)}", tuple(now), trial.cost - self.answer.cost)
 
     def without(self, nodes: list[int]) -> Answer | None:

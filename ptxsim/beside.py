@@ -80,7 +80,7 @@ def launch_beside(
             )
             running.append(_begin(prepared, one.ptx, hazards, schedule, max_blocks))
         if memory.arena is not arena:
-            raise LaunchError("launches beside each other cannot use malloc; launch that kernel by itself")
+            raise LaunchError("concurrent launches cannot use malloc; launch that kernel by itself")
         check_demands([each.prepared.demand for each in running])
         _take_turns(running, sms, _turns(schedule))
         return [_end(each) for each in running]

@@ -40,8 +40,8 @@ def parser() -> argparse.ArgumentParser:
     """The options."""
     made = argparse.ArgumentParser(prog="ptxsim", description="Run PTX on NumPy arrays, and look for hazards.")
     made.add_argument("file", metavar="FILE.ptx")
-    made.add_argument("--entry", metavar="NAME", help="which, where the file has several")
-    made.add_argument("--grid", type=extent, metavar="X[,Y[,Z]]", help="CTAs; without it the entries are only decoded")
+    made.add_argument("--entry", metavar="NAME", help="the entry to run, if the file has several")
+    made.add_argument("--grid", type=extent, metavar="X[,Y[,Z]]", help="CTAs; without it, entries are only decoded")
     made.add_argument("--block", type=extent, metavar="X[,Y[,Z]]", help="threads of a CTA; default .reqntid")
     made.add_argument("--cluster", type=extent, default=(1, 1, 1), metavar="X[,Y[,Z]]", help="CTAs of a cluster")
     made.add_argument("--dynamic-smem", type=int, default=0, metavar="BYTES")

@@ -395,7 +395,7 @@ class Tracker(SharedShadow):
 
     def _uninitialised(self, site: Site, lane: int) -> HazardError:
         who = self._who(lane)
-        message = f"{who} uses what is not an mbarrier object: it was never initialised"
+        message = f"{who} uses something that is not an mbarrier object: it was never initialised"
         return self._machine.findings.fatal(Kind.MBARRIER_INIT, message, site.instruction, who)
 
     def drop_mbarrier(self, site: Site, numbers: Array, cells: Array) -> None:

@@ -31,7 +31,7 @@ class Kind(Enum):
     UNWRITTEN_REGISTER = "unwritten-register", "a register is read before its thread has written it"
     UNWRITTEN_TENSOR = "unwritten-tensor", "tensor memory is used before it has been written"
     REGISTER_IN_FLIGHT = "register-in-flight", "a register is used while a wgmma or tcgen05.ld in flight owns it"
-    WGMMA_FENCE = "wgmma-fence", "a register goes into a wgmma with no wgmma.fence after its last use"
+    WGMMA_FENCE = "wgmma-fence", "a wgmma uses a register with no wgmma.fence after the register's last use"
     TENSOR_IN_FLIGHT = (
         "tensor-in-flight",
         "tensor memory is used before the operation or move on it is known to be complete",
@@ -41,7 +41,7 @@ class Kind(Enum):
         "tensor-allocation",
         "a CTA ends with tensor memory allocated, or with the permit to allocate that another waits for",
     )
-    MBARRIER_OBJECT = "mbarrier-object", "an mbarrier object is accessed by other than mbarrier instructions"
+    MBARRIER_OBJECT = "mbarrier-object", "an mbarrier object is accessed by instructions other than mbarrier"
     MBARRIER_INIT = "mbarrier-init", "an mbarrier is used before its init is known to the thread, or without one"
     MBARRIER_INVAL = "mbarrier-inval", "an mbarrier is invalidated while others may still use it"
     MBARRIER_COUNT = "mbarrier-count", "more arrivals or bytes than the phase of an mbarrier has room for"

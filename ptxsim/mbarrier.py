@@ -112,7 +112,8 @@ class Mbarriers:
             bad = (states.view(np.int64) >> 62) != 1
             position = int(np.argmax(bad))
             raise Fault(
-                position, "what is not an mbarrier object: it was never initialised, invalidated, or overwritten"
+                position,
+                "something that is not an mbarrier object: it was never initialised, invalidated, or overwritten",
             )
         return states
 

@@ -212,7 +212,7 @@ class SharedShadow:
         if clash.any():
             lane, byte = self._first(clash, writer, where)
             other = self._who(int(self._writer[int(where[clash][0])]))
-            self._race(Kind.RACE, site, lane, "writes", byte, f"{other} at the same time writes otherwise")
+            self._race(Kind.RACE, site, lane, "writes", byte, f"{other} writes a different value at the same time")
 
     def _check_writer(
         self,

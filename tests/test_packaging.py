@@ -128,7 +128,7 @@ def test_wheels_that_the_docs_install_have_the_version() -> None:
 
 
 def test_releases_are_in_the_changelog() -> None:
-    """What is not released yet comes first, then each release with its date, the newest of which is at most ours."""
+    """Unreleased changes come first, then each release with its date; the newest is at most our version."""
     headings = re.findall(r"^## (.*)$", (ROOT / "CHANGELOG.md").read_text(), re.M)
     assert headings[0] == "Unreleased"
     releases = [re.fullmatch(r"(\d+\.\d+\.\d+) \(\d{4}-\d\d-\d\d\)", each) for each in headings[1:]]

@@ -81,8 +81,10 @@ def refuse_odd(view: View) -> None:
     dense = max((axis for axis, stride in enumerate(view.strides) if stride == 1), default=-1)
     odd = any(stride % 2 for axis, stride in enumerate(view.strides) if axis != dense and view.shape[axis] > 1)
     if dense < 0 or view.shape[dense] % 2 or odd:
-        message = f"parameter '{view.name}': two {half_bytes.NAME} share a byte: expected rows of an even number of"
-        raise TileError(f"{message} neighbours, got sizes {view.shape} and strides {view.strides}", hint="pad the rows")
+        message = f"parameter '{view.name}': two {half_bytes.NAME} share a byte: expected rows with an even number of"
+        raise TileError(
+            f"{message} contiguous elements, got sizes {view.shape} and strides {view.strides}", hint="pad the rows"
+        )
 
 
 def is_array(given: object) -> bool:
@@ -154,7 +156,7 @@ def view_of(given: object, name: str, stream: int = 0) -> View:
     try:
         said = dlpack.read(array, (stream or dlpack.LEGACY_STREAM) if kind in dlpack.ON_CARD else None)
     except (BufferError, RuntimeError, TypeError) as error:
-        raise TileError(f"parameter '{name}': the array is not given away by DLPack: {error}") from error
+        raise TileError(f"parameter '{name}': cannot export the array through DLPack: {error}") from error
     return _described(said, kind in dlpack.ON_HOST, ordinal, name)
 
 
@@ -164,7 +166,7 @@ def _described(said: dlpack.Described, on_host: bool, ordinal: int, name: str) -
         raise TileError(f"parameter '{name}': Tile IR has no element type {said.kind} of DLPack")
     if any(stride < 0 and extent > 1 for stride, extent in zip(said.strides, said.shape, strict=True)):
         message = f"parameter '{name}': strides of {said.strides} elements are not positive"
-        raise TileError(message, hint="give a contiguous copy")
+        raise TileError(message, hint="pass a contiguous copy")
     card = None if on_host else ordinal
     strides = tuple(max(0, stride) for stride in said.strides)
     plain = View(said.dtype, said.shape, strides, said.address, None, said.changeable, said.capsule, name, card)

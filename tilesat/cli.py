@@ -338,7 +338,7 @@ def _add_sanitize(parser: argparse.ArgumentParser) -> None:
         "--schedule",
         default="together",
         metavar="S",
-        help="together (the default), or skewed:SEED: each warp alone until it must wait",
+        help="together (the default), or skewed:SEED: each warp runs alone until it must wait",
     )
     parser.add_argument(
         "--max-instructions",
@@ -528,7 +528,7 @@ def _add_pipeline_options(parser: argparse.ArgumentParser) -> None:
                         help="consumer warpgroups share one tile of a persistent loop, or take successive tiles in "
                              "turn; auto (the default): whichever is faster")  # fmt: skip
     parser.add_argument(
-        "--ocg-knobs", action="store_true", help="emit scheduling pragmas for ptxas (ptxas 13.5 knows none of them)"
+        "--ocg-knobs", action="store_true", help="emit scheduling pragmas for ptxas (not recognised by ptxas 13.5)"
     )
     parser.add_argument(
         "--num-ctas",

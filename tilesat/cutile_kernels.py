@@ -199,7 +199,7 @@ def parse_signature(text: str) -> list[Any]:
 
 
 def _wrong(part: str, message: str) -> TileError:
-    hint = "write f16[?,?], f32[?/16]:[1]@128, f16[?,?]* (a list), i32 or =128 (a constant), divided by semicolons"
+    hint = "write f16[?,?], f32[?/16]:[1]@128, f16[?,?]* (a list), i32 or =128 (a constant), separated by semicolons"
     return TileError(f"signature {part!r}: {message}", Location("--sig"), hint)
 
 

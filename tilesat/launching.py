@@ -78,7 +78,7 @@ def prepared(
     itself = not whole and not named and calling is not None and len(given) == calling.count
     if calling is None or itself:
         if named:
-            raise TileError(f"entry '{entry.sym_name}' has no names: pass its arguments in order", entry.location)
+            raise TileError(f"entry '{entry.sym_name}' has no names: pass its arguments by position", entry.location)
         values = [_own_view(each, str(position)) for position, each in enumerate(given)]
     else:
         values = calling.arguments(given, named)
@@ -128,14 +128,14 @@ def _on_card(view: View, on: str, launch: Launch, entry: Entry) -> object:
     """The address of an array on a card. Raises TileError where the kernel does not run there."""
     if on != "cuda":
         message = f"parameter '{view.name}': the array {view} is on the card, '{on}' runs on the host"
-        raise TileError(message, entry.location, "run it on 'cuda', or give an array of the host")
+        raise TileError(message, entry.location, "run it on 'cuda', or pass an array on the host")
     from runtime.cuda import DeviceArray
 
     card = _number(view)
     other, own = launch.first = launch.first or (view, card)
     if card != own:
         message = f"parameter '{view.name}': the array {view} is on card {card}, that of '{other.name}' on card {own}"
-        raise TileError(message, entry.location, f"give a copy on card {own}")
+        raise TileError(message, entry.location, f"pass a copy on card {own}")
     if view.dtype == half_bytes.NAME:
         return DeviceArray(view.address, (view.span // 2,), half_bytes.MEMORY, owned=False, ordinal=card)
     return DeviceArray(view.address, (view.span,), memory_type(view.dtype), owned=False, ordinal=card)

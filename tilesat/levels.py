@@ -144,7 +144,7 @@ def own_target(kernel: Op, wanted: str | None) -> str:
     own = str(kernel.attributes["target"])
     target_named(own)
     if wanted is not None and wanted != own:
-        raise TileError(f"the kernel is one for {own}, not for {wanted}", kernel.location, f"pass --target {own}")
+        raise TileError(f"the kernel was compiled for {own}, not for {wanted}", kernel.location, f"pass --target {own}")
     return own
 
 

@@ -90,7 +90,7 @@ def remarks(kernel: Kernel, cubin: Cubin) -> Iterator[Remark]:
     name, place = entry.sym_name, entry.location
     if usage is not None:
         shared = usage.smem + int(kernel.manifest.get("dynamic_smem", 0))
-        text = f"{usage.registers} registers a thread, {shared} bytes of shared memory a block"
+        text = f"{usage.registers} registers per thread, {shared} bytes of shared memory per block"
         yield Remark("analysis", "memory", "Resources", name, place, text)
         if usage.spill_stores:
             text = f"{usage.spill_stores} bytes of registers are spilled to local memory"

@@ -157,7 +157,7 @@ def parse(text: str, position: int = 0) -> Spec:
 def _shape(text: str, dims: str) -> tuple[int, ...]:
     parts = [part.strip() for part in dims.split(",")]
     if not all(part.isdecimal() for part in parts):
-        raise SpecError(f"{text}: the shape must be whole numbers divided by commas")
+        raise SpecError(f"{text}: the shape must be whole numbers separated by commas")
     shape = tuple(int(part) for part in parts)
     if math.prod(shape) * 8 > MAX_BYTES:
         raise SpecError(f"{text}: more than {MAX_BYTES >> 30} GiB")

@@ -193,7 +193,7 @@ def _axes(note: Any, annotation: str, rank: int) -> list[int]:
     for axis in axes:
         if axes.count(axis) > 1:
             cause = ValueError(f"{annotation} contains duplicate axis {axis}")
-            raise ArgumentError(f"{annotation}: axis {axis} is there twice") from cause
+            raise ArgumentError(f"{annotation}: axis {axis} is given twice") from cause
     return axes
 
 

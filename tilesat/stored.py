@@ -54,5 +54,5 @@ class Stored:
 
 def _gone(what: str) -> NoReturn:
     raise TileError(
-        f"a kernel out of a pickle has {what}", hint="compile it again, or read `report` before pickling it"
+        f"a kernel loaded from a pickle has {what}", hint="compile it again, or read `report` before pickling it"
     )

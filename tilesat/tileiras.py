@@ -45,7 +45,7 @@ HELP = """usage: tilesat-tileiras FILE -o OUT --gpu-name sm_XY [options]
 
   -o, --output-file OUT       where the cubin goes (default elf.o)
   --gpu-name, --arch GPU      {gpus} (default {default})
-  -O, --opt-level N           0 to 3 (default 3), handed to ptxas
+  -O, --opt-level N           0 to 3 (default 3), passed to ptxas
   --lineinfo                  source lines of the instructions
   --device-debug, -g          no optimisation by ptxas
   --preview FEATURE[,...]     read bytecode with preview content; features: simt
@@ -54,7 +54,7 @@ HELP = """usage: tilesat-tileiras FILE -o OUT --gpu-name sm_XY [options]
   --remarks-output-file FILE  where yaml goes (default tileir_remarks.yaml)
   --host-arch, --host-os X    accepted: a cubin is the same for every host
   --version, --list-versions, --help
-Refused, since there is nothing here that does it: -l (tile libraries), --sanitize, --apply-controls.
+Not supported: -l (tile libraries), --sanitize, --apply-controls.
 """
 
 
@@ -150,7 +150,7 @@ def _output(found: Arguments, name: str, text: str) -> None:
 
 def _gpu(found: Arguments, name: str, text: str) -> None:
     if text in NO_TARGET:
-        raise UsageError(f"there is no target for '{text}' yet; known: {', '.join(TARGETS)}")
+        raise UsageError(f"no target for '{text}' yet; known: {', '.join(TARGETS)}")
     if text not in TARGETS:
         raise UsageError(f"unknown GPU '{text}'; known: {', '.join(TARGETS)}")
     found.gpu = text

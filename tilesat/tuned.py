@@ -80,9 +80,9 @@ class Tuned:
         if self.measured:
             return "measured on a card"
         if self.best.assembled is not None:
-            return "predicted of assembled code by the tables of the target, not measured"
+            return "predicted from assembled code by the target's tables, not measured"
         why = f" ({self.lacking})" if self.lacking else ""
-        return f"predicted by cost, by the tables of the target, not of assembled code{why} and not measured"
+        return f"predicted from costs by the target's tables, not from assembled code{why} and not measured"
 
     @cached_property
     def kernel(self) -> Kernel:
@@ -163,7 +163,7 @@ def pinned(path: str | Path, name: str, target: str, arguments: str, tried: Sequ
             found = [one for one in tried if plain(one) == dict(wanted)]
             if not found:
                 message = f"the pin of @{name} for {target} is not one of the configurations: {dict(wanted)}"
-                raise TileError(message, Location(str(path)), "remove it, to search anew")
+                raise TileError(message, Location(str(path)), "remove it to search again")
             return found[0]
     return None
 

@@ -91,7 +91,7 @@ def autotune(
 
     place = on or place_of(args, {})
     if place not in ("sim", "cuda"):
-        raise TileError(f"autotune: on is sim, which predicts, or cuda, which measures, got {shown(on)}")
+        raise TileError(f"autotune: on: expected sim (predicts) or cuda (measures), got {shown(on)}")
     few = isinstance(workers, int) and workers < 0
     if min(measure, programs) < 1 or few or (budget is not None and not budget > 0):
         raise TileError("autotune: expected measure >= 1, workers >= 0, programs >= 1 and a budget above 0")

@@ -30,7 +30,9 @@ COLUMNS = {"loop": "loop", "spills": "LDL + STL", "round_trips": "round trips", 
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.peers", description="code beside Triton and tileiras")
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.peers", description="code compared with Triton and tileiras"
+    )
     parser.add_argument("--target", default="sm_80,sm_90a")
     parser.add_argument("--only", default="", metavar="TEXT", help="cases whose name holds TEXT")
     parser.add_argument("--peers", default=sys.executable, metavar="PYTHON")

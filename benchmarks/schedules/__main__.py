@@ -48,7 +48,9 @@ class Steady:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.schedules", description="steady loops beside others'")
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.schedules", description="steady loops compared with those of other compilers"
+    )
     parser.add_argument("--target", default="sm_80,sm_90a")
     parser.add_argument("--only", default="", metavar="TEXT", help="cases whose name holds TEXT")
     parser.add_argument("--peers", default=sys.executable, metavar="PYTHON")

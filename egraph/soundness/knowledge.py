@@ -51,7 +51,7 @@ class Knowledge:
         if head in ("low", "high"):
             self._bounds[id(value), head] = number
             if self._bounds.get((id(value), "low"), number) > self._bounds.get((id(value), "high"), number):
-                raise Unsound("bounds contradict each other: from that everything follows")
+                raise Unsound("bounds contradict each other, so anything follows")
 
 
 def shown(data: npt.NDArray[Any]) -> str:

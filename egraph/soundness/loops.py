@@ -59,7 +59,7 @@ def run(body: Sequence[Sexpr], sample: Sample) -> list[Sexpr]:
 
 def _once(found: dict[str, List], name: str, form: List) -> None:
     if name in found:
-        raise NotCovered(f"two facts of '{name}' in one rule are not run")
+        raise NotCovered(f"cannot evaluate two facts of '{name}' in one rule")
     found[name] = form
 
 

@@ -110,7 +110,7 @@ def evaluate(op: Op, data: list[Datum]) -> Datum:
     if not isinstance(op, TileOp):
         raise NotCovered(f"'{op.name}' has no reference semantics")
     if not hasattr(type(op), "reference"):
-        raise NotCovered(f"'{op.name}' has no value outside of a kernel")
+        raise NotCovered(f"'{op.name}' has no value outside a kernel")
     with np.errstate(all="ignore"):
         found = np.asarray(op.evaluate([d.data for d in data]))
     return Datum(op.results[0].type, found)
@@ -139,7 +139,7 @@ def _load(op: Op, data: list[Datum]) -> tuple[Datum, Datum]:
     pointers, mask, padding, token = (d.data for d in data)
     type_ = op.results[0].type
     if not isinstance(type_, TileType):
-        raise NotCovered("a load of something else than a tile")
+        raise NotCovered("a load of something other than a tile")
     memory = (meaning.integers(pointers) * 2654435761 % 101).astype(dtype_of(type_.element))
     other = np.zeros_like(memory) if padding is None else padding
     loaded = memory if mask is None else np.where(mask, memory, other)
@@ -158,4 +158,4 @@ def several(mnemonic: str, types: list[Type | None]) -> list[Type]:
         return [TileType(types[0].shape, types[0].element.pointee), TOKEN]
     if mnemonic in ("get_tile_block_id", "get_num_tile_blocks"):
         return [TileType((), I32)] * 3
-    raise NotCovered(f"'{mnemonic}' has no value outside of a kernel")
+    raise NotCovered(f"'{mnemonic}' has no value outside a kernel")

@@ -354,7 +354,7 @@ class Sample:
             return self._promised(form, operands[0])
         cls = _classes().get(signature.mnemonic)
         if cls is None:
-            raise NotCovered(f"({form.head} ...) has no value outside of a kernel")
+            raise NotCovered(f"({form.head} ...) has no value outside a kernel")
         return self._operation(cls, signature, form, operands)
 
     @staticmethod

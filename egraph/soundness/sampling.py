@@ -12,8 +12,9 @@ import numpy.typing as npt
 
 from egraph.facts import largest, limits, pointee_bytes, smallest_normal
 from egraph.soundness import patterns
-from ir.core import Attr, OperandGroup, Type
-from ir.dialects.cuda_tile import Bounded, DenseElements, DivBy, MmaF, Rounding, SameElements, dtype_of
+from ir.core import OPS, Attr, OperandGroup, Type
+from ir.dialects.cuda_tile import Bounded, DenseElements, DivBy, MmaF, Rounding, SameElements, TileOp, dtype_of
+from ir.dialects.cuda_tile.attributes import SHAPE
 from ir.records import dataclass
 from ir.types import (
     BF16,
@@ -354,9 +355,10 @@ class Sampler:
             return TileType(tuple(self.pick(SIZES) if n == 1 else n for n in first.shape), first.element)
         if mnemonic == "reshape":
             return TileType(self._reshaped(first.shape), first.element)
-        if mnemonic == "permute":
-            order: tuple[int, ...] = attributes["permutation"]
-            return TileType(tuple(first.shape[d] for d in order), first.element)
+        cls = OPS[f"cuda_tile.{mnemonic}"]
+        if issubclass(cls, TileOp) and cls.placement is SHAPE and not cls.needs_result_type:  # it follows from theirs
+            tiles = [np.zeros(t.shape, bool) for t in operands if isinstance(t, TileType)]
+            return TileType(cls.computed(tiles, attributes, first).shape, first.element)
         if mnemonic in ("cmpi", "cmpf"):
             return TileType(first.shape, I1)
         if self.near is not None and self.chance(0.5):

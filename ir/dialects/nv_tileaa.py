@@ -9,12 +9,10 @@ branches and loops with early exits are our own operations, because scf has none
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import ClassVar, TypeVar, cast
+from typing import ClassVar
 
 from ir.core import (
     CONTROL,
-    OPS,
     Attr,
     Attribute,
     Operand,
@@ -30,6 +28,7 @@ from ir.core import (
 from ir.dialects import cuda_tile as ct
 from ir.dialects import scf
 from ir.dialects.cuda_tile.attributes import DenseElements
+from ir.dialects.mirrored import declared, mirror, mirrored
 from ir.dialects.nv_tileaa_memory import (
     AddPtr,
     Alloca,
@@ -85,8 +84,6 @@ from ir.types import I1, I32, Constraint, FloatType, IntType
 
 is_i32 = Constraint("i32", lambda t: t == I32)
 is_i1 = Constraint("i1", lambda t: t == I1)
-
-LogicalT = TypeVar("LogicalT", bound=Logical)
 
 
 @op("nv_tileaa.func")
@@ -289,29 +286,6 @@ class Permute(Logical):
         self.expect(fits, "{} permuted by {} is not {}", self.source.type, self.permutation, self.result.type)
 
 
-@op("nv_tileaa.extract")
-class Extract(Logical):
-    """The part of a tensor at tile-space indices; its size is the result's."""
-
-    means = ct.Extract
-
-    source = Operand(is_tile)
-    indices = Variadic(is_scalar)
-    result = Result(is_tile)
-
-
-@op("nv_tileaa.insert")
-class Insert(Logical):
-    """`destination` with the part at tile-space indices replaced by `source`."""
-
-    means = ct.Insert
-
-    source = Operand(is_tile)
-    destination = Operand(is_tile)
-    indices = Variadic(is_scalar)
-    result = same_type_as("destination")
-
-
 @op("nv_tileaa.pack")
 class Pack(Logical):
     """The bytes of a 1-D tensor in memory order; elements narrower than a byte fill it from its low bits."""
@@ -426,29 +400,9 @@ class Fold(Logical):
         return shape if self.folds.keeps else (*shape[: self.dim], *shape[self.dim + 1 :])
 
 
-def _fold(of: type[ct.Combining]) -> type[Fold]:
-    """A reduction or scan of Tile IR, with its flags."""
-    flags = {name: flag() for name in of.encoded if name not in ct.Combining.encoded}
-    return _declared(of, Fold, {"folds": of, **flags})
-
-
-def _mirrored(of: type[ct.TileOp]) -> type[Logical]:
-    """An operation of Tile IR whose operands and result are tiles and whose attributes are numbers from 0 on."""
-    operands = {group.name: Operand(is_tile) for group in of.info.operands}
-    numbers = {attr.name: Attr(int, least=0) for attr in of.info.attributes}
-    return _declared(of, Logical, {**operands, **numbers, "result": Result(is_tile)})
-
-
-def _declared(of: type[ct.TileOp], base: type[LogicalT], parts: Mapping[str, object]) -> type[LogicalT]:
-    """An operation of this level that Tile IR's declaration says."""
-    name = of.info.name.partition(".")[2]
-    body = {"__doc__": of.__doc__, "__module__": __name__, "means": of, **parts}
-    return op(f"nv_tileaa.{name}")(cast("type[LogicalT]", type(of.__name__, (base,), body)))
-
-
 DERIVED = (
-    *map(_fold, ct.COMBINING),
-    *(_mirrored(of) for of in tuple(OPS.values()) if issubclass(of, ct.TileOp) and of.mirrored),
+    *(declared(of, "nv_tileaa", Fold, {"folds": of, **{name: flag() for name in of.flagged()}}) for of in ct.COMBINING),
+    *(mirror(of, "nv_tileaa", Logical, is_tile, is_scalar) for of in mirrored()),
 )
 """Operations that Tile IR's declarations say: nothing is declared twice."""
 

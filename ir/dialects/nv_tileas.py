@@ -7,7 +7,7 @@ is built (they become program order and `barrier`), so no op here takes or gives
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 from ir.core import (
     CONTROL,
@@ -18,15 +18,16 @@ from ir.core import (
     Operand,
     RegionField,
     Result,
-    Value,
     Variadic,
-    VariadicResult,
     flag,
     op,
 )
 from ir.descriptors import BARRIER_BYTES
 from ir.dialects.cuda_tile.attributes import DenseElements
+from ir.dialects.cuda_tile.constraints import TileOp
+from ir.dialects.cuda_tile.shape import Windowed
 from ir.dialects.gpu import verify_cluster, verify_map, verify_parameters, verify_ranges, verify_text
+from ir.dialects.mirrored import mirror, mirrored
 from ir.dialects.nv_tileas_async import (
     CONSUME,
     COPY,
@@ -59,6 +60,7 @@ from ir.dialects.nv_tileas_effects import (
     RequestProgramId,
     WaitOnDependency,
 )
+from ir.dialects.nv_tileas_folds import KEEPING, Combining, Keeping, Reduce, rank_of
 from ir.dialects.nv_tileas_memory import (
     AddPtr,
     AllocTensor,
@@ -136,7 +138,7 @@ from ir.dialects.nv_tileas_types import (
     is_tile,
 )
 from ir.dialects.scf import verify_ends
-from ir.types import TensorType, TileType
+from ir.types import TileType
 
 
 @op("nv_tileas.func")
@@ -264,42 +266,31 @@ class Permute(Op):
         self.expect(sorted(map(str, self.permutation)) == list(map(str, dims)), "permutation must name {} once", dims)
 
 
-@op("nv_tileas.extract")
-class Extract(Op):
-    """The part of a tile at tile-space indices: selects registers, or reads back from shared memory at `scratch`.
-
-    `shared`: the latter; otherwise each thread holds its share of every part.
-    """
+@op("nv_tileas.extract_shared")
+class ExtractShared(Op):
+    """The part of a tile at tile-space indices, read back from shared memory at `scratch`."""
 
     source = Operand(is_held)
     indices = Variadic(is_integer)
-    shared = flag()
     scratch = Attr(int, 0, least=0)
     result = Result(is_held)
 
 
-@op("nv_tileas.cat")
-class Cat(Op):
-    """Two tiles joined along dimension `dim`: concatenates registers."""
+class Mirrored(Op):
+    """An operation of Tile IR whose elements only move, on placed tiles: registers under other names, or selected."""
 
-    lhs = Operand(is_held)
-    rhs = Operand(is_held)
-    dim = Attr(int, least=0)
-    result = Result(is_held)
+    means: ClassVar[type[TileOp]]
 
 
-@op("nv_tileas.insert")
-class Insert(Op):
-    """`destination` with the part at tile-space indices replaced by `source`; threads hold a share of every part."""
-
-    source = Operand(is_held)
-    destination = Operand(is_held)
-    indices = Variadic(is_integer)
-    result = Result(is_held)
-
-
-PARTS = (Extract, Cat, Insert)
+MIRRORED = {of: mirror(of, "nv_tileas", Mirrored, is_held, is_integer) for of in mirrored()}
+"""By the operation of Tile IR."""
+PARTS = (ExtractShared, Mirrored)
 """Operations that cut tiles and join them."""
+SELECTING = (
+    ExtractShared,
+    *(cls for of, cls in MIRRORED.items() if issubclass(of, Windowed) and of.selects()),
+)
+"""Operations that give a part of a tile."""
 
 
 @op("nv_tileas.assert")
@@ -418,71 +409,6 @@ class ScaledDot(Dot):
     b_scales = Operand(is_tile)
 
 
-def verify_fold(op: Combining) -> None:
-    """Tiles of one shape, a dimension of theirs, an identity each, a combiner of all of them."""
-    sources = op.sources
-    op.expect(bool(sources), "needs a tile")
-    shapes = {value.type.shape for value in sources if isinstance(value.type, TensorType)}
-    op.expect(len(shapes) == 1, "the tiles must have one shape")
-    op.expect(op.dim < rank_of(sources[0]), "dim must be below {}, is {}", rank_of(sources[0]), op.dim)
-    op.expect(len(op.identities) == len(sources), "needs {} identities, has {}", len(sources), len(op.identities))
-    op.expect(len(op.results) == len(sources), "must have {} results", len(sources))
-    op.expect(len(op.combiner.blocks) == 1, "the combiner must have one block")
-    block = op.combiner.block
-    elements = [value.type.element for value in sources if isinstance(value.type, TensorType) for _ in range(2)]
-    op.expect([v.type for v in block.args] == elements, "the combiner must take {}", [*map(str, elements)])
-    ends = [v.type for v in block.terminator.operands] if block.ops else []
-    op.expect(ends == elements[::2], "the combiner must give {}", [*map(str, elements[::2])])
-
-
-def rank_of(value: Value) -> int:
-    """Dimensions of a tile."""
-    return len(value.type.shape) if isinstance(value.type, TensorType) else 0
-
-
-@op("nv_tileas.reduce")
-class Reduce(Op):
-    """One dimension of tiles in one layout reduced by the combiner region (takes lhs0, rhs0, lhs1, rhs1, ..., gives one
-    of each): registers by `thread_atom`, then lanes by `atom`, then warps, through shared memory at `scratch`.
-    """
-
-    sources = Variadic(is_tile)
-    dim = Attr(int, least=0)
-    atom = Attr(str, "shfl", among=("shfl", "redux"))
-    thread_atom = Attr(str, "", among=("", "f32x2", "minmax3"))
-    scratch = Attr(int, 0, least=0)
-    identities = Attr[Any](tuple)
-    outs = VariadicResult()
-    combiner = RegionField()
-
-    def verify(self) -> None:
-        """Tiles, identities and combiner agree."""
-        verify_fold(self)
-
-
-@op("nv_tileas.scan")
-class Scan(Op):
-    """Inclusive prefix scan along one dimension by the combiner region, from the far end if `reverse`; parts as for
-    reduce.
-    """
-
-    sources = Variadic(is_tile)
-    dim = Attr(int, least=0)
-    reverse = flag()
-    scratch = Attr(int, 0, least=0)
-    identities = Attr[Any](tuple)
-    outs = VariadicResult()
-    combiner = RegionField()
-
-    def verify(self) -> None:
-        """Tiles, identities and combiner agree."""
-        verify_fold(self)
-
-
-Combining = Reduce | Scan
-"""What folds a dimension by a combiner region."""
-
-
 __all__ = [
     "BARRIER_BYTES",
     "COMMIT",
@@ -492,6 +418,7 @@ __all__ = [
     "CORRECT",
     "DONE_BYTES",
     "GROUPS",
+    "KEEPING",
     "MBARRIERS",
     "MULTIPLY",
     "PRODUCE",
@@ -545,6 +472,7 @@ __all__ = [
     "IndexSpaceShape",
     "IsMine",
     "IteratorType",
+    "Keeping",
     "LaunchDependents",
     "MakeMemref",
     "Meet",
@@ -558,6 +486,7 @@ __all__ = [
     "ProducerCommit",
     "ProducerWrite",
     "Receive",
+    "Reduce",
     "RequestProgramId",
     "Scatter",
     "Send",

@@ -200,7 +200,9 @@ class AgentSwitch(Op):
             self.expect(groups > 0 and count % groups == 0, "{} groups cannot share {} warps", groups, count)
         end = 0
         for first, count, stride in sorted(zip(self.warp_id, self.num_warps, self.agent_strides, strict=True)):
-            self.expect(first == end and 0 < count <= stride, "agents must have warps of their own, side by side")
+            self.expect(
+                first == end and 0 < count <= stride, "agents must have consecutive warps that they do not share"
+            )
             end += stride
 
     def groups_of(self, agent: int) -> int:

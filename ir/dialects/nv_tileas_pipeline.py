@@ -84,7 +84,7 @@ class CreateIterator(Op):
         """As many stages as the ring has."""
         made = self.ring.op
         known = made is not None and made.name.rpartition(".")[2] in ("create_pipeline", "create_channel")
-        self.expect(known, "must be of a ring that create_pipeline or create_channel makes")
+        self.expect(known, "must belong to a ring made by create_pipeline or create_channel")
         kind = self.ring.type
         stages = kind.stages if isinstance(kind, PipelineType) else 1
         self.expect(self.result.type == IteratorType(stages), "must give {}", IteratorType(stages))

@@ -65,7 +65,7 @@ class TensorDot(Op):
             and isinstance(d, TensorMemoryType)
         ):
             agree = a.shape[1] == b.shape[0] and d.shape == (a.shape[0], b.shape[1])
-            self.expect(agree, "no product of {} and {} is {}", a.shape, b.shape, d.shape)
+            self.expect(agree, "cannot multiply {} and {} into {}", a.shape, b.shape, d.shape)
 
 
 @op("nv_tileas.tensor_scaled_dot")

@@ -125,7 +125,7 @@ class MmaSync(Op):
         self.expect(left == right or mixes(left or "", right or ""), "a and b differ: {} and {}", a.element, b.element)
         m, n, k = self.mmaShape
         for name, kind, size in (("a", a, m * k), ("b", b, k * n), ("c", c, m * n)):
-            self.expect(prod(kind.shape) * 32 == size, "{} must hold {} elements a lane", name, size // 32)
+            self.expect(prod(kind.shape) * 32 == size, "{} must hold {} elements per lane", name, size // 32)
         self.expect(a.element != F32 or self.tf32Enabled, "f32 operands need tf32Enabled")
         self.expect(all(self.signed) or a.element == I8, "unsigned operands must be i8, are {}", a.element)
 
@@ -230,7 +230,9 @@ class Load(Op):
     def verify(self) -> None:
         """A legal size; cache policies are for global memory only."""
         _verify_access(self, self.result.type)
-        self.expect(not self.evict or self.ptr.type == GLOBAL_PTR, "only global memory has a policy of the L2 cache")
+        self.expect(
+            not self.evict or self.ptr.type == GLOBAL_PTR, "only accesses to global memory take an L2 cache policy"
+        )
 
 
 @op("nvgpu.store")
@@ -482,4 +484,4 @@ class MBarrierGet(Op):
         kind = self.barriers.type
         self.expect(isinstance(self.barriers.owner, MBarrierCreate), "the group must be made by nvgpu.mbarrier.create")
         count = kind.count if isinstance(kind, BarrierGroupType) else 0
-        self.expect(self.number < count, "the group has {} barriers, not one of number {}", count, self.number)
+        self.expect(self.number < count, "barrier {} does not exist: the group has {}", self.number, count)

@@ -71,7 +71,7 @@ def verify_use(op: TensorCopy, records: Mapping[Value, Mapping[str, object]]) ->
     given = 2 if isinstance(op, FourRows) else op.rank
     op.expect(given == rank, "has {} coordinates, the boxes of its map {} dimensions", given, rank)
     for extent in box.shape:
-        op.expect(1 <= extent <= MAX_EXTENT, "a box has 1 to {} elements a dimension, its map {}", MAX_EXTENT, extent)
+        op.expect(1 <= extent <= MAX_EXTENT, "a box has 1 to {} elements per dimension, its map {}", MAX_EXTENT, extent)
     op.expect(
         box.row_bytes % ALIGNMENT == 0,
         "rows of a box are multiples of {} bytes, its map's have {}",

@@ -9,7 +9,7 @@ import numpy as np
 
 import ir.dialects.cuda_tile as ct
 from ir.checked import checked
-from ir.core import Op, UnsupportedError
+from ir.core import OPS, Op, UnsupportedError
 from ir.dialects.cuda_tile.attributes import Array
 from ir.dialects.cuda_tile.constraints import shape_of, tile_type
 from ir.interpreter.block import HANDLERS, TOKEN, Results, TileBlock
@@ -44,21 +44,13 @@ def _assume(block: TileBlock, op: ct.Assume) -> Results:
     return [value]
 
 
-def _extract(block: TileBlock, op: ct.Extract) -> Results:
-    _check_subtile(block, op, shape_of(op.source), shape_of(op.result))
-    return [block.pure(op)]
-
-
-def _insert(block: TileBlock, op: ct.Insert) -> Results:
-    _check_subtile(block, op, shape_of(op.destination), shape_of(op.source))
-    return [block.pure(op)]
-
-
-def _check_subtile(block: TileBlock, op: ct.Extract | ct.Insert, whole: tuple[int, ...], part: tuple[int, ...]) -> None:
-    index = tile_index(block.values(op.indices))
-    counts = [size // small for size, small in zip(whole, part, strict=True)]
+def _windowed(block: TileBlock, op: ct.Windowed) -> Results:
+    whole, part, indices = op.window
+    index = tile_index(block.values(indices))
+    counts = [size // small for size, small in zip(shape_of(whole), shape_of(part), strict=True)]
     if any(i >= n for i, n in zip(index, counts, strict=True)):
         raise InterpreterError(f"sub-tile {index} is outside the {tuple(counts)} sub-tiles", op.location)
+    return [block.pure(op)]
 
 
 def _assert(block: TileBlock, op: ct.Assert) -> Results:
@@ -75,7 +67,7 @@ def _alloca(block: TileBlock, op: ct.Alloca) -> Results:
     pointee = checked(tile_type(op.result).element, PointerType).pointee
     size = op.num_elem * memory_dtype(pointee).itemsize
     if size > SCRATCH_LIMIT:
-        raise UnsupportedError(f"alloca of {size} bytes is not interpreted", op.location)
+        raise UnsupportedError(f"cannot interpret an alloca of {size} bytes", op.location)
     memory = np.full(size, UNWRITTEN, np.uint8)
     return [np.asarray(block.memory.add(memory, "the memory of an alloca", op.alignment), np.int64)]
 
@@ -125,8 +117,7 @@ HANDLERS.update(
         ct.Assume: _assume,
         ct.GetGlobal: _global,
         ct.Alloca: _alloca,
-        ct.Extract: _extract,
-        ct.Insert: _insert,
+        **{cls: _windowed for cls in OPS.values() if issubclass(cls, ct.Windowed)},
         ct.PreviewCall: _call,
         ct.Print: _print,
         ct.Assert: _assert,

@@ -97,7 +97,7 @@ def _check_even(type_: TensorViewType, shape: tuple[int, ...], strides: tuple[in
     for what, numbers in (("size", sizes), ("stride", steps)):
         odd = [number for number in numbers if number % 2]
         if odd:
-            message = f"a {what} of {odd[0]} elements of {type_.element}, two of which share a byte, is odd"
+            message = f"a {what} of {odd[0]} elements of {type_.element} is odd, but two elements share a byte"
             raise InterpreterError(message, location, "pad the rows to an even size")
 
 

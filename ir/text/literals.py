@@ -120,7 +120,7 @@ def _parse_list(tokens: Tokens, element: Scalar, flat: list[object], depth: int 
             flat.append(parse_element(tokens, element))
             found = ()
         if inner is not None and found != inner:
-            tokens.fail(f"the rows of a literal differ: {found} after {inner}", index=at)
+            tokens.fail(f"rows of a literal have different shapes: {found} after {inner}", index=at)
         inner = found
         count += 1
     tokens.expect("]")

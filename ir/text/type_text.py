@@ -51,7 +51,7 @@ def read_type(text: str) -> Type:
     found = _cache.get(text)
     if found is None:
         if _SPLIT_WORD.search(re.sub(r"\s*\bx\b\s*", "x", text)):
-            raise TypeTextError(f"{text!r} is not a type: unexpected blank inside it")
+            raise TypeTextError(f"{text!r} is not a type: unexpected space inside it")
         found = _cache[text] = _read(_PREFIX.sub("", re.sub(r"\s+", "", text)))
     return found
 

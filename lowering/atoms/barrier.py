@@ -54,7 +54,7 @@ SETMAXNREG = SyncAtom(
     "setmaxnreg",
     "setmaxnreg.sync.aligned.u32",
     frozenset({Feature.SETMAXNREG}),
-    "PTX ISA, setmaxnreg; takes effect beside .maxnreg only (ptx.md section 1)",
+    "PTX ISA, setmaxnreg; takes effect only with .maxnreg (ptx.md section 1)",
 )
 NAMED_BARRIER = SyncAtom("bar.sync", "bar.sync", frozenset(), "PTX ISA, bar")
 WGMMA_FENCE = SyncAtom("wgmma.fence", "wgmma.fence.sync.aligned", frozenset({Feature.WGMMA}), "PTX ISA, wgmma.fence")
@@ -101,10 +101,14 @@ class Shares:
 
 def register_shares(consumers: int, others: int, least: float, target: Target) -> Shares:
     """All registers of an SM for one CTA, where the `others` threads give theirs to the `consumers` but for `least`, a
-    multiple of 8, or the mean of several: what the consumers may not take stays with the others.
+    multiple of 8 or the mean of several: what the consumers may not take stays with the others. If there are enough for
+    each thread to have as many as it can address, none are moved: setmaxnreg would leave the consumers 248, the
+    multiple of 8 below 255.
     """
-    step = REGISTER_STEP
-    most = int(target.registers_per_thread) // step * step
+    step, addressable = REGISTER_STEP, int(target.registers_per_thread)
+    if int(target.registers_per_sm) // (consumers + others) >= addressable:
+        return Shares(addressable, addressable, addressable)
+    most = addressable // step * step
     launch = min(int(target.registers_per_sm) // (consumers + others) // step * step, most - step)
     other = min(launch, least)
     consumer = min(int((launch + (launch - other) * others / consumers) // step * step), most)

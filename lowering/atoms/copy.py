@@ -94,7 +94,7 @@ def _cp_async(size: int) -> CopyAtom:
         Space.SHARED,
         size,
         frozenset({Feature.CP_ASYNC}),
-        "PTX ISA, cp.async; ptx.md section 2 (cg refuses 4 and 8, 12 is no size)",
+        "PTX ISA, cp.async; ptx.md section 2 (cg refuses 4 and 8, 12 is not a size)",
         asynchronous=True,
     )
 

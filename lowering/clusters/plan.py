@@ -128,7 +128,7 @@ def shared_state(entry: ct.Entry) -> Iterator[Refusal]:
     """Effects that one CTA cannot perform for all."""
     for op in entry.walk():
         if op.effect is WRITE and not isinstance(op, (*EFFECTS, *ORDER)):
-            yield Refusal("it happens once a tile block", op)
+            yield Refusal("it happens once per tile block", op)
 
 
 def cuts_of(entry: ct.Entry) -> list[tuple[int | None, int, Cuts]] | Refusal:

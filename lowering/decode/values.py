@@ -192,28 +192,21 @@ def permute(d: Decoder, node: placed.Permute | placed.PermuteShared, b: Builder,
     return b.value(nv_tileas.Permute, made[node.source], types=[d.type_of(node.cls)], permutation=permutation)
 
 
-@lowers(placed.Part)
-def extract(d: Decoder, node: placed.Part, b: Builder, made: Made) -> Value:
-    """A part of a tile."""
+@lowers(placed.ExtractShared)
+def extract_shared(d: Decoder, node: placed.ExtractShared, b: Builder, made: Made) -> Value:
+    """A part of a tile, through scratch memory."""
     source, indices = made[node.source], made[node.indices]
-    shared: dict[str, Any] = {"shared": True} if isinstance(node, placed.ExtractShared) else {}
     segments = (1, len(indices))
-    return b.add(nv_tileas.Extract, source, *indices, types=[d.type_of(node.cls)], segments=segments, **shared).result
+    return b.add(nv_tileas.ExtractShared, source, *indices, types=[d.type_of(node.cls)], segments=segments).result
 
 
-@lowers(placed.Direct)
-def direct(d: Decoder, node: placed.Direct, b: Builder, made: Made) -> Value:
-    """The operation that it names."""
+@lowers(placed.Moved)
+def moved(d: Decoder, node: placed.Moved, b: Builder, made: Made) -> Value:
+    """The operation that it becomes; a list of operands is a group of indices."""
     numbers = {c.name: getattr(node, c.name) for c in node.columns if isinstance(c, Number)}
-    return b.value(node.becomes, *[made[c] for c in node.children], types=[d.type_of(node.cls)], **numbers)
-
-
-@lowers(placed.Insert)
-def insert(d: Decoder, node: placed.Insert, b: Builder, made: Made) -> Value:
-    """A tile with a part replaced."""
-    part, whole, indices = made[node.part], made[node.whole], made[node.indices]
-    segments = (1, 1, len(indices))
-    return b.add(nv_tileas.Insert, part, whole, *indices, types=[d.type_of(node.cls)], segments=segments).result
+    groups: list[list[Value]] = [made[c] if isinstance(made[c], list) else [made[c]] for c in node.children]
+    operands, segments = [v for group in groups for v in group], tuple(map(len, groups))
+    return b.add(node.becomes, *operands, types=[d.type_of(node.cls)], segments=segments, **numbers).result0
 
 
 # --- uniform values
@@ -420,19 +413,21 @@ def folded(
     return combined(b, nv_tileas.Reduce, operands, types, region, dim=node.dim, identities=units, **more)
 
 
-@lowers(placed.PlacedScan)
-def scan(d: Decoder, node: placed.PlacedScan, b: Builder, made: Made) -> list[Value]:
+@lowers(placed.PlacedKeeping)
+def keeping(d: Decoder, node: placed.PlacedKeeping, b: Builder, made: Made) -> list[Value]:
     """Prefixes of one or more tiles."""
     kinds = [d.placed_type(kind, node.layout) for kind in d.interner.attributes[node.types]]
-    more = {"reverse": True} if node.reverse else {}
+    more = {name: True for name in node.means.flagged() if getattr(node, name)}
     region, units = combiner(d.program.bodies[node.body].region), d.interner.attributes[node.identities]
-    return combined(b, nv_tileas.Scan, made[node.list], kinds, region, dim=node.dim, identities=units, **more)
+    return combined(
+        b, nv_tileas.KEEPING[node.means], made[node.list], kinds, region, dim=node.dim, identities=units, **more
+    )
 
 
 def combined(
     b: Builder, op: type[Op], operands: list[Value], kinds: Sequence[Type], region: Region, **attributes: object
 ) -> list[Value]:
-    """A reduction or scan with its combiner."""
+    """What combines tiles, with its combiner."""
     return b.add(op, *operands, types=kinds, segments=(len(operands),), regions=[region], **attributes).results
 
 

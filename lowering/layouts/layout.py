@@ -70,7 +70,7 @@ class Layout(Attribute):
 
     def _repr_html_(self) -> str:
         """The bases, for notebooks."""
-        size = f"{1 << self.bits} elements, {1 << len(self.warp)} warps, {1 << len(self.reg)} registers a thread"
+        size = f"{1 << self.bits} elements, {1 << len(self.warp)} warps, {1 << len(self.reg)} registers per thread"
         named = (("register", self.reg), ("lane", self.lane), ("warp", self.warp))
         rows = "".join(f"<tr><td>{name}</td><td>{', '.join(map(str, bases))}</td></tr>" for name, bases in named)
         return f"<b>layout of {size}</b><table>{rows}</table>"

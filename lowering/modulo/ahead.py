@@ -69,7 +69,7 @@ def predictions(selection: Selection, func: nv_tileas.Func) -> Iterator[tuple[Pr
         if (count - 1) * (before - after) <= once:  # the first one's product is waited for as before
             why_not = f"{count:g} iterations are too few to pay for one more product"
         elif held > room:
-            why_not = f"tiles would need {held} registers a thread, at most {room} are free"
+            why_not = f"tiles would need {held} registers per thread, at most {room} are free"
         elif columns > most:  # its accumulator is then not free for the next product's left factor
             why_not = f"it would need {columns} columns of tensor memory, at most {most} are free"
         groups = selection.warps // GROUP

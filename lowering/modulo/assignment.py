@@ -62,7 +62,7 @@ class Assignment:
         return f"a producer of {self.producers} warp{'s' * (self.producers > 1)}" if self.producers else "no producer"
 
     def __str__(self) -> str:
-        shared = f" of {self.ctas} CTAs an SM" if self.ctas > 1 else ""
+        shared = f" of {self.ctas} CTAs per SM" if self.ctas > 1 else ""
         return f"{self.who} {self.cycles:.0f}{shared}" + (f" (not possible: {self.why_not})" if self.why_not else "")
 
 

@@ -43,7 +43,7 @@ def schedules(selection: Selection) -> Iterator[str]:
     for number, loop in enumerate(loops(selection)):
         if not number:
             yield "loops (predicted by the target's tables: what the chosen operations allow)"
-        yield f"  loop at {loop.item.op.location}: {loop.cycles:.0f} cycles an iteration without overlap"
+        yield f"  loop at {loop.item.op.location}: {loop.cycles:.0f} cycles per iteration without overlap"
         if loop.item.loop in made:
             yield f"    {early_product(made[loop.item.loop])}"
         if loop.item.loop in assigned:
@@ -51,7 +51,7 @@ def schedules(selection: Selection) -> Iterator[str]:
         if loop.item.loop in computed:
             yield f"    {computed[loop.item.loop]}"
         if meets(loop.item):
-            yield "    CTAs of the cluster wait for each other in it: not scheduled"
+            yield "    not scheduled: CTAs of the cluster wait for each other in this loop"
             continue
         yield from (f"    {line}" for line in lines(search(loop.graph)))
 
@@ -86,9 +86,9 @@ def masks(selection: Selection) -> Iterator[str]:
 
 def early_product(made: Prediction) -> str:
     """The prediction for a loop with its first product one iteration early, and whether it is applied."""
-    how = "made so" if not made.why_not else f"not applied: {made.why_not}"
-    turns = f"; its warpgroups in turns {made.turns:.0f}: {'applied' if made.in_turns else 'not applied'}"
-    said = f"in source order {made.before:.0f}, with its first product an iteration early {made.after:.0f}: {how}"
+    how = "applied" if not made.why_not else f"not applied: {made.why_not}"
+    turns = f"; with its warpgroups taking turns {made.turns:.0f}: {'applied' if made.in_turns else 'not applied'}"
+    said = f"in source order {made.before:.0f}, with its first product one iteration early {made.after:.0f}: {how}"
     return said if made.why_not else said + turns
 
 
@@ -108,7 +108,7 @@ def lines(found: Found) -> Iterator[str]:
     if limits.cycle:
         names = " -> ".join(operations[each].name for each in limits.cycle)
         yield f"recurrence bound {limits.recurrence:.0f}: {names}"
-    held = f"{schedule.registers():.0f} registers a thread hold results on average"
+    held = f"{schedule.registers():.0f} registers per thread hold results on average"
     yield f"{schedule.stages} iterations at a time; {held}, " + ("the fewest" if found.fewest else "not proved minimal")
     letters = dict(zip(order(schedule), LETTERS, strict=False))
     width = max(map(len, schedule.graph.units), default=0)

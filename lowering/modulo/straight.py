@@ -157,7 +157,7 @@ def chosen(stretch: Stretch, room: Room, forbid: Sequence[str]) -> Order:
         early = [each for each in loads if when[each] <= when[tried[0].place]]
         loads.discard(max(early or loads, key=stretch.whole))
     return Order(
-        stretch, before, before, why_not=f"loaded tiles would need more than {max(limit, 0):.0f} registers a thread"
+        stretch, before, before, why_not=f"loaded tiles would need more than {max(limit, 0):.0f} registers per thread"
     )
 
 

@@ -43,7 +43,7 @@ CROSSED = (
 """Operations whose effect cannot change memory that a movable load reads. All others with an effect end a stretch."""
 EAGER = (nv_tileas.Combining, nv_tileas.ConvertLayout, nv_tileas.Dot, *nv_tileas.PARTS)
 """Operations without an effect that are emitted where they are."""
-WHOLE = (nv_tileas.Combining, nv_tileas.ConvertLayout, nv_tileas.Extract)
+WHOLE = (nv_tileas.Combining, nv_tileas.ConvertLayout, *nv_tileas.SELECTING)
 """Operations that wait for whole tiles, and are waited for whole."""
 
 
@@ -270,7 +270,7 @@ def latency(op: Op, target: Target) -> float:
             return float(known.global_)
         case nv_tileas.Reduce():
             return meets + known.shuffle * steps(op)
-        case nv_tileas.ConvertLayout() | nv_tileas.Extract():
+        case _ if isinstance(op, (nv_tileas.ConvertLayout, *nv_tileas.SELECTING)):
             return meets or float(known.shuffle)
         case nv_tileas.Dot():
             return float(known.mma)

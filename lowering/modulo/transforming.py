@@ -67,7 +67,7 @@ class Way:
         return f"an agent of {self.writers} warps" if self.writers else "the consumers"
 
     def __str__(self) -> str:
-        shared = f" of {self.ctas} CTAs an SM" if self.ctas > 1 else ""
+        shared = f" of {self.ctas} CTAs per SM" if self.ctas > 1 else ""
         return f"{self.who} {self.cycles:.0f}{shared}" + (f" (not possible: {self.why_not})" if self.why_not else "")
 
 

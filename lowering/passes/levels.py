@@ -131,7 +131,7 @@ LEVELS: dict[str, Level] = {
               frozenset({"nvvm", "llvm"})),
         Level("machine", "PTX instructions whose registers have no names yet", f"{PRINTERS}:machine"),
         Level("ptx", "text for ptxas", f"{PRINTERS}:ptx"),
-        Level("llvm", "beside the road: a module of upstream MLIR for its NVPTX back end", f"{PRINTERS}:ptx"),
+        Level("llvm", "off the main pipeline: a module of upstream MLIR for its NVPTX back end", f"{PRINTERS}:ptx"),
     )
 }  # fmt: skip
 """From top to bottom."""

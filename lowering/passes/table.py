@@ -96,7 +96,7 @@ PASSES: dict[str, Pass] = {
               Option("sliced", "flag", False, "stop early even if the bound is far off, since slices are tried"),
               Option("costs", "function", None, "node costs that replace the target's tables"),
               Option("warps", "count", 0, "consumer warps of a CTA, where several numbers are possible; 0: any"),
-              Option("ctas", "count", 0, "CTAs an SM, where several numbers are possible; 0: any")),
+              Option("ctas", "count", 0, "CTAs per SM, where several numbers are possible; 0: any")),
              (Statistic("classes", "classes that the cheapest program needs"),
               Statistic("cost", "its cost in cycles of the target"),
               Statistic("bound", "no program of the e-graph costs less"))),
@@ -159,7 +159,7 @@ PASSES: dict[str, Pass] = {
             Statistic("instructions", "PTX instructions"), Statistic("folded", "operations that need none"))),
         Pass("grant-registers", "machine", "machine", f"{CODE}:grant_registers", statistics=(
             Statistic("registers", "32-bit registers that a thread needs"),
-            Statistic("maxnreg", "registers a thread starts with, 0 if unspecified"))),
+            Statistic("maxnreg", "registers that a thread starts with, 0 if unspecified"))),
         Pass("coalesce-registers", "machine", "machine", f"{CODE}:coalesce_registers", statistics=(
             Statistic("values", "values that share a register with another"),)),
         Pass("convert-nvvm-to-llvm", "nvvm", "llvm", f"{CODE}:to_llvm", statistics=(

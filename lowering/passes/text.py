@@ -62,7 +62,7 @@ def _chosen(selection: Selection) -> Iterator[str]:
         stages = f", {selection.stages[cls]} stages" if selection.stages.get(cls) else ""
         yield f"p{cls}: c{value} in L{layout} = {node.op}({', '.join(f'p{c}' for c in node.children)}){stages}"
     for item, choice in selection.stores.items():
-        yield f"store {item}: L{choice.layout}, {choice.width} bytes or elements an access, {choice.way}"
+        yield f"store {item}: L{choice.layout}, {choice.width} bytes or elements per access, {choice.way}"
     for (loop, index), layout in selection.carried.items():
         yield f"carried {loop}.{index}: L{layout}"
 

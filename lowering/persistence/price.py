@@ -71,7 +71,7 @@ class Scheduled:
         way = f"{self.schedule}, {self.order}" if self.order else self.schedule
         parts = f"{self.busy:,.0f} + {self.memory:,.0f} of memory, waits {self.waits:,.0f}"
         parts += f", hidden {self.hidden:,.0f}" if self.hidden else ""
-        return f"{way}: {parts}, {self.held} an SM: {self.total:,.0f}" + ", taken" * self.taken
+        return f"{way}: {parts}, {self.held} per SM: {self.total:,.0f}" + ", taken" * self.taken
 
 
 def scheduled(

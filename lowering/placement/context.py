@@ -113,12 +113,12 @@ class LayoutSample(Sample, ABC):
         """An operand that is placed."""
         found = self.evaluate(form)
         if not isinstance(found, Held):
-            raise NotCovered("an operand that is no placed value")
+            raise NotCovered("an operand that is not a placed value")
         return found
 
     def type_at(self, form: Sexpr) -> TileType:
         """The tile type that a type column names."""
         found = self.interner.types[self.integer(form)]
         if not isinstance(found, TileType):
-            raise Unsound(f"{found} is no tile type")
+            raise Unsound(f"{found} is not a tile type")
         return found

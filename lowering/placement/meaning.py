@@ -45,7 +45,7 @@ _ANSWERS: dict[str, tuple[tuple[str, tuple[int, ...]], ...]] = {
     "reduce_layout": (("ask_reduce", (0, 1, 2)),),
     "permute_layout": (("ask_permute_forward", (0, 1, 2)), ("ask_permute", (0, 1, 3))),
     "part_layout": (("ask_whole", (0, 1, 2)), ("ask_part", (0, 1, 3))),
-    "scan_layout": (("ask_scan", (0, 1, 2)),),
+    "prefix_layout": (("ask_prefix", (0, 1, 2)),),
     "gather_layout": (("ask_gather", (0,)),),
     **{choice: (question,) for choice, question in products.QUESTIONS.items()},
     **accesses.ANSWERS,
@@ -254,7 +254,7 @@ class PlacedSample(LayoutSample):
                 raise Unsound(f"({action.head} ...) names a layout of a different size")
         elif action.head == "tiles":
             if not values.is_list(self.datum(action.items[1])):
-                raise Unsound("(tiles ...) of what is not a list")
+                raise Unsound("(tiles ...) of something that is not a list")
         elif action.head.startswith("ask_"):
             for item in action.items[1:]:
                 self.evaluate(item)

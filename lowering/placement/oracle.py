@@ -26,7 +26,7 @@ from lowering.layouts.boxes import SWIZZLES, boxes, memory_order, swizzle_row
 from lowering.layouts.elements import element_bytes
 from lowering.layouts.layout import Layout, LayoutError
 from lowering.layouts.mma import MmaTile, fma_tile, mma_tile, warp_grids
-from lowering.layouts.scans import scan_dim
+from lowering.layouts.prefixes import prefix_dim
 from lowering.layouts.shapes import (
     inverse_permutation,
     layout_of_part,
@@ -135,7 +135,7 @@ class LayoutOracle:
             "ask_permute_shared": self._permute_shared,
             "ask_broadcast": self._broadcast,
             "ask_reduce": self._reduce,
-            "ask_scan": self._scan,
+            "ask_prefix": self._prefix,
             "ask_whole": self._whole,
             "ask_part": self._part,
             "ask_view": self._view,
@@ -437,10 +437,10 @@ class LayoutOracle:
         if found is not None:
             yield "part_layout", (part, whole, self.layout_id(found), layout)
 
-    def _scan(self, row: Row) -> Iterator[tuple[str, Row]]:
+    def _prefix(self, row: Row) -> Iterator[tuple[str, Row]]:
         tx, dim, layout = row
-        if scan_dim(self.tile(tx).shape, dim, self.layout(layout)) is not None:
-            yield "scan_layout", row
+        if prefix_dim(self.tile(tx).shape, dim, self.layout(layout)) is not None:
+            yield "prefix_layout", row
 
     # --- memory
 

@@ -1,25 +1,29 @@
-"""Semantics of parts of tiles: extract, insert and cat, drawn and placed. A thread that computes one from registers
-must hold every element of its result.
+"""Semantics of parts of tiles, drawn and placed, and of what moves elements, placed. A thread that computes one from
+registers must hold every element of its result.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import cast
 
 import numpy as np
 
+from egraph.placed import MOVED, Moved
 from egraph.sexpr import Atom, List, Sexpr
 from egraph.soundness.model import Datum, Unsound
 from egraph.soundness.sampling import Array
 from ir.checked import checked
+from ir.core import OPS, Operand
+from ir.dialects import cuda_tile as ct
 from ir.types import I32, TileType
 from lowering.placement.context import Held, LayoutSample
 from lowering.placement.values import whole
 
 
 def drawn(sample: LayoutSample, form: List) -> Datum:
-    """The value of an extract, an insert or a cat, with its free variables drawn."""
+    """The value of what speaks of a part of a tile, with its free variables drawn."""
     return _DRAWN[form.head](sample, form.items[1:])
 
 
@@ -64,28 +68,31 @@ def _window(indices: Sequence[int], part: TileType) -> tuple[slice, ...]:
     return tuple([slice(i * n, (i + 1) * n) for i, n in zip(indices, part.shape, strict=True)])
 
 
-def _extract(sample: LayoutSample, items: Sequence[Sexpr]) -> Datum:
-    source, at, ty = items
-    tile = _tile(sample, source)
+def _windowed(cls: type[ct.Windowed], sample: LayoutSample, items: Sequence[Sexpr]) -> Datum:
+    """What speaks of a part of a tile: its size is drawn, if it is free."""
+    names = [group.name for group in cls.info.operands]
+    forms = dict(zip(names, items, strict=False))
+    tile = _tile(sample, forms[cls.whole])
     type_ = sample.tile_type(tile)
-    if isinstance(ty, Atom) and sample.is_free(ty):
-        sample.env[ty.text] = sample.interner.types.id(_divided(sample, type_))
-    part = sample.type_at(ty)
+    found = {cls.whole: tile}
+    if cls.selects():
+        part = _part_type(sample, items[-1], type_)
+    else:
+        form = forms[cls.part]
+        free = isinstance(form, Atom) and sample.is_free(form)
+        found[cls.part] = _like(sample, form, _divided(sample, type_)) if free else sample.datum(form)
+        part = sample.tile_type(found[cls.part])
     sample.require(_tiles(part, type_))
-    return Datum(part, np.asarray(tile.data)[_window(_indices(sample, at, type_, part), part)])
+    index = _indices(sample, forms["indices"], type_, part)
+    operands = [np.asarray(found[name].data) for name in names if name in found]
+    return Datum(part if cls.selects() else type_, cls.computed([*operands, *map(np.asarray, index)], {}, part))
 
 
-def _insert(sample: LayoutSample, items: Sequence[Sexpr]) -> Datum:
-    source, destination, at = items
-    tile = _tile(sample, destination)
-    type_ = sample.tile_type(tile)
-    free = isinstance(source, Atom) and sample.is_free(source)
-    piece = _like(sample, source, _divided(sample, type_)) if free else sample.datum(source)
-    kind = sample.tile_type(piece)
-    sample.require(_tiles(kind, type_))
-    found = np.array(tile.data)
-    found[_window(_indices(sample, at, type_, kind), kind)] = piece.data
-    return Datum(type_, found)
+def _part_type(sample: LayoutSample, ty: Sexpr, tile: TileType) -> TileType:
+    """The type of a part that is the result."""
+    if isinstance(ty, Atom) and sample.is_free(ty):
+        sample.env[ty.text] = sample.interner.types.id(_divided(sample, tile))
+    return sample.type_at(ty)
 
 
 def _tiles(part: TileType, tile: TileType) -> bool:
@@ -93,26 +100,8 @@ def _tiles(part: TileType, tile: TileType) -> bool:
     return alike and all(b % a == 0 for a, b in zip(part.shape, tile.shape, strict=True))
 
 
-def _cat(sample: LayoutSample, items: Sequence[Sexpr]) -> Datum:
-    first, second, dim, ty = items
-    left = _tile(sample, first)
-    type_ = sample.tile_type(left)
-    right = _like(sample, second, type_)
-    if isinstance(dim, Atom) and sample.is_free(dim):
-        sample.env[dim.text] = sample.random.dimension(len(type_.shape))
-    d = sample.integer(dim)
-    found = np.concatenate((np.asarray(left.data), np.asarray(right.data)), axis=d)
-    joined = TileType(found.shape, type_.element)
-    if isinstance(ty, Atom) and sample.is_free(ty):
-        sample.env[ty.text] = sample.interner.types.id(joined)
-    sample.require(sample.type_at(ty) == joined)
-    return Datum(joined, found)
-
-
 _DRAWN: dict[str, Callable[[LayoutSample, Sequence[Sexpr]], Datum]] = {
-    "extract": _extract,
-    "insert": _insert,
-    "cat": _cat,
+    cls.info.mnemonic: partial(_windowed, cls) for cls in OPS.values() if issubclass(cls, ct.Windowed)
 }
 PARTS = tuple(_DRAWN)
 """Their constructors."""
@@ -147,16 +136,6 @@ def _given(sample: LayoutSample, type_: TileType, data: Array, layout: Sexpr) ->
     return Held(type_, data, sample.oracle.layout(id_))
 
 
-def extracted(sample: LayoutSample, items: Sequence[Sexpr]) -> Held:
-    """A part of a tile, within each thread's registers."""
-    source, at, ty, layout = items
-    held, part = sample.placed(source), sample.type_at(ty)
-    after = sample.oracle.layout(sample.integer(layout))
-    tile = checked(held.type, TileType)
-    numbers = np.arange(tile.size).reshape(tile.shape)[_window(numbers_of(sample.placed(at)), part)]
-    return _given(sample, part, repeated(held, numbers.reshape(-1)[after.element_map()]), layout)
-
-
 def extracted_shared(sample: LayoutSample, items: Sequence[Sexpr]) -> Held:
     """A part of a tile, through shared memory."""
     source, at, ty, layout, before = items
@@ -165,39 +144,47 @@ def extracted_shared(sample: LayoutSample, items: Sequence[Sexpr]) -> Held:
     return sample.held(Datum(part, found), sample.integer(layout))
 
 
-def joined(sample: LayoutSample, items: Sequence[Sexpr]) -> Held:
-    """Two tiles in one: each element is in a register of the one or of the other."""
-    first, second, dim, ty, layout = items
-    left, right, type_, d = sample.placed(first), sample.placed(second), sample.type_at(ty), sample.integer(dim)
+def moved(cls: type[Moved], sample: LayoutSample, items: Sequence[Sexpr]) -> Held:
+    """What only moves elements: its reference, of numbers in their place, says which element of which operand each
+    thread needs. An operand of the type of the result lies where the result does.
+    """
+    info, layout = cls.means.info, items[-1]
     after = sample.oracle.layout(sample.integer(layout))
-    shape = checked(left.type, TileType).shape
-    numbers, absent = np.arange(checked(left.type, TileType).size).reshape(shape), np.full(shape, -1)
-    places = after.element_map()
-    of_left = np.concatenate((numbers, absent), axis=d).reshape(-1)[places]
-    of_right = np.concatenate((absent, numbers), axis=d).reshape(-1)[places]
-    found = np.where(of_left >= 0, repeated(left, of_left), repeated(right, of_right))
-    return _given(sample, type_, found.astype(left.data.dtype), layout)
+    tiles: dict[str, Held] = {}
+    operands: list[Array] = []
+    end = 0
+    for group, item in zip(info.operands, items, strict=False):
+        if isinstance(group, Operand):
+            tiles[group.name] = held = sample.placed(item)
+            kind = checked(held.type, TileType)
+            operands.append(np.arange(end, end + kind.size).reshape(kind.shape))
+            end += kind.size
+        else:
+            operands += map(np.asarray, numbers_of(sample.placed(item)))
+    like = info.results[0].like
+    if like and tiles[like].layout not in (None, after):
+        raise Unsound(f"'{like}' is read in another layout than that of the result")
+    type_ = checked(tiles[like].type, TileType) if like else sample.type_at(items[-2])
+    names = [attribute.name for attribute in info.attributes]
+    attributes = dict(zip(names, map(sample.integer, items[len(info.operands) :]), strict=False))
+    wanted = cls.means.computed(operands, attributes, type_).reshape(-1)[after.element_map()]
+    return _given(sample, type_, gathered(list(tiles.values()), wanted), layout)
 
 
-def inserted(sample: LayoutSample, items: Sequence[Sexpr]) -> Held:
-    """A tile with a part replaced, in the registers of the tile."""
-    source, destination, at, layout = items
-    piece, held = sample.placed(source), sample.placed(destination)
-    after = sample.oracle.layout(sample.integer(layout))
-    tile, part = checked(held.type, TileType), checked(piece.type, TileType)
-    numbers = np.full(tile.shape, -1)
-    numbers[_window(numbers_of(sample.placed(at)), part)] = np.arange(part.size).reshape(part.shape)
-    wanted = numbers.reshape(-1)[after.element_map()]
-    if held.layout is not None and held.data.shape != wanted.shape:
-        raise Unsound("a tile is read in a layout of a different size")
-    data = np.broadcast_to(held.data.reshape(-1)[0], wanted.shape) if held.layout is None else held.data
-    return _given(sample, tile, np.where(wanted >= 0, repeated(piece, wanted), data), layout)
+def gathered(tiles: Sequence[Held], wanted: Array) -> Array:
+    """The required elements from each thread's registers: numbers count through all tiles, one behind the other."""
+    found = np.zeros(wanted.shape, tiles[0].data.dtype)
+    first = 0
+    for held in tiles:
+        end = first + checked(held.type, TileType).size
+        here = (wanted >= first) & (wanted < end)
+        found = np.where(here, repeated(held, np.where(here, wanted - first, -1)), found)
+        first = end
+    return found.astype(tiles[0].data.dtype)
 
 
 PLACED: dict[str, Callable[[LayoutSample, Sequence[Sexpr]], Held]] = {
-    "p.extract": extracted,
     "p.extract_shared": extracted_shared,
-    "p.insert": inserted,
-    "p.cat": joined,
+    **{cls.constructor: partial(moved, cls) for cls in MOVED},
 }
 """What the placed ones give, by constructor."""

@@ -14,6 +14,7 @@ from typing import Any, cast
 
 import numpy as np
 
+from egraph import leaves
 from egraph.sexpr import Atom, List, Sexpr
 from egraph.soundness import meaning
 from egraph.soundness.model import Datum, Unsound
@@ -30,7 +31,9 @@ OF_KERNELS = (
     "get_tile_block_id", "get_num_tile_blocks", "get_tensor_shape", "get_index_space_shape",
 )  # fmt: skip
 """Terms that have no value outside of a kernel: each is one by its operands and columns."""
-FOLDS = ("fold", "scan")
+KEEPING = tuple([cls.constructor for cls in leaves.KEEPING])
+"""Terms of what combines tiles and keeps the dimension."""
+FOLDS = (leaves.Fold.constructor, *KEEPING)
 _RESULTS = 3
 """Results of a term of a kernel that has several."""
 _LONGEST = 2
@@ -149,7 +152,7 @@ def _results(head: str, type_: TileType, tiles: Sequence[Array], d: int, columns
     """The results of tiles as they are, whose other columns are told apart by a sign."""
     mixed = sum((k + 1) * (meaning.integers(tile) % 251) for k, tile in enumerate(tiles))
     mixed = np.asarray(mixed, np.int64) * (1 if sum(columns) % 2 == 0 else -1)
-    if head == "scan":
+    if head in KEEPING:
         numbers = np.maximum.accumulate(mixed, axis=d)
         kind, dim = TileType(type_.shape, I32), -1
     else:

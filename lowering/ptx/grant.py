@@ -83,6 +83,9 @@ def grant(func: llvm.Func, blocks: list[MachineBlock], live: Liveness) -> None:
     func.attributes["registers"] = max(before, -(-held // threads))
     shares = most_shared(func, before, need, least)
     func.attributes["maxnreg"] = shares.launch
+    if not shares.moved:
+        leave_out(blocks)
+        return
     counts = {"increase": shares.consumer, **(own if len(own) > 1 else {"decrease": shares.other})}
     for role, block in ((role, block) for role, side in sides.items() for block in side):
         for op in [op for op in block.source.ops if isinstance(op, SetMaxRegister)]:
@@ -90,6 +93,14 @@ def grant(func: llvm.Func, blocks: list[MachineBlock], live: Liveness) -> None:
         for each in block.code:
             if isinstance(each.origin, SetMaxRegister):
                 each.text = plain_text(each.origin)
+
+
+def leave_out(blocks: list[MachineBlock]) -> None:
+    """Remove each setmaxnreg: all threads may have as many registers as a thread can."""
+    for block in blocks:
+        for op in [op for op in block.source.ops if isinstance(op, SetMaxRegister)]:
+            block.source.ops.remove(op)
+        block.code = [each for each in block.code if not isinstance(each.origin, SetMaxRegister)]
 
 
 def possible(func: llvm.Func, blocks: list[MachineBlock], live: Liveness) -> int:

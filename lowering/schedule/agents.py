@@ -253,7 +253,7 @@ class Agents(Numbers):
             columns += each.place(columns)
         columns = share_columns(consumer, columns)
         if columns > TENSOR_COLUMNS:
-            refuse(self.tensor[0], f"the kernel's take {columns} columns, tensor memory has {TENSOR_COLUMNS}")
+            refuse(self.tensor[0], f"the accumulators need {columns} columns, tensor memory has {TENSOR_COLUMNS}")
         taken = allocation(columns)
         for memory in self.tensor:
             memory.attributes["columns"] = taken

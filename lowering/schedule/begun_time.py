@@ -77,7 +77,7 @@ class Times:
         """The prediction in words."""
         who = "agents of their own" if self.better else "consumer threads"
         both = f"{self.before:.0f} if consumer threads issue them, {self.after:.0f} if agents do"
-        return f"products are issued by {who}: predicted cycles an iteration {both}"
+        return f"products are issued by {who}: predicted cycles per iteration {both}"
 
 
 def predicted(found: Begun, target: Target) -> Times:

@@ -51,6 +51,6 @@ def shared(op: Op) -> Iterator[str]:
         kind = op.result.type
         assert isinstance(kind, nv_tileas.PipelineType)
         of = " of an accumulator" if op.accumulators else ""
-        yield f"a ring of {kind.stages} stages{of}, filled by {op.producers} arrivals, emptied by {op.consumers}"
+        yield f"a ring{of}: {kind.stages} stages, full after {op.producers} arrivals, empty after {op.consumers}"
     if isinstance(op, nv_tileas.Gather | nv_tileas.TiledLoad):
         yield f"loaded before the agents split, {op.location}"

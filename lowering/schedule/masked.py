@@ -172,4 +172,4 @@ def explained(func: nv_tileas.Func, target: Target, forbid: Sequence[str]) -> It
         sides = [name for name, side in (("the first", each.split.front), ("the last", each.split.back)) if side]
         less = f"{each.length - each.saved:.0f} without masks except in {' and '.join(sides)}"
         how = f"not split: {each.why_not}" if each.why_not else "split"
-        yield f"  loop at {each.location}: {each.length:.0f} an iteration, {less}: {how}"
+        yield f"  loop at {each.location}: {each.length:.0f} per iteration, {less}: {how}"

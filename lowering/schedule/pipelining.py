@@ -100,7 +100,7 @@ def materialize(
     shared = rewriter.free
     if shared > target.smem_bytes:
         raise MemoryExceededError(
-            f"the kernel needs {shared} bytes of shared memory, {target.name} has {int(target.smem_bytes)} a block",
+            f"the kernel needs {shared} bytes of shared memory, {target.name} has {int(target.smem_bytes)} per block",
             func.location,
             "use smaller tiles",
         )

@@ -20,7 +20,7 @@ from lowering.layouts.conversions import SharedRoundTrip
 from lowering.layouts.conversions import plan as plan_conversion
 from lowering.layouts.elements import element_bytes, moved_bits
 from lowering.layouts.layout import Layout
-from lowering.layouts.scans import scan_dim
+from lowering.layouts.prefixes import prefix_dim
 from lowering.layouts.shapes import reduce_dim
 from lowering.layouts.shared import PERIOD, SharedLayout, areas
 from lowering.schedule.rings import align
@@ -134,16 +134,14 @@ def scratch_of(op: Op, target: Target) -> int:
         plan = reduce_dim(kind.shape, op.dim, layout_of(kind))
         if plan.warp_bits:
             return areas(plan.parts, [element_bytes(checked(v.type, TensorType).element) for v in op.sources])[-1]
-    if isinstance(op, nv_tileas.Scan):
+    if isinstance(op, nv_tileas.Keeping):
         kind = checked(op.sources[0].type, TensorType)
-        layout = layout_of(kind)
-        plan = scan_dim(kind.shape, op.dim, layout)
-        slots = plan.slots if plan else 0
+        plan = prefix_dim(kind.shape, op.dim, layout_of(kind))
         sizes = (element_bytes(checked(v.type, TensorType).element) for v in op.sources)
-        return slots * (1 << len(layout.thread)) * sum(sizes)
-    if isinstance(op, nv_tileas.Extract):
+        return plan.scratch_bytes(sizes) if plan else 0
+    if isinstance(op, nv_tileas.ExtractShared):
         kind = checked(op.source.type, TensorType)
-        return layout_of(kind).size * element_bytes(kind.element) if op.shared else 0
+        return layout_of(kind).size * element_bytes(kind.element)
     if isinstance(op, nv_tileas.Atomic):
         return atomic_scratch(op)
     if isinstance(op, nv_tileas.Alloca):

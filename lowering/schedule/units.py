@@ -128,7 +128,7 @@ def map_units(demands: Sequence[Demand], target: Target, location: Location) -> 
     total = align(cursor, GROUP)
     if WARP * total > target.threads_per_cta:
         raise TileError(
-            f"the agents need {total} warps, {target.name} has {int(target.threads_per_cta) // WARP} a block",
+            f"the agents need {total} warps, {target.name} has {int(target.threads_per_cta) // WARP} per block",
             location,
             "use smaller tiles",
         )

@@ -139,10 +139,10 @@ class StretchTime:
     why_not: str = ""
 
     def __str__(self) -> str:
-        source = f"{self.location}: {times(self.before)} in the order of the source"
+        source = f"{self.location}: {times(self.before)} in source order"
         if self.why_not:
             return f"{source}: kept, {self.why_not}"
-        return f"{source}, {times(self.after)} with {self.loads} of its loads earlier: made so"
+        return f"{source}, {times(self.after)} with {self.loads} of its loads earlier: applied"
 
 
 def times(cycles: tuple[float, float]) -> str:
@@ -164,7 +164,7 @@ class OtherLoops:
     def __str__(self) -> str:
         if not self.cost:
             return f"{self.name}: costs more"
-        time = f", predicted {self.cycles[0]:.0f} cycles for {self.cycles[1]:.0f}" if self.cycles else ""
+        time = f", predicted {self.cycles[0]:.0f} cycles, {self.cycles[1]:.0f} without" if self.cycles else ""
         return f"{self.name}: cost {self.cost:.0f}{time}{', taken' * self.taken}"
 
 
@@ -288,7 +288,7 @@ class Selection:
     @property
     def shaped(self) -> str:
         """The shape of its CTAs, in words."""
-        return f"{self.warps} warps" + (f", {self.ctas} CTAs an SM" if "ctas" in self.offered else "")
+        return f"{self.warps} warps" + (f", {self.ctas} CTAs per SM" if "ctas" in self.offered else "")
 
     @property
     def by_tables(self) -> Graph:

@@ -51,7 +51,7 @@ def ignored_hints(
 def crowded(asked: int, minctas: int | None, lacking: int) -> str:
     """The problem with this number of CTAs an SM, for a message; "" if there is none."""
     if minctas is not None and minctas < asked:
-        return f"is obeyed in part: threads and registers of {minctas} CTA{'s' * (minctas != 1)} fit an SM"
+        return f"is only partly honoured: threads and registers of {minctas} CTA{'s' * (minctas != 1)} fit an SM"
     return f"leaves a thread about {lacking} registers short: some are spilled" if lacking else ""
 
 
@@ -104,4 +104,4 @@ def unclustered(entry: ct.Entry, asked: HintValue, target: Target) -> str:
         return (
             "has no effect: the kernel was compiled for another number of CTAs, or processes its tile blocks one by one"
         )
-    return f"is obeyed in part: clusters of {ctas} CTAs are the largest portable ones"
+    return f"is only partly honoured: clusters of {ctas} CTAs are the largest portable ones"

@@ -145,7 +145,7 @@ class Shape:
         """A class that every program has if the number of CTAs an SM affects all of it."""
         s = self.selector
         if len(s.rows.ctas) > 1:
-            found = s.new_class("CTAs an SM")
+            found = s.new_class("CTAs per SM")
             for count in s.rows.ctas:
                 s.builder.add("shared", found, self.ctas(count))
             yield found

@@ -231,9 +231,9 @@ def apart_cut(op: Op, operand: int | None, result: int | None, dim: int, joined:
             return alike(op, dim)
         case ct.TileOp() if op.joins not in (None, dim):
             return alike(op, dim)
-        case ct.Extract():
-            same = shape_of(op.source)[dim] == shape_of(op.result)[dim]
-            return alike(op, dim) if same else None
+        case ct.Windowed() if op.selects():
+            whole, part, _ = op.window
+            return alike(op, dim) if shape_of(whole)[dim] == shape_of(part)[dim] else None
         case _ if operand is not None and joined(op, dim):
             return OpCut((dim,) * len(op.operands), (None,) * len(op.results))
         case _:

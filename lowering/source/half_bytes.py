@@ -155,7 +155,7 @@ class _Writer(Rewriter):
                 refuse(
                     op,
                     f"index {place} of a gather of {F4E2M1FN} is not known to be even",
-                    "promise it with assume div_by<2>",
+                    "declare it with assume div_by<2>",
                 )
             at = list(op.operands).index(op.view) + 1 + place
             found[at] = half(found[at], b)

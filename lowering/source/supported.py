@@ -67,8 +67,8 @@ def refuse_oversized(entry: ct.Entry, threads: int) -> None:
         largest = max(values, key=lambda value: registers_of(value, threads))
         op = checked(largest.owner, Op)
         raise UnsupportedError(
-            f"'{op.name}': {largest.type} takes {registers_of(largest, threads)} registers of each of {threads} "
-            f"threads, which have 255, and the kernel about {total} instructions, of at most {MOST_INSTRUCTIONS}",
+            f"'{op.name}': {largest.type} takes {registers_of(largest, threads)} registers in each of {threads} "
+            f"threads (255 available), and the kernel about {total} instructions (at most {MOST_INSTRUCTIONS})",
             op.location,
             "use smaller tiles, in a loop or over more tile blocks",
         )

@@ -12,13 +12,15 @@ REGISTERS_PER_THREAD = Limit(255, CAPABILITY)
 REGISTERS_PER_SM = Limit(64 * KIB, CAPABILITY)
 THREADS_PER_CTA = Limit(1024, CAPABILITY)
 
-ISSUE = Rate(4, "architecture white papers: four schedulers an SM, one warp instruction a cycle each")
-SMEM_BYTES = Rate(128, "CUDA C++ Programming Guide, shared memory: 32 banks of 4 bytes a cycle")
-TMEM_BYTES = Rate(512, "estimate: 128 lanes of 4 bytes a cycle, each warp its 32, four times shared memory's rate")
-L1_BYTES = Rate(64, "estimate: L2 to SM bandwidth of 64 bytes a cycle (A100 white paper, L2 read bandwidth 5120 B/clk)")
+ISSUE = Rate(4, "architecture white papers: four schedulers per SM, one warp instruction per cycle each")
+SMEM_BYTES = Rate(128, "CUDA C++ Programming Guide, shared memory: 32 banks of 4 bytes per cycle")
+TMEM_BYTES = Rate(512, "estimate: 128 lanes of 4 bytes per cycle, each warp its 32, four times shared memory's rate")
+L1_BYTES = Rate(
+    64, "estimate: L2 to SM bandwidth of 64 bytes per cycle (A100 white paper, L2 read bandwidth 5120 B/clk)"
+)
 SHUFFLE = Rate(32, ARITHMETIC)
 MUFU = Rate(16, ARITHMETIC)
-LOAD_STORE = Rate(32, "architecture white papers: 32 load/store units an SM")
+LOAD_STORE = Rate(32, "architecture white papers: 32 load/store units per SM")
 CONVERT = Rate(64, f"{ARITHMETIC}; widening conversions, compute capability 8.x")
 CONVERT_NARROW = Rate(16, f"{ARITHMETIC}; from f32 to 16-bit floats, compute capability 9.0 and later")
 

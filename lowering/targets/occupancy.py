@@ -32,7 +32,7 @@ class Occupancy:
         limits = " and ".join(name for name, count in names.items() if count == self.count)
         rest = ", ".join(f"{name} would allow {count}" for name, count in names.items() if count > self.count)
         held = "1 CTA" if self.count == 1 else f"{self.count} CTAs"
-        return f"{held} an SM, limited by {limits}" + (f"; {rest}" if rest else "")
+        return f"{held} per SM, limited by {limits}" + (f"; {rest}" if rest else "")
 
 
 def occupancy(target: Target, threads: int, registers: int, shared: int) -> Occupancy:

@@ -11,7 +11,7 @@ from lowering.targets.target import EXTREMUM_WHOLE, F8_HALVES, KIB, NO_TMEM, PAI
 TENSOR = "Blackwell architecture brief, B200: 2.25 PFLOP/s dense f16 on 148 SMs at 1.85 GHz; tcgen05 rate"
 SYNC = Rate(
     0.25,
-    "an estimate, sm_80's rate a SM: FlashAttention-2, by mma.sync, reaches 381 TFLOP/s on B200 (issue 1589 of "
+    "an estimate, sm_80's rate per SM: FlashAttention-2, by mma.sync, reaches 381 TFLOP/s on B200 (issue 1589 of "
     "Dao-AILab/flash-attention), 68 % of a quarter of the dense rate; on A100 it reaches 225 of 312, 72 %",
 )
 

@@ -9,7 +9,7 @@ from lowering.targets import guide
 from lowering.targets.target import KIB, Limit, Rate, Target, Throughput
 
 TENSOR = (
-    "RTX Blackwell PRO white paper: 512 f16 FMA an SM and cycle, fp8 twice it; GeForce halves it with f32 accumulation"
+    "RTX Blackwell PRO white paper: 512 f16 FMA per SM and cycle, fp8 double; GeForce halves it with f32 accumulation"
 )
 
 SM_120A = Target(
@@ -41,7 +41,7 @@ SM_120A = Target(
             "f8E4M3FN": Rate(2048, TENSOR),
             "f8E5M2": Rate(2048, TENSOR),
             "i8": Rate(2048, TENSOR),
-            "f64": Rate(4, "RTX Blackwell white paper: two f64 units an SM, tensor cores have no more"),
+            "f64": Rate(4, "RTX Blackwell white paper: two f64 units per SM, tensor cores have no more"),
         },
     ),
     latency=guide.LATENCY,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from lowering.targets import guide
 from lowering.targets.target import KIB, Limit, Rate, Target, Throughput
 
-TENSOR = "GA102 white paper: 512 f16 FMA an SM and cycle; boards sold as GeForce halve it with f32 accumulation"
+TENSOR = "GA102 white paper: 512 f16 FMA per SM and cycle; boards sold as GeForce halve it with f32 accumulation"
 
 SM_86 = Target(
     name="sm_86",
@@ -34,7 +34,7 @@ SM_86 = Target(
             "bf16": Rate(1024, TENSOR),
             "tf32": Rate(512, TENSOR),
             "i8": Rate(2048, TENSOR),
-            "f64": Rate(4, "GA102 white paper: two f64 units an SM, tensor cores have no more"),
+            "f64": Rate(4, "GA102 white paper: two f64 units per SM, tensor cores have no more"),
         },
     ),
     latency=guide.LATENCY,

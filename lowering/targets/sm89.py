@@ -6,7 +6,7 @@ from lowering.targets import guide
 from lowering.targets.target import KIB, Limit, Rate, Target, Throughput
 
 TENSOR = (
-    "Ada white paper: 512 f16 FMA an SM and cycle, fp8 twice it; boards sold as GeForce halve it with f32 accumulation"
+    "Ada white paper: 512 f16 FMA per SM and cycle, fp8 double; boards sold as GeForce halve it with f32 accumulation"
 )
 
 SM_89 = Target(
@@ -38,7 +38,7 @@ SM_89 = Target(
             "f8E4M3FN": Rate(2048, TENSOR),
             "f8E5M2": Rate(2048, TENSOR),
             "i8": Rate(2048, TENSOR),
-            "f64": Rate(4, "Ada white paper: two f64 units an SM, tensor cores have no more"),
+            "f64": Rate(4, "Ada white paper: two f64 units per SM, tensor cores have no more"),
         },
     ),
     latency=guide.LATENCY,

@@ -46,7 +46,7 @@ def _check(d: Decode, lanes: Array, warps: Array, count: int, rises: bool) -> No
         lane = (cta * pool.held.shape[1] + warp) * WARP
         raise d.error(
             OperandError,
-            f"the warp of {d.machine.describe(lane)} has {int(pool.held[cta, warp])} registers a thread; "
+            f"the warp of {d.machine.describe(lane)} has {int(pool.held[cta, warp])} registers per thread; "
             f"setmaxnreg.{'inc' if rises else 'dec'} cannot make that {count}",
         )
 
@@ -81,7 +81,7 @@ def _take(d: Decode, count: int) -> Wait:
 
     def describe(lane: int) -> str:
         free = int(pool.free[int(machine.cta_of_lane[lane])])
-        return f"{count} registers a thread; the pool of its CTA has {free}, and no warp releases more"
+        return f"{count} registers per thread; the pool of its CTA has {free}, and no warp releases more"
 
     return Wait(d.pc, d.pc + 1, condition_of(d, d.instruction.guard), ready, resume, describe, arrive)
 

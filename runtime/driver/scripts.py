@@ -8,7 +8,7 @@ _ASSEMBLER = "ptxas"
 # Triton asks for the version, then runs `ptxas [options] FILE.ptx -o FILE.o` and loads what comes out. The driver
 # takes PTX text in its place.
 _SCRIPT = """#!/bin/sh
-# Made by tilesat: hands PTX on to the simulated driver instead of assembling it.
+# Made by tilesat: passes PTX to the simulated driver instead of assembling it.
 input= output= before=
 for argument; do
   case "$before" in -o|--output-file) output=$argument ;; esac

@@ -183,7 +183,7 @@ def _patch_numba(codegen: Any) -> None:
         texts = self.get_asm_strs(cc)
         if len(texts) != 1 or self._linking_files or self.needs_cudadevrt:
             raise RuntimeError(
-                "tilesat: a kernel that is linked with other files, or made with debug, is not simulated"
+                "tilesat: a kernel that is linked with other files, or compiled with debug, is not simulated"
             )
         return importlib.import_module("cuda.core").ObjectCode.from_ptx(texts[0].encode())
 

@@ -97,7 +97,7 @@ def empty(kind: str, *shape: int) -> Given:
 
 @dataclass(frozen=True)
 class Call:
-    """One call: the operator's name below tilegym, its arguments, what PyTorch computes of those that it takes.
+    """One call: the operator's name below tilegym, its arguments, and what PyTorch computes from them.
 
     `gradients`: arguments of which gradients are compared too; `writes`: arguments that are compared, in place of a
     result. `tolerance`: by default that of the results' types. `refused`: why the call does not pass, by target or,

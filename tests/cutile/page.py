@@ -15,16 +15,16 @@ PAGE = Path(__file__).parents[2] / "docs" / "tilegym.md"
 HEAD = """# TileGym's operators, without a GPU
 
 Made by `python -m tests.cutile.page`; `make test-cutile` checks the same calls. Each call (the tables in
-[tests/cutile/](../tests/cutile)) runs the operator of the package tilegym 1.5.1 unchanged, on PyTorch's CPU tensors,
+[tests/cutile/](../tests/cutile)) runs the unchanged operator of the package tilegym 1.5.1 on PyTorch CPU tensors, with
 its kernels compiled for the target and run on the simulator in hazard mode. The error is the largest
-|found - expected| / max(1, |expected|) of results and gradients against PyTorch in f32; in brackets what is allowed.
-Backward: with gradients.
+|found - expected| / max(1, |expected|) of results and gradients compared with PyTorch in f32, with the tolerance in
+brackets. (backward): including gradients.
 
 | operator | arguments | {targets} |
 |---|---|{dashes}|
 {rows}
 
-{passed} of {all} runs pass. What does not:
+{passed} of {all} runs pass. The others:
 
 | operator | why |
 |---|---|

@@ -14,7 +14,7 @@ def rms(x: Tensor, weight: Tensor, eps: float, offset: float = 0.0) -> Tensor:
 
 
 def scores_mask(rows: int, columns: int, is_causal: bool, window: int = 0) -> Tensor:
-    """Which keys a row of queries sees, the last of which is the last of the keys."""
+    """Which keys a row of queries sees; the last query is aligned with the last key."""
     at = torch.arange(rows)[:, None] + columns - rows - torch.arange(columns)[None]
     seen = torch.ones(rows, columns, dtype=torch.bool)
     if is_causal:

@@ -22,7 +22,7 @@ pytestmark = [pytest.mark.cutile, pytest.mark.filterwarnings("ignore:.*optimizat
 
 
 def outcome(call: Call, target: str) -> list[tuple[Any, Any]]:
-    """What the operator computes, beside what PyTorch does."""
+    """What the operator computes, paired with PyTorch's result."""
     with cutile.backend("sim", target, hazards=True) as made:
         found = call.run()
     assert made.launches

@@ -9,7 +9,7 @@ from ir.text import parse
 
 @dataclass
 class Kernel:
-    """A saturated kernel whose values are asked for by their names in the text."""
+    """A saturated kernel whose values are looked up by their names in the text."""
 
     program: EncodedProgram
     result: Saturated

@@ -56,7 +56,7 @@ def test_columns_are_read_by_name() -> None:
     assert (node.view, node.index, node.token, node.view_type, node.shared) == (10, 11, 12, 21, 22)
     assert (node.bytes, node.inside, node.mechanism) == (16, 4, placed.Mechanism.TMA)
     assert isinstance(node, placed.Load)
-    assert [each.name for each in placed.PlacedScan.columns] == [
+    assert [each.name for each in placed.PLACED_KEEPING[0].columns] == [
         "list", "dim", "reverse", "body", "identities", "types", "layout",
     ]  # fmt: skip
 

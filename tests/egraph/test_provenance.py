@@ -87,7 +87,7 @@ def test_a_rule_that_does_not_say_so_is_not_confirmed(found: Saturated) -> None:
 
 
 def test_other_schedulers_do_not_note() -> None:
-    with pytest.raises(TileError, match="provenance is noted with the scheduler turns, not with alone"):
+    with pytest.raises(TileError, match="provenance is recorded only with the scheduler turns, not with alone"):
         saturate(encode(parse(TEXT)), scheduling="alone", provenance=True)
 
 

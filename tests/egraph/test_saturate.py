@@ -194,7 +194,7 @@ def test_rare_operations_get_their_own_engine():
 
 
 def test_oracle_is_asked_once_more_when_its_answers_to_the_last_questions_were_known(program, tmp_path):
-    """Defaults come only when nothing is asked any more: a program whose last answers were known needs them too."""
+    """Defaults come only when there are no more queries: a program whose last answers were known needs them too."""
     path = tmp_path / "mine.egg"
     path.write_text("""(relation ask_sum (V))
         (relation answered (i64))

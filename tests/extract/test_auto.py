@@ -127,7 +127,7 @@ def test_a_limit_that_comes_before_a_search_begins_is_kept() -> None:
 
 
 def test_what_costs_too_much_guides_the_search_for_what_does_not() -> None:
-    """A lower limit on the cost is no reason to look less: the gap is that of the best so far, whatever it costs."""
+    """A lower limit on the cost does not reduce the search: the gap is that of the best so far, whatever it costs."""
     graph = tangle(60)
     free = Session(graph, Budget(800))
     run_greedy(free)

@@ -23,7 +23,7 @@ def divided(costs: tuple[float, ...], uses: tuple[float, ...], limit: float) -> 
 
 
 def tangled(apart: float) -> Graph:
-    """Two alternatives over a graph that is not solved at once, one of them dearer by `apart`."""
+    """Two alternatives over a graph that is not solved at once, one of them more expensive by `apart`."""
     random, builder = np.random.default_rng(5), GraphBuilder()
     for alternative in range(2):
         builder.add("root", 0, [1], apart * alternative, group=0, alternative=alternative)

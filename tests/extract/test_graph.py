@@ -93,7 +93,7 @@ def test_files_that_are_no_json_are_refused(tmp_path: pathlib.Path) -> None:
         read(path)
 
 
-def test_a_stale_root_beside_a_good_one_is_passed_over(tmp_path: pathlib.Path) -> None:
+def test_a_stale_root_next_to_a_good_one_is_ignored(tmp_path: pathlib.Path) -> None:
     path = tmp_path / "merged.json"
     path.write_text(json.dumps({"nodes": {"a": {"op": "f", "eclass": "0"}}, "root_eclasses": ["0", "1"]}))
     with pytest.warns(GraphWarning, match="root class '1'"):

@@ -1,4 +1,4 @@
-"""The public extraction-gym subset, where the checkout has it beside the repository."""
+"""The public extraction-gym subset, if it is checked out next to the repository."""
 
 import csv
 import pathlib
@@ -26,7 +26,7 @@ def load(row: dict[str, str]) -> Graph:
 
 @pytest.mark.sampled(4)
 @pytest.mark.parametrize("row", baseline(), ids=lambda row: row["file"][:24])
-def test_greedy_is_valid_and_no_dearer_than_the_baseline(row: dict[str, str]) -> None:
+def test_greedy_is_valid_and_costs_no_more_than_the_baseline(row: dict[str, str]) -> None:
     graph = load(row)
     assert graph.n_nodes == int(row["nodes"])
     answer = extract(graph, "greedy")
@@ -57,7 +57,7 @@ def best_known(row: dict[str, str]) -> float:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("row", baseline(), ids=lambda row: row["file"][:24])
-def test_auto_in_ten_seconds_is_no_dearer_than_the_best_known(row: dict[str, str]) -> None:
+def test_auto_in_ten_seconds_costs_no_more_than_the_best_known(row: dict[str, str]) -> None:
     answer = extract(load(row), "auto", time_limit=10.0)
     assert answer.cost <= best_known(row) + 5e-4  # the tables round to three digits after the point
     assert answer.seconds < 12.0

@@ -35,7 +35,7 @@ def random_graph(seed: int, classes: int = 80) -> Graph:
 
 
 @pytest.mark.parametrize("seed", range(40))
-def test_polished_answers_hold_and_are_no_dearer(seed: int) -> None:
+def test_polished_answers_hold_and_cost_no_more(seed: int) -> None:
     graph = random_graph(seed)
     try:
         plain = greedy(graph, polish=False)
@@ -107,7 +107,7 @@ def test_random_switches_and_rollback_keep_counts_order_and_cost(seed: int) -> N
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_improve_never_makes_a_choice_dearer(seed: int) -> None:
+def test_improve_never_raises_the_cost(seed: int) -> None:
     graph = random_graph(seed)
     topology, cost = graph.topology, graph.cost.tolist()
     start = settle_dag(topology, cost).choice

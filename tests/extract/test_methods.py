@@ -103,7 +103,7 @@ def test_unbuildable_root_is_traced_to_the_class_without_nodes() -> None:
             extract(graph, method)
 
 
-def test_cyclic_root_is_told_so() -> None:
+def test_cyclic_root_is_reported() -> None:
     builder = GraphBuilder()
     builder.add("ret", 0, [1])
     builder.add("f", 1, [2])

@@ -1,4 +1,4 @@
-"""Rows that tighten the relaxation: no answer breaks one, the solution that asked for it does. Branch and cut."""
+"""Rows that tighten the relaxation: no answer violates one, the solution that caused it does. Branch and cut."""
 
 import gc
 import random

@@ -51,7 +51,7 @@ def test_a_node_with_more_children_and_no_less_cost_is_dominated() -> None:
     assert 2 not in reduced(builder).answer([], 0.0, "", 0.0).chosen.values()
 
 
-def test_a_dearer_node_of_a_group_alternative_is_not_dominated_by_another_alternative() -> None:
+def test_a_costlier_node_of_a_group_alternative_is_not_dominated_by_another_alternative() -> None:
     builder = GraphBuilder()
     builder.add("ret", 0, [1, 2], 0.0)
     builder.add("a0", 1, [], 1.0, group=0, alternative=0)

@@ -122,7 +122,7 @@ def test_a_lost_barrier_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     judge = Judge(assembled=False)
     found = [next(iter(judge.judge(ordered(seed), ["sm_80"]))) for seed in range(4)]
     assert sum(each.found == "wrong" for each in found) >= 3
-    assert any("off where warps run skewed:" in each.reason for each in found)
+    assert any("where warps run skewed:" in each.reason for each in found)
 
 
 def test_what_one_target_refuses_another_may_take() -> None:
@@ -135,8 +135,8 @@ def test_what_one_target_refuses_another_may_take() -> None:
 @pytest.mark.parametrize(
     ("one", "other", "alike"),
     [
-        ("argument 2 is 0.5 off", "argument 0 is 1e-05 off", True),
-        ("argument 2 is 0.5 off", "the interpreter's argument 2 is 0.5 off NumPy", False),
+        ("argument 2 is off by 0.5", "argument 0 is off by 1e-05", True),
+        ("argument 2 is off by 0.5", "argument 2 of the interpreter is off by 0.5 from NumPy", False),
         ("KeyError: 3 (load)", "KeyError: 4 (load)", True),
         ("KeyError: 3 (load)", "KeyError: 3 (store)", False),
         ("HazardError: PTX line 3: a race (found)", "LaunchError: PTX line 3: a race (found)", False),
@@ -202,7 +202,7 @@ def test_time_ends_a_run(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["--kinds", "magic"], "unknown kind 'magic': choose of mixed, generated, ordered, promised"),
+        (["--kinds", "magic"], "unknown kind 'magic': choose from mixed, generated, ordered, promised"),
         (["--targets", "sm_1"], "sm_1"),
     ],
 )
@@ -223,7 +223,7 @@ def test_a_test_file_has_its_arguments_as_python() -> None:
     program = of("p-1", lambda: 'entry @k() { // \\ """\n}', [3], tolerance=0.5)
     made = text("p_1_sm_80", program, Verdict("p-1", "sm_80", "wrong", "ptxas: line 3"), ())
     assert "    k.expect(warnings=0)\n    k.runs((1,), ARGUMENTS, tolerance=0.5)" in made
-    apart = Verdict("p-1", "sm_80", "wrong", "argument 0 is 2 off where warps run skewed:1")
+    apart = Verdict("p-1", "sm_80", "wrong", "argument 0 is off by 2 where warps run skewed:1")
     assert 'tolerance=0.5, schedule="skewed:1")' in text("p_1_sm_80", program, apart, ())
     names: dict[str, Any] = {}
     exec(made, names)

@@ -25,9 +25,9 @@ HEAD = """# Coverage of CUDA Tile IR
 
 Made by `python -m tests.ir.coverage`, which tries each operation; do not edit. "text" is what NVIDIA's disassembler
 prints, read and printed to the same text; "generic" the same for MLIR generic form. "read" and "write" name the
-bytecode versions that were written, read back and printed to the same text. "verify" says that a wrong use is refused
-with its place, "interpret" that the reference interpreter runs it, "compile" that the compiler has a lowering (what has
-none is refused with its place). Bytecode 13.1 to 13.4 is what cuTile writes. The multimem operations and preview_call
+bytecode versions that were written, read back and printed to the same text. "verify": a wrong use is rejected with its
+location; "interpret": the reference interpreter runs it; "compile": the compiler has a lowering (what has none is
+rejected with its location). Bytecode 13.1 to 13.4 is what cuTile writes. The multimem operations and preview_call
 exist from 13.5 on, which NVIDIA's disassembler reads; a multicast array has one copy here, and a function that
 preview_call names is defined elsewhere, so nothing can interpret it.
 

@@ -1,6 +1,6 @@
 """The conditions of the public conformance suite: each program is refused, at its place, by the message that says why.
 
-Where nvidia-cuda-tileiras is installed, its verifier is asked about every program that bytecode can hold.
+If nvidia-cuda-tileiras is installed, its verifier checks every program that bytecode can express.
 """
 
 import numpy as np
@@ -40,7 +40,7 @@ def test_refused_by_the_message_that_names_the_condition(case):
     assert 0 < error.location.line <= case.program.count("\n") + 1
 
 
-def test_no_condition_stands_twice():
+def test_no_condition_is_listed_twice():
     assert len(set(IDS)) == len(IDS)
     assert len({case.program for case in CASES}) == len(CASES)
 

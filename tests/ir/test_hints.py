@@ -1,4 +1,4 @@
-"""Optimization hints: kept through every form, right ones pass, wrong ones are told without being errors."""
+"""Optimization hints: preserved in every form; valid ones pass, invalid ones give a warning, not an error."""
 
 import pytest
 
@@ -48,7 +48,7 @@ def test_right_hints_pass(text):
 
 
 @pytest.mark.parametrize(("text", "says"), WRONG, ids=range(len(WRONG)))
-def test_wrong_hints_are_told_and_the_program_is_still_right(text, says):
+def test_wrong_hints_are_reported_and_the_program_is_still_right(text, says):
     module = parse(text, "k.mlir")
     verify(module)
     (fault,) = hint_faults(module)

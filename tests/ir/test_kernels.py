@@ -30,7 +30,7 @@ def find_disassembler():
 
 
 def told_by(tool, data, folder):
-    """What the disassembler prints of bytecode, None where it refuses it."""
+    """What the disassembler prints for bytecode, None if it rejects it."""
     file = folder / "k.tileirbc"
     file.write_bytes(data)
     done = subprocess.run([tool, "--preview=simt", file], capture_output=True, text=True, check=False)

@@ -1,4 +1,4 @@
-"""%a, which Python's formats lack, beside the C library's."""
+"""%a, which Python's formats lack, compared with the C library's."""
 
 import ctypes
 

@@ -1,4 +1,4 @@
-"""`ir.records.dataclass` beside the standard library's: constructors, equality, hashes, text, freezing, pickles."""
+"""`ir.records.dataclass` and the standard library's: constructors, equality, hashes, text, freezing, pickles."""
 
 from __future__ import annotations
 

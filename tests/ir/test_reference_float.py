@@ -183,7 +183,7 @@ def test_narrowing_from_double_rounds_once(target, data):
 
 
 def near_midpoint(element):
-    """Just beside the middle of two neighbours, where rounding twice goes wrong."""
+    """Just next to the midpoint of two neighbours, where double rounding goes wrong."""
     bits = FORMATS[element][0]
     middle = st.integers(1 << (bits - 1), (1 << bits) - 1).map(lambda n: (n + 0.5) * 2.0 ** (1 - bits))
     return st.builds(lambda m, d: m * (1 + d * 2.0**-50), middle, st.sampled_from([-1, 0, 1]))

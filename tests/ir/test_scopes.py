@@ -51,7 +51,7 @@ def test_places_within_their_function_are_read(place):
     ],
 )
 def test_places_that_say_nothing_of_scopes_are_passed_over(place):
-    """What a compiler does not need is no reason to refuse a program."""
+    """A compiler does not reject a program for what it does not need."""
     looped = "#self = loc(fused[#self, #self])\n"
     text = f"{SCOPES}{looped}cuda_tile.module @m {{ entry @k() {{ %a = iota : tile<4xi32> {place} }} }}"
     verify(parse(text))
@@ -84,9 +84,13 @@ CASES = {
     "operations in a block": (own, lambda p, op: within(p, op, block(p)), ""),
     "operations of a callee": (own, lambda p, op: call(p, op, p.scope), ""),
     "no scope in the operations": (own, lambda p, op: p.ids.append(0), ""),
-    "of another name": (lambda p, op: within(p, op, subprogram(p, "o")), own, "in the subprogram of 'o', not its own"),
-    "a block": (lambda p, op: within(p, op, block(p)), own, "the place of @k is in a lexical block"),
-    "a call": (lambda p, op: call(p, op, p.scope), own, "the place of @k is a call site"),
+    "of another name": (
+        lambda p, op: within(p, op, subprogram(p, "o")),
+        own,
+        "in the subprogram of 'o': expected its own",
+    ),
+    "a block": (lambda p, op: within(p, op, block(p)), own, "the debug location of @k is in a lexical block"),
+    "a call": (lambda p, op: call(p, op, p.scope), own, "the debug location of @k is a call site"),
     "none": (lambda p, op: p.ids.append(0), own, "has a debug scope, but its function @k has none"),
     "operations elsewhere": (own, lambda p, op: within(p, op, subprogram(p, "o")), "its function @k in another"),
     "operations called elsewhere": (own, lambda p, op: call(p, op, subprogram(p, "o")), "its function @k in another"),

@@ -191,14 +191,14 @@ def test_aliases_without_end_are_refused_at_once(text):
     ],
 )
 def test_other_ways_to_write(written, printed):
-    """What the public dialect reads beside what it prints."""
+    """Forms that the public dialect reads but does not print."""
     body = f"%a = constant <f32: 1.5> : tile<f32> {written}"
     module = parse(f"entry @k(%p: tile<ptr<f32>>, %n: tile<i32>) {{ {body} }}")
     verify(module)
     assert printed in print_text(module)
 
 
-def test_a_word_stands_once():
+def test_a_word_occurs_once():
     with pytest.raises(ParseError, match=r"expected ':' before the types of 'cuda_tile\.maxf', found 'propagate_nan'"):
         parse("entry @k(%a: tile<f32>) { %b = maxf %a, %a propagate_nan propagate_nan : tile<f32> }")
 

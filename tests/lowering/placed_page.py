@@ -18,9 +18,9 @@ operation is an alternative of the e-graph: a value held in a layout ([architect
 memory. Each is declared once: its constructor in egglog, its columns by name, `--emit egraph` and this page derive from
 that; its price and its lowering are found by its class ([how to add one](how-to-add-a-placed-operation.md)).
 
-Operands are placed values, `v:` a logical one. The rules that make them are in `egraph/rules/{place,isel,store}.egg`.
-Elementwise and uniform operations of Tile IR, and leaves (egraph/leaves.py) that every thread holds, have theirs by
-their declarations.
+Operands are placed values, `v:` a logical one. The rules that make them are in `egraph/rules/{place,isel,store}.egg`,
+and those of cat, extract, insert and scan in files by their names. Elementwise and uniform operations of Tile IR, and
+leaves (egraph/leaves.py) that every thread holds, have theirs by their declarations.
 
 | Operation | Meaning | Operands | Columns | Source |
 |---|---|---|---|---|
@@ -28,7 +28,7 @@ their declarations.
 
 
 def described(column: Column[Any]) -> str:
-    """A column with what its declaration says of it."""
+    """A column with its description from the declaration."""
     name = f"v:{column.name}" if isinstance(column, Value) else column.name
     return f"{name} ({column.doc})" if column.doc else name
 

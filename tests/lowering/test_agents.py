@@ -113,7 +113,7 @@ def test_agents_without_warpgroup_products(name: str) -> None:
 
 
 def test_lanes_meet_before_one_of_them_releases_a_stage() -> None:
-    """An arrival tells what its lane has read: ldmatrix reads for every lane, a warpgroup product for all at once."""
+    """An arrival covers its own lane's reads: ldmatrix reads for every lane, a warpgroup product for all at once."""
     by_lanes = compiled_for("sm_120a").ptx
     assert re.findall(r"bar\.warp\.sync -1;\n    @%p\d+ mbarrier\.arrive\.shared", by_lanes)
     assert len(re.findall(r"mbarrier\.arrive\.shared", by_lanes)) == by_lanes.count("bar.warp.sync")
@@ -138,7 +138,7 @@ def test_explained() -> None:
     text = "\n".join(agents(scheduled(compiled("agents-persistent-ordered"))))
     assert text.startswith("agents\n  warps 0 to 3: computation\n  warp 4: copies, issued by one thread, then 3 idle\n")
     assert re.search(
-        r"a ring of \d+ stages, filled by 1 arrivals, emptied by 4\n  handed over as i32, <text>:\d+:", text
+        r"a ring: \d+ stages, full after 1 arrivals, empty after 4\n  handed over as i32, <text>:\d+:", text
     )
     assert "\n  loaded before the agents split, <text>:" in "\n".join(
         agents(scheduled(compiled("agents-known-before")))
@@ -149,7 +149,7 @@ def test_explained() -> None:
 
 
 @pytest.mark.parametrize("name", ["agents-endless-queue", "agents-persistent"])
-def test_the_loops_of_a_producer_stand_in_one_order(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_loops_of_a_producer_are_in_one_order(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """That of a set, by addresses in memory, gave barriers other places from one compilation to the next."""
     skeletons: list[list[str]] = []
 
@@ -324,9 +324,9 @@ def test_three_agents() -> None:
             {"roles": ("consume", "watch")},
             "role must be one of ['consume', 'produce', 'copy', 'multiply', 'transform'], is watch",
         ),
-        ({"warp_id": (4, 3)}, "agents must have warps of their own, side by side"),
-        ({"num_warps": (5, 4)}, "agents must have warps of their own, side by side"),
-        ({"num_warps": (0, 4)}, "agents must have warps of their own, side by side"),
+        ({"warp_id": (4, 3)}, "agents must have consecutive warps that they do not share"),
+        ({"num_warps": (5, 4)}, "agents must have consecutive warps that they do not share"),
+        ({"num_warps": (0, 4)}, "agents must have consecutive warps that they do not share"),
     ],
 )
 def test_a_switch_gives_each_agent_warps_of_its_own(change: dict[str, Any], message: str) -> None:

@@ -64,7 +64,7 @@ def right(kernel: Kernel, ptx: str = "", k: int = SIZES[2], **options: Any) -> b
 
 @pytest.mark.parametrize("ctas", [1, 2])
 def test_the_answer_is_waited_for_behind_the_main_loop(ctas: int) -> None:
-    """By those who compute; the producer is told behind its loop."""
+    """By the consumers; the producer gets it after its loop."""
     (switch,) = (
         op for op in compiled(ctas).compiled.modules["nv_tileas"].walk() if isinstance(op, nv_tileas.AgentSwitch)
     )

@@ -1,4 +1,4 @@
-"""The next tile block is asked for before the work of this one and waited for behind it (clusterlaunchcontrol)."""
+"""The next tile block is requested before the work of this one and awaited after it (clusterlaunchcontrol)."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def test_rows(order: str) -> None:
 
 
 def test_where_another_agent_runs_the_main_loop_it_comes_first() -> None:
-    """Those who convert and store wait beside the loop anyway, so nothing is between request and answer."""
+    """The warps that convert and store wait during the loop anyway, so nothing is between request and response."""
     made = tilesat.compile("examples/gemm.mlir", "sm_100a", persistent="dynamic")
     (switch,) = (op for op in made.compiled.modules["nv_tileas"].walk() if isinstance(op, nv_tileas.AgentSwitch))
     assert switch.roles[-1] == nv_tileas.MULTIPLY

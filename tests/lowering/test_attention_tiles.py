@@ -81,7 +81,7 @@ def product(rows: int, columns: int, depth: int) -> str:
 
 @pytest.mark.parametrize("target", ["sm_80", "sm_90a"])
 def test_scalar_products_are_never_cheaper(target: str) -> None:
-    """However small: what a tensor core can compute, scalar instructions compute only where they are asked to."""
+    """However small: scalar instructions compute what a tensor core can compute only on request."""
     matrices, scalar = products(tilesat.compile(product(64, 16, 16), target))
     assert matrices > 0
     assert scalar == 0

@@ -16,7 +16,7 @@ from ir.dialects import nv_tileas
 from lowering.atoms.names import BY_CORRECTION
 from lowering.atoms.tcgen05 import BY_AGENT_READ
 from tests.lowering.protocol import caught, changed
-from tests.lowering.report import outline
+from tests.lowering.report import report
 from tests.lowering.test_clusters import ORDERS
 from tests.lowering.test_tensor_agents import clean, switch
 from tests.programs.program import Program, random, simulate
@@ -188,7 +188,7 @@ def test_threads_that_compute_begin_nothing_and_meet_nowhere() -> None:
 
 
 @pytest.mark.parametrize("name", ["one", "tall"])
-def test_fences_stand_by_barriers(name: str) -> None:
+def test_fences_are_next_to_barriers(name: str) -> None:
     """The simulator runs what they order in program order, so the text must have them: one behind each wait for what
     lies in tensor memory, one before each arrival. Each that is left out is missed.
     """
@@ -206,7 +206,7 @@ def by_barriers(kernel: Kernel, fence: str) -> list[str]:
 
 
 def missing_fences(kernel: Kernel, ptx: str) -> list[str]:
-    """Those that no fence stands by."""
+    """Those without a fence next to them."""
     behind = waits(kernel) + r"(?!\s+tcgen05\.fence::after)"
     before = r"(?<!before_thread_sync;)\n" + arrivals(kernel)
     return [*re.findall(behind, ptx), *re.findall(before, ptx)]
@@ -236,11 +236,11 @@ def tensor_rings(kernel: Kernel) -> list[nv_tileas.CreatePipeline]:
 
 
 def test_the_report_says_who_begins_products_and_why() -> None:
-    said = outline(compiled(TALL).compiled)
+    said = report(compiled(TALL))
     assert "warp 9: products, issued by one thread, for the rows of warpgroup 0" in said
-    assert re.search(r"products are issued by agents of their own: predicted cycles an iteration \d+ if", said)
+    assert re.search(r"products are issued by agents of their own: predicted cycles per iteration \d+ if", said)
     forbidden = compiled(TALL, by_agents=False)
-    assert f"consumer threads issue the products: {BY_AGENT_READ} is forbidden" in outline(forbidden.compiled)
+    assert f"consumer threads issue the products: {BY_AGENT_READ} is forbidden" in report(forbidden)
     assert compiled(TALL).cost == forbidden.cost
 
 

@@ -52,7 +52,7 @@ def barriers(name: str) -> dict[int, str]:
 
 @cache
 def mutants(name: str) -> list[tuple[str, str]]:
-    """What is changed, numbered where it occurs again, and the text."""
+    """The change, numbered if it occurs again, and the text."""
     seen, found = Counter[str](), list[tuple[str, str]]()
     for what, ptx in changes(compiled(name).ptx, barriers(name)):
         seen[what] += 1

@@ -11,9 +11,8 @@ import pytest
 
 from lowering.atoms.names import BY_CORRECTION
 from lowering.atoms.tcgen05 import BY_AGENT_READ
-from lowering.compiled import Compiled
 from tests.lowering import test_begun as begun
-from tests.lowering.report import outline
+from tests.lowering.report import report
 from tests.lowering.test_begun import ERROR, HEADS, LEAST, SHAPES, Shape, expected
 from tests.lowering.test_clusters import ORDERS
 from tests.lowering.test_tensor_agents import clean, switch
@@ -168,16 +167,10 @@ def test_other_targets(name: str, target: str) -> None:
     assert error(name, 300, 100, target=target) < 1
 
 
-def report(kernel: Kernel) -> str:
-    """The report of a kernel that has just been compiled."""
-    assert isinstance(kernel.compiled, Compiled)
-    return outline(kernel.compiled)
-
-
 def test_the_report_says_who_begins_products() -> None:
     said = report(compiled("own-tall"))
     assert "warp 9: products, issued by one thread, for the rows of warpgroup 0" in said
-    assert "products are issued by agents of their own: predicted cycles an iteration" in said
+    assert "products are issued by agents of their own: predicted cycles per iteration" in said
     forbidden = compiled("own-tall", by_agents=False)
     assert f"consumer threads issue the products: {BY_AGENT_READ} is forbidden" in report(forbidden)
     assert compiled("own-tall").cost == forbidden.cost

@@ -1,4 +1,4 @@
-"""What a loop carries on is computed beside what it stores."""
+"""Values that a loop carries are computed in addition to what it stores."""
 
 from __future__ import annotations
 

@@ -279,7 +279,7 @@ def test_a_test_of_the_opposite_is_gone_past_to_the_other_side() -> None:
     assert names(first) == ["st", "br"]
 
 
-def test_a_condition_that_a_loop_makes_anew_is_tested_again() -> None:
+def test_a_condition_that_a_loop_recomputes_is_tested_again() -> None:
     """do: n += n; where n is negative, store it; while n is not negative. The test at the end is of the next n."""
     entry, head, side, test, out = Block((GLOBAL_PTR, I32)), Block((I32, I1)), Block(()), Block(()), Block(())
     pointer, number = entry.args

@@ -71,7 +71,7 @@ def test_loops_that_keep_a_unit_busy_are_not_ranked() -> None:
 
 
 def test_a_product_of_registers_is_waited_for() -> None:
-    """What they hold is made anew in the next iteration."""
+    """Their contents are computed again in the next iteration."""
     (loop,) = predicted(chosen("gemm_negated", warps=4)[0]).loops
     assert loop.waiting > loop.busy
     assert loop.exposed == loop.trips * (loop.waiting - loop.busy)
@@ -90,7 +90,7 @@ def test_a_shape_that_is_asked_for() -> None:
 
 
 def test_costs_that_forbid_every_number_of_ctas() -> None:
-    """As `benchmarks.variants` does where it forces a number that is not offered: it says that there is no program."""
+    """As `benchmarks.variants` does to force a number that is not offered: it reports that there is no program."""
 
     def none(graph: Graph) -> NDArray[np.float64]:
         numbers = [op[0].isdigit() and op.partition(" ")[2] == "CTAs" for op in graph.node_op]

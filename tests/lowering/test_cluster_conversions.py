@@ -85,7 +85,7 @@ def rows_and_columns(size: int = 64, steps: int = 0) -> Program:
 
 
 def put_together(size: int = 64) -> Program:
-    """Columns, then two such tiles side by side along rows, of which a part is stored."""
+    """Columns, then two such tiles side by side along rows, and a part of the result stored."""
     w = Writer("joined", x="ptr<f32>", y="ptr<f32>", z="ptr<f32>")
     w.promise(x=16, y=16, z=16)
     x, y = w.view(w.x, [size, size], [size, 1], [size, size]), w.view(w.y, [size, 2 * size], [2 * size, 1],
@@ -208,7 +208,7 @@ def test_explain_says_why_one_cta_cannot() -> None:
 
 
 def test_who_prints_needs_all_of_a_tile() -> None:
-    """An element of a product of which each CTA has half of the rows."""
+    """An element of a product; each CTA has half of the rows."""
     w = Writer("printed", a="ptr<f16>", b="ptr<f16>", y="ptr<f32>")
     w.promise(a=16, b=16, y=16)
     a, b = (w.view(each, [rows, 1024], [1024, 1], [rows, 64]) for each, rows in ((w.a, 256), (w.b, 64)))

@@ -35,7 +35,7 @@ def transposed() -> str:
 
 
 def sums(dim: int) -> str:
-    """Of rows or of columns of 128 x 128, beside the tile they are taken from."""
+    """Of rows or of columns of 128 x 128, stored with the tile they are computed from."""
     w = Writer("sums", x="ptr<f32>", y="ptr<f32>")
     w.promise(x=16, y=16)
     x, y = (w.view(pointer, [256, 128], [128, 1], [128, 128]) for pointer in (w.x, w.y))

@@ -27,7 +27,7 @@ SIZE = 64
 
 
 def marked() -> str:
-    """Each tile block adds to its own 64 elements of y [z, y, x, 64], of which each CTA has a part."""
+    """Each tile block adds to its own 64 elements of y [z, y, x, 64]; each CTA has a part of them."""
     w = Writer("marked", y="ptr<i32>")
     w.promise(y=16)
     x, y, z = w.ids

@@ -84,7 +84,7 @@ def test_rows(n: int, ctas: int, row: Any, target: str) -> None:
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("row", [standardised, softmax])
 def test_long_rows_are_read_once(row: Any, target: str) -> None:
-    """A row of 32,768 f32 in a cluster of 4: 128 KB, of which each CTA holds a quarter in registers."""
+    """A row of 32,768 f32 in a cluster of 4: 128 KB, a quarter in the registers of each CTA."""
     n, given = 32768, rows(32768, row)
     kernel = compiled(n, 4, target, row)
     assembled = assemble(kernel.ptx, target)
@@ -203,7 +203,7 @@ def test_folds_in_skewed_orders(order: str) -> None:
 
 
 def test_what_no_reduction_folds_is_rather_cut() -> None:
-    """Rows of a tile with enough of them: no CTA has to be told anything."""
+    """Rows of a tile with enough of them: no CTA needs anything from another."""
     entry = next(op for op in load(given_folds("sum", 64, 256).source()).walk() if isinstance(op, ct.Entry))
     plans = [planned(entry, ctas) for ctas in (2, 4, 8)]
     told = [
@@ -255,7 +255,7 @@ def test_loops_in_skewed_orders(target: str, order: str) -> None:
 
 def test_loops_are_explained() -> None:
     """Without a search for schedules, which would take minutes."""
-    assert "CTAs of the cluster wait for each other in it" in outline(in_a_loop(4).compiled)
+    assert "CTAs of the cluster wait for each other in this loop" in outline(in_a_loop(4).compiled)
 
 
 @pytest.mark.parametrize("resident", [2, 8])
@@ -291,7 +291,7 @@ def test_what_is_whole_is_stored_once(flag: int) -> None:
 
 
 def of_tiles(steps: int) -> str:
-    """Rows of tiles, each folded within a warp: no barrier of the CTA stands between two rounds."""
+    """Rows of tiles, each folded within a warp: there is no CTA barrier between two rounds."""
     w = Writer("tiles", x="ptr<f32>", y="ptr<f32>", steps="i32")
     w.promise(x=16, y=16)
     source, target = (w.view(each, [8, 256 * steps], [256 * steps, 1], [8, 256]) for each in (w.x, w.y))
@@ -324,7 +324,7 @@ def test_nothing_else_orders_rounds(ctas: int, order: str) -> None:
 
 
 def of_columns(steps: int) -> str:
-    """Tiles folded along their columns, each of which a lane of its own holds."""
+    """Tiles folded along their columns, each held by a separate lane."""
     w = Writer("columns", x="ptr<f32>", y="ptr<f32>", steps="i32")
     w.promise(x=16, y=16)
     source, target = (w.view(each, [128 * steps, 8], [8, 1], [128, 8]) for each in (w.x, w.y))

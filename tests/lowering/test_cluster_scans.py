@@ -1,5 +1,5 @@
 """Scans whose dimension the CTAs of a cluster divide: each scans its part, what the parts before come to goes through
-distributed shared memory. In hazard mode and in skewed orders of warps, beside the interpreter.
+distributed shared memory. In hazard mode and in skewed orders of warps, compared with the interpreter.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ def test_skewed_orders(order: str) -> None:
 
 
 @pytest.mark.parametrize("ctas", [2, 4])
-def test_in_a_loop_and_beside_a_reduction(ctas: int) -> None:
+def test_in_a_loop_and_with_a_reduction(ctas: int) -> None:
     """Rows one after the other, each with its sum: exchanges of both in rounds."""
     w = Writer("both", x="ptr<f32>", y="ptr<f32>", steps="i32")
     w.promise(x=16, y=16)

@@ -263,7 +263,7 @@ def nothing() -> str:
 
 REFUSED = [
     (counted, "'cuda_tile.offset': tile<ptr<i32>> cannot be cut in two: no dimension of it has 32 elements or more"),
-    (fenced, "'cuda_tile.memory_fence_alias_tko': it happens once a tile block"),
+    (fenced, "'cuda_tile.memory_fence_alias_tko': it happens once per tile block"),
     (
         scanned,
         "'cuda_tile.scan': tile<1024xf32> cannot be cut in two: its halves depend on each other by 'cuda_tile.scan' at "
@@ -323,7 +323,7 @@ def test_a_hint_is_obeyed_by_target() -> None:
         (counted(), "sm_90a", 2, "has no effect: 2 CTAs cannot divide a tile block: 'cuda_tile.offset' at "),
         (counted(), "sm_80", 2, "has no effect: sm_80 has no clusters"),
         (counted(), "sm_90a", 3, "has no effect: a cluster has a power of two of CTAs"),
-        (in_place(0), "sm_90a", 16, "is obeyed in part: clusters of 8 CTAs are the largest"),
+        (in_place(0), "sm_90a", 16, "is only partly honoured: clusters of 8 CTAs are the largest"),
     ],
 )
 def test_a_hint_that_is_not_obeyed_is_a_warning(source: str, target: str, hint: int, message: str) -> None:

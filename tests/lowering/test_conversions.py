@@ -191,7 +191,7 @@ def test_shared_memory_serves_any_two_layouts(pair, element_bits, name):
 
 @settings(max_examples=200, deadline=None)
 @given(any_pairs(), st.sampled_from([1, 16, 32, 64]))
-def test_the_plan_chosen_is_right_and_no_dearer_than_shared_memory(pair, element_bits):
+def test_the_plan_chosen_is_right_and_costs_no_more_than_shared_memory(pair, element_bits):
     src, dst = pair
     found = plan(src, dst, element_bits)
     check(found, src, dst)

@@ -15,9 +15,9 @@ from ir.dialects import nv_tileas
 from lowering.atoms.names import BY_CORRECTION
 from ptxsim import SimulatorError
 from tests.lowering import test_begun as begun
+from tests.lowering.report import report
 from tests.lowering.test_begun import ERROR, Shape, expected
 from tests.lowering.test_begun_mutants import COUNT, SIGNAL, SYNCHRONISED, WAIT, replaced
-from tests.lowering.test_begun_tiles import report
 from tests.lowering.test_clusters import ORDERS
 from tests.lowering.test_steady_states import attention
 from tests.lowering.test_tensor_agents import clean, switch

@@ -36,7 +36,7 @@ def full_size(tile: Tile, example: str, without: tuple[str, ...] = ()) -> Checke
 
 
 def check(k: CheckedKernel, example: str, m: int = 72, n: int = 40, k_extent: int = 56) -> None:
-    """Simulator against the interpreter and NumPy, for sizes that are no multiple of the tile."""
+    """Simulator against the interpreter and NumPy, for sizes that are not a multiple of the tile."""
     case = CASES[example](m, n, k_extent)
     arguments = k.runs((-(-m // TILE), -(-n // TILE)), case.arguments, tolerance=F16_TOLERANCE)
     assert largest_error(case.logical(arguments), case.expected) <= F16_TOLERANCE

@@ -97,7 +97,7 @@ def test_an_operation_without_a_placed_form_is_refused() -> None:
         placed_form(ct.StoreView)
 
 
-def test_what_is_lazy_is_declared_beside_its_lowering() -> None:
+def test_what_is_lazy_is_declared_next_to_its_lowering() -> None:
     lazy = (nv_tileas.Iota, nv_tileas.Broadcast, nv_tileas.Reshape, nv_tileas.Permute, arith.AddF)
     assert all(to_nvgpu[kind] in LAZY for kind in lazy)
     assert not {to_nvgpu[kind] for kind in (nv_tileas.Gather, scf.For, nv_tileas.Dot)} & LAZY

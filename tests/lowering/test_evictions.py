@@ -114,5 +114,5 @@ def test_policies_can_be_forbidden_and_are_named() -> None:
 def test_a_policy_of_shared_memory_is_refused_at_its_place() -> None:
     text = tilesat.compile(KERNEL.format(body=PLAIN), "sm_80").stages["nvgpu"]
     assert 'evict = "evict_first"' in text
-    with pytest.raises(TileError, match="only global memory has a policy of the L2 cache"):
+    with pytest.raises(TileError, match="only accesses to global memory take an L2 cache policy"):
         tilesat.lower(text.replace("!llvm.ptr<1>", "!llvm.ptr<3>"))

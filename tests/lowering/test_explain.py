@@ -60,7 +60,7 @@ def test_the_runner_up_costs_what_extraction_without_the_choice_finds(gemm: tile
 def test_states_warps_and_stages_with_runner_up(report: str) -> None:
     assert re.search(r"\n4 warps compute\n    4 warps, cost \d+\n        else 8 warps; the program then costs", report)
     assert re.search(r"    4 stages in loop 0, cost [\d.]+\n        else 3 stages in loop 0; the program then", report)
-    assert re.search(r"\nregisters in loop 0: 192 of 201 a thread\n", report)
+    assert re.search(r"\nregisters in loop 0: 192 of 201 per thread\n", report)
 
 
 def test_every_layout_that_is_named_is_described(report: str) -> None:
@@ -79,11 +79,11 @@ def test_says_why_a_candidate_is_not_legal() -> None:
 
 def test_says_what_the_program_does_without() -> None:
     report = tilesat.compile(EXAMPLES / "gemm_negated.mlir").report
-    assert "not computed: the program does without it" in entry(report, "scale_all")
+    assert "not computed: the program does not need it" in entry(report, "scale_all")
 
 
 def test_says_which_loops_are_split_at_their_masks() -> None:
-    less = r": \d+ an iteration, \d+ without masks except in the last: "
+    less = r": \d+ per iteration, \d+ without masks except in the last: "
     split = tilesat.compile(EXAMPLES / "layernorm.mlir", "sm_80")
     assert re.search(
         r"\nmasks \(instructions of a warp, predicted\)(\n  loop at .*)*?\n  loop at .*" + less + "split$",
@@ -95,7 +95,7 @@ def test_says_which_loops_are_split_at_their_masks() -> None:
     assert whole.ptx.count("bra ") < split.ptx.count("bra ")
 
 
-def test_says_what_a_permission_let_stand_for_a_value() -> None:
+def test_shows_what_a_permission_let_replace_a_value() -> None:
     explained = tilesat.compile(EXAMPLES / "softmax.mlir", "sm_80", fast=["afn", "ftz"]).report
     power = explained.partition("%power : ")[2].partition("%sum_all : ")[0]
     assert re.search(r"instead, free: by permission L\d+: exp2, cost \d+", power)

@@ -53,7 +53,7 @@ class Stretch:
         self.b.add(nv_tileas.Barrier, types=(), publishes=barrier)
 
     def fill(self, *wanted: Value) -> list[type[Op]]:
-        """What stands where once a stage is filled, by an op that takes some values."""
+        """The fill of one stage, by an op that takes some values."""
         start = len(self.block.ops)
         self.b.value(arith.AddI, *wanted)
         self.b.add(nv_tileas.AsyncCommit, types=())

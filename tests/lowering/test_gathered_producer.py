@@ -183,12 +183,14 @@ def test_the_choice_is_predicted() -> None:
     assert int(found[2]) == 512 < int(found[1])
     small = tilesat.compile(grouped("small").source(), "sm_90a", cache=False)
     assert not gathers(small)
-    assert re.search(r"gathered tiles: no producer \d+ of \d CTAs an SM, .*taken: no producer", outline(small.compiled))
+    assert re.search(
+        r"gathered tiles: no producer \d+ of \d CTAs per SM, .*taken: no producer", outline(small.compiled)
+    )
 
 
 @pytest.mark.sampled(3)
 @pytest.mark.parametrize("warps", [1, 2, 4])
-def test_idle_warps_stand_behind_a_small_producer(warps: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_idle_warps_come_after_a_small_producer(warps: int, monkeypatch: pytest.MonkeyPatch) -> None:
     producer_of(warps, monkeypatch)
     kernel = tilesat.compile(grouped("rows").source(), "sm_90a", cache=False)
     lines = list(agents(kernel.compiled.modules["nv_tileas"]))

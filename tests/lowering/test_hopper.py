@@ -75,7 +75,7 @@ def test_gemm_is_warp_specialised() -> None:
     kernel = compiled(EXAMPLES / "gemm.mlir")
     assert kernel.ptx.count("wgmma.mma_async") == 8  # two blocks of 64 rows by four k steps
     assert kernel.ptx.count("cp.async.bulk.tensor.2d") == 2
-    assert "setmaxnreg.dec" in kernel.ptx
+    assert ".maxnreg 255" in kernel.ptx  # alone on its SM, eight warps may have as many each
     assert "mma.sync" not in kernel.ptx
     assert [p["kind"] for p in kernel.manifest["params"]].count("tensormap") == 2
     assert kernel.manifest["block"] == [256, 1, 1]

@@ -161,7 +161,7 @@ def test_elect_and_named_barriers() -> None:
     assert (got[64:].reshape(2, 32).sum(1) == 1).all()
 
 
-def test_setmaxnreg_stands_beside_maxnreg() -> None:
+def test_setmaxnreg_comes_with_maxnreg() -> None:
     k = Warpgroup(GLOBAL_PTR, smem=1024, threads=256)
     high = k.compare(k.thread, 128, "uge")
 

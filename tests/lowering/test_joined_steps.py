@@ -145,7 +145,7 @@ def test_both_forms_say_the_same(name: str, steps: int) -> None:
 
 
 def test_a_scale_of_zero_leaves_infinite_scores_to_steps_of_their_own() -> None:
-    """A product of infinity and zero is no number, which a maximum leaves out: it would hide the other step."""
+    """Infinity times zero is NaN, which a maximum ignores: it would hide the other step."""
     text = small(scale="behind", read="level")
     found: list[Any] = []
     for module in (load(text), joined(text)):

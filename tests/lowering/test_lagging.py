@@ -205,7 +205,7 @@ def test_cost_decides() -> None:
 
 
 def test_a_lag_beyond_the_type_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    """2^20 is no f16: terms overflow in rows whose maxima rise by 17 to 20."""
+    """2^20 does not fit in f16: terms overflow in rows whose maxima rise by 17 to 20."""
     monkeypatch.setattr(lagging, "LAG", dict.fromkeys(lagging.LAG, 20.0))
     text = small()
     module = lagged(text)

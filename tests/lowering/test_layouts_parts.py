@@ -5,7 +5,7 @@ import pytest
 
 from lowering.layouts.anchors import coalesced
 from lowering.layouts.layout import Layout
-from lowering.layouts.scans import Part, scan_dim
+from lowering.layouts.prefixes import Part, prefix_dim
 from lowering.layouts.shapes import layout_of_part, layout_of_whole, part_registers
 
 CASES = [((8, 16), (32, 64)), ((1, 64), (64, 64)), ((32, 32), (32, 128)), ((4, 8, 2), (8, 8, 16)), ((16,), (16,))]
@@ -48,7 +48,7 @@ def test_parts_that_threads_share_have_no_layout() -> None:
 def test_scan_steps_reach_the_sibling_block(shape, dim) -> None:
     """Flipping the bit of a step flips that bit of every element's index, so partners hold sibling blocks."""
     layout = coalesced(shape, len(shape) - 1, 4, 4)
-    plan = scan_dim(shape, dim, layout)
+    plan = prefix_dim(shape, dim, layout)
     assert plan is not None
     assert len(plan.steps) == shape[dim].bit_length() - 1
     found = layout.element_map()
@@ -67,5 +67,5 @@ def test_scan_has_no_plan_where_a_bit_belongs_to_no_one_number() -> None:
     plain = coalesced((32, 4), 1, 4, 4, 4)
     first, second, *rest = plain.lane
     mixed = Layout(plain.reg, (first, second, rest[0] ^ rest[1], *rest[1:]), plain.warp, plain.bits)
-    assert scan_dim((32, 4), 0, plain) is not None
-    assert scan_dim((32, 4), 0, mixed) is None
+    assert prefix_dim((32, 4), 0, plain) is not None
+    assert prefix_dim((32, 4), 0, mixed) is None

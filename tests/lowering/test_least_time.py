@@ -19,7 +19,7 @@ KERNELS = [(name, target) for name in ("gemm", "layernorm") for target in ("sm_8
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize(("name", "target"), KERNELS)
 def test_no_program_takes_fewer_cycles_than_the_bound(name: str, target: str) -> None:
-    """Programs that are the cheapest by random prices, of which most are far off; each weighted sum is a bound too."""
+    """The cheapest programs for random prices, most of them far off; each weighted sum is a bound too."""
     selection = tilesat.compile(EXAMPLES / f"{name}.mlir", target=target).compiled.selection
     units, least, random = Units(selection), least_time(selection), np.random.default_rng(3)
     assert 0 < least.bound <= least.best.cycles <= least.time.cycles <= selection.answer.cost
@@ -68,11 +68,11 @@ def test_explain_says_for_which_model_each_bound_holds() -> None:
     kernel = tilesat.compile(EXAMPLES / "gemm.mlir", target="sm_90a")
     text = kernel.report
     said = (
-        r"units: (\d+) cycles if operations of a loop overlap \(tensor the busiest\), "
+        r"units: (\d+) cycles if operations of a loop overlap \(busiest: tensor\), "
         r"no program takes fewer than (\d+) "
     )
     found = re.search(said, text)
     assert found is not None
     least = least_time(kernel.compiled.selection)
     assert [int(number) for number in found.groups()] == [round(least.time.cycles), round(least.bound)]
-    assert "add them up" in text
+    assert "cost and bound are sums without overlap" in text

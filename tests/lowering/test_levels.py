@@ -116,7 +116,7 @@ def test_lower_takes_a_path(tmp_path: Path) -> None:
         tilesat.lower(tmp_path / "none.mlir")
     with pytest.raises(TileError, match="not a kernel of nv_tileas, nvgpu, nvvm"):
         tilesat.lower(HINTED)
-    with pytest.raises(TileError, match="the kernel is one for sm_80, not for sm_90a"):
+    with pytest.raises(TileError, match="the kernel was compiled for sm_80, not for sm_90a"):
         tilesat.lower(path, "sm_90a")
 
 

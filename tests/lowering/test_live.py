@@ -1,4 +1,4 @@
-"""Agents that would wait for one another for ever are refused, with the place where one of them does."""
+"""Agents that would deadlock are rejected, with the location where one of them waits."""
 
 from __future__ import annotations
 

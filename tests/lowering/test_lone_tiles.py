@@ -1,4 +1,4 @@
-"""Tiles from outside of loops that the producer brings beside a loop's rings, each waited for where it is read."""
+"""Tiles from outside loops that the producer loads in addition to a loop's rings, each awaited where it is read."""
 
 from __future__ import annotations
 

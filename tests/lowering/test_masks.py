@@ -226,7 +226,7 @@ def compared(divisor: int, between: int) -> tuple[Comparisons, arith.CmpI]:
 
 @pytest.mark.parametrize(("divisor", "between", "outcomes"), [(16, 0, 2), (2, 0, 4), (1, 0, 8), (16, 3, 4)])
 def test_neighbours_that_come_out_alike_are_compared_once(divisor: int, between: int, outcomes: int) -> None:
-    """In runs of 16 columns, of 2, of none; of 16 that begin 3 columns beside a vector of 4."""
+    """In runs of 16 columns, of 2, of none; of 16 that begin 3 columns off a vector of 4."""
     found, op = compared(divisor, between)
     assert found.outcomes(op) == outcomes
     if not between:

@@ -119,7 +119,7 @@ def test_exact_search_agrees_with_exhaustive_search(seed: int) -> None:
 
 
 def test_the_exact_search_finds_what_the_heuristic_misses() -> None:
-    """Two units, of which the heuristic fills one so that the other has no room: an interval of 8, where 7 will do."""
+    """Two units: the heuristic fills one so that the other has no room, an interval of 8 instead of 7."""
     graph = Graph(
         (
             Operation("a", {"global": 1.5, "tensor": 2.0}),
@@ -211,7 +211,7 @@ def test_loops_of_attention(case: Case, target: str) -> None:
 
 
 def test_what_a_unit_works_on_one_at_a_time() -> None:
-    """A load that takes a third of a unit for 3 slots beside copies that take all of it; two halves go together."""
+    """A load that takes a third of a unit for 3 slots, with copies that take all of it; two halves fit together."""
     copies = (Operation("a", {"global": 4.0}), Operation("b", {"global": 4.0}))
     load = Operation("c", {"global": 1.0, "issue": 3.0})
     assert one_at_a_time(Graph((*copies, load), ())) == 11

@@ -1,4 +1,4 @@
-"""Address arithmetic: however sums are regrouped, hoisted and folded, the address is the one that was asked for."""
+"""Address arithmetic: however sums are regrouped, hoisted and folded, the address is the one that was requested."""
 
 import re
 

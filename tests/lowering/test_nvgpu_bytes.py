@@ -58,7 +58,7 @@ def test_every_code_widens_exactly(kind, to) -> None:
 @pytest.mark.parametrize("kind", KINDS, ids=str)
 @pytest.mark.parametrize("source", [F16, BF16, F32, F64], ids=str)
 def test_narrowing_rounds_once_and_saturates(kind, source) -> None:
-    """Ties, numbers just beside ties (of which f64 has some that f32 takes for ties), specials."""
+    """Ties, numbers just off ties (some of f64 look like ties in f32), specials."""
     rng = np.random.default_rng(31)
     codes = CODES.view(KINDS[kind]).astype(np.float64)
     finite = np.unique(codes[np.isfinite(codes)])

@@ -228,7 +228,7 @@ def test_of_tests_that_all_hold_each_says_something() -> None:
 
 
 def test_the_sides_of_a_branch_know_what_was_tested() -> None:
-    """n <= 2 and n >= 0 on one side, where a counter below n is no 2; behind the branch a comparison with 2 stays."""
+    """n <= 2 and n >= 0 on one side, where a counter below n is not 2; after the branch a comparison with 2 stays."""
     k = Kernel(GLOBAL_PTR, I32, threads=32)
     n, at = k.params[1], k.index()
 

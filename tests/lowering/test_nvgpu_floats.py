@@ -350,7 +350,7 @@ def test_pairs_are_taken_apart_and_built(kind) -> None:
 @pytest.mark.parametrize("target", ["sm_80", "sm_90a"])
 @pytest.mark.parametrize("source", [F32, F64, F16, BF16], ids=str)
 def test_tf32_rounds_once_each_way(source, target: str) -> None:
-    """Ties, what lies beside them (nearer than f32 can tell, from f64), specials; before sm_90 by integers."""
+    """Ties, numbers next to them (closer than f32 can distinguish, from f64), specials; before sm_90 by integers."""
     rng = np.random.default_rng(12)
     ties = (1 + np.arange(256) / 2048) * np.exp2(rng.integers(-9, 9, 256))
     special = [np.inf, -np.inf, np.nan, 0.0, -0.0, 3.4e38, 1e-40, -65519.0]
@@ -430,7 +430,7 @@ def test_float_parameters_and_constants() -> None:
 
 @pytest.mark.parametrize("predicate", ["ogt", "ult", "oeq", "une"])
 def test_extended_halves_are_compared_with_a_half_as_such(predicate: str) -> None:
-    """Two by one HSETP2, and no extension; with what is no f16 as f32."""
+    """Two by one HSETP2, without extension; with values that are not f16, as f32."""
     numbers = [0.0, 1.5, 6e-8, 65504.0, 0.1, 65520.0]
     k = Kernel(*[GLOBAL_PTR] * 2, threads=64)
     at = k.index()

@@ -1,4 +1,4 @@
-"""Rings of one stage: tiles of which shared memory holds no two stages still come by tensor copies of an agent."""
+"""Rings of one stage: if shared memory cannot hold two stages, tiles still come by tensor copies of an agent."""
 
 from __future__ import annotations
 

@@ -21,8 +21,8 @@ def test_a_tile_that_no_thread_can_hold_is_refused_before_saturation(monkeypatch
     with pytest.raises(UnsupportedError) as caught:
         tilesat.compile(COPY.format(n=1 << 24))
     assert caught.value.message == (
-        "'cuda_tile.broadcast': tile<16777216xptr<f32>> takes 65536 registers of each of 512 threads, which have 255, "
-        "and the kernel about 196609 instructions, of at most 65536"
+        "'cuda_tile.broadcast': tile<16777216xptr<f32>> takes 65536 registers in each of 512 threads (255 available), "
+        "and the kernel about 196609 instructions (at most 65536)"
     )
     assert caught.value.hint == "use smaller tiles, in a loop or over more tile blocks"
 

@@ -93,7 +93,7 @@ def test_skewed_orders(name: str, order: str) -> None:
 @pytest.mark.sampled(3)
 @pytest.mark.parametrize("target", ["sm_100a", "sm_120a"])
 def test_products_of_warps(target: str) -> None:
-    """Where it is asked for, with mma.sync too: the fragments of a stage are read by all threads of a group."""
+    """On request with mma.sync too: the fragments of a stage are read by all threads of a group."""
     program = products_in_tiles("warps", over=1, added=True, **STAGED)
     kernel = check(program, target, consumers="ping-pong", forbid=["tcgen05"])
     assert "mma.sync" in kernel.ptx
@@ -252,7 +252,7 @@ def gemm(**options: Any) -> Kernel:
 
 
 def test_the_choice_is_by_predicted_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A persistent GEMM whose epilogue is hidden; not where turns take too long, nor where it is not asked for."""
+    """A persistent GEMM whose epilogue is hidden; not if turns take too long, nor without the option."""
     made = gemm(persistent="static")
     said = outline(made.compiled)
     assert "cooperative, 8 warps: main loop 16,384" in said

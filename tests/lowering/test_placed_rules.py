@@ -117,6 +117,11 @@ WRONG = {
         ((union (native v l) (p.extract (held_in x m) (held_in k 0) ty l))) :ruleset place :name {})""",
     "halves exchanged": """(rule ((= v (cat a b d ty)) (= ta (type a)) (part_layout ta ty l m) (want v m))
         ((union (native v m) (p.cat (held_in b l) (held_in a l) d ty m))) :ruleset place :name {})""",
+    "tile of an insert in another layout": """(rule ((= v (insert x y k)) (= tx (type x)) (= ty (type y))
+        (part_layout tx ty l m) (want v m) (want y n) (!= n m))
+        ((union (native v m) (p.insert (held_in x l) (held_in y n) (held_in k 0) m))) :ruleset place :name {})""",
+    "part of an insert that other threads hold": """(rule ((= v (insert x y k)) (want x l) (want v m))
+        ((union (native v m) (p.insert (held_in x l) (held_in y m) (held_in k 0) m))) :ruleset place :name {})""",
     "what may stand for a value in another layout": """(rule ((instead v w) (want v l) (has w m))
         ((union (native v l) (p.instead (native w m) v))) :ruleset place :name {})""",
     "a view of another pointer": """(rule ((= v (make_tensor_view b s t ty)) (want v 0))

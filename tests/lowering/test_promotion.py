@@ -52,7 +52,7 @@ def promotions(ptx: str) -> tuple[int, int, int]:
 
 
 @pytest.mark.parametrize(("tile_k", "groups"), [(64, 1), (128, 1), (256, 2), (512, 4)])
-def test_each_128_of_k_begins_anew_and_is_added(tile_k: int, groups: int) -> None:
+def test_each_128_of_k_starts_from_zero_and_is_added(tile_k: int, groups: int) -> None:
     found = promotions(gemm(tile_k, False).ptx)
     print(found)
     assert found == (groups, groups, groups * M * N // 128)

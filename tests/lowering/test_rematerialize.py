@@ -47,7 +47,7 @@ def scrambled(k: Kernel, at: Value) -> Value:
 
 
 def places(ptx: str) -> list[bool]:
-    """Of each product with 77, whether it stands after the loop."""
+    """Whether each product with 77 is after the loop."""
     lines = ptx.splitlines()
     end = max(i for i, line in enumerate(lines) if "bra $L0" in line)
     return [i > end for i, line in enumerate(lines) if line.rstrip().endswith(", 77;")]
@@ -97,7 +97,7 @@ def test_divisions_are_not_repeated() -> None:
 
 
 def test_the_address_of_shared_memory_is_held() -> None:
-    """It is one register, where ptxas does not make it anew by itself, and three instructions from sm_90 on."""
+    """It is one register that ptxas does not rematerialise itself, and three instructions from sm_90 on."""
     shared: list[Value] = []
 
     def hidden(k: Kernel, at: Value) -> Value:

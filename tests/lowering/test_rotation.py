@@ -147,7 +147,7 @@ def test_attention_of_any_number_of_steps(keys: int) -> None:
 @pytest.mark.parametrize("steps", [0, 1, 2, 8])
 @pytest.mark.parametrize("schedule", ["together", "skewed:1", "skewed:2"])
 def test_sums_of_any_number_of_steps(steps: int, schedule: str) -> None:
-    """No step at all too: what was begun for the first one is not used."""
+    """Including no steps: what was issued for the first one is not used."""
     kernel, rng = sums(), np.random.default_rng(steps)
     assert nv_tileas.DotWait in body(kernel)
     a, b, c = ((rng.standard_normal(shape) / 8).astype(np.float16) for shape in ((64, 64), (64, 512), (512, 64)))
@@ -164,7 +164,7 @@ def test_sums_of_any_number_of_steps(steps: int, schedule: str) -> None:
 @pytest.mark.parametrize(
     ("name", "value", "why"),
     [
-        ("room_of", lambda _: 100, r"tiles would need \d+ registers a thread, at most 100 are free"),
+        ("room_of", lambda _: 100, r"tiles would need \d+ registers per thread, at most 100 are free"),
         ("trip_counts", lambda _: {0: 1.0}, r"1 iterations are too few to pay for one more product"),
     ],
 )
@@ -187,11 +187,11 @@ def test_without_a_producer_the_first_keys_have_a_buffer_of_their_own(monkeypatc
 
 def test_explain_says_why() -> None:
     said = outline(attention().compiled)
-    assert re.search(r"in source order \d+, with its first product an iteration early \d+: made so", said)
+    assert re.search(r"in source order \d+, with its first product one iteration early \d+: applied", said)
 
 
 def test_products_that_wait_for_each_other_take_two_warps_a_scheduler() -> None:
-    """One warp's exponentials run beside another one's products; a GEMM's products follow one another anyway."""
+    """One warp's exponentials overlap another's products; a GEMM's products follow one another anyway."""
     assert attention().compiled.selection.warps == 8
     assert tilesat.compile((EXAMPLES / "gemm.mlir").read_text(), TARGET).compiled.selection.warps == 4
     assert attention(target="sm_80").compiled.selection.warps == 4
@@ -229,7 +229,7 @@ def test_a_product_that_needs_the_iteration_before_is_not_early() -> None:
     assert not early(graph(("tensor", 100.0), ("issue", 50.0)))
 
 
-def test_the_next_scores_stand_before_the_exponentials_in_sass() -> None:
+def test_the_next_scores_come_before_the_exponentials_in_sass() -> None:
     """All products of the group before the first exponential of this step, the wait for them behind the last."""
     listing = disassemble(assemble(attention().ptx, TARGET), encodings=True)
     paths = [each.path for made in functions(listing) for each in loops(made) if products(each.path)]

@@ -57,7 +57,7 @@ def test_more_iterations_than_stages() -> None:
 
 
 def test_rings_of_tensor_copies_and_of_threads_lie_apart() -> None:
-    """One of each kind does not fit beside the other with as many stages as one ring for both: fewer are chosen."""
+    """One of each kind does not fit with as many stages as one ring for both: fewer are chosen."""
     kernel = check(two_products("mixed", (128, 128, 64), pitches=(0, 2)), "sm_90a")
     assert kernel.ptx.count("cp.async.bulk.tensor") > 0
     assert "cp.async.mbarrier.arrive" in kernel.ptx
@@ -93,7 +93,7 @@ def test_threads_wait_before_they_fill_memory_of_the_former_ring() -> None:
 
 
 def test_scratch_behind_a_ring_in_a_branch_lies_over_it() -> None:
-    """Extraction counts on it: beside the ring it was more shared memory than there is."""
+    """Extraction relies on it: next to the ring, it would exceed the shared memory."""
     size, depth = 128, 8 * 64
 
     def source() -> str:

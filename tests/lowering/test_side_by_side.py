@@ -1,4 +1,4 @@
-"""Kernels that share the tensor memory of one SM: two CTAs of one, and a matrix product beside attention. In hazard
+"""Kernels that share the tensor memory of one SM: two CTAs of one, and a matrix product with attention. In hazard
 mode, in skewed orders of warps, and with each part of the protocol of allocations changed.
 """
 
@@ -69,7 +69,7 @@ def both(order: str, ptx: dict[int, str] | None = None) -> float:
 
 
 def two(which: tuple[Kernel, Program], position: int, right: np.ndarray, order: str, ptx: str = "") -> float:
-    """The error of a kernel of which two CTAs are on each SM."""
+    """The error of a kernel with two CTAs on each SM."""
     kernel, given = which
     return largest_error(reported(kernel, given, ptx=ptx, schedule=order, on_one_sm=2)[0][position], right)
 
@@ -122,7 +122,7 @@ def test_what_they_take() -> None:
 
 @pytest.mark.sampled(6)
 @pytest.mark.parametrize("order", ALL)
-def test_products_beside_attention(order: str) -> None:
+def test_products_with_attention(order: str) -> None:
     assert both(order) < ERROR
 
 

@@ -112,7 +112,7 @@ def chosen(w: Writer, x: Tile) -> Tile:
 
 
 def twice(w: Writer, x: Tile) -> Tile:
-    """A second loop over the product, which carries a number beside it."""
+    """A second loop over the product, which also carries a number."""
     with w.loop(0, 3, carried=[x, w.i32(1)]) as loop:
         loop.values = [loop.values[0] * 0.5 + 1.0, loop.values[1] + loop.counter]
     return loop.values[0] + loop.values[1].to("f32").splat(M, N)
@@ -143,7 +143,7 @@ def test_rows_are_cut_where_rows_are_folded() -> None:
 
 
 def crossed(w: Writer, x: Tile) -> Tile:
-    """The product beside its own transpose: rows of one are columns of the other."""
+    """The product and its own transpose: rows of one are columns of the other."""
     square = w.dot(w.load(w.view(w.a, [K, K], [K, 1], [K, K]), 0, 0), w.load(w.view(w.b, [K, K], [K, 1], [K, K]), 0, 0))
     w.store(square + square.T, w.view(w.e, [K, K], [K, 1], [K, K]), 0, 0)
     return x
@@ -164,7 +164,7 @@ def counted(w: Writer, x: Tile) -> Tile:
 
 
 @pytest.mark.parametrize("body", [crossed, stored_in_the_loop, counted])
-def test_where_no_slice_stands_alone(body: Body) -> None:
+def test_where_no_slice_is_independent(body: Body) -> None:
     assert cut(kernel(body), 0) is None
 
 
@@ -252,7 +252,7 @@ def test_explanation_says_so() -> None:
 
 
 def test_slices_have_as_many_warps_as_the_whole(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Their e-graph held both numbers, which doubled its size; what they cost is still priced beside the other one."""
+    """Their e-graph held both numbers, which doubled its size; their cost is still compared with the other one."""
     made: list[LayoutOracle] = []
 
     class Noted(LayoutOracle):

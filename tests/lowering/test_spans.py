@@ -1,4 +1,4 @@
-"""Tiles that are held at the same time, in loops and beside them: what registers they take decides the warps."""
+"""Tiles that are live at the same time, in loops and outside: their registers decide the number of warps."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ def test_an_epilogue_takes_warps_for_its_tiles(target: str) -> None:
     check(gated(), target)
 
 
-def test_products_run_beside_tiles() -> None:
+def test_products_overlap_tiles() -> None:
     """Of those only operands and sums were counted: 268 bytes were spilled."""
     check(backward(), "sm_120a")
 

@@ -206,5 +206,5 @@ def test_gemm_of_f8(target: str, kind: str, steps: int) -> None:
     ],
     ids=lambda program: program.name,
 )
-def test_loops_beside_loops(target: str, program: Program) -> None:
+def test_loops_after_loops(target: str, program: Program) -> None:
     right(program, target, ("together", *ORDERS))

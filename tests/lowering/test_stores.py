@@ -1,4 +1,4 @@
-"""Stores by way of shared memory: hand-made placed kernels through scheduling to PTX, on the simulator with hazards."""
+"""Stores through shared memory: hand-made placed kernels through scheduling to PTX, on the simulator with hazards."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ OPERAND: dict[Type, Type] = {F8E4M3FN: F8E4M3FN, F32: TF32}
 
 @dataclass(frozen=True)
 class Copy:
-    """A kernel that loads a tile into `layout` and stores it by way of `shared`, block by block of a grid.
+    """A kernel that loads a tile into `layout` and stores it through `shared`, block by block of a grid.
 
     `times`: the block's tile and the next ones along dimension 0, in a loop; `twice`: also to a second array.
     `converted`: stored from registers in a coalesced layout.

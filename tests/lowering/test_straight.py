@@ -118,18 +118,18 @@ def test_what_the_kernel_writes_would_be_wrong_earlier(monkeypatch: pytest.Monke
 
 
 def test_as_many_loads_as_registers_hold() -> None:
-    """Eight tiles beside the row: some stay behind the barrier."""
+    """Eight tiles in addition to the row: some stay behind the barrier."""
     found = loads(compiled("sm_90a", late=8))
     assert any(ahead for ahead, _ in found)
     assert not all(before for _, before in found)
     report = outline(chosen(compiled("sm_90a", tile=4 * TILE)))
-    assert re.search(r"kept, loaded tiles would need more than \d+ registers a thread$", report, re.M)
+    assert re.search(r"kept, loaded tiles would need more than \d+ registers per thread$", report, re.M)
 
 
 def test_says_what_it_did() -> None:
-    times = r"straight-line code \(predicted cycles\)\n  .*: (\d+) \((\d+) alone\) in the order of the source, "
+    times = r"straight-line code \(predicted cycles\)\n  .*: (\d+) \((\d+) alone\) in source order, "
     report = outline(chosen(compiled("sm_90a")))
-    found = re.search(times + r"(\d+) \((\d+) alone\) with 1 of its loads earlier: made so$", report, re.M)
+    found = re.search(times + r"(\d+) \((\d+) alone\) with 1 of its loads earlier: applied$", report, re.M)
     assert found is not None
     full, alone, after_full, after_alone = map(int, found.groups())
     assert after_full <= full
@@ -140,7 +140,7 @@ def test_can_be_forbidden() -> None:
     kernel = compiled("sm_90a", ("load.ahead",))
     assert loads(kernel) == [(False, True), (False, False)]
     report = outline(chosen(kernel))
-    assert re.search(r"in the order of the source: kept, load\.ahead: forbidden by the caller$", report, re.M)
+    assert re.search(r"in source order: kept, load\.ahead: forbidden by the caller$", report, re.M)
 
 
 def drawn(seed: int) -> Graph:

@@ -141,7 +141,7 @@ def branch(rows: Rows) -> None:
 
 
 def nest(rows: Rows) -> None:
-    """Two loops around the steps, one of which begins again."""
+    """Two loops around the steps, one of which starts again."""
 
     def tile(row: Tile) -> None:
         with rows.w.loop(0, row) as again:

@@ -64,7 +64,7 @@ def test_skewed_orders(ctas: int, order: str) -> None:
 
 
 def test_commits_name_the_ctas_that_fill_a_stage() -> None:
-    """Of 2 x 2 three fill each stage: a number of ranks that is no interval."""
+    """Of 2 x 2 CTAs three fill each stage: ranks that are not an interval."""
     kernel = compiled(ctas=4)
     (counts,) = {count for count in re.findall(r"mbarrier\.init.*, (\d+);", kernel.ptx) if count != "1"}
     assert counts == "3"

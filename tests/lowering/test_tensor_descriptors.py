@@ -78,7 +78,7 @@ def test_other_products_that_do_not_exist_are_refused(cls: Any, more: dict[str, 
 @pytest.mark.parametrize(
     ("more", "message"),
     [
-        ({"shape": "16x64b"}, r"no tcgen05.ld.red of \.16x64b"), ({"num": 1}, "two registers or more"),
+        ({"shape": "16x64b"}, r"tcgen05.ld.red cannot load \.16x64b"), ({"num": 1}, "two registers or more"),
         ({"kind": "s32", "nan": True}, r"only f32 have \.abs and \.NaN"), ({"packed": True}, "does not pack"),
         ({"split": 8}, "only .16x32bx2 has two halves"),
     ],

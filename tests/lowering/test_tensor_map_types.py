@@ -55,7 +55,7 @@ def test_a_copy_of_a_typed_map() -> None:
     ("changes", "message"),
     [
         ({"places": "%i", "types": "i32", "count": "1"}, "has 1 coordinates, the boxes of its map 2 dimensions"),
-        ({"box": "512x64xf16"}, "a box has 1 to 256 elements a dimension, its map 512"),
+        ({"box": "512x64xf16"}, "a box has 1 to 256 elements per dimension, its map 512"),
         ({"box": "64x4xf16"}, "rows of a box are multiples of 16 bytes, its map's have 8"),
         ({"swizzle": "swizzle_64b"}, "a swizzle of 64B spans rows of at most 64 bytes, its map's have 128"),
         ({"interleave": "interleave_16b"}, "interleaved maps have at least 3 dimensions, its map 2"),
@@ -116,7 +116,7 @@ GROUP = "!nvgpu.mbarrier.group<memorySpace = #gpu.address_space<workgroup>, num_
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        ("number = 5 :", "number = 6 :", "the group has 6 barriers, not one of number 6"),
+        ("number = 5 :", "number = 6 :", "barrier 6 does not exist: the group has 6"),
         ("offset = 196608 :", "offset = 196612 :", "offset must be a multiple of 8, is 196612"),
         ("num_barriers = 1>", "num_barriers = 2>", "result 'result' must be an mbarrier, is !nvgpu.mbarrier.group"),
     ],

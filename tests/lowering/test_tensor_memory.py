@@ -123,7 +123,7 @@ def not_scaled(func: nv_tileas.Func) -> None:
 
 
 def scaled_elsewhere(func: nv_tileas.Func) -> None:
-    """What is scaled is no value that the loop carries."""
+    """The scaled value is not carried by the loop."""
     dot, loop = find(func)
     dot.attributes["kept"] = True
     made = arith.MulF((loop.init[0], loop.init[0]), [dot.result.type])
@@ -179,7 +179,7 @@ def test_more_accumulators_than_tensor_memory_holds_are_refused() -> None:
         body.ops.insert(body.ops.index(dot), made)
     dot.attributes["read"] = True
     assert place_accumulators(func) == 10
-    with pytest.raises(TensorMemoryError, match="the kernel's take 640 columns, tensor memory has 512"):
+    with pytest.raises(TensorMemoryError, match="the accumulators need 640 columns, tensor memory has 512"):
         materialize(func, target("sm_100a"))
 
 
@@ -288,7 +288,7 @@ def test_atoms_have_names() -> None:
 def test_operations_say_what_does_not_agree() -> None:
     memory = nv_tileas.TensorMemoryType((128, 64), F32)
     a, b, d, adds = Block([TensorType((128, 64), F16, LAYOUT), TensorType((64, 32), F16, LAYOUT), memory, I1]).args
-    with pytest.raises(VerifyError, match="no product of"):
+    with pytest.raises(VerifyError, match="cannot multiply"):
         verify(
             nv_tileas.TensorDot((a, b, d, adds), (), {"atom": "tcgen05.m128n64k16.f16.f16"}, segments=(1, 1, 1, 1, 0))
         )

@@ -214,7 +214,7 @@ def test_what_is_refused_says_why_and_is_made_without_pairs(why: str, monkeypatc
 
 
 def test_sums_of_a_persistent_tile_each_have_their_ring() -> None:
-    """Two loops of products in a loop over tiles: the agent fills two accumulators, which lie beside each other."""
+    """Two loops of products in a loop over tiles: the agent fills two adjacent accumulators."""
     m, n, k = 520, 136, 136
 
     def arguments() -> list[Any]:

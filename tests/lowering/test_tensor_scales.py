@@ -95,7 +95,7 @@ def test_skewed_orders(name: str, blocks: bool, order: str) -> None:
 
 
 def test_factors_whose_columns_are_contiguous() -> None:
-    """B as it lies, MN-major; of f4 there is no such product."""
+    """B without a transpose, MN-major; there is no such product of f4."""
     kernel = tilesat.compile(product(straight=True), "sm_100a")
     assert f"kind::{FORMATS['mxfp8'].kind}" in kernel.ptx
     a, b, s, t, d, *sizes = program(136, 144, 272).arguments()
@@ -152,7 +152,7 @@ def test_the_atoms_may_be_forbidden() -> None:
 
 @pytest.mark.slow
 def test_slices_whose_rings_do_not_fit_are_scaled_before() -> None:
-    """A tile that one CTA cannot hold, for no more than where the atoms are forbidden."""
+    """A tile that one CTA cannot hold, at no higher cost than with the atoms forbidden."""
     found, before = (tilesat.compile(product(tile=(256, 256, 128)), "sm_100a", forbid=x) for x in ((), [BY_SCALES]))
     assert found.cost <= before.cost
 

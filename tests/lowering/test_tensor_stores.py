@@ -1,4 +1,4 @@
-"""Programs whose stores go by way of shared memory and tensor copies: simulator with hazards = interpreter."""
+"""Programs whose stores go through shared memory and tensor copies: simulator with hazards = interpreter."""
 
 from __future__ import annotations
 
@@ -248,7 +248,7 @@ def test_wide_sums_leave_from_registers() -> None:
 
 
 def persistent(rows: int) -> Program:
-    """A block makes `rows` tiles of D = A B^T in f16, one after the other: the buffer is used again beside the ring."""
+    """A block makes `rows` tiles of D = A B^T in f16, one after the other: the buffer is reused next to the ring."""
 
     def source() -> str:
         w = Writer("persistent", a="ptr<f16>", b="ptr<f16>", d="ptr<f16>")

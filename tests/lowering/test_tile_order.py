@@ -230,7 +230,8 @@ def test_the_cheapest_schedule_is_taken(blocks: int, schedule: str) -> None:
     assert "tile blocks, by cycles of a launch, or of an SM for each of many" in text
     assert text.count(", taken") >= 1
     assert re.search(
-        rf"    {schedule}.*: [\d,]+ \+ [\d,]+ of memory, waits [\d,]+(, hidden [\d,]+)?, 1 an SM: [\d,]+, taken\n", text
+        rf"    {schedule}.*: [\d,]+ \+ [\d,]+ of memory, waits [\d,]+(, hidden [\d,]+)?, 1 per SM: [\d,]+, taken\n",
+        text,
     )
 
 

@@ -1,4 +1,4 @@
-"""The logical level: what nv_tileaa says of examples, that nothing of a program is lost in it, and its verifier."""
+"""The logical level: nv_tileaa of the examples, that it preserves a program, and its verifier."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -199,7 +199,7 @@ def test_what_has_no_logical_form_is_refused_with_its_place() -> None:
 
 
 def test_forms_with_the_same_parts_have_the_same_parts() -> None:
-    """Attributes of the same names and defaults; operands in the same order, of which Tile IR may leave out tokens."""
+    """Attributes of the same names and defaults; operands in the same order, except optional tokens."""
     for source, logical in same_parts().items():
         ours = {a.name: (a.kind, a.default) for a in logical.info.attributes if a.name != "start"}
         theirs = {a.name: (a.kind, a.default) for a in source.info.attributes}

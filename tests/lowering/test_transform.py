@@ -107,7 +107,7 @@ def test_explained_and_forbidden() -> None:
 
 
 LEFT: dict[str, tuple[dict[str, Any], str]] = {
-    "two CTAs an SM": ({"tile": (64, 128, 64), "rows_of_k": True}, "only 1 CTAs would fit an SM, not 2"),
+    "two CTAs per SM": ({"tile": (64, 128, 64), "rows_of_k": True}, "only 1 CTAs would fit an SM, not 2"),
     "two loops": ({"again": True, "steps": 3}, "other loops have rings too"),
     "many sums": ({"tile": (128, 256, 64), "rows_of_k": True, "element": "f8E5M2", "scales": "none"}, "at launch"),
     "a scale that is copied": ({"rows_of_k": True, "tiles": 2}, "it cannot compute everything that they depend on"),

@@ -140,7 +140,7 @@ def test_loops_that_overlap_otherwise_must_take_less_time_too(
     context = cast(Any, SimpleNamespace(shared=SimpleNamespace(once=None, uncut={}, unfit={})))
     trials = candidates.of_skeletons(cast(Any, "whole"), STEPS, context)
     assert trials[0].entry == first
-    assert f"predicted {cycles:.0f} cycles for 75" in str(trials[0].found.loops[0])
+    assert f"predicted {cycles:.0f} cycles, 75" in str(trials[0].found.loops[0])
 
 
 def test_a_whole_kernel_that_must_lose_is_not_searched_again(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -204,7 +204,7 @@ def test_slices_that_spill_are_tried_without_spills_by_one_number_of_warps_at_a_
 def test_what_a_search_met_is_kept_if_it_is_clearly_faster_and_costs_little_more(
     cost: float, cycles: float, spills: int, kept: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Not a little faster, not 9 % dearer, and not with more registers spilled."""
+    """Not if only slightly faster, 9 % more expensive, or with more registers spilled."""
     met = trial(cost, spills, 60.0, aside=True, cycles=cycles)
     cheapest = trial(100.0, 8, 90.0)
     best, _ = tried(monkeypatch, met, {("whole", False): cheapest})

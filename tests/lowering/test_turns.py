@@ -1,4 +1,4 @@
-"""Warpgroups that take turns: nobody waits for ever, at any number of iterations, in any order of warps."""
+"""Warpgroups that take turns: no deadlock, at any number of iterations, in any order of warps."""
 
 from __future__ import annotations
 
@@ -172,4 +172,4 @@ def test_warpgroups_alternate_in_time() -> None:
 
 def test_explain_says_what_turns_bring() -> None:
     said = outline(tilesat.compile(causal_attention(128, 64, 64, 3).source(), TARGET).compiled)
-    assert "; its warpgroups in turns" in said
+    assert "; with its warpgroups taking turns" in said

@@ -78,7 +78,7 @@ def test_places(agents: list[int], warp_id: tuple[int, ...], strides: tuple[int,
 
 
 def test_too_many_warps() -> None:
-    with pytest.raises(TileError, match=r"the agents need 36 warps, sm_90a has 32 a block") as caught:
+    with pytest.raises(TileError, match=r"the agents need 36 warps, sm_90a has 32 per block") as caught:
         map_units([Demand(16, 16), Demand(16, 16), Demand(1, 1)], SM_90A, Location("k.py", 7, 1))
     assert caught.value.location == Location("k.py", 7, 1)
     assert caught.value.hint == "use smaller tiles"

@@ -279,7 +279,7 @@ def test_what_is_masked_and_scaled_is_a_mask_of_what_is_scaled_already(there: bo
 
 @pytest.mark.parametrize("read", [29, 30])
 def test_a_sum_of_64_bits_whose_highest_bits_nobody_reads_is_one_of_32(read: int) -> None:
-    """The low half of (x + 7) >> 3, of which 29 bits are read: the carry of the sum is the 30th."""
+    """29 bits of the low half of (x + 7) >> 3 are read: the carry of the sum is the 30th."""
 
     def make(k: Kernel, t: Value, x: Value) -> Value:
         wide = bits64(k, arith.AddI, k.value(arith.ExtUI, x, types=[I64]), 7)

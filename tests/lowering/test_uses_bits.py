@@ -386,7 +386,9 @@ def test_a_float_of_16_bits_is_one_of_an_i16(mask: int, cls: type) -> None:
     [("sle", 1, "lt"), ("sgt", 1, "ge"), ("sge", -1, "gt"), ("slt", -1, "le"), ("sge", 1, ""), ("slt", 2, "")],
 )
 @pytest.mark.parametrize("left", [True, False])
-def test_a_number_beside_another_is_compared_without_the_sum(predicate: str, step: int, other: str, left: bool) -> None:
+def test_a_number_next_to_another_is_compared_without_the_sum(
+    predicate: str, step: int, other: str, left: bool
+) -> None:
     compare = {"sle": np.less_equal, "sgt": np.greater, "sge": np.greater_equal, "slt": np.less}[predicate]
     swapped = {"lt": "gt", "gt": "lt", "le": "ge", "ge": "le"}
 

@@ -1,4 +1,4 @@
-"""Partial results of warps go through scratch memory by wide accesses, each beside what was there before."""
+"""Partial results of warps go through scratch memory by wide accesses, without overlap."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def folded() -> Program:
 
 @pytest.mark.parametrize("target", ["sm_80", pytest.param("sm_120a", marks=pytest.mark.slow)])
 def test_columns_across_warps(target: str) -> None:
-    """The second fold lies beside the first, the turned tile over both, so it waits for the readers."""
+    """The second fold is next to the first, the transposed tile overlaps both, so it waits for the readers."""
     kernel = check(folded(), target)
     loop = kernel.ptx[kernel.ptx.index("$L0:") :]
     assert loop.count("ld.shared.v2.b32") == 2  # what both warps of a column have
@@ -106,6 +106,6 @@ def test_registers_of_a_thread_side_by_side(layout: Layout, size: int, vector: i
         (range(4096), 1024, 1024, 0),
     ],
 )
-def test_beside_what_was_used_before(before: range, need: int, most: int, found: int) -> None:
+def test_next_to_what_was_used_before(before: range, need: int, most: int, found: int) -> None:
     first = 4 * PERIOD
     assert behind(before, first, need, first + most) == first + found

@@ -157,7 +157,7 @@ def test_one_side_of_a_branch_is_enough() -> None:
 
 @pytest.mark.parametrize("k", [512])
 def test_a_stage_that_is_released_before_it_was_read_is_a_hazard(k: int) -> None:
-    """No wait for the products of the step before, in PTX, of which nothing is verified."""
+    """No wait for the products of the step before, in PTX, which no verifier checks."""
     case = gemm(128, 128, k)
     kernel = compile(case.source, "sm_90a")
     changed, count = re.subn(r"wgmma\.wait_group\.sync\.aligned 1;", "", kernel.ptx)

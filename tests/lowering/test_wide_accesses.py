@@ -126,5 +126,5 @@ def test_text_that_asks_for_more_is_refused_at_its_place() -> None:
     with pytest.raises(TileError, match="needs sm_100, the kernel is for sm_90a"):
         tilesat.lower(text.replace("sm_100a", "sm_90a"))
     shared = text.replace("!llvm.ptr<1>", "!llvm.ptr<3>")
-    with pytest.raises(TileError, match="more than 16 bytes are of global memory only"):
+    with pytest.raises(TileError, match="only accesses to global memory exceed 16 bytes"):
         tilesat.lower(shared)

@@ -3,13 +3,14 @@
 // RUN: tilesat opt %s --target sm_90a --passes encode,saturate,extract,decode,tileas-materialize-schedule,tileas-lower-pipelines,optimize-execution-unit-mapping,\
 // convert-tileas-to-nvgpu,convert-nvgpu-to-nvvm,select-instructions,print-ptx | filecheck %s --check-prefix ALL
 
-// Sums of 64 x 64 take few registers: several CTAs an SM, each with its share. Without the pass one CTA has them all.
+// Sums of 64 x 64 take few registers: several CTAs per SM, each with its share. Without the pass it is the share of two.
 
 // CHECK: .maxnreg {{(64|72|80|88|96|104|112|120|128)$}}
 // CHECK: setmaxnreg.dec.sync.aligned.u32 {{[2-4][0-9];}}
 // CHECK: setmaxnreg.inc
-// ALL: .maxnreg 240
-// ALL: setmaxnreg.dec.sync.aligned.u32 232;
+// ALL: .maxnreg 128
+// ALL: setmaxnreg.dec.sync.aligned.u32 40;
+// ALL: setmaxnreg.inc.sync.aligned.u32 216;
 
 cuda_tile.module @m {
   entry @gemm(%a: tile<ptr<f16>>, %b: tile<ptr<f16>>, %c: tile<ptr<f32>>) {

@@ -96,7 +96,7 @@ def known_by_view(p: Product) -> None:
 
 
 def expert(p: Product) -> None:
-    """The operand's base is moved by an index from memory: no tensor map can be told on the host."""
+    """The operand's base is moved by an index from memory: the host cannot make a tensor map."""
     row = scalar(p, p.w.ids[0])
     base = p.w.a[row * (M * DEEP)].assume(ct.DivBy(16))
     p.a = p.w.view(base, [M, DEEP], [DEEP, 1], [M, K])

@@ -1,4 +1,4 @@
-"""Random nests of loops, branches and products whose tiles are told by scalars of every origin; all for agents."""
+"""Random nests of loops, branches and products whose tiles depend on scalars of every origin; all for agents."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class Nest:
         self.known.append(found)
 
     def product(self) -> None:
-        """A K loop; at times the steps, and the tiles of K, are told as well."""
+        """A K loop; sometimes its steps and tiles of K depend on scalars too."""
         steps: Any = self.any() if self.rng.integers(2) else DEEP // K
         row, other = self.any(), self.any() if self.rng.integers(3) == 0 else None
         with self.w.loop(0, steps, carried=[self.sum * 0.5]) as loop:

@@ -1,4 +1,4 @@
-"""More unusual loops around products: stores in them, factors masked or read twice, exits by what is loaded."""
+"""More unusual loops around products: stores in them, factors masked or read twice, exits on loaded values."""
 
 from __future__ import annotations
 

@@ -115,7 +115,7 @@ def before_an_exit(w: Writer) -> None:
 
 
 def by_views(w: Writer) -> None:
-    """An array in memory that was asked for, as a view, which tensor copies cannot bring."""
+    """An array in allocated memory, as a view, which tensor copies cannot load."""
     p = memory(w, 16 * 16, alignment=128)
     rows, array = w.view(p, [16, 16], [16, 1], [16, 16]), w.view(w.x, [32, 16], [16, 1], [16, 16])
     tile, read = w.load_token(array, w.ids[0], 0)

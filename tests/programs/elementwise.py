@@ -1,4 +1,4 @@
-"""Elementwise chains in every type, through 1-D views over arrays whose size is no multiple of the tile."""
+"""Elementwise chains in every type, through 1-D views over arrays whose size is not a multiple of the tile."""
 
 from __future__ import annotations
 

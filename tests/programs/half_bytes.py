@@ -42,7 +42,7 @@ def unpacked(x: Any) -> Any:
 
 
 def edges(kind: str) -> Any:
-    """Ties, numbers beside them, NaN of both signs, infinities, zeros, subnormals, random numbers."""
+    """Ties, numbers next to them, NaN of both signs, infinities, zeros, subnormals, random numbers."""
     ties = (MAGNITUDES[1:] + MAGNITUDES[:-1]) / 2
     dtype = DTYPES[kind]
     x = np.concatenate([ties, MAGNITUDES, [7.0, 1e30, np.inf, 1e-30, 1e-40, 2.0**-24]])

@@ -144,7 +144,7 @@ def tiles_of(whole: Any) -> Any:
 
 
 def moved(w: Writer) -> None:
-    """From the fourth element of row 2 on, a pointer further; the sizes of the view stand beside it."""
+    """From the fourth element of row 2 on, by an offset pointer; the sizes of the view are adjusted."""
     start = w.op(ct.Offset, w.x, w.pitch * 2 + 4)
     whole = other_view(w, start, [w.m, w.n], [w.pitch, 1], ct.MakePartitionView, tiles_of)
     made = whole.value.op.tensor_view

@@ -63,7 +63,7 @@ add(Program(
 
 
 def product() -> str:
-    """A product of which the loop over k has no count; all is loaded inside."""
+    """A product whose loop over k has no trip count; everything is loaded inside."""
     w = Writer("product", a="ptr<f16>", b="ptr<f16>", y="ptr<f32>", k="i32")
     w.promise(a=16, b=16, y=16, k=16)
     a, b = w.view(w.a, [64, w.k], [w.k, 1], [64, 32]), w.view(w.b, [w.k, 64], [64, 1], [32, 64])

@@ -136,7 +136,7 @@ def right(kernel: Kernel, program: Program) -> None:
         wanted = program.expected(*program.arguments())
         for position, array in wanted.items():
             error = largest_error(reference[position], np.asarray(array))
-            assert error <= program.tolerance, f"argument {position}: interpreter is {error:.3g} off NumPy"
+            assert error <= program.tolerance, f"argument {position}: the interpreter is off by {error:.3g} from NumPy"
     changed = [
         k for k, (a, b) in enumerate(zip(program.arguments(), reference, strict=True))
         if isinstance(a, np.ndarray) and a.tobytes() != b.tobytes()

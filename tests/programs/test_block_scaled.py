@@ -224,7 +224,7 @@ def test_factors_whose_columns_are_contiguous() -> None:
 
 
 def test_scales_at_the_ends_of_their_range() -> None:
-    """2^-127 and 2^127 beside each other leave 1; in bf16 the factors would be subnormal and infinite."""
+    """2^-127 and 2^127 in one product leave 1; in bf16 the factors would be subnormal and infinite."""
 
     def filled(value: float) -> Any:
         return lambda scales: np.full_like(scales, value)

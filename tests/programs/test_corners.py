@@ -23,7 +23,7 @@ SPILL = ("steps_in_a_branch",)
 
 @pytest.mark.sampled(15)
 @pytest.mark.parametrize("name", PRODUCTS)
-def test_products_in_tensor_memory_or_beside_it(name: str) -> None:
+def test_products_in_tensor_memory_or_elsewhere(name: str) -> None:
     check(program(name), "sm_100a", spills=name in SPILL)
 
 

@@ -82,8 +82,8 @@ def test_any_number_of_steps(steps: int, persistent: str) -> None:
         assert largest_error(found, reference) <= asked.tolerance, order
 
 
-def test_cost_chooses_beside_mma_sync() -> None:
-    """Half of the tensor core's rate is twice mma.sync's; columns, where there are 128, take all of it."""
+def test_cost_chooses_between_it_and_mma_sync() -> None:
+    """Half of the tensor core's rate is twice mma.sync's; columns, if there are 128, use all of it."""
     without = tilesat.compile(sized(136).source(), "sm_100a", forbid=["tcgen05"])
     assert "mma.sync" in without.ptx
     assert gemm().cost < without.cost

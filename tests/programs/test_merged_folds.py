@@ -96,7 +96,7 @@ def test_in_every_order_of_warps(target: str) -> None:
     caught(lambda order: right(order, broken), ORDERS)
 
 
-def test_tiles_of_other_sizes_lie_beside_each_other() -> None:
+def test_tiles_of_different_sizes_are_adjacent() -> None:
     """A fold that combines bytes with words: where a warp's parts begin is aligned for each."""
     w = Writer("bytes", x="ptr<i8>", y="ptr<i32>")
     w.promise(x=16, y=4)

@@ -87,7 +87,7 @@ def in_order(w: Writer) -> None:
 
 
 def beside_rings(w: Writer) -> None:
-    """Agents have parted where there are any; one thread of those that compute prints."""
+    """After agents have split, if there are any, one consumer thread prints."""
     a = w.view(w.h, [64, 128], [128, 1], [64, 32])
     with w.loop(0, 4, carried=[w.const(0.0, "f32", 64, 64)]) as loop:
         tile = w.load(a, 0, loop.counter)
@@ -149,8 +149,8 @@ def test_nv_tileaa_reads_back() -> None:
 
 
 WRONG: dict[str, tuple[Write, str]] = {
-    "a float as an integer": (lambda w: say(w, "%d", w.n.to("f32")) and None, "f32 is not printed by '%d'"),
-    "an integer as a float": (lambda w: say(w, "%5.1f", w.n) and None, "i32 is not printed by '%5.1f'"),
+    "a float as an integer": (lambda w: say(w, "%d", w.n.to("f32")) and None, "cannot print f32 with '%d'"),
+    "an integer as a float": (lambda w: say(w, "%5.1f", w.n) and None, "cannot print i32 with '%5.1f'"),
     "a zero byte": (lambda w: say(w, "a\0b") and None, "a zero byte ends the text"),
     "f8 without conversions": (
         lambda w: say(w, "%f", w.op(ct.Bitcast, w.n.to("i8"), types=[TileType((), element("f8E5M2"))])) and None,
@@ -160,7 +160,7 @@ WRONG: dict[str, tuple[Write, str]] = {
 
 
 @pytest.mark.parametrize("what", WRONG)
-def test_refused_where_it_stands(what: str) -> None:
+def test_rejected_at_its_location(what: str) -> None:
     write, message = WRONG[what]
     source = written(write)
     with pytest.raises(UnsupportedError) as caught:

@@ -65,7 +65,7 @@ REFUSED: dict[str, tuple[Callable[[Writer], None], str, str]] = {
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_refused_where_it_stands(name: str) -> None:
+def test_rejected_at_its_location(name: str) -> None:
     write, op, message = REFUSED[name]
     w = Writer("refused", b="ptr<bf16>", h="ptr<f16>", f="ptr<f32>", q="ptr<f8E4M3FN>")
     w.promise(h=16, f=16, q=16)

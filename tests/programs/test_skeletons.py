@@ -209,7 +209,7 @@ def test_sums_online_agree_with_three_passes(power: str, target: str) -> None:
 
 
 def finite_rows() -> list[Any]:
-    """Rows of finite elements, some with a masked tail, one of which has a last tile that is masked out whole."""
+    """Rows of finite elements, some with a masked tail; one has a last tile that is masked out completely."""
     x, z, y, width = rows()
     x[:] = random((ROWS_OF, WIDTH), "f32", 7, 4.0)
     x[1, WIDTH - 5 :], x[2, -TILE:], x[3, 1:] = -np.inf, -np.inf, -np.inf

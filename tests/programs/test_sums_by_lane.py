@@ -1,4 +1,4 @@
-"""Folds of scores in loops, of which a thread carries one element of each row: simulator = interpreter = NumPy."""
+"""Folds of scores in loops that carry one element of each row per thread: simulator = interpreter = NumPy."""
 
 import re
 from typing import Any

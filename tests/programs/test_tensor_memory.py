@@ -144,7 +144,7 @@ def test_sm_103a_multiplies_bytes_by_mma_sync() -> None:
 @pytest.mark.sampled(5)
 @pytest.mark.parametrize("k", [0, 16, 128, 400])
 def test_bytes_of_persistent_kernels(k: int) -> None:
-    """An agent begins the products; zeros where there is no step."""
+    """An agent issues the products; zeros if there are no steps."""
     given = product("bytes", (128, 128, 128), (264, 144, k), "i8", "i32", "i32")
     kernel = tilesat.compile(given.source(), "sm_100a", persistent="static")
     assert "kind::i8" in kernel.ptx
@@ -198,7 +198,7 @@ def test_what_is_left_out_is_found(name: str) -> None:
 
 
 def test_zeros_are_stored_where_no_product_was_begun() -> None:
-    """The simulator's tensor memory begins with zeros: the stored ones are told from them by another number."""
+    """The simulator's tensor memory starts with zeros: another number distinguishes stored ones."""
     kernel, case = example(), gemm(136, 72, 8)
     stored = re.search(r"tcgen05\.st\.sync\S* \S+, \{(%f\d+),", kernel.ptx)
     assert stored

@@ -93,7 +93,7 @@ def compiled(name: str, target: str = "sm_100a") -> Kernel:
 @pytest.mark.sampled(30)
 @pytest.mark.parametrize("name", [*PROGRAMS, *IN_SHARED])
 def test_all_products_are_made_in_tensor_memory(name: str) -> None:
-    """Right beside the interpreter and NumPy in hazard mode; no spill."""
+    """Same results as the interpreter and NumPy in hazard mode; no spill."""
     kernel = compiled(name)
     assert ("tcgen05.mma" in kernel.ptx, "mma.sync" in kernel.ptx) == (True, False)
 
@@ -128,7 +128,7 @@ def test_a_left_factor_lies_over_the_scores_that_it_is_made_of() -> None:
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize(("name", "groups"), [("128-tall", 2), ("two-loops-tall", 2), ("64", 1), ("64-causal-tall", 1)])
 def test_each_warpgroup_begins_and_awaits_the_products_of_its_own_rows(name: str, groups: int) -> None:
-    """No barrier of all threads stands in the loops: one warpgroup computes while the other's products are made."""
+    """There is no barrier of all threads in the loops: one warpgroup computes during the other's products."""
     func = compiled(name).compiled.modules["nv_tileas"]
     made = [op for op in func.walk() if isinstance(op, nv_tileas.AllocTensorMemory) and not op.left]
     inside = [each for op in func.walk() if isinstance(op, scf.For) for each in op.walk()]
@@ -184,7 +184,7 @@ def test_buffers_of_loops_that_follow_one_another_lie_over_one_another() -> None
     assert len({made.offset for made in buffers}) == 1
 
 
-def test_a_sum_that_does_not_fit_beside_the_scores_stays_in_tensor_memory() -> None:
+def test_a_sum_that_does_not_fit_with_the_scores_stays_in_tensor_memory() -> None:
     """256 queries, four warps: a thread has two rows of scores, and loads, scales and stores two of sums in parts."""
 
     def scales(name: str) -> bool:

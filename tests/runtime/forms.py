@@ -1,4 +1,4 @@
-"""One instruction of every form that the simulator's tests run, and what ptxas says of them on a target and version.
+"""One instruction of every form that the simulator's tests run, and ptxas' verdict on a target and version.
 
 The forms lie in data/forms.txt.gz: opcode by opcode, with registers named by their type. As a pytest plugin this module
 collects them again: `python -m pytest -p tests.runtime.forms --collect-forms tests/runtime` adds what is new.
@@ -53,7 +53,7 @@ def module(forms: list[str], target: str, version: tuple[int, int]) -> tuple[str
 
 
 def refused(forms: list[str], target: str, version: tuple[int, int]) -> dict[int, str]:
-    """What ptxas says of the forms that it does not take, by number. It only parses and checks."""
+    """ptxas' errors for the forms that it rejects, by number. It only parses and checks."""
     left = list(range(len(forms)))
     found: dict[int, str] = {}
     while left:

@@ -1,6 +1,6 @@
 """Writes docs/simulator.md from the simulator's tables: python -m tests.runtime.simulator_document [--check].
 
-The number beside an opcode counts its different spellings in the PTX that the tests run or decode.
+The number next to an opcode counts its different spellings in the PTX that the tests run or decode.
 """
 
 import gzip
@@ -77,7 +77,7 @@ TAIL = """
 - Stochastic rounding adds the random bits at the top of the discarded bits; if four sources share 16 random bits,
   both sources of a pair use all of them. The PTX ISA does not specify how a pair shares its bits.
 - `%clock` and `%globaltimer` advance with each reading and measure nothing; `%smid` is 0.
-- Functions have frames in local memory; recursion and alloca have 16384 bytes of stack a thread.
+- Functions have frames in local memory; recursion and alloca have 16384 bytes of stack per thread.
 - `printf` goes to `Report.printed`, one text for each call of each thread, formatted as the C library does.
 - `malloc` has 8 MiB in total; its blocks are separate allocations, so that an access outside one or after `free` is
   detected, and they persist across launches. `memcpy`, `memmove`, `memset` and `__assertfail` are also supported.

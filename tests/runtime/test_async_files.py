@@ -1,4 +1,4 @@
-"""The sample kernels of features 06 to 15, here and beside the repository: all decode, and those that can run do."""
+"""The sample kernels of features 06 to 15, here and next to the repository: all decode, and those that can run do."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -40,7 +40,7 @@ WRONG = {
     "cg2": (SimulatorError, r"race: thread|0 of 1 arrivals pending"),
     "tma_load_1d": (DeadlockError, "0 of 1 arrivals pending, 7680 bytes owed"),
     "im2col_w": (UnsupportedModifierError, r"running \.im2col::w"),
-    "roles": (DeadlockError, "wait for 240 registers a thread"),
+    "roles": (DeadlockError, "wait for 240 registers per thread"),
 }
 # Kernels without anything to compare.
 QUIET = ("fences", "fences2", "tmrep", "bulk")

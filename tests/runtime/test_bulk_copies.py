@@ -209,7 +209,7 @@ def test_several_groups_complete_in_order() -> None:
         ((", 2048, [", ", 2040, ["), "copies 2040 bytes; a bulk copy needs a multiple of 16"),
         (("[%rd0+16]", "[%rd0+4096]"), "not inside one allocation"),
         (("[%tile+64]", "[%tile+40000]"), "byte 40000 of 32800 bytes"),
-        (("], [%bars];", "], [%bars+8];"), "completes on what is not an mbarrier object"),
+        (("], [%bars];", "], [%bars+8];"), "completes on something that is not an mbarrier object"),
         (("shared::cta.global.mbarrier", "shared::cta.global.multicast::cluster.mbarrier"), "is not simulated"),
         (("cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes", "cp.async.bulk.shared::cta.global"),
          "without one of"),

@@ -188,7 +188,7 @@ def test_multicast_fills_every_cta_of_the_mask(issuer: int, hazards: bool) -> No
 
 
 def test_multicast_to_some() -> None:
-    """Only CTAs 1 and 2 of four get the box; the others would wait for ever."""
+    """Only CTAs 1 and 2 of four get the box; the others would wait forever."""
     rng = np.random.default_rng(2)
     array = rng.integers(0, 1 << 16, (8, 64), dtype=np.uint16)
     memory = GlobalMemory()

@@ -1,4 +1,4 @@
-"""The simulator's command line, and its README as it stands."""
+"""The simulator's command line, and its README unchanged."""
 
 from __future__ import annotations
 

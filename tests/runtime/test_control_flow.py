@@ -279,7 +279,7 @@ def test_an_arrival_counts_and_does_not_wait(lanes: int, hazards: bool) -> None:
 
 
 @pytest.mark.parametrize("hazards", [False, True])
-def test_without_an_arrival_the_others_wait_for_ever(hazards: bool) -> None:
+def test_without_an_arrival_the_others_deadlock(hazards: bool) -> None:
     body = """
       mov.u32 %r9, 0; shr.u32 %r2, %r0, 5; setp.ne.u32 %p0, %r2, 0; @%p0 bra second; bra done;
     second: bar.sync 1, 64;

@@ -228,7 +228,7 @@ def test_architecture_is_checked(target: str, capability: tuple[int, int], is_cu
         device.load(image, manifest)
 
 
-def test_what_the_driver_refuses_is_told_in_its_words() -> None:
+def test_what_the_driver_rejects_is_reported_in_its_words() -> None:
     driver = FakeDriver()
     device = Device(driver=driver)
     with pytest.raises(CudaError, match=r"cuModuleLoadDataEx failed: CUDA_ERROR_INVALID_PTX .*line 1"):
@@ -392,7 +392,7 @@ def test_products_of_numbers_of_32_bits_do_not_wrap() -> None:
     assert evaluate({"mul": [{"arg": 0}, {"const": 4}]}, [np.int32(1 << 30)]) == 1 << 32
 
 
-def test_division_by_an_argument_that_is_zero_is_told() -> None:
+def test_division_by_an_argument_that_is_zero_is_reported() -> None:
     with pytest.raises(ManifestError, match="ceildiv divides by an argument that is 0"):
         evaluate({"ceildiv": [{"const": 4}, {"arg": 0}]}, [0])
 

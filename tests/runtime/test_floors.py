@@ -23,7 +23,7 @@ def instructions() -> list[Instruction]:
 
 
 def compare(found: list[Instruction], target: str, version: tuple[int, int]) -> list[str]:
-    """Forms of which the simulator and ptxas do not say the same."""
+    """Forms on which the simulator and ptxas disagree."""
     said = forms.refused(FORMS, target, version)
     wrong: list[str] = []
     for number, one in enumerate(found):

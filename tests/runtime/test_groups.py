@@ -1,4 +1,4 @@
-"""Groups of lanes, and what is computed for all lanes of a group at once, beside the plain way to do it."""
+"""Groups of lanes, and computations for all lanes of a group at once, compared with the plain implementation."""
 
 import numpy as np
 import pytest

@@ -101,7 +101,7 @@ def test_overwriting_what_another_thread_reads_is_a_race() -> None:
 
 def test_equal_values_may_be_written_by_many_but_different_ones_race() -> None:
     _run("mov.u32 %r1, buffer; st.shared.u32 [%r1], 7; bar.sync 0; ld.shared.u32 %r2, [%r1];")
-    with pytest.raises(HazardError, match="at the same time writes otherwise"):
+    with pytest.raises(HazardError, match="writes a different value at the same time"):
         _run("mov.u32 %r1, buffer; st.shared.u32 [%r1], %r0;")
 
 

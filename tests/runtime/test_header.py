@@ -132,7 +132,7 @@ def ran(program: Path, **environment: str) -> list[str]:
 
 
 def by_header(folder: Path, manifest: Mapping[str, Any], launch: str, **environment: str) -> list[str]:
-    """What the driver is asked by load and launch, the same in C and C++."""
+    """Driver calls of load and launch, the same in C and C++."""
     text = header([parse(manifest)], "k", [])
     body = f'  status = k_load(&kernel, "image");\n  if (!status) status = k_launch({launch});'
     found = [

@@ -1,4 +1,4 @@
-"""The sample kernels beside the repository: every matrix instruction decodes, and the hazardous ones are caught."""
+"""The sample kernels next to the repository: every matrix instruction decodes, and the hazardous ones are caught."""
 
 from pathlib import Path
 

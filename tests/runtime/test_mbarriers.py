@@ -96,7 +96,7 @@ def test_the_first_answer_of_each_wait_is_false(instruction: str) -> None:
 
 
 def test_looking_at_two_mbarriers_in_turn_ends() -> None:
-    """One instruction asks for one object and then the other: no first answer for ever."""
+    """One instruction tests one object and then the other: the first result is not false forever."""
     body = (
         INIT.format(count=1)
         + """mov.u32 %r1, 1; mov.u32 %r0, 0;
@@ -243,7 +243,7 @@ def test_a_warp_specialised_pipeline(hazards: bool) -> None:
         (("], 512;\n  cp", "], 516;\n  cp"), r"phase 0, 0 of 1 arrivals pending, 4 bytes owed"),
         (("[%bars+16], 128", "[%bars+16], 129"), r"1 of 129 arrivals pending"),
         (("bar.sync 1, 128", "bar.sync 1, 160"), "wait for barrier 1"),
-        (("u32 232", "u32 240"), "wait for 240 registers a thread; the pool of its CTA has"),
+        (("u32 232", "u32 240"), "wait for 240 registers per thread; the pool of its CTA has"),
     ],
 )  # fmt: skip
 def test_pipelines_that_stall_say_who_waits_where(change: tuple[str, str], message: str) -> None:
@@ -265,8 +265,8 @@ def test_setmaxnreg_without_maxnreg_is_ignored_as_ptxas_does() -> None:
     [
         ("setmaxnreg.inc.sync.aligned.u32 100;", "multiple of 8 from 24 to 256, not 100"),
         ("setmaxnreg.inc.sync.aligned.u32 264;", "multiple of 8 from 24 to 256, not 264"),
-        ("setmaxnreg.dec.sync.aligned.u32 200;", "has 136 registers a thread; setmaxnreg.dec cannot make that 200"),
-        ("setmaxnreg.inc.sync.aligned.u32 64;", "has 136 registers a thread; setmaxnreg.inc cannot make that 64"),
+        ("setmaxnreg.dec.sync.aligned.u32 200;", "has 136 registers per thread; setmaxnreg.dec cannot make that 200"),
+        ("setmaxnreg.inc.sync.aligned.u32 64;", "has 136 registers per thread; setmaxnreg.inc cannot make that 64"),
         ("@%leader setmaxnreg.dec.sync.aligned.u32 40;", "not all threads of the warp of thread .0,0,0. of CTA"),
         ("@%leader setmaxnreg.inc.sync.aligned.u32 240;", "not all threads of the warp of thread .0,0,0. of CTA"),
         ("setmaxnreg.dec.aligned.u32 40;", "without one of .sync"),

@@ -1,4 +1,4 @@
-"""What is remembered of grains and of uses of mbarriers, against what it stands for."""
+"""Cached records of grains and of uses of mbarriers, compared with the state they represent."""
 
 import numpy as np
 import pytest
@@ -31,7 +31,7 @@ def test_what_a_copy_writes_is_not_idle(field: str) -> None:
     assert records.look(np.arange(3)).is_idle(0)
 
 
-def test_the_last_lane_that_writes_a_grain_stands_in_its_record() -> None:
+def test_the_last_lane_that_writes_a_grain_is_in_its_record() -> None:
     records, writer = Records(8), np.array([[40], [7], [3]])
     records.start()
     records.written(np.array([[0, 1], [2, 3], [3, 4]]), writer, 10 + writer, 20 + writer, strong=True)

@@ -70,7 +70,7 @@ def test_a_batch_begins_with_the_regions_of_the_async_proxy() -> None:
         assert regions.first.tolist()[:64] == list(range(64))
 
 
-def test_the_last_of_the_lanes_of_a_warp_stands_for_them_at_an_mbarrier() -> None:
+def test_the_last_lane_of_a_warp_represents_the_others_at_an_mbarrier() -> None:
     """What look, arrive and waited note, late and for one lane a warp, is what each lane would note at once."""
     found: list[list[Array]] = []
     numbers = np.flatnonzero(np.arange(CTAS * 64) % 7 != 0)

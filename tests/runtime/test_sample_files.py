@@ -1,4 +1,4 @@
-"""Every sample kernel, here and beside the repository, decodes; those of features 21 to 24 run and equal NumPy."""
+"""Every sample kernel, here and next to the repository, decodes; those of features 21 to 24 run and equal NumPy."""
 
 from pathlib import Path
 

@@ -52,7 +52,7 @@ ROSTER = (
         R,
         "mbarrier.create",
         level(GEMM, "sm_90a", "nvgpu", "nvgpu.mbarrier.create", "num_barriers = 6", "nvgpu.mbarrier.get"),
-        here="of dynamic shared memory at an offset, with upstream's type, in place of a memref.global",
+        here="at an offset of dynamic shared memory, with upstream's type, instead of a memref.global",
     ),
     item(R, "mbarrier.init", instruction("mbarrier.init.shared"), ptx(GEMM, "sm_90a", "mbarrier.init")),
     item(
@@ -99,7 +99,7 @@ ROSTER = (
         R,
         "tma.async.reduce",
         instruction("cp.async.bulk.tensor.reduce"),
-        wrong="never upstream; the PTX of the text is refused by ptxas",
+        wrong="never upstream; ptxas rejects the document's PTX",
     ),
     item(R, "tma.prefetch.descriptor", instruction("prefetch"), ptx(GEMM, "sm_90a", "prefetch.tensormap")),
     item(
@@ -107,7 +107,7 @@ ROSTER = (
         "tma.fence.descriptor",
         instruction("fence.proxy.acquire"),
         instruction("fence.proxy.release"),
-        wrong="NVVM's name and the PTX in the text are others",
+        wrong="NVVM's name and the document's PTX differ",
     ),
     item(
         R,
@@ -126,7 +126,7 @@ ROSTER = (
         R,
         "gpu.warp_execute_on_lane_0",
         instruction("elect.sync"),
-        wrong="no upstream lowers it; one lane is chosen by elect.sync or a comparison",
+        wrong="not lowered upstream; one lane is chosen by elect.sync or a comparison",
     ),
     item(R, "warpgroup.descriptor", level(GEMM, "sm_90a", "nvgpu", "nvgpu.matrix_descriptor")),
     item(
@@ -149,7 +149,7 @@ ROSTER = (
         R,
         "warpgroup.mma.init.accumulator",
         ptx(ATTENTION, "sm_90a", ", 0, 1, 1, 0, 0;"),
-        here="`scale-d` 0 of the first product, which then adds to zero",
+        here="`scale-d` 0 of the first product, which then starts from zero",
     ),
     item(R, "mma.sync", instruction("mma.sync"), ptx(GEMM, "sm_80", "mma.sync.aligned.m16n8k16")),
     item(R, "mma.sp.sync", instruction("mma.sp.sync")),
@@ -179,9 +179,9 @@ ROSTER = (
     item(R, "mul.packed.f32x2", instruction("mul.packed.f32x2"), instruction("add.packed.f32x2")),
 )
 P = "nvgpu: operands"
-POINTERS = "an index is llvm.getelementptr: an address is one value, and shares arithmetic with others"
+POINTERS = "an index is an llvm.getelementptr: an address is one value, and shares arithmetic with others"
 ADDRESSED = level(GEMM, "sm_80", "nvgpu", "llvm.getelementptr")
-ORDER = "the order of the text, as in PTX and as the seed leaves it: its tokens are erased"
+ORDER = "program order, as in PTX and in the seed, which erases its tokens"
 OPERANDS = (
     item(
         P,
@@ -202,14 +202,14 @@ OPERANDS = (
         P,
         "mbarrier.create numBarriers",
         level(GEMM, "sm_90a", "nvgpu", "num_barriers = 6"),
-        wrong="upstream counts in the type of the group",
+        wrong="upstream has the count in the type of the group",
     ),
     item(
         P,
         "mbarrier barriers, mbarId",
         level(GEMM, "sm_90a", "nvgpu", "nvgpu.mbarrier.get"),
         operand("mbarrier.init.shared", "addr"),
-        here="the operands of nvgpu.mbarrier.get, whose barrier all others take",
+        here="the operands of nvgpu.mbarrier.get, whose result the others take",
     ),
     item(P, "mbarrier.init count", refused(nvvm.MBarrierInit, [SHARED], "at least 1", (1, 0), count=0)),
     item(P, "mbarrier.arrive token", operand("mbarrier.test.wait", "token")),
@@ -275,7 +275,7 @@ F = "nvgpu: floors, verification"
 FLOORS = (
     item(
         F,
-        "all rows: an operation refuses a lower SM",
+        "all rows: an operation rejects a lower SM",
         instruction("wgmma.mma_async"),
         instruction("stmatrix"),
         instruction("elect.sync"),
@@ -303,7 +303,7 @@ FLOORS = (
         F,
         "memory space of barriers",
         refused(nvvm.MBarrierInval, [GLOBAL], "pointer to shared memory"),
-        wrong="PTX has no mbarrier in other memory",
+        wrong="PTX has mbarriers in shared memory only",
     ),
     item(
         F,
@@ -344,7 +344,7 @@ T = "nv_tileas: borders, functions, phases"
 PASSES = (
     item(
         T,
-        "nv_tileaa as input of the road",
+        "nv_tileaa as input of the pipeline",
         named_pass("convert-cuda-tile-to-tileaa"),
         named_pass("convert-tileaa-to-cuda-tile"),
     ),
@@ -375,7 +375,7 @@ PASSES = (
         T,
         "minctasm = 1 always",
         ptx(ATTENTION, "sm_80", ".minnctapersm 1"),
-        here="where ptxas might spill for more CTAs; elsewhere it says nothing",
+        here="if ptxas might spill for more CTAs; otherwise omitted",
     ),
     item(
         T,

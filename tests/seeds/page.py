@@ -12,12 +12,12 @@ from tests.seeds.rest import REST
 
 OUTPUT = Path(__file__).resolve().parents[2] / "docs/seed-coverage.md"
 ITEMS = (*FIRST, *REST)
-HEAD = """# What of the seeds is there
+HEAD = """# Coverage of the seed documents
 
-Made by `python -m tests.seeds.page`, which tries each item; do not edit. The roster of the nvgpu dialect, and what else
-of the documents on it and on nv_tileas to LLVM was not there whole on 2026-11-22. "Done": it is there and was tried;
-behind the tries is said in which form, if in another. "Seed wrong": its text is not PTX or not upstream MLIR, and
-the item is what the hardware has. "Left": not there, or in part. The roster's 33 rows are those of the document.
+Made by `python -m tests.seeds.page`, which tries each item; do not edit. The items are the roster of the nvgpu dialect
+(33 rows), and everything else in the documents on nvgpu and on nv_tileas to LLVM that was not complete on 2026-11-22.
+"Done": implemented and tried; a note after the tries says if the form differs. "Seed wrong": the document's text is not
+PTX or not upstream MLIR, and the item is what the hardware has. "Left": missing or incomplete.
 
 """
 

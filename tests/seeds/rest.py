@@ -23,7 +23,7 @@ H = "sm_90a"
 X = "nvgpu: sequences of PTX"
 SEQUENCES = (
     item(X, "mbarrier.inval", instruction("mbarrier.inval.shared")),
-    item(X, "TMA reduce", instruction("cp.async.bulk.tensor.reduce"), wrong="its text is refused by ptxas"),
+    item(X, "TMA reduce", instruction("cp.async.bulk.tensor.reduce"), wrong="ptxas rejects the document's PTX"),
     item(X, "prefetch.tensormap", instruction("prefetch"), ptx(GEMM, H, "prefetch.tensormap")),
     item(
         X,
@@ -80,7 +80,7 @@ SURFACE = (
         S,
         "warp_execute_on_lane_0: region, results",
         instruction("elect.sync"),
-        wrong="no upstream lowers it; elect.sync guards the instructions, and a shuffle hands a result over",
+        wrong="not lowered upstream; elect.sync guards the instructions, and a shuffle passes a result on",
     ),
     item(
         S,
@@ -119,18 +119,18 @@ BOUNDARY = (
         "two passes, functions first",
         named_pass("convert-tileas-to-nvgpu"),
         named_pass("convert-nvgpu-to-nvvm"),
-        here="each converts the function ahead of its body; no pass is named convert-nv-tile-func-to-llvm",
+        here="each converts the function before its body; no pass is named convert-nv-tile-func-to-llvm",
     ),
     item(O, "gate of kernel_spec, compute_capability, target_spec", level(GEMM, H, "nv_tileas", 'target = "sm_90a"')),
     item(O, "type converter", level(GEMM, H, "nvvm", "!llvm.ptr<1>", "!tilesat.tensormap")),
     item(O, "conversion of functions", level(GEMM, H, "nvgpu", "gpu.func"), level(GEMM, H, "nvvm", "llvm.func")),
     item(O, "conversion of returns", level(GEMM, H, "nvgpu", "gpu.return"), level(GEMM, H, "nvvm", "llvm.return")),
-    item(O, "PDL patterns", named_pass("saturate"), here="rules of egraph/rules and of --rules, ahead of this level"),
+    item(O, "PDL patterns", named_pass("saturate"), here="rules of egraph/rules and of --rules, before this level"),
     item(
         O,
         "'region types conversion failed'",
         altered(GEMM, H, "nvvm", "%arg10: i32", "%arg10: !nv_tileas.pipeline<6>", "written as i32"),
-        here="located, in other words, with the operation that holds the type",
+        here="located, with a different message and the operation that holds the type",
     ),
     item(O, "kernel_spec to nvvm.kernel", level(GEMM, H, "llvm", "nvvm.kernel"), ptx(GEMM, H, ".visible .entry")),
     item(O, "nvvm.blocksareclusters", wrong="it needs PTX 9.0 in LLVM 22; launchers multiply grids by the cluster"),
@@ -138,7 +138,7 @@ BOUNDARY = (
         O,
         "return inside a loop",
         agrees("loop-ends-kernel", "sm_80"),
-        here="an exit of the loop, and of what follows it",
+        here="an exit of the loop and of the code after it",
     ),
     item(O, "legality of functions", altered(GEMM, H, "nvvm", '"tilesat.llvm.func"', '"gpu.func"', "has no attribute")),
 )
@@ -182,13 +182,13 @@ LEGALITY = (
         from_text(math.CtPop, I32, "popc.b32"),
         from_text(math.CtTz, I32, "brev.b32", "clz.b32"),
         from_text(math.Trunc, F32, "cvt.rzi.f32.f32"),
-        here="from text only: no operation of Tile IR means one",
+        here="from text only: no operation of Tile IR corresponds to one",
     ),
     item(
         L,
         "ub.poison",
         from_text(ub.Poison, I32, "st.global.b32"),
-        here="from text only, zero in nvvm: no pass makes it",
+        here="from text only, zero in nvvm: no pass creates it",
     ),
     item(L, "TMA load: multicast", instruction(MULTICAST)),
     item(L, "TMA load: L2 hint", operand(LOAD, "l2CacheHint"), instruction("createpolicy.fractional")),
@@ -198,7 +198,7 @@ LEGALITY = (
     item(L, "signature of LLVM's types first", level(GEMM, H, "llvm", "llvm.byval", "nvvm.grid_constant")),
     item(
         L,
-        "metadata keeps what a launch means",
+        "metadata preserves launch semantics",
         hinted("occupancy = 3", "sm_80", ".minnctapersm 3"),
         hinted("num_worker_warps_per_cta = 8", "sm_80", ".reqntid 256"),
     ),

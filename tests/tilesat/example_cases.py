@@ -1,4 +1,4 @@
-"""Random inputs for every example, and what NumPy says of them in double precision.
+"""Random inputs for every example, and NumPy's results in double precision.
 
 Arrays are allocated with a row pitch and a spare row; what lies outside the logical array holds NaN, so a read beyond
 the edge spoils the result, and a write beyond it is seen because the whole allocation is compared.

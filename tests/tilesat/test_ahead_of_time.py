@@ -50,7 +50,7 @@ def test_a_fat_binary_and_a_header(tmp_path: Path) -> None:
 
 
 def test_a_stage_that_is_asked_for_is_not_assembled(tmp_path: Path) -> None:
-    """The name of a file says what it holds only where nothing else does."""
+    """The name of a file determines its kind only if nothing else does."""
     out = tmp_path / "k.cubin"
     assert main(["compile", VECADD, "--emit", "nvvm", "-o", str(out)]) == 0
     assert "llvm.func" in out.read_text().splitlines()[0]

@@ -191,7 +191,7 @@ def by_code(found: Tuned) -> list[float]:
 def test_the_table_says_what_it_is_by() -> None:
     found = tuned(4, configurations=({"n": 64}, {"n": 128}), measure=1)
     head, names, first, _ = str(found).splitlines()
-    assert head.endswith("for sm_80: predicted of assembled code by the tables of the target, not measured; searched")
+    assert head.endswith("for sm_80: predicted from assembled code by the target's tables, not measured; searched")
     assert names.split("  ")[-1].strip() == "by code"
     (cycles,) = by_code(found)  # of the best by cost only
     assert first.endswith(f"{cycles:.0f}")
@@ -243,7 +243,7 @@ def test_without_ptxas_the_order_is_that_of_cost(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(ptxas, "find", find)
     found = tuned(4)
     assert by_code(found) == []
-    assert "not of assembled code (ptxas is not installed; get it with pip) and not measured" in str(found)
+    assert "not from assembled code (ptxas is not installed; get it with pip) and not measured" in str(found)
 
 
 def test_what_ptxas_refuses_is_a_row(monkeypatch: pytest.MonkeyPatch) -> None:

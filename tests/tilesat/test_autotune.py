@@ -66,8 +66,8 @@ def test_predicted_run_and_cached() -> None:
     assert not first.measured
     table = str(first).splitlines()
     assert table[0] == (
-        "@scale(f32[256], f32[256], 2.0) for sm_80: predicted by cost, by the tables of the target, "
-        "not of assembled code (ptxas is not installed) and not measured; searched"
+        "@scale(f32[256], f32[256], 2.0) for sm_80: predicted from costs by the target's tables, "
+        "not from assembled code (ptxas is not installed) and not measured; searched"
     )
     assert re.fullmatch(r"n=32 +8 x 1 x 1 +\d+", table[2])
     first(x, y, 2.0)
@@ -255,7 +255,7 @@ def test_a_configuration_that_is_refused_is_a_row() -> None:
 @pytest.mark.parametrize(
     ("values", "options", "message"),
     [
-        ({}, {"on": "ref"}, "on is sim, which predicts, or cuda, which measures, got 'ref'"),
+        ({}, {"on": "ref"}, r"on: expected sim \(predicts\) or cuda \(measures\), got 'ref'"),
         ({"n": (64,)}, {"budget": 0}, "expected measure >= 1, workers >= 0, programs >= 1 and a budget above 0"),
         ({"n": (64,)}, {"measure": 0}, "expected measure >= 1"),
         ({"n": (64,)}, {"workers": -1}, "workers >= 0"),

@@ -75,7 +75,7 @@ def torch_like(problem: attention.Problem, by: float, driver: FakeDriver) -> att
     return attention.Work(launch, lambda: out)
 
 
-def test_gpu_benchmark_times_attention_beside_peers(
+def test_gpu_benchmark_times_attention_and_peers(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """On the simulator: peers that are missing, refuse, or are wrong are left out with the reason, and not timed."""
@@ -326,7 +326,7 @@ def test_calibration_reads_the_clock_around_chains(monkeypatch: pytest.MonkeyPat
     assert all(row["source"].startswith("measured on ") for row in rows.values())
 
 
-def test_what_calibration_times_stands_between_the_clocks() -> None:
+def test_what_calibration_times_is_between_the_clocks() -> None:
     (case,) = (case for case in forms.cases() if case.form.key == "exp2.ftz.f32")
     made = tilesat.compile(clocks.program(case, 6, 1, True), "sm_90a").ptx
     (function,) = functions(disassemble(assemble(clocks.with_clock(made, "chain", 3), "sm_90a")))
@@ -341,7 +341,7 @@ def test_what_calibration_times_stands_between_the_clocks() -> None:
         clocks.with_clock("", "chain", 3)
 
 
-def test_latency_is_what_a_step_takes_beside_what_keeps_it_near_one(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_latency_of_a_step_excludes_what_keeps_it_near_one(monkeypatch: pytest.MonkeyPatch) -> None:
     def clock(case: object, steps: int, elements: int, device: object, target: str, apply: bool) -> float:
         return 700 + steps * (4 * elements + (18 + 8 * elements if apply else 0))
 

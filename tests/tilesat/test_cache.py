@@ -133,12 +133,12 @@ def test_warnings_are_given_each_time() -> None:
     text = (EXAMPLES / "gemm.mlir").read_text()
     text = text.replace(") {\n", ") optimization_hints=<default = {occupancy = 16}> {\n", 1)
     for _ in range(2):
-        with pytest.warns(UserWarning, match="'occupancy = 16' is obeyed in part") as caught:
+        with pytest.warns(UserWarning, match="'occupancy = 16' is only partly honoured") as caught:
             tilesat.compile(text, cache=True)
         assert caught[0].filename == __file__
 
 
-def test_a_file_that_is_damaged_is_compiled_anew(folder: Path) -> None:
+def test_a_file_that_is_damaged_is_compiled_again(folder: Path) -> None:
     kernel = tilesat.compile(SOURCE, cache=True)
     (path,) = folder.iterdir()
     for damaged in (path.read_bytes()[:100], b"\xff", b"[]"):

@@ -139,7 +139,7 @@ def test_sizes_fit_the_type_of_indices() -> None:
     ("call", "said"),
     [
         (lambda k, x: k.run(1, x, y=x), "unexpected keyword argument"),
-        (lambda k, x: k[1](x, n=3), "entry 'vecadd' has no names: pass its arguments in order"),
+        (lambda k, x: k[1](x, n=3), "entry 'vecadd' has no names: pass its arguments by position"),
     ],
 )
 def test_entries_of_tile_ir_have_no_names(call: Callable[..., Any], said: str, x: Any) -> None:

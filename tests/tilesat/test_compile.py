@@ -250,7 +250,7 @@ def test_check_finds_what_is_off_by_more_than_the_tolerance(error: float, wrong:
     kernel.run(3, x, y, z, 3000, check=True, tolerance=2.0)
 
 
-def test_check_looks_for_hazards_unless_it_is_told_not_to() -> None:
+def test_check_looks_for_hazards_by_default() -> None:
     """The hazard names the source line, although the PTX has no line information."""
     kernel = tilesat.compile(EXAMPLES / "gemm.mlir")
     object.__setattr__(kernel.compiled, "ptx", re.sub(r"cp\.async\.wait_group \d+;", "", kernel.ptx))

@@ -47,7 +47,7 @@ def test_a_kernel_compiles_and_runs():
     np.testing.assert_array_equal(y, x * np.float32(1.5))
 
 
-def test_constraints_stand_for_themselves():
+def test_constraints_are_passed_unchanged():
     parts = cutile_kernels.parse_signature("f32[?]; f32[?/16]:[1]@64; =64")
     kernel = tilesat.compile(scale, signature=[*parts[:2], ScalarConstraint(ct.float32), parts[2]])
     assert "div_by<64>" in kernel.stages["cuda_tile"]
@@ -66,7 +66,7 @@ def test_constraints_stand_for_themselves():
         ("?", "is not a parameter"),
     ],
 )
-def test_wrong_signatures_are_told(signature, message):
+def test_wrong_signatures_are_reported(signature, message):
     with pytest.raises(TileError) as caught:
         tilesat.compile(scale, signature=signature)
     assert message in caught.value.message
@@ -91,7 +91,7 @@ def test_errors_lead_to_the_python_source(module, name, place, message, capsys):
     assert place in error
 
 
-def test_a_module_that_fails_is_told_with_its_line(tmp_path, capsys):
+def test_a_module_that_fails_is_reported_with_its_line(tmp_path, capsys):
     path = tmp_path / "broken.py"
     path.write_text("import math\nmath.sqroot(2)\n")
     assert main(["compile", f"{path}:k", "--sig", "f32[?]"]) == 1

@@ -173,7 +173,7 @@ def wrong(**changed: Any) -> Exporter:
     ("given", "said"),
     [
         (wrong(lanes=4), "parameter 'x': Tile IR has no element type (code 2, 32 bits, 4 lanes) of DLPack"),
-        (wrong(major=2), "parameter 'x': the array is not given away by DLPack: DLPack 2.3 is not known here"),
+        (wrong(major=2), "parameter 'x': cannot export the array through DLPack: DLPack 2.3 is not known here"),
         (wrong(array=np.zeros(N, np.float32)[::-1]), "parameter 'x': strides of (-1,) elements are not positive"),
         (
             wrong(device=(8, 0)),
@@ -193,7 +193,9 @@ def test_what_is_no_capsule_is_named(x: Any, kernel: Kernel) -> None:
         def __dlpack__(self, stream: Any = None, **more: Any) -> Any:
             return 5
 
-    with pytest.raises(TileError, match="parameter 'x': the array is not given away by DLPack: __dlpack__ gives a int"):
+    with pytest.raises(
+        TileError, match="parameter 'x': cannot export the array through DLPack: __dlpack__ gives a int"
+    ):
         kernel[4](Odd(x, "f32"), x, 2.0)
 
 
@@ -239,7 +241,7 @@ def test_arrays_of_two_cards_are_named(x: Any, driver: FakeDriver) -> None:
     said = r"parameter 'y': the array f32\[256\] is on card 0, that of 'x' on card 1"
     with pytest.raises(TileError, match=said) as error:
         tilesat.jit(scale)[4](far, near, 2.0, N)
-    assert error.value.hint == "give a copy on card 1"
+    assert error.value.hint == "pass a copy on card 1"
     host = tilesat.compile(scale, target="sm_90a", signature=f"f32[?]; f32[?]; f32; ={N}")
     with pytest.raises(
         CudaError, match="argument 0 is on device 1, kernel 'scale' is loaded on device 0: load it there too"

@@ -35,7 +35,7 @@ def test_error_past_the_end_of_a_changed_file(tmp_path: Path) -> None:
     assert describe(TileError("bad", Location(str(source), 9, 1))) == f"{source}:9:1: error: bad"
 
 
-def test_error_without_a_place_is_told_by_the_program() -> None:
+def test_error_without_a_location_names_the_program() -> None:
     assert describe(TileError("unknown target 'sm_1'")) == "tilesat: error: unknown target 'sm_1'"
 
 

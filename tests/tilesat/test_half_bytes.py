@@ -70,8 +70,11 @@ def test_what_may_not_be_written_is_not() -> None:
 @pytest.mark.parametrize(
     ("x", "message"),
     [
-        (numbers(1)[:, :63].copy(), "expected rows of an even number of neighbours, got sizes .40, 63."),
-        (numbers(1)[:, ::2], "expected rows of an even number of neighbours, got sizes .40, 32. and strides .64, 2."),
+        (numbers(1)[:, :63].copy(), "expected rows with an even number of contiguous elements, got sizes .40, 63."),
+        (
+            numbers(1)[:, ::2],
+            "expected rows with an even number of contiguous elements, got sizes .40, 32. and strides .64, 2.",
+        ),
         (numbers(1).astype(np.float32), "parameter 0 of entry 'negated' is tile<ptr<f4E2M1FN>>, the argument is float"),
     ],
 )

@@ -70,7 +70,7 @@ def test_run_of_a_level(level: str, files: dict[str, Path], tmp_path: Path, caps
         ("nvgpu", ["compile", "--explain"], "--explain has no meaning for a kernel of nvgpu"),
         ("nvgpu", ["compile", "--from", "nvvm"], "expected nvvm, the file holds nvgpu"),
         ("nv_tileaa", ["compile", "--from", "cuda_tile"], "expected cuda_tile, the file holds nv_tileaa"),
-        ("nvgpu", ["compile", "--target", "sm_90a"], "the kernel is one for sm_80, not for sm_90a"),
+        ("nvgpu", ["compile", "--target", "sm_90a"], "the kernel was compiled for sm_80, not for sm_90a"),
         ("nvvm", ["run", "--grid", "1", "--check"], "--check has no meaning for a kernel of nvvm"),
         ("nvvm", ["run", "--grid", "1", "--on", "ref"], "a kernel of nvvm cannot run on ref"),
         ("nvvm", ["run", "--grid", "1"], "entry 'vecadd_view' expects 4 arguments, got 0"),

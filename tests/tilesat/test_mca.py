@@ -305,7 +305,7 @@ def test_agents_where_none_of_the_units_is_busy() -> None:
     (function,) = figures(slow, SM_90A)
     assert function.agents is not None
     assert function.agents.limit == f"the loop at 0x{function.loops[1].address:x}"
-    assert "agents together: 203 cycles an iteration of each, limited by the loop at" in "\n".join(
+    assert "agents together: 203 cycles per iteration of each, limited by the loop at" in "\n".join(
         lines([function], SM_90A)
     )
 

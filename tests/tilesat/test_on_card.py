@@ -212,7 +212,7 @@ def test_prepared_launches_are_bounded(driver: FakeDriver) -> None:
     assert list(launches.prepared) == ["key"]
 
 
-def test_a_device_that_is_closed_is_opened_anew(driver: FakeDriver) -> None:
+def test_a_device_that_is_closed_is_opened_again(driver: FakeDriver) -> None:
     first = shared()
     assert shared() is first
     first.close()

@@ -184,7 +184,7 @@ def test_a_kernel_for_another_target(tmp_path: Path, capsys: pytest.CaptureFixtu
     file = str(tmp_path / "k.nvvm")
     assert main(["compile", VECADD, "--emit", "nvvm", "-o", file]) == 0
     assert main(["opt", file, "--target", "sm_90a", "--passes", "rematerialize"]) == 1
-    assert "the kernel is one for sm_80, not for sm_90a" in capsys.readouterr().err
+    assert "the kernel was compiled for sm_80, not for sm_90a" in capsys.readouterr().err
 
 
 def test_passes_are_listed_and_documented(capsys: pytest.CaptureFixture[str]) -> None:

@@ -31,7 +31,7 @@ def test_failed_write_leaves_the_earlier_file_and_nothing_else(tmp_path: Path, m
     assert os.listdir(tmp_path) == ["k.ptx"]
 
 
-def test_folder_that_cannot_be_written_is_told_by_the_name_that_was_given(tmp_path: Path) -> None:
+def test_folder_that_cannot_be_written_is_reported_by_the_given_name(tmp_path: Path) -> None:
     with pytest.raises(IsADirectoryError) as caught:
         write_file(tmp_path, "text")
     assert caught.value.filename == str(tmp_path)

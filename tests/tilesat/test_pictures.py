@@ -147,7 +147,7 @@ def test_agents_rings_and_schedules_are_there(record: Record) -> None:
     assert all(len(row) == schedule.interval for row in schedule.table.values())
 
 
-def test_saturation_is_told_by_iteration(kernel: tilesat.Kernel, record: Record) -> None:
+def test_saturation_is_shown_by_iteration(kernel: tilesat.Kernel, record: Record) -> None:
     report = kernel.compiled.saturated.report
     assert sum(entry[0] for each in record.saturation for entry in each.rules.values()) == report.matches()
     counted = [each.rows for each in record.saturation if each.rows is not None]
@@ -325,7 +325,7 @@ def test_without_tensor_memory_there_is_no_picture_of_it(kernel: tilesat.Kernel,
     assert not any("tensor" in picture.name for picture in draw(kernel, record))
 
 
-def test_what_ptxas_refuses_stands_in_place_of_sass(kernel: tilesat.Kernel, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_ptxas_error_is_shown_instead_of_sass(kernel: tilesat.Kernel, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_: object) -> str:
         raise PtxasError("sm_90a", [Diagnostic(3, "", "Unsupported .target")])
 

@@ -189,7 +189,7 @@ def test_pickled_kernel_keeps_every_stage() -> None:
     assert pickle.loads(pickle.dumps(again)).ptx == kernel.ptx
     asked = (lambda: again.report, lambda: again.compiled.selection, lambda: again.compiled.modules)
     for ask in (*asked, lambda: again.stages["egglog"], lambda: again.stages["egraph-json"]):
-        with pytest.raises(tilesat.TileError, match="out of a pickle has"):
+        with pytest.raises(tilesat.TileError, match="loaded from a pickle has"):
             ask()
 
 

@@ -106,7 +106,7 @@ def far() -> Any:
             "static_shape_dims contains axis 5 but array rank is 2",
         ),
         (
-            twice, padded(8), "static_stride_dims: axis 0 is there twice", ValueError,
+            twice, padded(8), "static_stride_dims: axis 0 is given twice", ValueError,
             "static_stride_dims contains duplicate axis 0",
         ),
         (

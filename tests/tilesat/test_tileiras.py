@@ -184,7 +184,7 @@ def test_a_product_without_tensor_cores_and_spills_are_missed():
         remarks(kernel, Cubin(b"", "sm_80", {"product": Usage(registers=255, spill_stores=24, smem=64)}, (), ()))
     )
     assert [(each.kind, each.category, each.text) for each in told] == [
-        ("analysis", "memory", "255 registers a thread, 64 bytes of shared memory a block"),
+        ("analysis", "memory", "255 registers per thread, 64 bytes of shared memory per block"),
         ("missed", "memory", "24 bytes of registers are spilled to local memory"),
         ("missed", "tensorcore", "cuda_tile.mmaf is computed without tensor cores"),
     ]
@@ -217,7 +217,7 @@ def test_preview_content_is_read_on_demand_only(tmp_path, target, capsys):
         (["a", "b"], 1, "error: more than one input file: 'b'"),
         ([str(SOFTMAX), "-o"], 1, "error: -o needs a value"),
         ([str(SOFTMAX), "--gpu-name", "sm_70"], 1, "error: unknown GPU 'sm_70'"),
-        ([str(SOFTMAX), "--gpu-name", "sm_107"], 1, "error: there is no target for 'sm_107' yet; known: sm_80"),
+        ([str(SOFTMAX), "--gpu-name", "sm_107"], 1, "error: no target for 'sm_107' yet; known: sm_80"),
         ([str(SOFTMAX), "-l", "x.tilelib"], 1, "error: -l needs the SIMT preview: pass --preview=simt"),
         ([str(SOFTMAX), "-l", "x.tilelib", "--preview=simt"], 1,
          "error: linking 'x.tilelib' is not supported: write the kernel without foreign functions"),

@@ -122,7 +122,7 @@ def test_large_program_is_cut_and_says_so() -> None:
     assert "the first 100 of 904 operations" in picture.source
 
 
-def test_scalar_constants_stand_where_they_are_read() -> None:
+def test_scalar_constants_are_shown_where_they_are_read() -> None:
     block = Block()
     seven = block.append(Constant((), [I32], {"value": 7})).result0
     block.append(Store([seven]))

@@ -71,7 +71,7 @@ def _print_compilation(kernel: Kernel) -> None:
     lines = kernel.ptx.splitlines()
     counts = {name: sum(name in line for line in lines) for name in INSTRUCTIONS}
     found = ", ".join(f"{count} {name}" for name, count in counts.items() if count)
-    print(f"{len(lines)} lines of PTX, of them {found}")
+    print(f"{len(lines)} lines of PTX, including {found}")
 
 
 def _print_assembly(kernel: Kernel) -> None:

@@ -86,11 +86,11 @@ class Judge:
             for each in execution.compare(found, wanted, program.tolerance):
                 if each.error > program.tolerance:
                     order = "" if schedule == "together" else f" where warps run {schedule}"
-                    return f"argument {each.position} is {each.error:.3g} off{order}"
+                    return f"argument {each.position} is off by {each.error:.3g}{order}"
         if program.expected is not None:
             for position, array in program.expected(*program.arguments()).items():
                 if (error := execution.largest_error(wanted[position], array)) > program.tolerance:
-                    return f"the interpreter's argument {position} is {error:.3g} off NumPy"
+                    return f"argument {position} of the interpreter is off by {error:.3g} from NumPy"
         return ""
 
 

@@ -160,4 +160,4 @@ class Log:
 def unknown_kind(kinds: Sequence[str]) -> str:
     """The message for a kind that does not exist; empty if all do."""
     wrong = [kind for kind in kinds if kind not in KINDS]
-    return f"unknown kind {wrong[0]!r}: choose of {', '.join(KINDS)}" if wrong else ""
+    return f"unknown kind {wrong[0]!r}: choose from {', '.join(KINDS)}" if wrong else ""

@@ -93,9 +93,10 @@ def lines(found: Sequence[FunctionFigures], target: Target) -> Iterator[str]:
         yield f"{function.name}: {function.instructions} instructions, {count(len(function.loops), 'innermost loop')}"
         for loop in function.loops:
             beside = f", {loop.beside} more off its path" if loop.beside else ""
-            yield f"  loop at 0x{loop.address:x}: {loop.instructions} instructions an iteration{beside}"
-            shared = f"{count(loop.warps, 'warp')} a scheduler"
-            yield f"    {loop.predicted:.0f} cycles with {shared}, limited by {loop.limit}; one alone {loop.alone:.0f}"
+            yield f"  loop at 0x{loop.address:x}: {loop.instructions} instructions per iteration{beside}"
+            shared = f"{count(loop.warps, 'warp')} per scheduler"
+            alone = f"one warp alone {loop.alone:.0f}"
+            yield f"    {loop.predicted:.0f} cycles with {shared}, limited by {loop.limit}; {alone}"
             waits = ", ".join(f"{cycles:.0f} for {what}" for what, cycles in loop.waits.items())
             issues = loop.alone - sum(loop.waits.values())
             yield f"    alone it issues for {issues:.0f} cycles, and waits {waits or 'for nothing'}"
@@ -115,7 +116,7 @@ def lines(found: Sequence[FunctionFigures], target: Target) -> Iterator[str]:
 def agents_together(found: Together) -> Iterator[str]:
     """What an iteration of all agents takes."""
     each = ", ".join(f"{cycles:.0f} of 0x{address:x}" for address, cycles in found.agents)
-    yield f"  agents together: {found.predicted:.0f} cycles an iteration of each, limited by {found.limit}"
+    yield f"  agents together: {found.predicted:.0f} cycles per iteration of each, limited by {found.limit}"
     yield f"    steady loops: {each}"
     busy = sorted(found.cycles.items(), key=lambda row: -row[1])
     yield f"    units, in all: {', '.join(f'{unit} {cycles:.0f}' for unit, cycles in busy)}"

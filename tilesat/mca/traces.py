@@ -37,7 +37,7 @@ def tracks(loop: Loop, target: Target, warps: int = 1) -> Iterator[Track]:
             yield Track(unit, [each for each in busy if each.cycles])
     waits = [_slice(each, each.at, each.ready - each.at) for each in issued if each.ready is not None]
     if waits:
-        yield Track("results under way", waits)
+        yield Track("results in flight", waits)
 
 
 def _slice(each: Issued, start: float, cycles: float) -> Slice:

@@ -72,7 +72,7 @@ def chosen(explanation: Explanation, name: str, what: str, more: Callable[[], st
         value = carried[value]
         path.append(explanation.names.of(value))
     if not forms:
-        raise ExpectationFailed(f"{wanted} of {what} is not computed: the program does without it\n  more: {more()}")
+        raise ExpectationFailed(f"{wanted} of {what} is not computed: the program does not need it\n  more: {more()}")
     described = [_described(explanation, node) for node in forms]
     report = partial(lambda: list(explanation.value(_class(explanation, value))))
     return Chosen(f"{' = '.join(path)} of {what}", described, report, more)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import ClassVar
 
 from ir.core import Op, Region, Type, Value
@@ -98,7 +98,8 @@ class TileOp(Op):
     """Names that the disassembler gives the results; those without a name are numbered."""
 
     mirrored: ClassVar[bool] = False
-    """Whether nv_tileaa has it with the same operands, attributes and result; all operands are tiles."""
+    """Whether the levels below have it with the same operands, attributes and result: nv_tileaa, placed terms and
+    nv_tileas. Operands are tiles, or groups of indices; attributes are numbers; elements only move."""
 
     @property
     def joins(self) -> int | None:
@@ -107,10 +108,15 @@ class TileOp(Op):
 
     def evaluate(self, operands: Sequence[Array]) -> Array:
         """The result of a pure one-result op on concrete operands, by its `reference`."""
-        keywords: dict[str, object] = {a.name: self.attributes.get(a.name, a.default) for a in self.info.attributes}
-        if self.needs_result_type:
-            keywords["result_type"] = self.results[0].type
-        reference: Callable[..., Array] = getattr(type(self), "reference")  # noqa: B009
+        return self.computed(operands, self.attributes, self.results[0].type)
+
+    @classmethod
+    def computed(cls, operands: Sequence[Array], attributes: Mapping[str, object], result: Type) -> Array:
+        """The same without an operation: with these attributes, others at their default, and this type of result."""
+        keywords: dict[str, object] = {a.name: attributes.get(a.name, a.default) for a in cls.info.attributes}
+        if cls.needs_result_type:
+            keywords["result_type"] = result
+        reference: Callable[..., Array] = getattr(cls, "reference")  # noqa: B009
         return reference(*operands, **keywords)
 
     def same_type(self, name: str, value: Value, like_name: str, like: Value) -> None:

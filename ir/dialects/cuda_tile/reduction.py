@@ -78,7 +78,12 @@ class Combining(TileOp):
     @property
     def flags(self) -> tuple[int, ...]:
         """Attributes beside the dimension that change the meaning."""
-        return tuple(int(self.attributes.get(name, False)) for name in self.encoded if name not in Combining.encoded)
+        return tuple(int(self.attributes.get(name, False)) for name in self.flagged())
+
+    @classmethod
+    def flagged(cls) -> tuple[str, ...]:
+        """Their names."""
+        return tuple(name for name in cls.encoded if name not in Combining.encoded)
 
     def wanted_results(self) -> list[TileType]:
         """The types that the results must have."""
@@ -90,16 +95,6 @@ class Reduce(Combining):
     """Reduce along `dim`; each result loses that dimension. The order of combination is not specified."""
 
     result_names = ("reduce",)
-
-    def interpret(self, operands: Sequence[Array], combine: Combiner) -> list[Array]:
-        """The results, by `reference` of the class and the flags of this operation."""
-        reference: Callable[..., list[Array]] = getattr(type(self), "reference")  # noqa: B009
-        return reference(operands, self.dim, *self.flags, combine)
-
-    @property
-    def flags(self) -> tuple[int, ...]:
-        """Attributes beside the dimension that change the meaning."""
-        return tuple(int(self.attributes.get(name, False)) for name in self.encoded if name not in Combining.encoded)
 
     def wanted_results(self) -> list[TileType]:
         """Each operand without dimension `dim`."""

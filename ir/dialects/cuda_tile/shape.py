@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import numpy as np
 
 from ir.core import Attr, Builder, Operand, Result, Value, Variadic, op, same_type_as
@@ -9,7 +11,7 @@ from ir.dialects.cuda_tile.attributes import SHAPE, Array
 from ir.dialects.cuda_tile.constraints import ANY_TILE, SCALAR_INT, TileOp, tile_type
 from ir.types import TileType
 
-__all__ = ["Broadcast", "Cat", "Extract", "Insert", "Permute", "Reshape", "joined"]
+__all__ = ["Broadcast", "Cat", "Extract", "Insert", "Permute", "Reshape", "Windowed", "joined"]
 
 
 def _verify_alike(op: TileOp, message: str, source: TileType, result: TileType) -> None:
@@ -144,8 +146,29 @@ def joined(first: Value, second: Value, dim: int, b: Builder) -> Value:
     return b.value(Cat, first, second, types=[TileType(shape, kind.element)], dim=dim)
 
 
+class Windowed(TileOp):
+    """Speaks of the part of a tile at tile-space indices, which count in parts; out of range is undefined."""
+
+    placement = SHAPE
+    mirrored = True
+    whole: ClassVar[str]
+    """The field that holds the tile."""
+    part: ClassVar[str]
+    """The field that holds the part."""
+
+    @classmethod
+    def selects(cls) -> bool:
+        """Is the part the result?"""
+        return cls.part == "result"
+
+    @property
+    def window(self) -> tuple[Value, Value, list[Value]]:
+        """The tile, the part, and the indices."""
+        return getattr(self, self.whole), getattr(self, self.part), getattr(self, "indices")  # noqa: B009
+
+
 @op("cuda_tile.extract", opcode=38)
-class Extract(TileOp):
+class Extract(Windowed):
     """A sub-tile of the result's shape at tile-space indices (unsigned; out of range is undefined)."""
 
     syntax = "$source[$indices] : source -> result"
@@ -154,7 +177,7 @@ class Extract(TileOp):
     indices = Variadic(SCALAR_INT)
     result = Result(ANY_TILE)
 
-    placement = SHAPE
+    whole, part = "source", "result"
     needs_result_type = True
 
     def verify(self) -> None:
@@ -177,7 +200,7 @@ class Extract(TileOp):
 
 
 @op("cuda_tile.insert", since=(13, 4), opcode=118)
-class Insert(TileOp):
+class Insert(Windowed):
     """`destination` with the sub-tile at tile-space indices replaced by `source` (out of range is undefined)."""
 
     syntax = "$source, $destination[$indices] : source, destination"
@@ -187,7 +210,7 @@ class Insert(TileOp):
     indices = Variadic(SCALAR_INT)
     result = same_type_as("destination")
 
-    placement = SHAPE
+    whole, part = "destination", "source"
 
     def verify(self) -> None:
         """The source's sizes divide the destination's; there is one index a dimension, all of one type."""

@@ -133,7 +133,7 @@ class MmaSync(Shaped):
         for name, values, size, kind in (*inputs, ("d", self.results, m * n, acc)):
             wanted = size * WIDTHS[kind] // WARP
             held = sum(register_bits(value.type) for value in values)
-            self.expect(held == wanted, "{} must have {} bits a lane, has {}", name, wanted, held)
+            self.expect(held == wanted, "{} must have {} bits per lane, has {}", name, wanted, held)
 
     @classmethod
     def forms(cls) -> Iterator[Form]:

@@ -69,7 +69,7 @@ class Access(Instruction):
     def verify(self) -> None:
         """Accesses of 32 bytes are for global memory only."""
         if self.wide():
-            self.expect(state_space(self.operands[0]) == "global", "more than 16 bytes are of global memory only")
+            self.expect(state_space(self.operands[0]) == "global", "only accesses to global memory exceed 16 bytes")
 
 
 @instruction(

@@ -69,7 +69,7 @@ class MmaSparse(Shaped):
         sizes = (("a", self.a, m * k // 2 * width), ("b", self.b, k * n * width), ("c", self.c, m * n * 32))
         for name, values, bits in (*sizes, ("d", self.results, m * n * 32)):
             held = sum(register_bits(value.type) for value in values)
-            self.expect(held == bits // WARP, "{} must have {} bits a lane, has {}", name, bits // WARP, held)
+            self.expect(held == bits // WARP, "{} must have {} bits per lane, has {}", name, bits // WARP, held)
 
     @classmethod
     def forms(cls) -> Iterator[Form]:

@@ -140,7 +140,9 @@ class TensorLdReduced(TensorAccess):
     def verify(self) -> None:
         """Two registers and more of a shape that has this; only f32 have magnitudes and NaN."""
         self.registers(len(self.results) - 1)
-        self.expect(self.shape in REDUCIBLE, "no tcgen05.ld.red of .{}, only of {}", self.shape, REDUCIBLE)
+        self.expect(
+            self.shape in REDUCIBLE, "tcgen05.ld.red cannot load .{}: expected one of {}", self.shape, REDUCIBLE
+        )
         self.expect(self.num > 1, "tcgen05.ld.red finds an extremum of two registers or more")
         self.expect(not self.packed, "tcgen05.ld.red does not pack")
         plain = not self.absolute and not self.nan

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from ir.core import Op, Value
 from ir.dialects import arith, nv_tileas
+from ir.dialects import cuda_tile as ct
 from ir.types import I32, TensorType
 from lowering.convert.tileas_to_nvgpu.compute import layout_of
 from lowering.convert.tileas_to_nvgpu.context import Expander, lowers
@@ -31,10 +32,12 @@ def define(x: Expander, op: Op, registers: Registers) -> None:
     x.values[result] = registers if isinstance(result.type, TensorType) else registers.scalar(0)
 
 
-def number_of(emitter: Emitter, indices: Sequence[Value], counts: Sequence[int]) -> Value:
+def number_of(x: Expander, indices: Sequence[Value], whole: Shape, part: Shape) -> Value:
     """The number of a part in row-major order: i32, a constant where the indices are."""
+    emitter = x.emitter
+    counts = [large // small for large, small in zip(whole, part, strict=True)]
     total = emitter.constant(0)
-    for index, count in zip(indices, counts, strict=True):
+    for index, count in zip(x.scalars(indices), counts, strict=True):
         total = emitter.multiply(total, count)
         if count > 1:
             total = emitter.add(total, narrowed(emitter, index))
@@ -51,17 +54,21 @@ def narrowed(emitter: Emitter, index: Value) -> Value:
     return emitter.emit(arith.TruncI if width > I32.width else arith.ExtUI, index, types=[I32])
 
 
-@lowers(nv_tileas.Extract)
-def extract(x: Expander, op: nv_tileas.Extract) -> None:
+@lowers(nv_tileas.MIRRORED[ct.Extract])
+def extract(x: Expander, op: nv_tileas.Mirrored) -> None:
     """The registers of one part."""
+    (tile, *indices), (part, layout) = op.operands, placed(x, op.results[0])
+    source, (whole, _) = x.tile(tile), placed(x, tile)
+    ways = part_registers(part, whole, layout, source.layout)
+    define(x, op, chosen(x.emitter, source, ways, layout, number_of(x, indices, whole, part)))
+
+
+@lowers(nv_tileas.ExtractShared)
+def extract_shared(x: Expander, op: nv_tileas.ExtractShared) -> None:
+    """One part, through scratch memory."""
     source, (whole, _), (part, layout) = x.tile(op.source), placed(x, op.source), placed(x, op.result)
-    counts = [large // small for large, small in zip(whole, part, strict=True)]
-    number = number_of(x.emitter, x.scalars(op.indices), counts)
-    if op.shared:
-        define(x, op, from_scratch(x.emitter, source, part, whole, layout, number))
-    else:
-        ways = part_registers(part, whole, layout, source.layout)
-        define(x, op, chosen(x.emitter, source, ways, layout, number))
+    number = number_of(x, op.indices, whole, part)
+    define(x, op, from_scratch(x.emitter, source, part, whole, layout, number))
 
 
 def chosen(
@@ -113,11 +120,11 @@ def from_scratch(
     return read
 
 
-@lowers(nv_tileas.Cat)
-def cat(x: Expander, op: nv_tileas.Cat) -> None:
+@lowers(nv_tileas.MIRRORED[ct.Cat])
+def cat(x: Expander, op: nv_tileas.Mirrored) -> None:
     """The registers of both."""
     parts = [x.tile(v) for v in op.operands]
-    (part, small), (whole, layout) = placed(x, op.lhs), placed(x, op.result)
+    (part, small), (whole, layout) = placed(x, op.operands[0]), placed(x, op.results[0])
     where: dict[int, tuple[int, int]] = {}
     for side, registers in enumerate(part_registers(part, whole, small, layout)):
         where |= {r: (side, i) for i, r in enumerate(registers)}
@@ -129,13 +136,14 @@ def cat(x: Expander, op: nv_tileas.Cat) -> None:
     define(x, op, Computed(x.emitter, layout, parts[0].element, scalar))
 
 
-@lowers(nv_tileas.Insert)
-def insert(x: Expander, op: nv_tileas.Insert) -> None:
+@lowers(nv_tileas.MIRRORED[ct.Insert])
+def insert(x: Expander, op: nv_tileas.Mirrored) -> None:
     """The destination's registers, those of one part replaced."""
-    emitter, source, destination = x.emitter, x.tile(op.source), x.tile(op.destination)
-    (part, small), (whole, layout) = placed(x, op.source), placed(x, op.result)
+    piece, tile, *indices = op.operands
+    emitter, source, destination = x.emitter, x.tile(piece), x.tile(tile)
+    (part, small), (whole, layout) = placed(x, piece), placed(x, op.results[0])
     ways = part_registers(part, whole, small, layout)
-    number = number_of(emitter, x.scalars(op.indices), [n // m for n, m in zip(whole, part, strict=True)])
+    number = number_of(x, indices, whole, part)
     known = emitter.constant_of(number)
     where = {r: (block, i) for block, way in enumerate(ways) for i, r in enumerate(way)}
     here: dict[int, Value] = {}

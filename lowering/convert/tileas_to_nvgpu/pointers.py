@@ -98,7 +98,7 @@ def gather_to_shared(
     nbytes = width * layout.element_bytes
     plan = async_copy(pointers.layout, shape, len(shape) - 1, layout, nbytes)
     if plan is None or plan.bytes != nbytes:
-        raise LayoutError(f"no cp.async of {nbytes} bytes copies a tile gathered as {pointers.layout}")
+        raise LayoutError(f"cp.async of {nbytes} bytes cannot copy a tile gathered as {pointers.layout}")
     place = SharedWindow(emitter, target, plan.target_thread, layout.element_bytes)
     for copy in plan.copies:
         first = copy.source.registers[0]

@@ -1,6 +1,6 @@
 """Reductions and prefix scans of one or more tiles by a combiner region: registers, then lanes, then warps.
 
-Values are passed as tuples, one of each operand. A scan's steps are those of lowering/layouts/scans.py.
+Values are passed as tuples, one of each operand. A scan's steps are those of lowering/layouts/prefixes.py.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 
 from ir.core import Region, Value
 from ir.dialects import arith, gpu, nv_tileas
+from ir.dialects import cuda_tile as ct
 from ir.types import TensorType
 from lowering.atoms.folds import MINMAX3
 from lowering.atoms.lanes import REDUX, commutes, of_each, redux_of
@@ -22,7 +23,7 @@ from lowering.convert.tileas_to_nvgpu.registers import Held, Registers, Renamed
 from lowering.convert.tileas_to_nvgpu.views import SharedVectors, load, store, store_shared
 from lowering.layouts.elements import element_bytes
 from lowering.layouts.layout import LANE_BITS, Layout
-from lowering.layouts.scans import Part, Step, scan_dim
+from lowering.layouts.prefixes import Part, Step, prefix_dim
 from lowering.layouts.shapes import Reduction, reduce_dim
 from lowering.layouts.shared import areas, side_by_side
 from lowering.targets.target import WARP
@@ -188,17 +189,17 @@ def exchanged(emitter: Emitter, written: Sequence[Registers], gathered: Layout) 
 # --- scans
 
 
-@lowers(nv_tileas.Scan)
-def scan(x: Expander, op: nv_tileas.Scan) -> None:
+@lowers(nv_tileas.KEEPING[ct.Scan])
+def scan(x: Expander, op: nv_tileas.Keeping) -> None:
     """Inclusive prefixes along a dimension, from the far end if it is reversed."""
     fixed = fixed_operands(x, op)
     sources = [x.tile(v) for i, v in enumerate(op.sources) if i not in fixed]
     layout = sources[0].layout
-    plan = scan_dim(tensor_of(op.sources[0]).shape, op.dim, layout)
+    plan = prefix_dim(tensor_of(op.sources[0]).shape, op.dim, layout)
     if plan is None:
-        raise TypeError(f"no scan along dimension {op.dim} in {layout}")
+        raise TypeError(f"cannot scan along dimension {op.dim} in {layout}")
     combine = combiner(x.emitter, op.combiner, fixed)
-    prefixes = Prefixes(x.emitter, sources, combine, op.reverse, commutes(op.combiner))
+    prefixes = Prefixes(x.emitter, sources, combine, op.flags["reverse"], commutes(op.combiner))
     for step in plan.steps:
         prefixes.step(step)
     define(x, op, layout, prefixes.values, fixed)

@@ -31,7 +31,7 @@ def tensor_store(x: Expander, op: nv_tileas.TiledTmaStore) -> None:
     write = store_matrices if op.atom == "stmatrix" else store_shared
     cut = in_parts(source.layout, shared, op.parts)
     if cut is None:
-        raise TypeError(f"{shared} has no {op.parts} parts that registers of {source.layout} choose")
+        raise TypeError(f"cannot split {shared} into {op.parts} parts selected by registers of {source.layout}")
     for number in range(op.parts):
         scratch = emitter.scratch()  # free after the previous part
         write(emitter, source if op.parts == 1 else part_of(source, cut, number), scratch, cut.shared)

@@ -58,9 +58,11 @@ class Parting:
         if moves_registers(x.target) and all(len(roles) == 1 for roles in consuming) and {True} in consuming:
             counts = zip(op.num_warps, op.roles, strict=True)
             consumers = WARP * sum(count for count, role in counts if role in COMPUTE)
-            shares = register_shares(consumers, x.threads - consumers, PRODUCER_REGISTERS, x.target)
-            x.maxnreg, x.consumers = shares.launch, consumers
-            self.shares = shares if shares.moved else None
+            others = x.threads - consumers
+            tiers = (x.target, x.target.shared_by(2))  # alone on an SM, few threads may have all that a thread can
+            shares = [register_shares(consumers, others, PRODUCER_REGISTERS, tier) for tier in tiers]
+            self.shares = next((each for each in shares if each.moved), None)
+            x.maxnreg, x.consumers = (self.shares or shares[0]).launch, consumers
 
     def part(self, rest: Sequence[Side]) -> None:
         """Threads from the last side's first warp on take it, the others split further."""

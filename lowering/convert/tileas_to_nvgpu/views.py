@@ -267,7 +267,7 @@ def copy_to_shared(
         return
     plan = async_copy(threads, view.type.tile, dim, layout, nbytes)
     if plan is None or plan.bytes != nbytes:
-        raise LayoutError(f"no cp.async of {nbytes} bytes copies {view.type} as {threads}")
+        raise LayoutError(f"cp.async of {nbytes} bytes cannot copy {view.type} as {threads}")
     filled, started = (None, enable) if skips else (enable, None)
     window = TileWindow(emitter, view, index, plan.source_thread, [copy.source for copy in plan.copies], filled)
     place = SharedWindow(emitter, target, plan.target_thread, layout.element_bytes)

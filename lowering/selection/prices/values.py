@@ -1,4 +1,4 @@
-"""Prices of values in registers: arithmetic, conversions, reductions, scans, parts of tiles."""
+"""Prices of values in registers: arithmetic, conversions, reductions, prefixes, parts of tiles."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ from egraph import leaves, placed
 from egraph.forms import PlacedForm
 from egraph.term import Node, Term
 from ir.checked import checked
+from ir.core import Operand as One
+from ir.core import Variadic
 from ir.dialects.cuda_tile import DenseElements, Exp2
 from ir.types import F32, I32, TileType
 from lowering.atoms.folds import thread_share
@@ -18,7 +20,7 @@ from lowering.layouts.access import MAX_BYTES, global_access
 from lowering.layouts.conversions import estimate
 from lowering.layouts.elements import element_bytes, moved_bits
 from lowering.layouts.layout import Layout
-from lowering.layouts.scans import Part, scan_dim
+from lowering.layouts.prefixes import Part, prefix_dim
 from lowering.layouts.shared import areas
 from lowering.selection.pricer import NodeContext, NodeCost, Pricer, prices
 
@@ -31,7 +33,7 @@ def unknown(pricer: Pricer, node: Node, site: NodeContext) -> NodeCost | None:
 
 @prices(
     placed.Identity, placed.Assume, placed.Instead, placed.Reshape, placed.Broadcast, placed.Permute,
-    placed.PermuteShared, placed.ReshapeShared, placed.Direct, placed.TileList, placed.PlacedSplat, leaves.Projection,
+    placed.PermuteShared, placed.ReshapeShared, placed.TileList, placed.PlacedSplat, leaves.Projection,
     leaves.Missing, leaves.Nil, leaves.Cons, leaves.Argument, leaves.LoopLeaf, leaves.ItemResult, leaves.Promised,
 )  # fmt: skip
 def free(pricer: Pricer, node: Term, site: NodeContext) -> NodeCost | None:
@@ -114,12 +116,12 @@ def reduce(pricer: Pricer, node: placed.PlacedReduce | placed.PlacedFold, site: 
     return NodeCost(cost + Cost(latency=latency), scratch=scratch)
 
 
-@prices(placed.PlacedScan)
-def scan(pricer: Pricer, node: placed.PlacedScan, site: NodeContext) -> NodeCost | None:
+@prices(placed.PlacedKeeping)
+def prefixes(pricer: Pricer, node: placed.PlacedKeeping, site: NodeContext) -> NodeCost | None:
     """A step for each bit of the coordinate: values and totals combined, totals exchanged."""
     layout = pricer.oracle.layout(node.layout)
     kinds, each = pricer.operands(node), pricer.combining(node)
-    plan = scan_dim(kinds[0].shape, node.dim, layout)
+    plan = prefix_dim(kinds[0].shape, node.dim, layout)
     if plan is None:
         return None
     machine, totals = pricer.machines[site.warps], layout.n_regs
@@ -134,9 +136,7 @@ def scan(pricer: Pricer, node: placed.PlacedScan, site: NodeContext) -> NodeCost
             latency += 2 * float(pricer.target.latency.barrier + pricer.target.latency.shared)
         chosen = 0 if step.part is Part.REGISTER else len(kinds)
         cost += machine.busy("fma_f32", (each + chosen) * layout.n_regs + (each + 2 * chosen) * totals)
-    threads = 1 << len(layout.thread)
-    scratch = plan.slots * threads * sum(element_bytes(k.element) for k in kinds)
-    return NodeCost(cost + Cost(latency=latency), scratch=scratch)
+    return NodeCost(cost + Cost(latency=latency), scratch=plan.scratch_bytes(element_bytes(k.element) for k in kinds))
 
 
 @prices(placed.Constant)
@@ -151,24 +151,15 @@ def constant(pricer: Pricer, node: placed.Constant, site: NodeContext) -> NodeCo
     return NodeCost(pricer.machines[site.warps].global_access(plan.thread, 0, len(plan.accesses), size))
 
 
-@prices(placed.Extract)
-def extract(pricer: Pricer, node: placed.Extract, site: NodeContext) -> NodeCost | None:
-    """Registers chosen."""
-    return select_part(pricer, node.indices, node.source, site)
-
-
-@prices(placed.Insert)
-def insert(pricer: Pricer, node: placed.Insert, site: NodeContext) -> NodeCost | None:
-    """Registers chosen."""
-    return select_part(pricer, node.indices, node.whole, site)
-
-
-def select_part(pricer: Pricer, indices: int, tile: int, site: NodeContext) -> NodeCost | None:
-    """Free if the indices are known, otherwise a select for every register of the whole."""
-    known = pricer.known_list(pricer.owner[indices][0])
-    whole = pricer.oracle.layout(pricer.owner[tile][1])
-    machine = pricer.machines[site.warps]
-    return NodeCost(FREE if known else machine.busy("int_add", whole.n_regs))
+@prices(placed.Moved)
+def moved(pricer: Pricer, node: placed.Moved, site: NodeContext) -> NodeCost | None:
+    """Free, unless an index is not known: then a select for every register of the largest tile."""
+    operands = dict(zip(node.means.info.operands, node.children, strict=True))
+    indices = [cls for group, cls in operands.items() if isinstance(group, Variadic)]
+    if all(pricer.known_list(pricer.owner[cls][0]) for cls in indices):
+        return NodeCost(FREE)
+    tiles = [pricer.oracle.layout(pricer.owner[cls][1]) for group, cls in operands.items() if isinstance(group, One)]
+    return NodeCost(pricer.machines[site.warps].busy("int_add", max(tile.n_regs for tile in tiles)))
 
 
 @prices(placed.ExtractShared)

@@ -1,4 +1,4 @@
-"""Writes the frozen bytecode beside this file, and its text as NVIDIA's disassembler prints it.
+"""Writes the frozen bytecode next to this file, and its text as NVIDIA's disassembler prints it.
 
 13.1 prints as 13.2 does and 13.3 as 13.4, so only the text of 13.2 and 13.4 is kept.
 Run from the repository root, so that the recorded source paths are relative:

@@ -22,7 +22,7 @@ def stored(condition: str, parameters: str, form: str, says: str, lines: int = 1
 
 
 def updated(condition: str, pointers: str, value: str, form: str, says: str, lines: int = 1, mask: str = "") -> Case:
-    """An atomic update; `form` stands between the mnemonic and the value."""
+    """An atomic update; `form` is written between the mnemonic and the value."""
     extra, named = (f", %m: {mask}", ", %m") if mask else ("", "")
     written = f", {mask}" if mask else ""
     body = f"%x, %t = atomic_rmw_tko {form}, %a{named} : {pointers}, {value}{written} -> {value}, token"

@@ -34,11 +34,11 @@ OF_A_TEST_PASS = 1
 HEAD = """# Diagnostics of CUDA Tile IR
 
 Made by `python -m tests.ir.conformance.page` from the programs in tests/ir/conformance; do not edit. Each row is one
-condition that the public conformance suite names for an operation, in our words, and the message that our readers or
-our verifier give; `tests/ir/test_conformance.py` checks every one, and asks NVIDIA's disassembler, where it is
-installed, about those that bytecode can hold. "lines" counts the suite's `expected-error` lines for the condition; 0
-is a condition of ours, or one of debug scopes, of which the suite checks 46 programs by their text. Optimization hints
-are refused by `tilesat check --hints error` only: the public dialect ignores wrong ones.
+condition that the public conformance suite lists for an operation, in our words, and the message of our readers or our
+verifier; `tests/ir/test_conformance.py` checks every one and, if NVIDIA's disassembler is installed, compares those
+that bytecode can express with it. "lines" counts the suite's `expected-error` lines for the condition; 0 means a
+condition of ours, or one of debug scopes, for which the suite compares the text of 46 programs. Wrong optimization
+hints are rejected by `tilesat check --hints error` only: the public dialect ignores them.
 
 """
 

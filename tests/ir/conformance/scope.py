@@ -63,7 +63,7 @@ def of_function(condition: str, place: str, says: str) -> Case:
 def of_global(way: str) -> Case:
     """A place that a global cannot have."""
     text = f"{SCOPES}global @g <i32: [1, 2]> : tile<2xi32> {wrapped(way, '#in_other')}\n"
-    return Case("location", f"a global in a subprogram, {way}", text, "of the global @g has a debug scope", 0)
+    return Case("location", f"a global in a subprogram, {way}", text, "of the global @g has a scope", 0)
 
 
 def cases() -> list[Case]:
@@ -75,10 +75,10 @@ def cases() -> list[Case]:
             for kind, way in kinds
         ),
         *(
-            of_function(f"a function of another name, {way}", wrapped(way, "#in_other"), "of 'o', not its own")
+            of_function(f"a function of another name, {way}", wrapped(way, "#in_other"), "of 'o': expected its own")
             for way in OF_FUNCTION
         ),
-        of_function("a function at a call", wrapped("called", "#in_own"), "the place of @k is a call site"),
+        of_function("a function at a call", wrapped("called", "#in_own"), "the debug location of @k is a call site"),
         *(unscoped(*each) for each in product(KINDS, OF_OPERATION, (False, True))),
         *(elsewhere(*each) for each in product(KINDS, OF_FUNCTION, OF_OPERATION)),
         *map(of_global, OF_OPERATION),

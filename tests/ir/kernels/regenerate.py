@@ -1,4 +1,4 @@
-"""Writes the text of every kernel beside this file, as NVIDIA's disassembler prints it.
+"""Writes the text of every kernel next to this file, as NVIDIA's disassembler prints it.
 
 Run from the repository root: python -m tests.ir.kernels.regenerate PATH_OF_TILEIRDISASM
 """

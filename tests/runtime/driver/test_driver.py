@@ -89,7 +89,7 @@ LAUNCHES = {
 @pytest.mark.sampled(5)
 @pytest.mark.skipif(headers() is None, reason="needs cuda.h (nvidia-cuda-runtime)")
 @pytest.mark.parametrize("name", LAUNCHES)
-def test_what_a_launch_needs_beside_its_arguments(
+def test_what_a_launch_needs_in_addition_to_its_arguments(
     folder: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str], name: str
 ) -> None:
     """Memory for shares, counters that are zeroed, clusters: six tile blocks on a device of eight multiprocessors."""

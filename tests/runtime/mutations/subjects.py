@@ -207,7 +207,7 @@ def _tcgen05(memory: GlobalMemory) -> list[Any]:
 
 
 def _dependent(ptx: str, mode: Mode) -> tuple[list[Array], int]:
-    """Two grids, of which the second may begin before the first has ended."""
+    """Two grids; the second may begin before the first has ended."""
     memory, data = GlobalMemory(), _words(192)
     address, count = memory.put(data), 0
     for entry in ("first", "second"):

@@ -1,12 +1,13 @@
-"""A prefix scan along one dimension of a layout: one doubling step for each bit of the coordinate.
+"""Prefixes along one dimension of a layout: one doubling step for each bit of the coordinate.
 
-After step k every element knows the scan over its aligned block of 2^(k+1) elements, and the block's total. A step
+After step k every element knows the prefix within its aligned block of 2^(k+1) elements, and the block's total. A step
 takes the total of the sibling block from another register, lane or warp: the one whose number differs in one bit.
 """
 
 from __future__ import annotations
 
 import enum
+from collections.abc import Iterable
 from functools import cache
 from typing import NamedTuple
 
@@ -32,17 +33,22 @@ class Step(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class ScanPlan:
+class Prefixes:
     """The steps in order, and how many different totals a thread has at its first cross-warp step."""
 
     steps: tuple[Step, ...]
     slots: int
+    threads: int
+
+    def scratch_bytes(self, sizes: Iterable[int]) -> int:
+        """Shared memory that warps exchange totals through, of tiles whose elements have these sizes."""
+        return self.slots * self.threads * sum(sizes)
 
 
 @cache
-def scan_dim(shape: Shape, dim: int, layout: Layout) -> ScanPlan | None:
-    """Plan a scan; None if a bit of the coordinate does not map to a single bit of the register, lane or warp
-    number.
+def prefix_dim(shape: Shape, dim: int, layout: Layout) -> Prefixes | None:
+    """Plan the prefixes along `dim`; None if a bit of the coordinate does not map to a single bit of the register, lane
+    or warp number.
     """
     field = dim_bits(shape)[dim]
     parts = ((Part.REGISTER, layout.reg), (Part.LANE, layout.lane), (Part.WARP, layout.warp))
@@ -57,4 +63,4 @@ def scan_dim(shape: Shape, dim: int, layout: Layout) -> ScanPlan | None:
             totals //= 2
         elif found[0] is Part.WARP:
             slots = max(slots, totals)
-    return ScanPlan(tuple(steps), slots)
+    return Prefixes(tuple(steps), slots, 1 << len(layout.thread))
