@@ -16,12 +16,11 @@ import sys
 import tempfile
 from pathlib import Path
 from types import ModuleType
-from typing import Any
 
 NAME = "egglog.bindings"
 
 
-def load() -> Any:
+def load() -> ModuleType:
     """The module `egglog.bindings`. Raises ImportError where egglog is not installed."""
     found = sys.modules.get(NAME)
     if found is not None:
@@ -34,7 +33,7 @@ def load() -> Any:
     return module
 
 
-def load_again() -> Any:
+def load_again() -> ModuleType:
     """A second copy of the extension, with state of its own, for a process that was forked from one that used egglog.
 
     The extension keeps a pool of threads (rayon), which a fork does not copy: the first e-graph that is dropped in the

@@ -20,6 +20,7 @@ import time
 import weakref
 from collections.abc import Container, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
+from types import ModuleType
 from typing import Any
 
 from egraph import bindings
@@ -50,10 +51,10 @@ class _Process:
 
     alive: dict[str, weakref.ref[Engine]]
     forking: list[Engine]
-    module: Any = None
+    module: ModuleType | None = None
     inherited: bool = False
 
-    def extension(self) -> Any:
+    def extension(self) -> ModuleType:
         """The bindings; in a child of a process that used them a copy of its own."""
         if self.module is None:
             self.module = bindings.load_again() if self.inherited else bindings.load()
@@ -120,7 +121,7 @@ class Engine:
         self._remove_facts = weakref.finalize(self, _remove, self._facts)
         self._egraph = _PROCESS.extension().EGraph(fact_directory=self._facts)
         _PROCESS.alive[self._facts] = weakref.ref(self)
-        self._parsed: dict[str, list[Any]] = {}
+        self._parsed: dict[str, list[object]] = {}
         self._filled = False
         self._empty = 0
         self._relations = relations
@@ -229,16 +230,19 @@ class Engine:
         """Rows of the relations whose names start with one of `prefixes`."""
         return Frozen.rows_of(self._egraph, prefixes)
 
-    def tables(self, names: Container[str]) -> dict[str, Table]:
-        """Rows of tables, of those whose columns are classes and integers; 0 as output of relations."""
+    def tables(self, names: Container[str], *, subsumed: bool = True) -> dict[str, Table]:
+        """Rows of tables, of those whose columns are classes and integers; 0 as output of relations. `subsumed`: those
+        too that rules match no more.
+        """
         integer = self._egraph.value_to_i64
         found: dict[str, Table] = {}
         for name, function in self._egraph.freeze().functions.items():
             if name in names:
                 relation, rows = function.output_sort not in (*SORTS, "i64"), list[tuple[Row, int]]()
                 for row in function.rows:
-                    inputs: list[int] = [integer(each) for each in row.inputs]
-                    rows.append((tuple(inputs), 0 if relation else integer(row.output)))
+                    if subsumed or not row.subsumed:
+                        inputs: list[int] = [integer(each) for each in row.inputs]
+                        rows.append((tuple(inputs), 0 if relation else integer(row.output)))
                 found[name] = Table(tuple(function.input_sorts), function.output_sort, rows)
         return found
 

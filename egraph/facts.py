@@ -34,7 +34,8 @@ import itertools
 import math
 from collections import defaultdict
 from collections.abc import Collection, Sequence
-from typing import Any, cast
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -57,6 +58,9 @@ from ir.types import (
     PointerType,
     TileType,
 )
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
 
 Rows = dict[str, list[tuple[int, ...]]]
 
@@ -243,7 +247,7 @@ def unit_dimensions(source: tuple[int, ...], target: tuple[int, ...]) -> list[tu
     return list(zip(left, right, strict=True))
 
 
-SMALLEST: dict[Any, float] = {"float16": 2.0**-14, "bfloat16": 2.0**-126, "float32": 2.0**-126, "float64": 2.0**-1022}
+SMALLEST: dict[str, float] = {"float16": 2.0**-14, "bfloat16": 2.0**-126, "float32": 2.0**-126, "float64": 2.0**-1022}
 """The least positive normal numbers of common dtypes (IEEE 754-2019, 3.6), which NumPy need not be loaded for."""
 
 
@@ -276,13 +280,13 @@ def exact_reciprocal(value: DenseElements) -> DenseElements | None:
     return inverse
 
 
-def smallest_normal(dtype: Any) -> float:
+def smallest_normal(dtype: npt.DTypeLike) -> float:
     """The least positive normal number of a float format by its dtype or that one's name, ml_dtypes' included."""
     name = dtype if isinstance(dtype, str) else np.dtype(dtype).name
     return SMALLEST[name] if name in SMALLEST else float(_limits(name).smallest_normal)
 
 
-def largest(dtype: Any) -> float:
+def largest(dtype: npt.DTypeLike) -> float:
     """The greatest finite number of a float format."""
     return float(_limits(np.dtype(dtype).name).max)
 
@@ -290,7 +294,7 @@ def largest(dtype: Any) -> float:
 def _limits(name: str) -> Any:
     import ml_dtypes
 
-    return cast(Any, ml_dtypes).finfo(getattr(ml_dtypes, name, name))
+    return import_module("ml_dtypes").finfo(getattr(ml_dtypes, name, name))
 
 
 def _promise(id_: int, value: DivBy | Bounded | SameElements, rows: Rows) -> None:

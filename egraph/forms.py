@@ -8,7 +8,7 @@ from __future__ import annotations
 import enum
 from collections.abc import Iterable
 from functools import cache
-from typing import Any, ClassVar, cast
+from typing import ClassVar, cast
 
 from egraph.term import (
     PREFIX,
@@ -93,16 +93,16 @@ def _made(constructor: str, bases: tuple[type[Term], ...], parts: dict[str, obje
     return cast("type[Term]", type(constructor, bases, {"__slots__": (), "constructor": constructor, **parts}))
 
 
-def _columns(signature: Signature) -> tuple[Column[Any], ...]:
+def _columns(signature: Signature) -> tuple[Column[object], ...]:
     """The columns of an operation's term: operands, attributes, types of results."""
     operation = OPS[f"cuda_tile.{signature.mnemonic}"]
     kinds = {each.name: each.kind for each in operation.info.attributes}
-    columns: list[Column[Any]] = [Operand() for _ in signature.operands]
+    columns: list[Column[object]] = [Operand() for _ in signature.operands]
     for name in signature.integers:
-        kind: Any = kinds.get(name)
+        kind = kinds.get(name)
         if kind is None:
             columns.append(TypeId() if name == "ty" else TypesId())
-        elif isinstance(kind, type) and issubclass(kind, enum.IntEnum):
+        elif issubclass(kind, enum.IntEnum):
             columns.append(Enumerated(kind))
         else:
             columns.append(Number() if kind in (int, bool) else AttributeId())

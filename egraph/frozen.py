@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterator, Mapping
 from dataclasses import field
-from typing import Any
+from typing import TYPE_CHECKING, TypeAlias
 
 from egraph.forms import node_class
 from egraph.leaves import Cons
 from egraph.term import LOGICAL, PLACED, Node
 from ir.records import dataclass
+
+if TYPE_CHECKING:
+    from egglog.bindings import EGraph, FrozenRow, Value
 
 SORTS = (LOGICAL, PLACED)
 """The sorts that have e-classes; every other column of ours is an i64."""
@@ -73,14 +76,14 @@ class Frozen:
         return found
 
     @staticmethod
-    def of(egraph: object, relations: Container[str] | None = None) -> Frozen:
+    def of(egraph: EGraph, relations: Container[str] | None = None) -> Frozen:
         """Freeze a `bindings.EGraph` (0.6 ms for 12,000 rows) and number its classes. `relations`: those whose rows are
         kept, all where it is None.
         """
         return _Export(egraph, lambda name: relations is None or name in relations).result
 
     @staticmethod
-    def rows_of(egraph: object, names: tuple[str, ...]) -> dict[str, list[tuple[int, ...]]]:
+    def rows_of(egraph: EGraph, names: tuple[str, ...]) -> dict[str, list[tuple[int, ...]]]:
         """Rows of the relations whose names start with one of `names`."""
         return _Export(egraph, lambda name: name.startswith(names), relations_only=True).result.relations
 
@@ -99,7 +102,7 @@ class _Numbers(dict[int, int]):
         return number
 
 
-Read = Callable[[object], int]
+Read: TypeAlias = "Callable[[Value], int]"
 
 
 class _Export:
@@ -109,7 +112,7 @@ class _Export:
     core-relations/src/base_values/unboxed.rs): a third of the time that it takes to hash `Value` objects.
     """
 
-    def __init__(self, egraph: Any, keeps: Callable[[str], bool], *, relations_only: bool = False):
+    def __init__(self, egraph: EGraph, keeps: Callable[[str], bool], *, relations_only: bool = False):
         self.result = Frozen()
         self._integer: Read = egraph.value_to_i64
         self._classes = {sort: _Numbers(sort, self.result.sort) for sort in SORTS}
@@ -121,11 +124,11 @@ class _Export:
                 continue
             if (relations_only and not relation) or function.is_let_binding:
                 continue
-            rows: list[Any] = function.rows  # each one becomes an object here
+            rows = function.rows  # each one becomes an object here
             if rows:
                 self._take(name, function.input_sorts, output, rows)
 
-    def _take(self, name: str, sorts: list[str], output: str, rows: list[Any]) -> None:
+    def _take(self, name: str, sorts: list[str], output: str, rows: list[FrozenRow]) -> None:
         """The rows of one table."""
         if output in SORTS:
             self._terms(name, sorts, output, rows)
@@ -134,12 +137,12 @@ class _Export:
         else:
             self._analysis(name, sorts, output, rows)
 
-    def _places(self, decode: Callable[[object], str | float | bool]) -> Read:
+    def _places(self, decode: Callable[[Value], str | float | bool]) -> Read:
         """The place of a value of one sort in `Frozen.values`."""
-        known: dict[Any, int] = {}
+        known: dict[object, int] = {}
         values = self.result.values
 
-        def place(value: object) -> int:
+        def place(value: Value) -> int:
             found = known.get(value)
             if found is None:
                 found = known[value] = len(values)
@@ -152,7 +155,7 @@ class _Export:
         """What reads a column of a sort that has no classes."""
         return self._literals.get(sort, self._integer)
 
-    def _columns(self, sorts: list[str], rows: list[Any]) -> Iterator[tuple[list[int], Any]]:
+    def _columns(self, sorts: list[str], rows: list[FrozenRow]) -> Iterator[tuple[list[int], FrozenRow]]:
         """The arguments of each row, beside the row."""
         integer = self._integer
         classes = [(place, self._classes[sort]) for place, sort in enumerate(sorts) if sort in SORTS]
@@ -167,10 +170,10 @@ class _Export:
                 args[place] = numbers[args[place]]
             yield args, row
 
-    def _terms(self, name: str, sorts: list[str], output: str, rows: list[Any]) -> None:
+    def _terms(self, name: str, sorts: list[str], output: str, rows: list[FrozenRow]) -> None:
         result, integer, numbers = self.result, self._integer, self._classes[output]
         if name in (_NUMBERS, *_MAPS):
-            found: dict[Any, int] = result.numbers if name == _NUMBERS else getattr(result, name)
+            found: dict[object, int] = getattr(result, "numbers" if name == _NUMBERS else name)
             for args, row in self._columns(sorts, rows):
                 found[args[0] if name == _NUMBERS else (args[0], args[1])] = numbers[integer(row.output)]
             return
@@ -183,7 +186,7 @@ class _Export:
                 children, literals = tuple([args[i] for i in classes]), tuple([args[i] for i in others])
                 result.nodes.append(made(name, tuple(args), cls, children, literals))
 
-    def _analysis(self, name: str, sorts: list[str], output: str, rows: list[Any]) -> None:
+    def _analysis(self, name: str, sorts: list[str], output: str, rows: list[FrozenRow]) -> None:
         single, read = len(sorts) == 1, self._reader(output)
         self.result.analysis[name] = {
             args[0] if single else tuple(args): read(row.output) for args, row in self._columns(sorts, rows)

@@ -19,6 +19,8 @@ class StopReason(enum.Enum):
     ROW_LIMIT = "row limit"
     MATCH_LIMIT = "match limit"
     ITERATION_LIMIT = "iteration limit"
+    PAUSED = "paused"
+    """It has not stopped: more is loaded before it goes on."""
 
 
 @dataclass(frozen=True, slots=True)

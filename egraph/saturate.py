@@ -22,6 +22,7 @@ from egraph.permissions import allowed
 from egraph.report import Iteration, Report, StopReason
 from egraph.rulefile import Command, own_rules, permitted, read_commands, select
 from egraph.schedulers import TURNS, Rules, Turns, apart, scheduler
+from egraph.spreading import spread
 from egraph.terms import declarations, packed
 from egraph.userrules import user_rules
 from ir.core import TileError
@@ -53,8 +54,15 @@ MEASURED = 1000
 """Matches after which rows are counted: every 256 it took 4 % of the saturation of a large kernel."""
 
 ITERATIONS, ITERATIONS_PER_VALUE = 400, 3
-"""A chain of n operations takes 2 n iterations: facts walk one operation in each, and so do demand and placement. The
-largest kernel under tests/data/programs takes 45 of a phase."""
+"""Facts walk one operation of a chain in each iteration, and so does demand that changes layouts. The largest kernel
+under tests/data/programs takes 45 of a phase."""
+
+NEVER = 1 << 62
+"""An iteration that is not reached."""
+
+PATIENCE = 32
+"""Iterations of placement after which demand is followed along chains (`egraph.spreading`), twice as many each time
+that they were not enough: no kernel under tests/data/programs takes so many between two answers of the oracle."""
 
 
 @dataclass(frozen=True)
@@ -132,6 +140,8 @@ class _Run:
     engine: Engine
     limits: Limits
     report: Report
+    commands: tuple[Command, ...] = ()
+    """The rules, where demand may be followed along chains."""
     scheduler: Turns = field(default_factory=Turns)
     counting: bool = False
     """Are rows counted after every iteration?"""
@@ -197,8 +207,12 @@ class _Run:
         self.renew()
         return self.fixpoint(ALGEBRA, NEEDED)[1] is StopReason.SATURATED
 
-    def fixpoint(self, phase: str, rulesets: Sequence[str], iteration: int = 0) -> tuple[int, StopReason]:
-        """Iterate `rulesets`, each to its own fixpoint before the next, until none changes anything."""
+    def fixpoint(
+        self, phase: str, rulesets: Sequence[str], iteration: int = 0, pause: int = NEVER
+    ) -> tuple[int, StopReason]:
+        """Iterate `rulesets`, each to its own fixpoint before the next, until none changes anything, or the iteration
+        is `pause`.
+        """
         while True:
             changed = False
             for ruleset in rulesets:
@@ -206,12 +220,23 @@ class _Run:
                     changed = True
                     iteration += 1
                     reason = self.exceeded(iteration)
-                    if reason is not None:
-                        return iteration, reason
+                    if reason is not None or iteration >= pause:
+                        return iteration, reason or StopReason.PAUSED
                     if ruleset in ("canon", "algebra"):
                         break  # new terms get their facts before the next round of rewrites
             if (not changed or len(rulesets) == 1) and not self.scheduler.rested():
                 return iteration, StopReason.SATURATED
+
+    def placed(self, iteration: int) -> tuple[int, StopReason]:
+        """Demand, place and isel to their fixpoint. Where that takes long, demand is followed along chains."""
+        patience = PATIENCE
+        while True:
+            pause = iteration + patience if self.commands else NEVER
+            iteration, reason = self.fixpoint(PLACEMENT, ("placement",), iteration, pause)
+            if reason is not StopReason.PAUSED:
+                return iteration, reason
+            self.engine.load(spread(self.engine, self.commands))
+            patience *= 2
 
     def attempt(
         self,
@@ -257,7 +282,7 @@ class _Run:
         relations: dict[str, list[tuple[int, ...]]] | None = None
         while True:
             if relations is None:
-                iteration, reason = self.fixpoint(PLACEMENT, ("placement",), iteration)
+                iteration, reason = self.placed(iteration)
                 if reason is not StopReason.SATURATED:
                     return reason
                 relations = self.engine.relations(("ask_",))
@@ -408,7 +433,8 @@ def saturate(
         report = Report(seconds={"rules": ready - start})
         recorder = None if loaded.recorder is None else loaded.recorder.fresh()
         turns = recorder or scheduler(scheduling, {} if loaded.rules is None else loaded.rules.own)
-        run = _Run(loaded.engine, limits, report, turns, counting or loaded.rules is not None)
+        followed = loaded.commands if recorder is None else ()  # what is followed has no rule to note
+        run = _Run(loaded.engine, limits, report, followed, turns, counting or loaded.rules is not None)
         frozen = run.attempt(program, fast, rulesets, oracle, last=rulesets == ATTEMPTS[-1])
         early += [text for text in run.ended if text not in early]
         if frozen is not None:

@@ -10,11 +10,11 @@ from __future__ import annotations
 import enum
 from collections.abc import Callable, Iterable, Mapping
 from copy import copy
-from typing import Any, ClassVar, Generic, TypeVar, cast, overload
+from typing import ClassVar, Generic, TypeVar, cast, overload
 
 from ir.records import dataclass
 
-T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
 EnumT = TypeVar("EnumT", bound=enum.IntEnum)
 TermT = TypeVar("TermT", bound="Term")
 
@@ -37,7 +37,7 @@ class Node:
     literals: tuple[int, ...]
 
 
-class Column(Generic[T]):
+class Column(Generic[T_co]):
     """A column of a constructor; reading it from a node gives the number in it. `sort`: "" is the sort of the term."""
 
     sort: str = INTEGER
@@ -51,10 +51,10 @@ class Column(Generic[T]):
         self.name = name
 
     @overload
-    def __get__(self, node: None, owner: type) -> Column[T]: ...
+    def __get__(self, node: None, owner: type) -> Column[T_co]: ...
     @overload
-    def __get__(self, node: Node, owner: type) -> T: ...
-    def __get__(self, node: Node | None, owner: type) -> Column[T] | Any:
+    def __get__(self, node: Node, owner: type) -> T_co: ...
+    def __get__(self, node: Node | None, owner: type) -> Column[T_co] | object:
         return self if node is None else node.args[self.place]
 
 
@@ -128,7 +128,7 @@ class Term(Node):
     __slots__ = ()
     constructor: ClassVar[str] = ""
     sort: ClassVar[str] = LOGICAL
-    columns: ClassVar[tuple[Column[Any], ...]] = ()
+    columns: ClassVar[tuple[Column[object], ...]] = ()
     reference: ClassVar[str] = ""
 
     @classmethod
@@ -193,7 +193,7 @@ def derived(
 
 def place_columns(cls: type[Term]) -> None:
     """Give a class columns of its own, those of its bases first, each at its place."""
-    found: dict[str, Column[Any]] = {}
+    found: dict[str, Column[object]] = {}
     for base in reversed(cls.__mro__):
         for column in _columns_of(base):
             if column.name in Node.__slots__:
@@ -202,7 +202,7 @@ def place_columns(cls: type[Term]) -> None:
             found[column.name] = column
     if "__dict__" in dir(cls):
         raise TypeError(f"{cls.__name__} needs __slots__ = (): there are ten thousand nodes")
-    placed: list[Column[Any]] = []
+    placed: list[Column[object]] = []
     for place, (name, column) in enumerate(found.items()):
         column = copy(column)
         column.place = place
@@ -211,7 +211,7 @@ def place_columns(cls: type[Term]) -> None:
     cls.columns = tuple(placed)
 
 
-def _columns_of(cls: type) -> list[Column[Any]]:
+def _columns_of(cls: type) -> list[Column[object]]:
     """The columns that a class itself declares; all of them where it is a term."""
     parts: Iterable[object] = vars(cls).get("columns") or vars(cls).values()
-    return [cast("Column[Any]", each) for each in parts if isinstance(each, Column)]
+    return [cast("Column[object]", each) for each in parts if isinstance(each, Column)]

@@ -12,13 +12,12 @@ from __future__ import annotations
 import enum
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
-from typing import Any
 
 from egraph import leaves, placed
 from egraph.leaves import Leaf
 from egraph.rulefile import Command
 from egraph.term import LOGICAL, PLACED, PREFIX, Operand, TypeId, TypesId, named
-from ir.core import OPS, PURE, READ, Attr, OpInfo
+from ir.core import OPS, PURE, READ, AttrField, OpInfo
 from ir.dialects.cuda_tile import TileOp
 from ir.records import dataclass
 
@@ -91,7 +90,7 @@ def integer_of(value: object) -> int | None:
     return int(value) if isinstance(value, bool | int | enum.IntEnum) else None
 
 
-def is_hint(attribute: Attr[Any]) -> bool:
+def is_hint(attribute: AttrField) -> bool:
     """Hints stay with the source op: they are not part of a value."""
     return attribute.name == "hints"
 

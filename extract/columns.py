@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, NamedTuple, TypeVar, cast
 
 from extract.errors import GraphError
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
+T = TypeVar("T")
 LEAST, MOST = -(1 << 31), (1 << 31) - 1
 
 
@@ -34,11 +35,11 @@ class Columns(NamedTuple):
 
 def integers(name: str, values: ArrayLike) -> list[int]:
     """Integers of 32 bits; a single one is a list of one. Raises GraphError for anything else."""
-    plain = _plain(values, (int,))
+    plain = _plain(values, int)
     if plain is None:
         import numpy as np
 
-        array = np.atleast_1d(cast(Any, values))
+        array = np.atleast_1d(np.asarray(values))
         if array.size and not np.issubdtype(array.dtype, np.integer):
             raise GraphError(f"{name} must hold integers, not {array.dtype}")
         plain = array.ravel().tolist()
@@ -49,7 +50,7 @@ def integers(name: str, values: ArrayLike) -> list[int]:
 
 def numbers(name: str, values: ArrayLike) -> list[float]:
     """Numbers as floats; a single one is a list of one. Raises GraphError for anything else."""
-    plain = _plain(values, (float,))
+    plain = _plain(values, float)
     if plain is not None:
         return plain
     found = rows(name, values)
@@ -60,22 +61,22 @@ def numbers(name: str, values: ArrayLike) -> list[float]:
 
 def rows(name: str, values: ArrayLike) -> list[list[float]]:
     """Rows of numbers, of one where there is one dimension. Raises GraphError for anything else."""
-    given = cast("list[Any]", values)
-    if isinstance(values, list) and given and all(_plain(row, (float,)) is not None for row in given):
+    given = cast("list[list[float]]", values)
+    if isinstance(values, list) and given and all(_plain(row, float) is not None for row in given):
         return given
     import numpy as np
 
-    array = np.atleast_2d(cast(Any, values))
+    array = np.atleast_2d(np.asarray(values))
     if not (np.issubdtype(array.dtype, np.number) or array.dtype == np.bool_):
         raise GraphError(f"{name} must hold numbers, not {array.dtype}")
     return array.astype(np.float64).tolist()
 
 
-def _plain(values: ArrayLike, kinds: tuple[type, ...]) -> list[Any] | None:
+def _plain(values: ArrayLike, kind: type[T]) -> list[T] | None:
     """A list of Python's own numbers as it is, None for what else there is."""
-    if not isinstance(values, list | tuple) or not set(map(type, cast("Sequence[Any]", values))) <= set(kinds):
+    if not isinstance(values, list | tuple) or not set(map(type, cast("Sequence[object]", values))) <= {kind}:
         return None
-    return list(cast("Sequence[Any]", values))
+    return list(cast("Sequence[T]", values))
 
 
 def first_outside(values: Sequence[int], end: int) -> int | None:

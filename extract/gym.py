@@ -13,14 +13,17 @@ import json
 import math
 import warnings
 from pathlib import Path
-from typing import Any, cast
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
 from extract.errors import GraphError, GraphWarning, InfeasibleError
 from extract.graph import NO_GROUP, Graph
 
-Record = dict[str, Any]
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+Record = dict[str, object]
 
 
 def read(path: str | Path) -> Graph:
@@ -30,7 +33,7 @@ def read(path: str | Path) -> Graph:
     except (OSError, UnicodeDecodeError) as error:
         raise GraphError(f"{path}: cannot read: {error}") from error
     try:
-        data: Any = json.loads(text)
+        data: object = json.loads(text)
     except (json.JSONDecodeError, RecursionError) as error:
         raise GraphError(f"{path}: not JSON: {error}") from error
     try:
@@ -101,7 +104,7 @@ def _roots(ids: dict[str, int], names: list[object]) -> list[int]:
     return known
 
 
-def _resources(nodes: dict[str, Record], limits: Record) -> np.ndarray[Any, np.dtype[np.float64]]:
+def _resources(nodes: dict[str, Record], limits: Record) -> npt.NDArray[np.float64]:
     use = np.zeros((len(limits), len(nodes)))
     rows = {name: row for row, name in enumerate(limits)}
     for column, (name, node) in enumerate(nodes.items()):
@@ -112,7 +115,7 @@ def _resources(nodes: dict[str, Record], limits: Record) -> np.ndarray[Any, np.d
     return use
 
 
-def to_data(graph: Graph) -> dict[str, Any]:
+def to_data(graph: Graph) -> Record:
     """The JSON value of a graph, constraints included, which `from_data` and other programs read.
 
     JSON has no infinity: forbidden nodes are left out, and so is what cannot be built or is not needed without them.
@@ -150,7 +153,9 @@ def to_data(graph: Graph) -> dict[str, Any]:
 def write(graph: Graph) -> str:
     """The JSON text of a graph, a line a node."""
     data = to_data(graph)
-    nodes = ",\n".join(f" {json.dumps(name)}: {json.dumps(record)}" for name, record in data.pop("nodes").items())
+    nodes = ",\n".join(
+        f" {json.dumps(name)}: {json.dumps(record)}" for name, record in cast(Record, data.pop("nodes")).items()
+    )
     rest = json.dumps(data)[1:]
     return f'{{"nodes": {{\n{nodes}\n}},\n{rest}\n'
 
@@ -187,11 +192,11 @@ def _object(value: object, what: str) -> Record:
     return cast(Record, value)
 
 
-def _list(record: Record, key: str, what: str) -> list[Any]:
+def _list(record: Record, key: str, what: str) -> list[object]:
     value = record.get(key, [])
     if not isinstance(value, list):
         raise GraphError(f"`{key}` of {what} must be a list, not {type(value).__name__}")
-    return cast(list[Any], value)
+    return cast("list[object]", value)
 
 
 def _number(value: object, what: str) -> float:

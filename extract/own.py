@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, TypeAlias, cast
+from typing import TYPE_CHECKING, TypeAlias, cast
 
 import numpy as np
 
@@ -32,7 +32,7 @@ CostFunction: TypeAlias = "Callable[[Graph], ArrayLike]"
 """[n] costs of the nodes; what the graph forbids stays forbidden."""
 
 
-def name_of(function: Callable[..., Any]) -> str:
+def name_of(function: Callable[..., object]) -> str:
     """What messages and answers call a function of the user's."""
     return str(getattr(function, "__name__", None) or type(function).__name__)
 
@@ -55,7 +55,7 @@ def own(
         given = given.chosen
     if not isinstance(given, Mapping):
         raise ExtractionError(f"extractor {name}: expected a node for each class as a mapping, got {given!r:.60}")
-    choice = {int(cls): int(node) for cls, node in cast("Mapping[Any, Any]", given).items()}
+    choice = {int(cls): int(node) for cls, node in cast("Mapping[int, int]", given).items()}
     for cls, node in choice.items():
         if not (0 <= cls < graph.n_classes and 0 <= node < graph.n_nodes and graph.columns.node_class[node] == cls):
             raise ExtractionError(f"extractor {name}: class {cls} is assigned node {node}, which is not in it")

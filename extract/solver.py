@@ -10,8 +10,9 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from importlib import import_module
 from threading import Event, Thread
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple, Protocol, TypeVar
 from weakref import WeakMethod
 
 import numpy as np
@@ -20,6 +21,7 @@ from extract.budget import LOOK, PIVOT, PRESOLVE, Budget
 from extract.program import IntegerProgram
 from extract.settle import INFINITY
 
+T = TypeVar("T")
 RELATIVE_GAP: Final = 1e-9
 """HiGHS stops at 1e-4 by default, which is too far from optimal to be called optimal."""
 
@@ -97,16 +99,28 @@ class Relaxed:
     infeasible: bool
 
 
-def _weakly(method: Callable[[Any], None]) -> Callable[[Any], None]:
+def _weakly(method: Callable[[T], None]) -> Callable[[T], None]:
     """A method for HiGHS to call, which does not keep its object alive."""
     found = WeakMethod(method)
 
-    def call(event: object) -> None:
+    def call(event: T) -> None:
         known = found()
         if known is not None:
             known(event)
 
     return call
+
+
+class _Event(Protocol):
+    """What HiGHS calls back with."""
+
+    def interrupt(self) -> None: ...
+
+
+class _Rows(Protocol):
+    """A model of HiGHS that takes rows."""
+
+    def addRows(self, *rows: object) -> object: ...
 
 
 class Rows:
@@ -127,7 +141,7 @@ class Rows:
         self.index += columns
         self.value += [1.0] * len(columns) if weights is None else weights
 
-    def give(self, highs: Any) -> None:
+    def give(self, highs: _Rows) -> None:
         """Add them to what HiGHS has."""
         highs.addRows(
             len(self.lower),
@@ -144,11 +158,11 @@ class Solver:
     """One program, solved again and again while rows are added. relaxed: without demanding whole numbers."""
 
     def __init__(self, program: IntegerProgram, *, relaxed: bool = False) -> None:
-        import highspy  # loads a shared library; tree and greedy do without
+        highspy = import_module("highspy")  # loads a shared library; tree and greedy do without
 
         self.program = program
-        self.kinds: Any = highspy
-        self.highs: Any = highspy.Highs()
+        self.kinds = highspy
+        self.highs = highspy.Highs()
         self.stopped = False
         self.waiting: Callable[[], None] | None = None
         """Called about every `POLL` seconds while the solver runs."""
@@ -331,16 +345,16 @@ class Solver:
         if budget.seconds_left is not None:
             self.highs.setOptionValue("time_limit", self.highs.getRunTime() + budget.seconds_left)
 
-    def _look(self, event: Any) -> None:
+    def _look(self, event: _Event) -> None:
         self.looks += 1
         if self.stopped or self.looks > self.most_looks:
             event.interrupt()
 
-    def _poll(self, event: Any) -> None:
+    def _poll(self, event: _Event) -> None:
         if self.stopped:
             event.interrupt()
 
-    def _model(self, relaxed: bool) -> Any:
+    def _model(self, relaxed: bool) -> object:
         program, n = self.program, self.program.n_columns
         model = self.kinds.HighsLp()
         model.num_col_ = n
@@ -365,9 +379,9 @@ class Weights:
     """
 
     def __init__(self, count: int) -> None:
-        import highspy
+        highspy = import_module("highspy")
 
-        self.highs: Any = highspy.Highs()
+        self.highs = highspy.Highs()
         for option, value in OPTIONS.items():
             self.highs.setOptionValue(option, value)
         self.places = np.arange(count, dtype=np.int32)

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from heapq import heapify, heappop, heappush
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -64,7 +64,7 @@ class _Model:
 
     def relate(self, cost: Array, *variables: int) -> None:
         """Add a table, cut down to the variables that are not fixed."""
-        index: Any = tuple(1 if variable in self.fixed else slice(None) for variable in variables)
+        index = tuple(1 if variable in self.fixed else slice(None) for variable in variables)
         self.tables.append(_Table(tuple(v for v in variables if v not in self.fixed), cost[index]))
 
 

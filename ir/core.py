@@ -98,7 +98,7 @@ def spelled(name: str) -> Callable[[SpelledT], SpelledT]:
     """
 
     def declare(cls: SpelledT) -> SpelledT:
-        SPELLED[name] = cast("Any", cls).read
+        SPELLED[name] = getattr(cls, "read")  # noqa: B009 (declared by each class)
         return cls
 
     return declare
@@ -257,24 +257,15 @@ class Variadic(OperandGroup):
         return self if op is None else self.of(op)
 
 
-class Attr(Field, Generic[T]):
-    """A named compile-time constant of Python type `kind`; `default` makes it optional.
+class AttrField(Field):
+    """A named compile-time constant, whatever its type: what an `Attr` declares."""
 
-    `form`: how upstream MLIR spells it (`ir.upstream`), None if upstream lacks it. `among`: its legal values, if they
-    are few; `least`, `most`: the least and the greatest legal number.
-    """
-
-    def __init__(
-        self, kind: type[T], default: Any = ..., since: Version = (13, 1), doc: str = "",
-        form: UpstreamForm | None = None, among: Sequence[Any] = (), least: int | None = None, most: int | None = None,
-    ):  # fmt: skip
-        super().__init__(since, doc)
-        self.kind = kind
-        self.default = default
-        self.form = form
-        self.among = tuple(among)
-        self.least = least
-        self.most = most
+    kind: type[object]
+    default: object
+    form: UpstreamForm | None
+    among: tuple[object, ...]
+    least: int | None
+    most: int | None
 
     def fault(self, value: Any) -> str:
         """Why a value of the right kind is illegal; empty if it is legal."""
@@ -295,6 +286,22 @@ class Attr(Field, Generic[T]):
     def required(self) -> bool:
         """Whether the attribute has no default."""
         return self.default is ...
+
+
+class Attr(AttrField, Generic[T]):
+    """A named compile-time constant of Python type `kind`; `default` makes it optional.
+
+    `form`: how upstream MLIR spells it (`ir.upstream`), None if upstream lacks it. `among`: its legal values, if they
+    are few; `least`, `most`: the least and the greatest legal number.
+    """
+
+    def __init__(
+        self, kind: type[T], default: object = ..., since: Version = (13, 1), doc: str = "",
+        form: UpstreamForm | None = None, among: Sequence[T] = (), least: int | None = None, most: int | None = None,
+    ):  # fmt: skip
+        super().__init__(since, doc)
+        self.kind, self.default, self.form = kind, default, form
+        self.among, self.least, self.most = tuple(among), least, most
 
     @overload
     def __get__(self, op: None, owner: type) -> Attr[T]: ...
@@ -380,7 +387,7 @@ class OpInfo:
     since: Version
     opcode: int
     operands: tuple[OperandGroup, ...]
-    attributes: tuple[Attr[Any], ...]
+    attributes: tuple[AttrField, ...]
     results: tuple[Result, ...]
     variadic_results: bool
     regions: tuple[RegionField, ...]
@@ -503,10 +510,6 @@ OPS: dict[str, type[Op]] = {}
 """Every declared op class by its full name."""
 
 
-def _attributes(fields: list[Field]) -> tuple[Attr[Any], ...]:
-    return tuple(cast("Attr[Any]", f) for f in fields if isinstance(f, Attr))
-
-
 def op(
     name: str, since: Version = (13, 1), opcode: int = -1, upstream: bool = False
 ) -> Callable[[type[OpT]], type[OpT]]:
@@ -524,7 +527,7 @@ def op(
             for slot, field in enumerate(kind):
                 field.slot = slot
         cls.info = OpInfo(
-            name, since, opcode, groups, _attributes(fields), results,
+            name, since, opcode, groups, tuple(f for f in fields if isinstance(f, AttrField)), results,
             any(isinstance(f, VariadicResult) for f in fields), regions,
             any(isinstance(f, VariadicRegion) for f in fields), upstream,
         )  # fmt: skip

@@ -7,11 +7,11 @@ In nvvm they become the operands of upstream's nvvm: addresses and i64.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from math import prod
-from typing import Any, cast
 
 from ir.core import Attribute, Type, spelled
+from ir.narrowing import is_mapping, is_row
 from ir.records import dataclass
 from ir.types import SCALARS, FloatType, IntType, dims_text, read_dims
 
@@ -99,16 +99,16 @@ class TensorMapDescriptor(Type):
     @staticmethod
     def of(record: object) -> TensorMapDescriptor:
         """The type of a manifest's record, whose extents are innermost first. Raises ValueError for other records."""
-        said = cast("dict[str, Any]", record) if isinstance(record, Mapping) else {}
+        said: Mapping[str, object] = record if is_mapping(record) else {}
         for name, legal in (*_FIELDS, ("dtype", tuple(SCALARS))):
             if said.get(name) not in legal:
                 raise ValueError(f"must have {name}, one of {', '.join(legal)}")
         given = said.get("box")
-        extents = cast("Sequence[Any]", given) if isinstance(given, tuple | list) else ()
-        if not extents or any(type(n) is not int for n in extents):
+        extents = [n for n in given if isinstance(n, int) and type(n) is int] if is_row(given) else []
+        if not is_row(given) or not extents or len(extents) != len(given):
             raise ValueError("must have box, the extents of its boxes")
-        box = Tile(tuple(reversed(extents)), SCALARS[said["dtype"]])
-        return TensorMapDescriptor(box, *(said[name] for name, _ in _FIELDS))
+        box = Tile(tuple(reversed(extents)), SCALARS[str(said["dtype"])])
+        return TensorMapDescriptor(box, *(str(said[name]) for name, _ in _FIELDS))
 
     @staticmethod
     def read(body: str, type_of: Callable[[str], Type], _: Callable[[str], Attribute]) -> TensorMapDescriptor:

@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from typing import Any, ClassVar, TypeVar
 
-from ir.core import Attr, Block, Op, OperandGroup, OptionalOperand, Result, Type, Value, VerifyError, op, verify
+from ir.core import AttrField, Block, Op, OperandGroup, OptionalOperand, Result, Type, Value, VerifyError, op, verify
 from ir.descriptors import BARRIER_TYPE, MatrixDescriptorType, TensorMapDescriptor
 from ir.records import dataclass
 from ir.types import (
@@ -118,7 +118,7 @@ class Form:
 
     operands: tuple[tuple[Type, ...], ...]
     results: tuple[Type, ...]
-    attributes: Mapping[str, Any]
+    attributes: Mapping[str, object]
 
 
 def instruction(
@@ -272,7 +272,7 @@ def placed(cls: type[Instruction], form: Form) -> Instruction:
     return built(cls, form, Block([kind for group in form.operands for kind in group]).args)
 
 
-def legal(attr: Attr[Any]) -> list[Any]:
+def legal(attr: AttrField) -> list[Any]:
     """Values of an attribute to try: all if they are few, otherwise the bounds."""
     if attr.among:
         return list(attr.among)

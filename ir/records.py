@@ -32,13 +32,13 @@ _set = object.__setattr__
 
 
 def _made(
-    cls: type[Any],
+    cls: type[object],
     frozen: bool = False,
     eq: bool = True,
     repr: bool = True,
     slots: bool = False,
     unsafe_hash: bool = False,
-) -> type[Any]:
+) -> type[object]:
     """The class with its methods; methods that it defines itself are kept."""
     written = {name for name, value in vars(cls).items() if value is not None or name != "__hash__"}
     made: Any = dataclasses.dataclass(cls, init=False, repr=False, eq=False, slots=slots)  # pyright: ignore[reportCallIssue, reportUnknownVariableType, reportArgumentType]
@@ -106,7 +106,7 @@ def _values(names: Sequence[str]) -> Callable[[object], tuple[object, ...]]:
 def _equality(fields: Fields) -> Callable[[object, object], object]:
     values = _values([field.name for field in fields if field.compare])
 
-    def __eq__(self: object, other: object) -> Any:
+    def __eq__(self: object, other: object) -> bool:
         return values(self) == values(other) if other.__class__ is self.__class__ else NotImplemented
 
     return __eq__

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import field
-from typing import Any
 
 from egraph.saturate import Saturated
 from ir.core import Op
+from ir.launch_records import LaunchManifest
 from ir.records import dataclass
 from lowering.selection import Selection
 from lowering.selection.choices import Clustered
@@ -20,7 +20,7 @@ class Compiled:
     """
 
     ptx: str
-    manifest: dict[str, Any]
+    manifest: LaunchManifest
     stages: dict[str, Callable[[], str]]
     selection: Selection
     modules: dict[str, Op]

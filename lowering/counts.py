@@ -14,7 +14,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ir.core import Attr, Op, Type
+from ir.core import AttrField, Op, Type
 from ir.dialects.cuda_tile import Rounding, Signedness
 from ir.types import I32, SCALARS, TileType
 
@@ -88,7 +88,7 @@ def modifiers(operation: type[Op], values: Mapping[str, int]) -> tuple[str, ...]
     return tuple(found)
 
 
-def _default(attribute: Attr[Any]) -> int:
+def _default(attribute: AttrField) -> int:
     """The default integer of an attribute; -1 if it has none."""
     return int(attribute.default) if isinstance(attribute.default, int) else -1
 

@@ -16,7 +16,6 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator
-from typing import Any
 
 from egraph.encode import EncodedProgram
 from egraph.forms import Form
@@ -69,7 +68,7 @@ class Columns:
             text = self.column(column, number)
             yield text if column.name in OWN else f"{column.name}={text}"
 
-    def column(self, column: Column[Any], number: int) -> str:
+    def column(self, column: Column[object], number: int) -> str:
         """The meaning of a number in a column."""
         interner = self.interner
         match column:

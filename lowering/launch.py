@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, cast
+from typing import cast
 
 from ir.core import UnsupportedError
 from ir.dialects import cuda_tile as ct
 from ir.dialects import nvvm
 from ir.dialects.gpu import GpuFunc
 from ir.dialects.llvm import Func
+from ir.launch_records import LaunchManifest, ParameterRecord, PointerRecord, ScalarRecord
+from ir.narrowing import is_mapping, is_row
 from ir.types import PointerType, TileType
 from lowering.symbols import symbol
 
@@ -29,11 +30,11 @@ memory for the sums of each launched CTA.
 """
 
 
-def parameters(entry: ct.Entry) -> tuple[dict[str, Any], ...]:
+def parameters(entry: ct.Entry) -> tuple[ParameterRecord, ...]:
     """A record of each parameter, in order. Raises UnsupportedError, located, for one that is neither scalar nor
     pointer.
     """
-    records: list[dict[str, object]] = []
+    records: list[PointerRecord | ScalarRecord] = []
     for number, argument in enumerate(entry.parameters):
         kind = argument.type
         if not isinstance(kind, TileType) or kind.shape:
@@ -44,15 +45,16 @@ def parameters(entry: ct.Entry) -> tuple[dict[str, Any], ...]:
             records.append({"kind": "scalar", "arg": number, "dtype": str(kind.element)})
     for record, name in zip(records[len(records) - len(entry.given) :], entry.given, strict=True):
         record["launch"] = name
-        if name in (TICKETS, SUMS, SHARES):
-            record |= {"bytes": TICKET_BYTES if name == TICKETS else entry.sums, "ctas": entry.split}
+        if record["kind"] == "pointer" and name in (TICKETS, SUMS, SHARES):
+            record["bytes"] = TICKET_BYTES if name == TICKETS else entry.sums
+            record["ctas"] = entry.split
     return tuple(records)
 
 
-def manifest_of(func: GpuFunc | Func) -> dict[str, Any]:
+def manifest_of(func: GpuFunc | Func) -> LaunchManifest:
     """The manifest of a kernel of the nvgpu or the nvvm level, JSON-ready."""
     waits = any(isinstance(op, nvvm.GridDependencyWait) for op in func.walk())
-    return {
+    made: LaunchManifest = {
         "entry": symbol(func.sym_name),
         "name": func.sym_name,
         "target": func.target,
@@ -60,15 +62,17 @@ def manifest_of(func: GpuFunc | Func) -> dict[str, Any]:
         "cluster": list(func.cluster),
         "dynamic_smem": func.dynamic_smem,
         "global_scratch": 0,
-        "params": _plain(func.params),
-        **({"dependent": True} if waits else {}),
+        "params": [cast("ParameterRecord", _plain(each)) for each in func.params],
     }
+    if waits:
+        made["dependent"] = True
+    return made
 
 
-def _plain(value: object) -> Any:
+def _plain(value: object) -> object:
     """With lists instead of tuples, as in JSON."""
-    if isinstance(value, Mapping):
-        return {key: _plain(each) for key, each in cast("Mapping[str, Any]", value).items()}
-    if isinstance(value, tuple | list):
-        return [_plain(each) for each in cast("Sequence[Any]", value)]
+    if is_mapping(value):
+        return {key: _plain(each) for key, each in value.items()}
+    if is_row(value):
+        return [_plain(each) for each in value]
     return value

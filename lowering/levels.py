@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Any
 
 from ir.checked import checked
 from ir.core import Op
 from ir.dialects.llvm import Func
+from ir.launch_records import LaunchManifest
 from ir.records import dataclass
 from lowering.launch import manifest_of
 from lowering.passes import code as code  # registers what text of the levels may contain: operations, types, layouts
@@ -28,7 +28,7 @@ class Lowered:
     """
 
     ptx: str
-    manifest: dict[str, Any]
+    manifest: LaunchManifest
     modules: dict[str, Op]
     seconds: dict[str, float]
     counts: dict[str, dict[str, float]]

@@ -14,16 +14,25 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from ptxsim import GlobalMemory, LaunchError, Module, Report, SimulatorError, hazard_table
 
 OK, FOUND = 0, 1
-TYPES: dict[str, Any] = {
-    "f16": np.float16, "f32": np.float32, "f64": np.float64,
-    "i8": np.int8, "i16": np.int16, "i32": np.int32, "i64": np.int64,
-    "u8": np.uint8, "u16": np.uint16, "u32": np.uint32, "u64": np.uint64,
-}  # fmt: skip
-Array = np.ndarray[Any, np.dtype[Any]]
+TYPES: dict[str, type[np.generic]] = {
+    "f16": np.float16,
+    "f32": np.float32,
+    "f64": np.float64,
+    "i8": np.int8,
+    "i16": np.int16,
+    "i32": np.int32,
+    "i64": np.int64,
+    "u8": np.uint8,
+    "u16": np.uint16,
+    "u32": np.uint32,
+    "u64": np.uint64,
+}
+Array = npt.NDArray[np.generic]
 CONTENTS: dict[str, Callable[[tuple[int, ...], int], Array]] = {
     "zeros": lambda shape, _: np.zeros(shape),
     "ones": lambda shape, _: np.ones(shape),
@@ -119,10 +128,18 @@ def launched(module: Module, options: argparse.Namespace) -> tuple[Report, list[
     memory = module.memory
     given = [memory.put(value) if isinstance(value, np.ndarray) else value for value in values]
     report = module.launch(
-        options.grid, block, given, options.cluster, options.dynamic_smem, kernel.name,
-        hazards=False if options.hazards == "off" else options.hazards, max_instructions=options.max_instructions,
-        schedule=options.schedule, suppress=options.suppress, workers=options.workers,
-    )  # fmt: skip
+        options.grid,
+        block,
+        given,
+        options.cluster,
+        options.dynamic_smem,
+        kernel.name,
+        hazards=False if options.hazards == "off" else options.hazards,
+        max_instructions=options.max_instructions,
+        schedule=options.schedule,
+        suppress=options.suppress,
+        workers=options.workers,
+    )
     for place, value in zip(given, values, strict=True):
         if isinstance(value, np.ndarray):
             value[...] = memory.get(int(place), value.shape, value.dtype)

@@ -7,7 +7,7 @@ registers may then write dead lanes as well), otherwise the lanes to work on.
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Protocol, TypeAlias, TypeVarTuple, cast
+from typing import Protocol, TypeAlias, TypeVarTuple, cast
 
 import numpy as np
 
@@ -374,7 +374,7 @@ class Decode:
         return operand
 
 
-def into(destination: Array, compute: Callable[[*Sources, Array], Any], *sources: *Sources) -> Pointwise:
+def into(destination: Array, compute: Callable[[*Sources, Array], object], *sources: *Sources) -> Pointwise:
     """A step that calls compute(*sources, destination), which must read its sources before it writes.
 
     compute works lane by lane on arrays of any shape and uses nothing else that has lanes.

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from functools import cache
-from typing import Any
 
 import numpy as np
 
@@ -24,7 +23,7 @@ Decoder = Callable[[Array], Array]
 
 
 @cache
-def narrow_table(name: str) -> Any:
+def narrow_table(name: str) -> Array:
     """The float32 value of each code of e2m1, e2m3 or e3m2."""
     exponent_bits, fraction_bits, bias = _NARROW[name]
     codes = np.arange(1 << (1 + exponent_bits + fraction_bits))
@@ -35,7 +34,7 @@ def narrow_table(name: str) -> Any:
 
 
 @cache
-def scale_table(name: str) -> Any:
+def scale_table(name: str) -> Array:
     """The float64 value of each byte of scale factors of type ue8m0 or ue4m3.
 
     Source: PTX ISA, "Alternate floating point data formats"; OCP MX Specification, "E8M0".

@@ -7,7 +7,6 @@ rounding the exact value (Boldo and Melquiond, "Emulation of FMA and correctly r
 
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
 
 import numpy as np
 
@@ -191,7 +190,7 @@ def tf32_values(bits: Array) -> Array:
 
 
 @cache
-def float8_table(name: str) -> Any:
+def float8_table(name: str) -> Array:
     """The float32 value of each of the 256 codes of e4m3 or e5m2."""
     format_ = FORMATS[name]
     codes = np.arange(256)

@@ -5,9 +5,9 @@ register's lanes in it are a view of slices, so the cost of work on a group depe
 """
 
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from ptxsim.by_lanes import ByLanes
 from ptxsim.ptx_types import Array
@@ -38,8 +38,8 @@ class Group:
     warps: int
     whole: bool
     slots: int
-    _buffers: dict[tuple[int, Any, tuple[int, ...]], Array] = field(
-        default_factory=dict[tuple[int, Any, tuple[int, ...]], Array]
+    _buffers: dict[tuple[int, np.dtype[np.generic], tuple[int, ...]], Array] = field(
+        default_factory=dict[tuple[int, np.dtype[np.generic], tuple[int, ...]], Array]
     )
 
     def view(self, array: Array) -> Array:
@@ -62,7 +62,7 @@ class Group:
         """Lanes of the box."""
         return self.shape[0] * self.shape[1]
 
-    def buffer(self, number: int, shape: tuple[int, ...], dtype: Any) -> Array:
+    def buffer(self, number: int, shape: tuple[int, ...], dtype: npt.DTypeLike) -> Array:
         """Buffers shared by everything done with the group, a separate array for each number."""
         key = number, np.dtype(dtype), shape
         found = self._buffers.get(key)

@@ -53,8 +53,16 @@ def use_of(numbers: Array, cells: Array, warps_per_cta: int, cells_per_cta: int)
     one_each = dict(zip(cta, used, strict=True))
     is_uniform = all(one_each[owner] == cell for owner, cell in zip(cta, used, strict=True))
     return Use(
-        cells[starts], numbers[starts][:, None], at, last, list(distinct), warps, np.array(speakers), sorted(told),
-        np.array(sorted(told.values())), np.array([row for _, row in pairs]),
+        cells[starts],
+        numbers[starts][:, None],
+        at,
+        last,
+        list(distinct),
+        warps,
+        np.array(speakers),
+        sorted(told),
+        np.array(sorted(told.values())),
+        np.array([row for _, row in pairs]),
         np.array([distinct[cell] for cell in used]) if is_uniform else None,
         all(owner == cell // cells_per_cta for owner, cell in zip(cta, used, strict=True)),
-    )  # fmt: skip
+    )

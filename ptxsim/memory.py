@@ -7,7 +7,6 @@ address unambiguous. Physically each space is one array of bytes.
 
 import mmap
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -34,7 +33,7 @@ _FREED = -1
 # The size of a multicast object: only multimem instructions access one.
 _MULTICAST = -2
 # One element of each access width; complex128 only because NumPy moves 16 bytes at once with it.
-CELL: dict[int, Any] = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64, 16: np.complex128}
+CELL: dict[int, type[np.generic]] = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64, 16: np.complex128}
 
 
 class Address(int):

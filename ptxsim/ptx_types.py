@@ -68,11 +68,11 @@ def _all_types() -> dict[str, PtxType]:
 TYPES = _all_types()
 
 
-def unsigned(bits: int) -> Any:
+def unsigned(bits: int) -> type[np.unsignedinteger]:
     """The NumPy unsigned type of a width in bits."""
     return _UNSIGNED[bits]
 
 
-def signed(bits: int) -> Any:
+def signed(bits: int) -> type[np.signedinteger]:
     """The NumPy signed type of a width in bits."""
     return _SIGNED[bits]

@@ -15,13 +15,21 @@ MANY = -2  # several lanes as readers
 # whether by a strong access.
 RECORD = np.dtype(
     [
-        ("landing", np.int32), ("in_flight", np.int32),
-        ("readers", np.int16), ("updaters", np.int16),
-        ("is_object", np.bool_), ("is_read", np.bool_), ("generic", np.bool_), ("_", np.uint8),
-        ("epoch", np.int32), ("column", np.int32),
-        ("writer", np.int32), ("strong", np.bool_), ("__", np.uint8, 3),
+        ("landing", np.int32),
+        ("in_flight", np.int32),
+        ("readers", np.int16),
+        ("updaters", np.int16),
+        ("is_object", np.bool_),
+        ("is_read", np.bool_),
+        ("generic", np.bool_),
+        ("_", np.uint8),
+        ("epoch", np.int32),
+        ("column", np.int32),
+        ("writer", np.int32),
+        ("strong", np.bool_),
+        ("__", np.uint8, 3),
     ]
-)  # fmt: skip
+)
 _WORDS = RECORD.itemsize // 8
 # Bits of the second word of a record.
 READERS, OBJECT, IS_READ, GENERIC = 0xFFFF, 0xFF << 32, 0xFF << 40, 0xFF << 48

@@ -1,7 +1,7 @@
 """Read-modify-write operations of the async proxy on arrays of bits."""
 
 from collections.abc import Callable
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 
@@ -11,9 +11,9 @@ from ptxsim.ptx_types import TYPES, Array, unsigned
 # New bits from the bits in memory and the bits given.
 Combine: TypeAlias = Callable[[Array, Array], Array]
 OPERATIONS = ("add", "min", "max", "inc", "dec", "and", "or", "xor")
-_BITWISE: dict[str, Any] = {"and": np.bitwise_and, "or": np.bitwise_or, "xor": np.bitwise_xor}
-_ORDERED: dict[str, Any] = {"add": np.add, "min": np.minimum, "max": np.maximum}
-_FLOAT: dict[str, Any] = {"add": np.add, "min": np.fmin, "max": np.fmax}
+_BITWISE: dict[str, np.ufunc] = {"and": np.bitwise_and, "or": np.bitwise_or, "xor": np.bitwise_xor}
+_ORDERED: dict[str, np.ufunc] = {"add": np.add, "min": np.minimum, "max": np.maximum}
+_FLOAT: dict[str, np.ufunc] = {"add": np.add, "min": np.fmin, "max": np.fmax}
 
 
 def combiner(operation: str, type_name: str) -> Combine | None:

@@ -10,9 +10,9 @@ import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from ptxsim.errors import LaunchError
 
@@ -98,7 +98,7 @@ FIELDS = {
 }
 
 
-def _element_name(dtype: Any) -> str:
+def _element_name(dtype: npt.DTypeLike) -> str:
     name = dtype.lower() if isinstance(dtype, str) else np.dtype(dtype).name
     name = _ALIASES.get(name, name)
     if name not in _ELEMENT_BY_NAME:
@@ -129,7 +129,7 @@ class TensorMap:
     def __init__(
         self,
         base: int,
-        dtype: object,
+        dtype: npt.DTypeLike,
         global_dim: Sequence[int],
         global_strides: Sequence[int],
         box: Sequence[int],
@@ -150,7 +150,7 @@ class TensorMap:
     def im2col(
         cls,
         base: int,
-        dtype: object,
+        dtype: npt.DTypeLike,
         global_dim: Sequence[int],
         global_strides: Sequence[int],
         lower_corner: Sequence[int],
@@ -179,7 +179,7 @@ class TensorMap:
     def _fill(
         self,
         base: int,
-        dtype: object,
+        dtype: npt.DTypeLike,
         global_dim: Sequence[int],
         global_strides: Sequence[int],
         element_strides: Sequence[int] | None,

@@ -19,10 +19,11 @@ from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from importlib import import_module
 from threading import get_ident
-from types import TracebackType
-from typing import Any, TypeAlias, cast
+from types import ModuleType, TracebackType
+from typing import Any, TypeAlias, TypeGuard, cast
 
 import numpy as np
+import numpy.typing as npt
 
 from runtime.manifest import (
     FILLS,
@@ -65,7 +66,7 @@ class DeviceArray:
 
     address: int
     shape: tuple[int, ...]
-    dtype: np.dtype[Any]
+    dtype: np.dtype[np.generic]
     owned: bool = True
     ordinal: int = 0
 
@@ -75,7 +76,7 @@ class DeviceArray:
         return int(np.prod(self.shape, dtype=np.int64)) * self.dtype.itemsize
 
 
-Argument: TypeAlias = "DeviceArray | np.generic[Any] | int | float"
+Argument: TypeAlias = "DeviceArray | np.generic | int | float"
 
 
 class Device:
@@ -84,7 +85,7 @@ class Device:
     Raises NoDeviceError if there is none. `driver` is the module cuda.bindings.driver, or a compatible object.
     """
 
-    def __init__(self, ordinal: int = 0, driver: Any = None) -> None:
+    def __init__(self, ordinal: int = 0, driver: ModuleType | None = None) -> None:
         self._driver = load_driver() if driver is None else driver
         _start(self._driver)
         self.several = False
@@ -105,8 +106,8 @@ class Device:
         if not self.several:
             self.enter()
         self._allocations: set[int] = set()
-        self._modules: list[Any] = []
-        self._maps: dict[tuple[Any, ...], bytes] = {}
+        self._modules: list[object] = []
+        self._maps: dict[tuple[object, ...], bytes] = {}
 
     def enter(self) -> None:
         """Make the context current in this thread."""
@@ -158,7 +159,7 @@ class Device:
         """The plain target that this device is, such as "sm_90"."""
         return f"sm_{self.capability[0]}{self.capability[1]}"
 
-    def empty(self, shape: tuple[int, ...], dtype: Any) -> DeviceArray:
+    def empty(self, shape: tuple[int, ...], dtype: npt.DTypeLike) -> DeviceArray:
         """Memory for an array, not set to anything."""
         kind = np.dtype(dtype)
         size = max(1, int(np.prod(shape, dtype=np.int64)) * kind.itemsize)  # the driver rejects empty allocations
@@ -194,7 +195,7 @@ class Device:
         """Wait until everything launched is done. Raises CudaError where a kernel failed."""
         self._call("cuCtxSynchronize")
 
-    def load(self, image: bytes | str, manifest: Mapping[str, Any] | Manifest) -> Kernel:
+    def load(self, image: bytes | str, manifest: Mapping[str, object] | Manifest) -> Kernel:
         """Load a cubin (bytes) or PTX (text) as its manifest says.
 
         Raises ManifestError, or CudaError if the device has a different architecture or the driver rejects the image.
@@ -303,7 +304,7 @@ class Device:
                 f"compile it with --target {own}"
             )
 
-    def _load_module(self, image: bytes | str) -> Any:
+    def _load_module(self, image: bytes | str) -> object:
         if isinstance(image, bytes) and image.startswith(b"\x7fELF"):
             return self._call("cuModuleLoadData", image)
         text = image.encode() if isinstance(image, str) else image
@@ -316,7 +317,7 @@ class Device:
             said = bytes(log).partition(b"\0")[0].decode(errors="replace").strip()
             raise CudaError(f"{error}{': ' if said else ''}{said}") from None
 
-    def _call(self, name: str, *arguments: Any) -> Any:
+    def _call(self, name: str, *arguments: object) -> Any:
         with self.current() if self.several else nullcontext():
             return _call(self._driver, name, *arguments)
 
@@ -327,12 +328,12 @@ class Kernel:
 
     device: Device
     manifest: Manifest
-    function: Any = field(repr=False)
+    function: object = field(repr=False)
 
     def prepare(
         self,
         grid: Grid,
-        arguments: Sequence[Argument],
+        arguments: Sequence[object],
         dependent: bool = False,
         stream: int = 0,
         cooperative: bool = False,
@@ -377,10 +378,10 @@ class Kernel:
 
         zeroed = [memory[name] for name in ZEROED if name in memory]
 
-        def launch(kept: Any = (blocks, pointers, attributes, memory)) -> None:  # read at each launch
+        def launch(_kept: object = (blocks, pointers, attributes, memory)) -> None:  # read at each launch
             for counter in zeroed:
                 _call(driver, "cuMemsetD8Async", counter.address, 0, counter.nbytes, stream)
-            _call(driver, "cuLaunchKernelEx", config, function, ctypes.addressof(kept[1]), 0)
+            _call(driver, "cuLaunchKernelEx", config, function, ctypes.addressof(pointers), 0)
 
         def launch_there() -> None:
             with self.device.current():
@@ -405,7 +406,7 @@ class Kernel:
             raise CudaError(f"{where} is a pointer to {parameter.dtype}: the array holds {argument.dtype}")
         return struct.pack("<Q", argument.address)
 
-    def _checked(self, argument: Any, number: int) -> Argument:
+    def _checked(self, argument: object, number: int) -> Argument:
         if not isinstance(argument, DeviceArray | np.generic | int | float):
             got = type(argument).__name__
             raise CudaError(f"argument {number} is {got}: pass an array of the device (put) or a number")
@@ -434,14 +435,14 @@ class Kernel:
         call = self.device._call  # pyright: ignore[reportPrivateUsage]
         return int(call("cuOccupancyMaxActiveClusters", self.function, config))
 
-    def _configuration(self, grid: Grid, dependent: bool, cooperative: bool = False) -> tuple[Any, Any]:
+    def _configuration(self, grid: Grid, dependent: bool, cooperative: bool = False) -> tuple[Any, list[object]]:
         """The driver's launch configuration, and the attributes that it points to."""
         driver = self.device._driver  # pyright: ignore[reportPrivateUsage]
         config = driver.CUlaunchConfig()
         config.gridDimX, config.gridDimY, config.gridDimZ = grid
         config.blockDimX, config.blockDimY, config.blockDimZ = self.manifest.block
         config.sharedMemBytes = self.manifest.dynamic_smem
-        attributes: list[Any] = []
+        attributes: list[object] = []
         if self.manifest.cluster != (1, 1, 1):
             attribute = driver.CUlaunchAttribute()
             attribute.id = driver.CUlaunchAttributeID.CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION
@@ -479,7 +480,11 @@ def shared(ordinal: int = 0) -> Device:
 
 
 def run(
-    image: bytes | str, manifest: Mapping[str, Any], grid: Grid, arguments: Sequence[Any], device: Device | None = None
+    image: bytes | str,
+    manifest: Mapping[str, object],
+    grid: Grid,
+    arguments: Sequence[object],
+    device: Device | None = None,
 ) -> None:
     """Run a kernel over `grid` tile blocks on NumPy arrays and numbers; arrays are written in place.
 
@@ -492,7 +497,7 @@ def run(
     kernel = device.load(image, manifest)
     held: dict[int, tuple[Array, DeviceArray]] = {}
     try:
-        for array in (cast(Array, a) for a in arguments if isinstance(a, np.ndarray)):
+        for array in filter(_is_array, arguments):
             if id(array) not in held:
                 held[id(array)] = (array, device.put(array))
         kernel.prepare(grid, [held[id(a)][1] if id(a) in held else a for a in arguments])()
@@ -506,7 +511,11 @@ def run(
                 device.free(there)
 
 
-def load_driver() -> Any:
+def _is_array(given: object) -> TypeGuard[Array]:
+    return isinstance(given, np.ndarray)
+
+
+def load_driver() -> ModuleType:
     """The module cuda.bindings.driver. Raises NoDeviceError where it is not installed."""
     try:
         return import_module("cuda.bindings.driver")
@@ -514,11 +523,11 @@ def load_driver() -> Any:
         raise NoDeviceError("the CUDA driver's Python bindings are missing: pip install cuda-bindings") from None
 
 
-def pack_scalar(dtype: str, value: Any, where: str = "the argument") -> bytes:
+def pack_scalar(dtype: str, value: object, where: str = "the argument") -> bytes:
     """A number as the bytes of a kernel parameter of an element type. Raises CudaError where it does not fit."""
     size, is_float = SIZES[dtype], "f" in dtype
     if isinstance(value, np.generic):
-        packed = cast("np.generic[Any]", value)
+        packed = cast("np.generic", value)
         if packed.dtype.itemsize == size and (packed.dtype.kind not in "iub") == is_float:
             return packed.tobytes()
     elif isinstance(value, int) and not is_float:
@@ -540,7 +549,7 @@ def pack_scalar(dtype: str, value: Any, where: str = "the argument") -> bytes:
 _FLOAT_FORMATS = {"f16": "<e", "f32": "<f", "tf32": "<f", "f64": "<d"}
 
 
-def _start(driver: Any) -> None:
+def _start(driver: ModuleType) -> None:
     try:
         _call(driver, "cuInit", 0)
     except CudaError as error:
@@ -549,7 +558,7 @@ def _start(driver: Any) -> None:
         raise NoDeviceError(f"no CUDA driver on this machine: {error}") from None
 
 
-def _call(driver: Any, name: str, *arguments: Any) -> Any:
+def _call(driver: ModuleType, name: str, *arguments: object) -> Any:
     """Call a driver function; its result without the status. Raises CudaError with the driver's own words."""
     status, *results = getattr(driver, name)(*arguments)
     code = int(status)
@@ -559,7 +568,7 @@ def _call(driver: Any, name: str, *arguments: Any) -> Any:
     return results[0] if len(results) == 1 else tuple(results)
 
 
-def _text(value: Any) -> str:
+def _text(value: object) -> str:
     return value.partition(b"\0")[0].decode(errors="replace") if isinstance(value, bytes) else str(value)
 
 

@@ -225,10 +225,8 @@ def _encode(record: TensorMapRecord, number: int, names: Sequence[str]) -> Itera
 def _expression(expression: Expression, names: Sequence[str]) -> str:
     """An expression of the manifest in C, in 64 bits."""
     ((kind, value),) = expression.items()
-    if kind == "arg":
-        return f"(int64_t){names[value]}"
-    if kind == "const":
-        return f"INT64_C({value})"
+    if isinstance(value, int):
+        return f"(int64_t){names[value]}" if kind == "arg" else f"INT64_C({value})"
     parts = [_expression(part, names) for part in value]
     if kind == "ceildiv":
         return f"tilesat_ceildiv({parts[0]}, {parts[1]}, &status)"

@@ -13,9 +13,10 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias, cast
+from typing import SupportsInt, TypeAlias, TypeGuard, TypeVar, cast
 
-Expression: TypeAlias = "Mapping[str, Any]"
+Expression: TypeAlias = "Mapping[str, int | Sequence[Expression]]"
+T = TypeVar("T")
 
 MOST_THREADS = 1024
 """Threads of a CTA. Source: CUDA C++ Programming Guide, technical specifications per compute capability."""
@@ -205,7 +206,7 @@ class Manifest:
         return [each.launch for each in sorted(given, key=lambda each: each.arg)]
 
 
-def parse(raw: Mapping[str, Any]) -> Manifest:
+def parse(raw: Mapping[str, object]) -> Manifest:
     """Check a manifest read from JSON. Raises ManifestError that names the field and what it should be."""
     entry, target = _field(raw, "entry", str, ""), _field(raw, "target", str, "")
     block, cluster = _extents(raw, "block", MOST_THREADS), _extents(raw, "cluster", MOST_CLUSTER)
@@ -216,7 +217,7 @@ def parse(raw: Mapping[str, Any]) -> Manifest:
         raise ManifestError(
             f"manifest: global_scratch = {raw['global_scratch']!r}, but no parameter takes scratch memory: give 0"
         )
-    listed = _field(raw, "params", list, "")
+    listed = _list(raw, "params")
     params = tuple(_parameter(each, f"params[{number}]") for number, each in enumerate(listed))
     dependent = raw.get("dependent", False)
     if not isinstance(dependent, bool):
@@ -228,7 +229,7 @@ def extents_of_map(
     dims: Sequence[Expression],
     strides: Sequence[Expression],
     base: Expression,
-    arguments: Sequence[Any],
+    arguments: Sequence[SupportsInt],
     padding: Callable[[], int],
 ) -> tuple[int, list[int], list[int]]:
     """Address, extents and strides in bytes of a tensor map for these arguments.
@@ -259,13 +260,11 @@ def persistent_grid(grid: tuple[int, int, int], resident: int) -> tuple[int, int
     return min(tiles, max(1, resident)), 1, 1
 
 
-def evaluate(expression: Expression, arguments: Sequence[Any]) -> int:
+def evaluate(expression: Expression, arguments: Sequence[SupportsInt]) -> int:
     """The value of an expression; `arguments` holds the addresses of arrays and the given numbers."""
     ((kind, value),) = expression.items()
-    if kind == "arg":
-        return int(arguments[value])  # of Python: products of 32-bit numbers do not wrap
-    if kind == "const":
-        return value
+    if isinstance(value, int):  # of Python: products of 32-bit numbers do not wrap
+        return int(arguments[value]) if kind == "arg" else value
     parts = [evaluate(part, arguments) for part in value]
     if kind == "mul":
         return math.prod(parts)
@@ -277,7 +276,7 @@ def evaluate(expression: Expression, arguments: Sequence[Any]) -> int:
     return -(-dividend // divisor)
 
 
-def _field(raw: Mapping[str, Any], name: str, kind: type[Any], place: str) -> Any:
+def _field(raw: Mapping[str, object], name: str, kind: type[T], place: str) -> T:
     path = f"{place}.{name}" if place else name
     if name not in raw:
         raise ManifestError(f"manifest: {path} is missing")
@@ -287,14 +286,23 @@ def _field(raw: Mapping[str, Any], name: str, kind: type[Any], place: str) -> An
     return value
 
 
-def _integers(raw: Mapping[str, Any], name: str, place: str = "") -> tuple[int, ...]:
-    values = _field(raw, name, list, place)
-    if not all(isinstance(value, int) and not isinstance(value, bool) and value > 0 for value in values):
+def _integers(raw: Mapping[str, object], name: str, place: str = "") -> tuple[int, ...]:
+    values = _list(raw, name, place)
+    found = tuple(value for value in values if isinstance(value, int) and not isinstance(value, bool) and value > 0)
+    if len(found) != len(values):
         raise ManifestError(f"manifest: {place + '.' if place else ''}{name} = {values!r} must be positive integers")
-    return tuple(values)
+    return found
 
 
-def _extents(raw: Mapping[str, Any], name: str, most: int) -> tuple[int, int, int]:
+def _list(raw: Mapping[str, object], name: str, place: str = "") -> list[object]:
+    return cast("list[object]", _field(raw, name, list, place))
+
+
+def _mapping(given: object) -> TypeGuard[Mapping[str, object]]:
+    return isinstance(given, Mapping)
+
+
+def _extents(raw: Mapping[str, object], name: str, most: int) -> tuple[int, int, int]:
     values = _integers(raw, name)
     if len(values) != 3 or math.prod(values) > most:
         raise ManifestError(f"manifest: {name} = {list(values)} must be three extents with a product of at most {most}")
@@ -302,10 +310,9 @@ def _extents(raw: Mapping[str, Any], name: str, most: int) -> tuple[int, int, in
     return x, y, z
 
 
-def _parameter(raw: Any, place: str) -> Parameter:
-    if not isinstance(raw, Mapping):
-        raise ManifestError(f"manifest: {place} = {raw!r} is not an object")
-    fields = cast("Mapping[str, Any]", raw)
+def _parameter(fields: object, place: str) -> Parameter:
+    if not _mapping(fields):
+        raise ManifestError(f"manifest: {place} = {fields!r} is not an object")
     kind, dtype = _field(fields, "kind", str, place), _field(fields, "dtype", str, place)
     if dtype not in SIZES and kind != "pointer":  # a pointer may point to pointers, or to anything else
         raise ManifestError(f"manifest: {place}.dtype = {dtype!r} is not one of {', '.join(SIZES)}")
@@ -330,10 +337,10 @@ def _parameter(raw: Any, place: str) -> Parameter:
     return Pointer(number, dtype, launch, size, ctas)
 
 
-def _tensor_map(raw: Mapping[str, Any], dtype: str, place: str) -> TensorMapRecord:
+def _tensor_map(raw: Mapping[str, object], dtype: str, place: str) -> TensorMapRecord:
     lists: dict[str, tuple[Expression, ...]] = {}
     for name in ("global_dim", "global_strides"):
-        parts = _field(raw, name, list, place)
+        parts = _list(raw, name, place)
         lists[name] = tuple(_expression(part, f"{place}.{name}[{i}]") for i, part in enumerate(parts))
     box, steps = _integers(raw, "box", place), _integers(raw, "element_strides", place)
     rank = len(lists["global_dim"])
@@ -346,30 +353,30 @@ def _tensor_map(raw: Mapping[str, Any], dtype: str, place: str) -> TensorMapReco
     for name, known in MAP_NAMES.items():
         if raw[name] not in known:
             raise ManifestError(f"manifest: {place}.{name} = {raw[name]!r} is not one of {', '.join(known)}")
-    base = _expression(_field(raw, "base", dict, place), f"{place}.base")
+    _field(raw, "base", dict, place)
+    base = _expression(raw["base"], f"{place}.base")
     return TensorMapRecord(dtype, base, lists["global_dim"], lists["global_strides"], box, steps, *names)
 
 
-def _expression(raw: Any, place: str) -> Expression:
+def _expression(raw: object, place: str) -> Expression:
     """The expression itself, once every part of it is known to be one."""
-    if not isinstance(raw, Mapping) or len(cast("Mapping[str, Any]", raw)) != 1:
+    if not _mapping(raw) or len(raw) != 1:
         raise ManifestError(
             f"manifest: {place} = {raw!r} is not an expression: expected one of arg, const, mul, add, ceildiv"
         )
-    fields = cast("Mapping[str, Any]", raw)
-    ((kind, value),) = fields.items()
+    ((kind, value),) = raw.items()
     if kind in ("arg", "const"):
-        if _field(fields, kind, int, place) < 0 and kind == "arg":
+        if _field(raw, kind, int, place) < 0 and kind == "arg":
             raise ManifestError(f"manifest: {place}.arg = {value} is negative")
-        return fields
+        return cast("Expression", raw)
     if kind not in ("mul", "add", "ceildiv"):
         raise ManifestError(f"manifest: {place}: {kind!r} is not one of arg, const, mul, add, ceildiv")
-    parts = _field(fields, kind, list, place)
+    parts = _list(raw, kind, place)
     if len(parts) < 1 or (kind == "ceildiv" and len(parts) != 2):
         raise ManifestError(f"manifest: {place}.{kind} has {len(parts)} operands")
     for number, part in enumerate(parts):
         _expression(part, f"{place}.{kind}[{number}]")
-    return fields
+    return cast("Expression", raw)
 
 
 def _used(parameter: Parameter) -> list[int]:
@@ -380,6 +387,6 @@ def _used(parameter: Parameter) -> list[int]:
 
 def _arguments_of(expression: Expression) -> list[int]:
     ((kind, value),) = expression.items()
-    if kind == "arg":
-        return [value]
-    return [] if kind == "const" else [number for part in value for number in _arguments_of(part)]
+    if isinstance(value, int):
+        return [value] if kind == "arg" else []
+    return [number for part in value for number in _arguments_of(part)]

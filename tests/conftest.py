@@ -7,9 +7,11 @@ import os
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from zlib import crc32
 
 import pytest
 
+from tests.commit import turn
 from tilesat.testing.golden import check as compare
 
 # Before NumPy is loaded, and in the environment that xdist's workers inherit: BLAS threads spin while they wait for the
@@ -21,10 +23,14 @@ GOLDEN = Path(__file__).parent / "data" / "golden"
 
 GOLDEN_RATIO = 0.618034
 
+TURNS = 5
+"""Of the tests that are `in_turn`, `make test` runs one in so many."""
+
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Of a test that is `sampled(n)` one in n parameters runs in `make test`; the others are slow.
+    """Of a test that is `sampled(n)` one in n parameters runs in `make test`, of tests that are `in_turn` one in
+    `TURNS`, others with each commit; the rest are slow.
 
     The n-th multiples of the golden ratio are spread evenly, whatever period the parameters have: each target and each
     case of a product of both is among those taken.
@@ -37,6 +43,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             if seen[function] * GOLDEN_RATIO % 1 >= 1 / mark.args[0]:
                 item.add_marker(pytest.mark.slow)
             seen[function] += 1
+    now = turn(TURNS)
+    for item in items:
+        if item.get_closest_marker("in_turn") and crc32(item.nodeid.partition("[")[0].encode()) % TURNS != now:
+            item.add_marker(pytest.mark.slow)
 
 
 def pytest_collection_finish() -> None:

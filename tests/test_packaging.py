@@ -31,7 +31,7 @@ def test_package_is_ours(name: str) -> None:
     assert Path(found).is_relative_to(ROOT), f"{name} is imported from {found}, not from this tree"
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(10)
 @pytest.mark.parametrize("name", PACKAGES)
 def test_no_other_distribution_installs_the_name(name: str) -> None:
     others = set(metadata.packages_distributions().get(name, [])) - {"tilesat"}

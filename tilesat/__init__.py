@@ -7,7 +7,7 @@ usage errors answer at once and only a compile pays for the engine.
 from __future__ import annotations
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from ir.core import TileError
@@ -54,7 +54,7 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> object:
     """Load a public name from the module that holds it."""
     if name == "cutile":  # a module, whose `backend` is as public
         return import_module("tilesat.cutile")

@@ -8,17 +8,20 @@ libraries is imported here.
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, cast
+from importlib import import_module
+from typing import TypeGuard, cast
 
 import ml_dtypes
 import numpy as np
 
 from ir.core import TileError
+from ir.narrowing import is_list, is_row
 from tilesat import dlpack, half_bytes
+from tilesat.foreign import CudaInterface, DlpackArray, Tensor, is_torch
 from tilesat.shown import shown
-from tilesat.spec import NUMPY_NAMES, Array, numpy_type
+from tilesat.spec import NUMPY_NAMES, Array, is_numpy, numpy_type
 
 SIGNLESS = {"u8": "i8", "u16": "i16", "u32": "i32", "u64": "i64"}
 UNSIGNED = {f"uint{bits}": f"u{bits}" for bits in (8, 16, 32, 64)}
@@ -47,7 +50,7 @@ class View:
     address: int
     memory: Array | None = None
     changeable: bool = True
-    owner: Any = field(default=None, repr=False)
+    owner: object = field(default=None, repr=False)
     name: str = ""
     card: int | None = None
 
@@ -91,41 +94,46 @@ def is_array(given: object) -> bool:
     """Is this an array of some library, or a view of one? A NumPy scalar is not."""
     if isinstance(given, np.generic | View):
         return isinstance(given, View)
-    return isinstance(given, np.ndarray) or _is_torch(given) or any(_has(given, name) for name in PROTOCOLS)
+    return isinstance(given, np.ndarray) or is_torch(given) or any(_has(given, name) for name in PROTOCOLS)
 
 
 def _has(given: object, protocol: str) -> bool:
-    return hasattr(cast(Any, type(given)), protocol)
+    return hasattr(type(given), protocol)
 
 
-def on_card(given: Any) -> bool:
+def _exported(given: object, name: str = DLPACK) -> TypeGuard[DlpackArray]:
+    """Does this have a method of DLPack?"""
+    return _has(given, name)
+
+
+def on_card(given: object) -> bool:
     """Is this an array in GPU memory?"""
     if isinstance(given, View):
         return not given.on_host
-    if _is_torch(given):
+    if is_torch(given):
         return bool(given.is_cuda)
     if isinstance(given, np.ndarray):
         return False
-    if _has(given, DEVICE):  # JAX's arrays have all attributes, wherever they are
+    if _exported(given, DEVICE):  # JAX's arrays have all attributes, wherever they are
         return dlpack.device_of(given)[0] in dlpack.ON_CARD
     return _has(given, CUDA)
 
 
-def on_stream(given: Any, stream: int) -> Any:
+def on_stream(given: object, stream: int) -> object:
     """An argument with those of its arrays that only DLPack describes on a card, exported for a stream: it waits for
     what still writes them, as their makers see to.
     """
-    if cast(Any, type)(given) in (tuple, list):
+    if is_row(given) and type(given) in (tuple, list):
         made = [on_stream(each, stream) for each in given]
-        return made if isinstance(given, list) else tuple(made)
-    if not isinstance(given, View) and not _is_torch(given) and _has(given, DLPACK) and on_card(given):
+        return made if is_list(given) else tuple(made)
+    if not isinstance(given, View) and not is_torch(given) and _has(given, DLPACK) and on_card(given):
         return given if _interface(given) else view_of(given, "", stream)
     return given
 
 
-def is_fake(given: Any) -> bool:
+def is_fake(given: object) -> bool:
     """Is this a tensor of PyTorch that has no elements to read, as torch.compile traces with: fake, or on "meta"?"""
-    if not _is_torch(given):
+    if not is_torch(given):
         return False
     fake = any(kind.__name__ == "FakeTensor" and kind.__module__.startswith("torch.") for kind in type(given).__mro__)
     return fake or given.device.type == "meta"
@@ -139,22 +147,21 @@ def view_of(given: object, name: str, stream: int = 0) -> View:
     """
     if isinstance(given, View):
         return replace(given, name=name)
-    if isinstance(given, np.ndarray):
-        return _numpy(cast(Array, given), name)
-    array = cast(Any, given)
-    if _is_torch(array):
-        return _torch(array, name)
-    interface = _interface(array)
+    if is_numpy(given):
+        return _numpy(given, name)
+    if is_torch(given):
+        return _torch(given, name)
+    interface = _interface(given)
     if interface:
-        return _on_card(interface, name, array)
-    if not _has(array, DLPACK):
-        return _numpy(np.asarray(array), name)
-    kind, ordinal = dlpack.device_of(array)
+        return _on_card(interface, name, given)
+    if not _exported(given):
+        return _numpy(np.asarray(given), name)
+    kind, ordinal = dlpack.device_of(given)
     if kind not in (*dlpack.ON_HOST, *dlpack.ON_CARD):
         got = f"one on a device of {dlpack.DEVICES.get(kind, f'type {kind} of DLPack')}"
         raise TileError(f"parameter '{name}': expected an array on the host or a CUDA card, got {got}")
     try:
-        said = dlpack.read(array, (stream or dlpack.LEGACY_STREAM) if kind in dlpack.ON_CARD else None)
+        said = dlpack.read(given, (stream or dlpack.LEGACY_STREAM) if kind in dlpack.ON_CARD else None)
     except (BufferError, RuntimeError, TypeError) as error:
         raise TileError(f"parameter '{name}': cannot export the array through DLPack: {error}") from error
     return _described(said, kind in dlpack.ON_HOST, ordinal, name)
@@ -174,23 +181,23 @@ def _described(said: dlpack.Described, on_host: bool, ordinal: int, name: str) -
         return plain
     kind = memory_type(said.dtype)
     address = said.address if plain.span else ctypes.addressof(NONE)
-    held: Any = (ctypes.c_char * (plain.span * kind.itemsize)).from_address(address)
-    held.capsule = said.capsule  # which lives as long as the memory is looked at
-    memory = cast(Array, np.frombuffer(held, np.uint8).view(kind))
+    held = (ctypes.c_char * (plain.span * kind.itemsize)).from_address(address)
+    setattr(held, "capsule", said.capsule)  # noqa: B010  which lives as long as the memory is looked at
+    memory = np.frombuffer(cast("bytes", held), np.uint8).view(kind)
     memory.flags.writeable = said.changeable
     return replace(plain, memory=memory)
 
 
-def memory_type(dtype: str) -> np.dtype[Any]:
+def memory_type(dtype: str) -> np.dtype[np.generic]:
     """NumPy's type for an element type of signatures; Tile IR's integers have no sign."""
     return numpy_type(SIGNLESS.get(dtype, dtype))
 
 
-def _interface(array: Any) -> Mapping[str, object] | None:
+def _interface(array: object) -> CudaInterface | None:
     """What an array says by `__cuda_array_interface__`, where Tile IR has its type; JAX's raise AttributeError on the
     host, and have no name for bfloat16.
     """
-    said: Mapping[str, Any] | None = getattr(array, CUDA, None)
+    said: CudaInterface | None = getattr(array, CUDA, None)
     if said is None or (_has(array, DLPACK) and np.dtype(said["typestr"]).name not in NAMES):
         return None
     return said
@@ -217,17 +224,11 @@ def _refuse_strides(strides: Sequence[int], shape: Sequence[int], size: int, nam
         raise TileError(message, hint="pass a contiguous copy")
 
 
-def _is_torch(given: object) -> bool:
-    return any(kind.__module__ == "torch" and kind.__name__ == "Tensor" for kind in type(given).__mro__)
-
-
-def _torch(tensor: Any, name: str) -> View:
+def _torch(tensor: Tensor, name: str) -> View:
     """A PyTorch tensor. NumPy has neither its bfloat16 nor its 8-bit floats: their bytes are viewed as integers."""
     kind = str(tensor.dtype).removeprefix("torch.")
     if kind == PAIRS:
-        import torch  # pyright: ignore[reportMissingImports]  # there, since a tensor is
-
-        return of_bytes(_torch(tensor.detach().view(cast(Any, torch).uint8), name))
+        return of_bytes(_torch(tensor.detach().view(import_module("torch").uint8), name))
     wanted = {
         "float8_e4m3fn": ml_dtypes.float8_e4m3fn,
         "float8_e5m2": ml_dtypes.float8_e5m2,
@@ -245,13 +246,12 @@ def _torch(tensor: Any, name: str) -> View:
     plain = tensor.detach()
     if wanted is None:
         return _numpy(plain.numpy(), name)
-    import torch  # pyright: ignore[reportMissingImports]  # there, since a tensor is
-
-    bits: Any = cast(Any, torch).int16 if tensor.element_size() == 2 else cast(Any, torch).int8
+    torch = import_module("torch")  # there, since a tensor is
+    bits = torch.int16 if tensor.element_size() == 2 else torch.int8
     return _numpy(plain.view(bits).numpy().view(wanted), name)
 
 
-def _on_card(interface: Mapping[str, Any], name: str, owner: object) -> View:
+def _on_card(interface: CudaInterface, name: str, owner: object) -> View:
     """An array in GPU memory."""
     kind = np.dtype(interface["typestr"])
     if kind.name not in NAMES:

@@ -10,23 +10,24 @@ import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tilesat.grid import Grid
 
 if TYPE_CHECKING:
     from ir.core import Op
+    from tilesat.compiler import CompileOptions
     from tilesat.kernel import Kernel
     from tilesat.mca.levels import Times
     from tilesat.mca.listing import Instruction
 
 
 def of_grid(
-    program: Any,
-    general: Any,
+    program: object,
+    general: object,
     target: str,
-    exact: Mapping[str, Any],
-    options: Mapping[str, Any],
+    exact: CompileOptions,
+    options: CompileOptions,
     grid: Grid,
     multiprocessors: int,
 ) -> float | str:
@@ -37,7 +38,7 @@ def of_grid(
     from runtime.ptxas import PtxasError
     from tilesat.compiler import compile
 
-    given: dict[str, Any] = {**options, "lineinfo": True}
+    given: CompileOptions = {**options, "lineinfo": True}
     kernel, known = compile(general, target, **given), work(compile(program, target, **exact))
     try:
         return cycles(kernel, known, grid, multiprocessors)

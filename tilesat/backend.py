@@ -9,25 +9,26 @@ Tensors that a program puts on "cuda" are on the host if there is no GPU (`tiles
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Generator, Iterable, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
-from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from types import ModuleType, TracebackType
+from typing import TYPE_CHECKING, TypeVar, Unpack
 
 from ir.core import TileError
 from tilesat.calling import ArgumentError
 from tilesat.card import always, as_it_is, card, replaced
 from tilesat.cli import BACKENDS
 from tilesat.compiler import DEFAULT_TARGET
-from tilesat.cutile_kernels import BYTECODE_VERSION, cutile_module, name_of
+from tilesat.cutile_kernels import BYTECODE_VERSION, CuTileKernel, cutile_module, function_of, name_of
 from tilesat.failures import user_errors
 from tilesat.in_source import raised_in
-from tilesat.just_in_time import Jit, jit
+from tilesat.just_in_time import Jit, JitOptions, jit
 
 if TYPE_CHECKING:
     from ptxsim import Hazard, Report
 
+Config = TypeVar("Config")
 ASKED, ASKING = "get_compute_capability", ("cuda.tile._cext", "cuda.tile._execution", "cuda.tile._compile")
 """Modules of cuda-tile 1.7.0 that ask the driver for the card's architecture."""
 INFERS = "get_parameter_constraints_from_pyargs"
@@ -45,15 +46,17 @@ class Backend:
 
     on: str
     target: str | None
-    options: dict[str, Any]
+    options: JitOptions
     output: Callable[[str, str], object] | None = None
     """Takes what kernels print, and file and line of their source; by default it goes to standard output."""
     launches: int = 0
     hazards: list[Hazard] = field(default_factory=list["Hazard"])
-    kernels: dict[Any, Jit] = field(default_factory=dict[Any, Jit])
+    kernels: dict[CuTileKernel, Jit] = field(default_factory=dict[CuTileKernel, Jit])
     """By cuTile kernel."""
 
-    def launch(self, stream: Any, grid: Sequence[int], kernel: Any, arguments: Sequence[Any], /, **_: Any) -> None:
+    def launch(
+        self, stream: object, grid: Sequence[int], kernel: CuTileKernel, arguments: Sequence[object], /, **_: object
+    ) -> None:
         """As `cuda.tile.launch`; stream order does not matter because each launch ends before the next.
 
         Errors in a running kernel are raised at their source line.
@@ -72,23 +75,27 @@ class Backend:
             raised = as_cutile(error) if isinstance(error, TileError) else error
             if isinstance(error, TileError) and not isinstance(raised, TileError):
                 raise raised.with_traceback(None) from None
-            function = kernel._annotated_function.pyfunc.__code__
-            raise raised_in(raised.with_traceback(None), function) from None
+            code = function_of(kernel).pyfunc.__code__
+            raise raised_in(raised.with_traceback(None), code) from None
         self.launches += 1
         self.hazards += report.hazards if report is not None else []
 
     def search(
         self,
-        space: Iterable[Any],
-        stream: Any,
-        grid_fn: Callable[[Any], Any],
-        kernel: Any,
-        args_fn: Callable[[Any], Any],
-        hints_fn: Callable[[Any], Any] | None = None,
-        **_: Any,
-    ) -> Any:
+        space: Iterable[Config],
+        stream: object,
+        grid_fn: Callable[[Config], Sequence[int]],
+        kernel: CuTileKernel,
+        args_fn: Callable[[Config], Sequence[object]],
+        hints_fn: Callable[[Config], Mapping[str, object]] | None = None,
+        **_: object,
+    ) -> object:
         """As `cuda.tile.tune.exhaustive_search`, without times: the first configuration that compiles and runs."""
-        tune, failures, configs = cutile_module("cuda.tile.tune"), list[Any](), list(space)
+        tune, failures, configs = (
+            cutile_module("cuda.tile.tune"),
+            list[tuple[Config, type[Exception], str]](),
+            list(space),
+        )
         if not configs:
             raise ValueError("Search space is empty")
         refusals: tuple[type[Exception], ...] = (TileError, cutile_module("cuda.tile").TileError, TypeError, ValueError)
@@ -97,7 +104,8 @@ class Backend:
                 chosen = kernel if hints_fn is None else kernel.replace_hints(**hints_fn(config))
                 self.launch(stream, grid_fn(config), chosen, args_fn(config))
             except refusals as error:
-                failures.append((config, type(error), str(error)))
+                refused: Exception = error
+                failures.append((config, type(refused), str(refused)))
                 continue
             best = tune.Measurement(config=config, mean_us=1.0, num_samples=1, error_margin_us=0.0)
             return tune.TuningResult(best=best, successes=[best], failures=failures)
@@ -107,7 +115,10 @@ class Backend:
 
 @contextmanager
 def backend(
-    on: str = "sim", target: str | None = None, output: Callable[[str, str], object] | None = None, **options: Any
+    on: str = "sim",
+    target: str | None = None,
+    output: Callable[[str, str], object] | None = None,
+    **options: Unpack[JitOptions],
 ) -> Generator[Backend]:
     """Within it cuTile's launches run on `on`: sim, ref or cuda. `target`: what they are compiled for, by default sm_80
     or the card; `output` takes what kernels print, each time with file and line of the source; `options` as in
@@ -162,13 +173,13 @@ def as_cutile(error: TileError) -> Exception:
             return ArgumentError(str(cause), error.location, error.message)
 
 
-def _refuse_launch(kernel: Any, grid: Sequence[int], arguments: Sequence[Any]) -> None:
+def _refuse_launch(kernel: CuTileKernel, grid: Sequence[int], arguments: Sequence[object]) -> None:
     """Raise what cuTile's launch raises for a grid that is too large and for a wrong number of arguments."""
     for axis, extent in enumerate(grid):
         if extent > MOST_BLOCKS:
             hint = "Use multiple kernel launches for larger workloads."
             raise ValueRefusal(f"Grid[{axis}] exceeds 24-bit limit: max={MOST_BLOCKS}, got={extent}. {hint}")
-    names, given = list(kernel._annotated_function.pysig.parameters), len(arguments)
+    names, given = list(function_of(kernel).pysig.parameters), len(arguments)
     if len(names) != given:
         from tilesat.specialise import written_at
 
@@ -177,24 +188,24 @@ def _refuse_launch(kernel: Any, grid: Sequence[int], arguments: Sequence[Any]) -
         raise ArgumentError(f"Kernel expects {wanted} but {given} {got} given", written_at(kernel), takes)
 
 
-def bindings(value: Any) -> list[tuple[Any, str]]:
+def bindings(value: object) -> list[tuple[ModuleType, str]]:
     """Modules that are loaded, and their names of a value."""
     tables = [(module, dict(getattr(module, "__dict__", {}))) for module in list(sys.modules.values())]
     return [(module, name) for module, names in tables for name, each in names.items() if each is value]
 
 
-def rebind(own: Any, taken: Any) -> None:
+def rebind(own: object, taken: object) -> None:
     """Give modules that have bound a value the one that it stood for."""
     for module, bound in bindings(own):
         setattr(module, bound, taken)
 
 
-def inferred(kernel: Any, arguments: Sequence[Any], _convention: Any) -> list[Any]:
+def inferred(kernel: CuTileKernel, arguments: Sequence[object], _convention: object) -> list[object]:
     """cuTile's constraints for the arguments of a launch."""
     from tilesat.specialise import constraints_of, specialised
 
     with as_it_is():
-        names = kernel._annotated_function.pysig.parameters
+        names = function_of(kernel).pysig.parameters
         try:
             return constraints_of(specialised(kernel, dict(zip(names, arguments, strict=True))))
         except ArgumentError as error:

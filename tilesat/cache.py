@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
@@ -19,7 +19,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from threading import get_ident
 from time import monotonic_ns
-from typing import Any, cast
+from typing import cast
 
 FORMAT = 1
 """Of the files; one of another format is not looked for."""
@@ -46,15 +46,15 @@ class Cache:
     folder: Path
     limit: int = LIMIT
 
-    def get(self, key: str) -> dict[str, Any] | None:
+    def get(self, key: str) -> dict[str, object] | None:
         """The record of a key; None if there is none, or it cannot be read."""
         path = self._path(key)
         try:
-            record = json.loads(path.read_bytes())
+            record: object = json.loads(path.read_bytes())
             path.touch()
         except (OSError, ValueError):
             return None
-        return record if isinstance(record, dict) else None  # pyright: ignore[reportUnknownVariableType]
+        return cast("dict[str, object]", record) if isinstance(record, dict) else None
 
     def put(self, key: str, record: Mapping[str, object]) -> None:
         """Store a JSON-compatible record. An unwritable folder stores nothing."""
@@ -122,7 +122,7 @@ def opened() -> Cache | None:
     return Cache(folder, int(limit))
 
 
-def key_of(source: bytes, name: str, target: str, options: Mapping[str, Any]) -> str | None:
+def key_of(source: bytes, name: str, target: str, options: Mapping[str, object]) -> str | None:
     """The key of a compilation: source, what messages call it, target, options, rule files, and the compiler itself.
 
     None if an option is a function, which cannot be compared, or of an invalid kind, or if a rule file cannot be read.
@@ -132,7 +132,7 @@ def key_of(source: bytes, name: str, target: str, options: Mapping[str, Any]) ->
         return None
     digest = blake2b(digest_size=20)
     try:
-        rules = [Path(path).read_bytes() for path in options["rules"]]
+        rules = [Path(path).read_bytes() for path in cast("Iterable[str]", options["rules"])]
     except (OSError, TypeError, ValueError):
         return None
     plain = {what: _in_order(value) for what, value in options.items()}
@@ -145,8 +145,8 @@ def key_of(source: bytes, name: str, target: str, options: Mapping[str, Any]) ->
 def _in_order(value: object) -> object:
     """A set as a list that is always the same, and so the lists of a mapping."""
     if isinstance(value, dict):
-        return {str(name): _in_order(each) for name, each in cast("dict[Any, Any]", value).items()}
-    return sorted(map(str, cast("set[Any]", value))) if isinstance(value, set | frozenset) else value
+        return {str(name): _in_order(each) for name, each in cast("dict[object, object]", value).items()}
+    return sorted(map(str, cast("set[object]", value))) if isinstance(value, set | frozenset) else value
 
 
 @cache

@@ -12,14 +12,15 @@ from __future__ import annotations
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, NoReturn, TypeAlias, cast
+from typing import NoReturn, TypeAlias
 
 import numpy as np
 
 from ir.core import UNKNOWN, Location, TileError
+from ir.narrowing import is_list, is_tuple
 from tilesat.arrays import SIGNLESS, View, described, is_array, memory_type, view_of
 from tilesat.shown import shown
-from tilesat.spec import numpy_type
+from tilesat.spec import is_scalar, numpy_type
 
 
 class ArgumentError(TileError, TypeError):
@@ -50,7 +51,7 @@ class ArrayParameter:
         """Parameters of the entry."""
         return 1 + 2 * len(self.shape)
 
-    def given(self, argument: Any, name: str) -> Iterator[Any]:
+    def given(self, argument: object, name: str) -> Iterator[View | np.generic]:
         """The address as a view, then sizes and strides. Raises TileError for a violated assumption."""
         if not is_array(argument):
             _wrong(name, str(self), shown(argument))
@@ -72,8 +73,8 @@ class ArrayParameter:
 
     def _extents(
         self, name: str, what: str, found: tuple[int, ...], fixed: tuple[int | None, ...], divisors: tuple[int, ...]
-    ) -> Iterator[object]:
-        kind, most = numpy_type(self.index).type, np.iinfo(numpy_type(self.index)).max
+    ) -> Iterator[np.generic]:
+        kind, most = numpy_type(self.index).type, np.iinfo(numpy_type(self.index).name).max
         for axis, (extent, wanted, divisor) in enumerate(zip(found, fixed, divisors, strict=True)):
             if wanted is not None and extent != wanted:
                 _wrong(name, f"{what} {wanted} in dimension {axis}", str(extent))
@@ -103,11 +104,11 @@ class ScalarParameter:
         """Parameters of the entry."""
         return 1
 
-    def given(self, argument: Any, name: str) -> Iterator[Any]:
+    def given(self, argument: object, name: str) -> Iterator[object]:
         """The number in its type. Raises TileError for one that it does not hold."""
         kind = memory_type(self.dtype)
         whole = kind.kind in "ib"
-        plain: Any = cast(Any, argument).item() if isinstance(argument, np.generic) else argument
+        plain: object = argument.item() if is_scalar(argument) else argument
         if isinstance(plain, bool | int) if whole else isinstance(plain, int | float):
             unsigned = np.dtype(f"u{kind.itemsize}") if self.dtype in SIGNLESS else kind
             try:
@@ -117,14 +118,14 @@ class ScalarParameter:
             if kind.kind != "b" or plain in (0, 1):
                 yield made.view(kind) if unsigned != kind else made
                 return
-        _wrong(name, f"one {self.dtype}", described(cast(Any, argument)))
+        _wrong(name, f"one {self.dtype}", described(argument))
 
 
 @dataclass(frozen=True, eq=False)
 class ConstantParameter:
     """A number that the kernel was compiled for; 7, 7.0 and True, and the two zeros, are different ones."""
 
-    value: Any
+    value: object
 
     def __eq__(self, other: object) -> bool:
         """Of one type and the same to the last bit."""
@@ -143,7 +144,7 @@ class ConstantParameter:
         """Parameters of the entry."""
         return 0
 
-    def given(self, argument: Any, name: str) -> Iterator[Any]:
+    def given(self, argument: object, name: str) -> Iterator[object]:
         """Nothing. Raises TileError for another number."""
         if ConstantParameter(argument) != self:
             _wrong(name, f"the constant {shown(self.value)} that it was compiled for", shown(argument))
@@ -161,13 +162,12 @@ class ListParameter:
         """Parameters of the entry."""
         return 2
 
-    def given(self, argument: Any, name: str) -> Iterator[Any]:
+    def given(self, argument: object, name: str) -> Iterator[object]:
         """The numbers of the table, with views for addresses, and its length. Raises TileError for other lists."""
-        if not isinstance(argument, list):
+        if not is_list(argument):
             _wrong(name, f"a list, each element {self.element}", described(argument))
-        arrays = cast("list[Any]", argument)
-        rows = [list(self.element.given(each, f"{name}[{place}]")) for place, each in enumerate(arrays)]
-        yield [each if isinstance(each, View) else int(each) for row in rows for each in row]
+        rows = [list(self.element.given(each, f"{name}[{place}]")) for place, each in enumerate(argument)]
+        yield [each if isinstance(each, View) else int(each.item()) for row in rows for each in row]
         yield np.int32(len(rows))
 
 
@@ -182,14 +182,13 @@ class TupleParameter:
         """Parameters of the entry."""
         return sum(each.count for each in self.items)
 
-    def given(self, argument: Any, name: str) -> Iterator[Any]:
+    def given(self, argument: object, name: str) -> Iterator[object]:
         """What its items are given. Raises TileError for a tuple of another length."""
-        if type(argument) is not tuple:
+        if not is_tuple(argument) or type(argument) is not tuple:
             _wrong(name, f"a tuple of {len(self.items)}", described(argument))
-        items = cast("tuple[Any, ...]", argument)
-        if len(items) != len(self.items):
-            _wrong(name, f"a tuple of {len(self.items)}", f"one of {len(items)}")
-        for place, (parameter, item) in enumerate(zip(self.items, items, strict=True)):
+        if len(argument) != len(self.items):
+            _wrong(name, f"a tuple of {len(self.items)}", f"one of {len(argument)}")
+        for place, (parameter, item) in enumerate(zip(self.items, argument, strict=True)):
             yield from parameter.given(item, f"{name}[{place}]")
 
 
@@ -209,13 +208,13 @@ class Calling:
         """Parameters of the entry."""
         return sum(parameter.count for _, parameter in self.parameters)
 
-    def arguments(self, given: Sequence[Any], named: Mapping[str, object]) -> list[Any]:
+    def arguments(self, given: Sequence[object], named: Mapping[str, object]) -> list[object]:
         """The arguments of the entry: views of arrays, numbers of NumPy. Constants may be left out.
 
         Raises TileError that names the parameter.
         """
         values = bound([name for name, _ in self.parameters], given, named, self.kernel, self.location)
-        made: list[Any] = []
+        made: list[object] = []
         for name, parameter in self.parameters:
             if name in values:
                 with located_at(self.location):
@@ -226,8 +225,8 @@ class Calling:
 
 
 def bound(
-    names: Sequence[str], given: Sequence[Any], named: Mapping[str, object], kernel: str, location: Location
-) -> dict[str, Any]:
+    names: Sequence[str], given: Sequence[object], named: Mapping[str, object], kernel: str, location: Location
+) -> dict[str, object]:
     """Arguments by the names of parameters. Raises TileError for too many, unknown ones and those given twice."""
     takes = f"@{kernel} takes {', '.join(names)}"
     if len(given) > len(names):

@@ -6,11 +6,11 @@ Active only if PyTorch is loaded, or gets loaded inside; programs that use NumPy
 from __future__ import annotations
 
 import sys
-from collections.abc import Generator
+from collections.abc import Callable, Generator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from importlib import import_module
 from importlib.util import find_spec
-from types import SimpleNamespace
-from typing import Any, cast
+from types import ModuleType, SimpleNamespace
 from unittest.mock import patch
 
 from lowering.targets.devices import DEVICES, OTHERS
@@ -22,43 +22,48 @@ def card(capability: tuple[int, int]) -> Generator[None]:
     if find_spec("torch") is None:
         yield
         return
-    import torch  # pyright: ignore[reportMissingImports]
-
+    torch = import_module("torch")
     with ExitStack() as stack:
         for name, function in card_functions(capability).items():
-            stack.enter_context(replaced(cast(Any, torch).cuda, name, function))
+            stack.enter_context(replaced(torch.cuda, name, function))
         stack.enter_context(_mode(torch))
         yield
 
 
-def replaced(module: Any, name: str, value: Any) -> AbstractContextManager[object]:
+def replaced(module: object, name: str, value: object) -> AbstractContextManager[object]:
     """Within it a name of a module is another thing."""
-    return cast(Any, patch).object(module, name, value)
+    return patch.object(module, name, value)
 
 
-def as_it_is() -> Any:
+def as_it_is() -> AbstractContextManager[object]:
     """A context in which PyTorch's tensors report their real device."""
-    torch: Any = sys.modules.get("torch")
+    torch = sys.modules.get("torch")
     return nullcontext() if torch is None else torch._C.DisableTorchFunction()
 
 
-def _mode(torch: Any) -> Any:
+def _mode(torch: ModuleType) -> AbstractContextManager[object]:
     """The mode in which the card is the host."""
 
-    def on_host(value: Any) -> Any:
-        if isinstance(value, torch.device) and value.type == "cuda":
+    def on_host(value: object) -> object:
+        if isinstance(value, torch.device) and getattr(value, "type", "") == "cuda":
             return torch.device("cpu")
         return "cpu" if isinstance(value, str) and value.split(":")[0] == "cuda" else value
 
     class Card(torch.overrides.TorchFunctionMode):
         """Redirects GPU queries to the host."""
 
-        def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: object = None) -> object:
+        def __torch_function__(
+            self,
+            func: Callable[..., object],
+            types: object,
+            args: Sequence[object] = (),
+            kwargs: dict[str, object] | None = None,
+        ) -> object:
             if getattr(func, "__self__", None) is torch.Tensor.is_cuda:
                 return True
             if func is torch.Tensor.cuda:
                 return args[0]
-            named = {name: on_host(value) for name, value in cast("dict[str, Any]", kwargs or {}).items()}
+            named = {name: on_host(value) for name, value in (kwargs or {}).items()}
             return func(*map(on_host, args), **named)
 
     return Card()
@@ -78,23 +83,23 @@ def card_functions(capability: tuple[int, int]) -> dict[str, object]:
         max_threads_per_multi_processor=2048,
     )
     stream = SimpleNamespace(cuda_stream=0, synchronize=lambda: None, wait_stream=lambda _: None)  # pyright: ignore[reportUnknownLambdaType]
-    constant: dict[str, Any] = {
+    constant: dict[str, object] = {
         "is_available": True, "device_count": 1, "current_device": 0, "is_initialized": True,
         "get_device_capability": capability, "get_device_properties": properties, "get_device_name": properties.name,
         "current_stream": stream, "default_stream": stream, "synchronize": None, "empty_cache": None,
         "set_device": None, "is_bf16_supported": True, "mem_get_info": (80 << 30, 80 << 30),
     }  # fmt: skip
-    found: dict[str, Any] = {name: always(answer) for name, answer in constant.items()}
+    found: dict[str, object] = {name: always(answer) for name, answer in constant.items()}
     return {**found, "Event": Event, "Stream": always(stream)}
 
 
 class Event:
     """An event of torch.cuda; nothing is timed, so that what programs divide by is one millisecond."""
 
-    def __init__(self, *_: Any, **__: object):
+    def __init__(self, *_: object, **__: object):
         pass
 
-    def record(self, *_: Any) -> None:
+    def record(self, *_: object) -> None:
         """Nothing runs behind the program's back."""
 
     wait = synchronize = record
@@ -108,6 +113,10 @@ class Event:
         return 1.0
 
 
-def always(answer: Any) -> Any:
+def always(answer: object) -> Callable[..., object]:
     """A function that answers the same to all."""
-    return lambda *_, **__: answer  # pyright: ignore[reportUnknownLambdaType, reportUnknownVariableType]
+
+    def always_so(*_: object, **__: object) -> object:
+        return answer
+
+    return always_so

@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, TypedDict, TypeGuard, cast
 
 from tilesat.kernel import Kernel
 
@@ -22,11 +22,38 @@ if TYPE_CHECKING:  # readers and the compiler are loaded on demand: a cached ker
 DEFAULT_TARGET = "sm_80"
 
 
+class CompileOptions(TypedDict, total=False):
+    """The options of `compile` and `compile_for`."""
+
+    entry: str | None
+    rules: Iterable[str | Path]
+    unchecked: bool
+    without: Iterable[str]
+    forbid: Iterable[str]
+    extractor: str | Extractor
+    extract_budget: float | None
+    saturate_budget: int | None
+    lineinfo: bool
+    fast: Iterable[str] | Mapping[str, Iterable[str]]
+    provenance: bool
+    persistent: str
+    num_ctas: int | str
+    tile_blocks: int
+    consumers: str
+    verify_each: bool
+
+
+class CachedOptions(CompileOptions, total=False):
+    """The options of `compile` for a kernel that its caller knows."""
+
+    cache: bool
+
+
 def compile(
-    source: Source | Any,
+    source: object,
     target: str = DEFAULT_TARGET,
     *,
-    signature: Any = None,
+    signature: object = None,
     entry: str | None = None,
     rules: Iterable[str | Path] = (),
     unchecked: bool = False,
@@ -68,34 +95,45 @@ def compile(
     (`Kernel.ignored_hints`) and about products that forbidden atoms keep off the tensor cores.
     """
     named = {"rules": rules, "without": without, "forbid": forbid, "fast": fast}
-    options: dict[str, Any] = {
+    options: dict[str, object] = {
         what: tuple(given) if isinstance(given, Iterator) else given for what, given in named.items()
     }
     options |= {
-        "extractor": extractor, "extract_budget": extract_budget, "saturate_budget": saturate_budget,
-        "lineinfo": lineinfo, "provenance": provenance, "persistent": persistent, "num_ctas": num_ctas,
-        "tile_blocks": tile_blocks, "verify_each": verify_each, "unchecked": unchecked,
+        "extractor": extractor,
+        "extract_budget": extract_budget,
+        "saturate_budget": saturate_budget,
+        "lineinfo": lineinfo,
+        "provenance": provenance,
+        "persistent": persistent,
+        "num_ctas": num_ctas,
+        "tile_blocks": tile_blocks,
+        "verify_each": verify_each,
+        "unchecked": unchecked,
         "consumers": consumers,
-    }  # fmt: skip
+    }
     seconds: dict[str, float] = {}
-    calling: Calling | None = None
-    if signature is not None or not isinstance(source, str | bytes | os.PathLike):
-        source, calling = _exported(source, signature, target, seconds)
+    program, calling = source, None
+    if signature is not None or not _is_program(source):
+        program, calling = _exported(source, signature, target, seconds)
 
     def compiled() -> Kernel:
-        return _compiled(source, target, entry, options, calling, seconds)
+        return _compiled(program, target, entry, options, calling, seconds)
 
     kernel, said = (
-        _remembered(source, target, entry, options, calling, compiled) if cache else with_warnings(compiled())
+        _remembered(program, target, entry, options, calling, compiled) if cache else with_warnings(compiled())
     )
     for each in said:
         warnings.warn(each, stacklevel=2)
     return kernel
 
 
+def _is_program(given: object) -> TypeGuard[str | bytes | os.PathLike[str]]:
+    return isinstance(given, str | bytes | os.PathLike)
+
+
 def _exported(
-    source: Any, signature: Any, target: str, seconds: dict[str, float]
-) -> tuple[Source | Any, Calling | None]:
+    source: object, signature: object, target: str, seconds: dict[str, float]
+) -> tuple[object, Calling | None]:
     """Bytecode of a cuTile kernel, and its calling convention; anything else unchanged."""
     from tilesat import cutile_kernels, given
     from tilesat.source import timed
@@ -108,15 +146,15 @@ def _exported(
     from tilesat.specialise import calling_of
 
     with timed(seconds, "export"):
-        signature = cutile_kernels.full_signature(source, signature)
-        return cutile_kernels.export(source, signature, target), calling_of(source, signature)
+        whole = cutile_kernels.full_signature(source, signature)
+        return cutile_kernels.export(source, whole, target), calling_of(source, whole)
 
 
 def _compiled(
-    source: Any,
+    source: object,
     target: str,
     entry: str | None,
-    options: dict[str, Any],
+    options: dict[str, object],
     calling: Calling | None,
     seconds: dict[str, float],
 ) -> Kernel:
@@ -131,24 +169,25 @@ def _compiled(
 
 
 def _remembered(
-    source: Any,
+    source: object,
     target: str,
     entry: str | None,
-    options: dict[str, Any],
+    options: dict[str, object],
     calling: Calling | None,
     compiled: Callable[[], Kernel],
 ) -> tuple[Kernel, list[str]]:
     """The cached kernel, with its warnings; a missing one is compiled and stored."""
     from tilesat.cache import key_of, opened
-    from tilesat.recalled import RecalledKernel, record_of
+    from tilesat.recalled import CachedKernel, RecalledKernel, record_of
 
     store = opened()
-    if store is None or not isinstance(source, str | bytes | os.PathLike):
+    if store is None or not _is_program(source):
         return with_warnings(compiled())
-    data, name = written(cast("str | bytes | os.PathLike[str]", source))
+    data, name = written(source)
     key = key_of(data, name, str(target), {**options, "entry": entry})
-    record = store.get(key) if key is not None else None
-    if record is not None:
+    found = store.get(key) if key is not None else None
+    if found is not None:
+        record = cast("CachedKernel", found)
         return RecalledKernel(record, target, calling, compiled), record["warned"]
     kernel, said = with_warnings(compiled())
     if key is not None:

@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import sys
+from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from tilesat.backend import backend, launched_at
 from tilesat.cli import BACKENDS
 from tilesat.failures import describe, user_errors
 
+if TYPE_CHECKING:
+    import argparse
+
+    import pytest
+
 __all__ = ["backend"]
 
 
-def pytest_addoption(parser: Any) -> None:
+def pytest_addoption(parser: pytest.Parser) -> None:
     """Options of `pytest -p tilesat.cutile`."""
     group = parser.getgroup("cutile", "cuTile's launches on the simulator")
     group.addoption("--cutile-on", default="sim", help="sim, ref or cuda (default sim)")
@@ -22,7 +28,7 @@ def pytest_addoption(parser: Any) -> None:
     group.addoption("--cutile-hazards", action="store_true", help="a race, or a missing wait, fails the test")
 
 
-def pytest_load_initial_conftests(early_config: Any) -> None:
+def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
     """Launches of all tests go to the backend, from before a conftest is imported until pytest ends; what kernels print
     is also a section of the test's report, with the lines that print it.
     """
@@ -32,8 +38,9 @@ def pytest_load_initial_conftests(early_config: Any) -> None:
     early_config.pluginmanager.register(prints)
     hazards = True if given.cutile_hazards else None
     entered = backend(given.cutile_on, given.cutile_target, prints.take, check=given.cutile_check, hazards=hazards)
-    entered.__enter__()
-    early_config.add_cleanup(lambda: entered.__exit__(None, None, None))
+    stack = ExitStack()
+    stack.enter_context(entered)
+    early_config.add_cleanup(stack.close)
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -73,7 +80,7 @@ def main(argv: list[str] | None = None) -> int:
     return int(bool(made.hazards))
 
 
-def _suite(given: Any) -> int:
+def _suite(given: argparse.Namespace) -> int:
     """Run a folder of tests with the plugin."""
     import pytest
 

@@ -16,14 +16,18 @@ from __future__ import annotations
 import importlib
 import re
 import sys
-from collections.abc import Generator
+from collections.abc import Generator, Hashable, Iterable, Sequence
 from contextlib import contextmanager
+from inspect import Signature
 from io import BytesIO
 from pathlib import Path
-from types import ModuleType
-from typing import Any
+from types import FunctionType, ModuleType
+from typing import TYPE_CHECKING, Protocol, cast
 
 from ir.core import Location, TileError
+
+if TYPE_CHECKING:
+    from typing_extensions import TypeIs
 
 BYTECODE_VERSION = "13.4"
 DEFAULT_ALIGNMENT = 16
@@ -47,7 +51,51 @@ _USER_ERRORS = (
 """Errors that running a user's module may raise."""
 
 
-def is_kernel(source: object) -> bool:
+class KernelSignature(Protocol):
+    """A KernelSignature of cuda-tile."""
+
+    @property
+    def parameters(self) -> Sequence[object]:
+        """A constraint for each parameter."""
+        ...
+
+
+class AnnotatedFunction(Protocol):
+    """The Python function of a kernel of cuda-tile, with its parameters and what their annotations say."""
+
+    @property
+    def pyfunc(self) -> FunctionType:
+        """The function."""
+        ...
+
+    @property
+    def pysig(self) -> Signature:
+        """Its signature."""
+        ...
+
+    @property
+    def parameter_annotations(self) -> Sequence[object]:
+        """An annotation for each parameter."""
+        ...
+
+
+class CuTileKernel(Hashable, Protocol):
+    """A kernel of cuda-tile."""
+
+    @property
+    def _annotated_function(self) -> AnnotatedFunction: ...
+
+    def replace_hints(self, **hints: object) -> CuTileKernel:
+        """The kernel with other hints."""
+        ...
+
+
+def function_of(kernel: CuTileKernel) -> AnnotatedFunction:
+    """The Python function of a kernel."""
+    return kernel._annotated_function  # pyright: ignore[reportPrivateUsage]
+
+
+def is_kernel(source: object) -> TypeIs[CuTileKernel]:
     """Whether an object is a cuTile kernel; False without loading cuTile."""
     return type(source).__module__.startswith("cuda.tile") and hasattr(source, "_annotated_function")
 
@@ -63,7 +111,7 @@ def no_kernel(what: str) -> TileError:
     return TileError(message, hint="leave the signature out, or name a kernel as MODULE.py:KERNEL")
 
 
-def full_signature(kernel: Any, signature: Any) -> Any:
+def full_signature(kernel: CuTileKernel, signature: object) -> KernelSignature:
     """The KernelSignature for a SPEC, a list of cuTile's constraints, or one itself. Raises TileError."""
     compilation = cutile_module("cuda.tile.compilation")
     if signature is None:
@@ -71,13 +119,14 @@ def full_signature(kernel: Any, signature: Any) -> Any:
     if isinstance(signature, str):
         signature = parse_signature(signature)
     if isinstance(signature, compilation.KernelSignature):
-        return signature
+        return cast("KernelSignature", signature)
     with _refusals(kernel):
-        _check_count(kernel, list(signature), name_of(kernel))
-        return under_a_convention(list(signature), name_of(kernel))
+        parameters = list(cast("Iterable[object]", signature))
+        _check_count(kernel, parameters, name_of(kernel))
+        return under_a_convention(parameters, name_of(kernel))
 
 
-def export(kernel: Any, signature: Any, target: str) -> bytes:
+def export(kernel: CuTileKernel, signature: object, target: str) -> bytes:
     """Bytecode of a cuTile kernel, for a signature as `full_signature` takes it. Raises TileError if cuTile rejects the
     kernel.
     """
@@ -95,7 +144,7 @@ def export(kernel: Any, signature: Any, target: str) -> bytes:
 
 
 @contextmanager
-def _refusals(kernel: Any) -> Generator[None]:
+def _refusals(kernel: CuTileKernel) -> Generator[None]:
     """Turn cuTile's errors about the kernel into located TileErrors."""
     name = name_of(kernel)
     try:
@@ -104,20 +153,20 @@ def _refusals(kernel: Any) -> Generator[None]:
         raise TileError(f"cuTile refuses @{name}: {_first_line(error)}", _place(error, name)) from error
 
 
-def name_of(kernel: Any) -> str:
+def name_of(kernel: CuTileKernel) -> str:
     """The name of a kernel's Python function."""
-    function = getattr(kernel._annotated_function, "pyfunc", kernel)
+    function = getattr(function_of(kernel), "pyfunc", kernel)
     return str(getattr(function, "__name__", "kernel"))
 
 
-def _check_count(kernel: Any, given: list[Any], name: str) -> None:
-    names = list(getattr(kernel._annotated_function, "pysig").parameters)  # noqa: B009
+def _check_count(kernel: CuTileKernel, given: list[object], name: str) -> None:
+    names = list(function_of(kernel).pysig.parameters)
     if len(names) != len(given):
         message = f"@{name} takes {len(names)} parameters ({', '.join(names)}), the signature names {len(given)}"
         raise TileError(message, Location("--sig"))
 
 
-def under_a_convention(parameters: list[Any], name: str) -> Any:
+def under_a_convention(parameters: list[object], name: str) -> KernelSignature:
     """The KernelSignature of an entry called `name`, by the first calling convention that has all of it: the second
     has fixed sizes and tuples. Raises ValueError where none has.
     """
@@ -136,14 +185,14 @@ def _first_line(error: BaseException) -> str:
 
 def _place(error: BaseException, name: str) -> Location:
     """The location of a cuTile error in the kernel's source, if known."""
-    place: Any = getattr(error, "loc", None)
-    line: Any = getattr(place, "line", None)
+    place: object = getattr(error, "loc", None)
+    line: object = getattr(place, "line", None)
     if isinstance(line, int):
         return Location(str(getattr(place, "filename", name)), line, int(getattr(place, "col", 0)) + 1)
     return Location(f"<cuTile kernel {name}>")
 
 
-def cutile_module(module: str) -> Any:
+def cutile_module(module: str) -> ModuleType:
     """A module of cuTile. Raises TileError if the package is not installed."""
     try:
         return importlib.import_module(module)
@@ -152,7 +201,7 @@ def cutile_module(module: str) -> Any:
         raise TileError(message, hint="pip install cuda-tile") from error
 
 
-def load_kernel(path: Path) -> Any:
+def load_kernel(path: Path) -> CuTileKernel:
     """The kernel that MODULE.py:KERNEL names; the module is run, with its folder first on the search path."""
     file, _, name = str(path).rpartition(":")
     location = Location(file)
@@ -193,7 +242,7 @@ def _raised(error: BaseException, file: str) -> Location:
     return Location(file, frames[-1].lineno or 0, (frames[-1].colno or 0) + 1) if frames else Location(file)
 
 
-def parse_signature(text: str) -> list[Any]:
+def parse_signature(text: str) -> list[object]:
     """cuTile's constraints for a SPEC. Raises TileError with what was expected."""
     return [_parameter(part.strip()) for part in text.split(";") if part.strip()]
 
@@ -203,7 +252,7 @@ def _wrong(part: str, message: str) -> TileError:
     return TileError(f"signature {part!r}: {message}", Location("--sig"), hint)
 
 
-def _parameter(part: str) -> Any:
+def _parameter(part: str) -> object:
     compilation = cutile_module("cuda.tile.compilation")
     if part.startswith("="):
         return compilation.ConstantConstraint(_constant(part))
@@ -231,7 +280,7 @@ def _constant(part: str) -> int | float | bool:
         raise _wrong(part, "a constant is a number, true or false") from None
 
 
-def _array(part: str, match: re.Match[str], element: Any) -> Any:
+def _array(part: str, match: re.Match[str], element: object) -> object:
     sizes = [_size(part, text) for text in match["shape"].split(",")]
     rank = len(sizes)
     strides = [(1, None)] * (rank - 1) + [(1, 1)]

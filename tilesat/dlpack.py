@@ -12,7 +12,12 @@ import ctypes
 from collections.abc import Callable
 from ctypes import POINTER, Structure, c_char_p, c_int32, c_int64, c_uint8, c_uint16, c_uint32, c_uint64, c_void_p
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, TypedDict, TypeVar
+
+if TYPE_CHECKING:
+    from tilesat.foreign import DlpackArray
+
+StructureT = TypeVar("StructureT", bound=Structure)
 
 VERSION = 1, 0
 """The newest layout that is read; makers of later minor versions keep it."""
@@ -66,6 +71,10 @@ class Versioned(Structure):
     ]
 
 
+class _Asked(TypedDict, total=False):
+    stream: int
+
+
 @dataclass(frozen=True)
 class Described:
     """An array: element type as signatures name it (None: Tile IR has none), strides in elements."""
@@ -79,19 +88,19 @@ class Described:
     capsule: object
 
 
-def device_of(array: Any) -> tuple[int, int]:
+def device_of(array: DlpackArray) -> tuple[int, int]:
     """The type of an array's device, and its number."""
     kind, ordinal = array.__dlpack_device__()
     return int(kind), int(ordinal)
 
 
-def read(array: Any, stream: int | None = None) -> Described:
+def read(array: DlpackArray, stream: int | None = None) -> Described:
     """What an array says. `stream`: on CUDA, the one that uses it next, which its maker lets wait for what writes it.
 
     Raises what `__dlpack__` does (BufferError: it cannot be given away), and BufferError for a layout of a later
     version.
     """
-    asked: dict[str, Any] = {} if stream is None else {"stream": stream}
+    asked: _Asked = {} if stream is None else {"stream": stream}
     try:
         capsule = array.__dlpack__(max_version=VERSION, **asked)
     except TypeError:  # a maker of before version 1
@@ -107,7 +116,7 @@ def read(array: Any, stream: int | None = None) -> Described:
     return _described(made.tensor, not made.flags & (READ_ONLY | COPIED), capsule)
 
 
-def _described(tensor: Any, changeable: bool, capsule: object) -> Described:
+def _described(tensor: Tensor, changeable: bool, capsule: object) -> Described:
     shape: tuple[int, ...] = tuple(tensor.shape[: tensor.rank])
     strides: tuple[int, ...] = tuple(tensor.strides[: tensor.rank]) if tensor.strides else _rows(shape)
     dtype = CODES.get((tensor.code, tensor.bits)) if tensor.lanes == 1 else None
@@ -129,14 +138,16 @@ def _name(capsule: object) -> bytes:
     if type(capsule).__name__ != "PyCapsule":
         raise BufferError(f"__dlpack__ gives a {type(capsule).__name__}, not a capsule")
     ask = _function("PyCapsule_GetName", c_char_p, ctypes.py_object)
-    return cast(bytes, ask(capsule))
+    return ask(capsule)
 
 
-def _contents(capsule: object, name: bytes, kind: type[Structure]) -> Any:
+def _contents(capsule: object, name: bytes, kind: type[StructureT]) -> StructureT:
     ask = _function("PyCapsule_GetPointer", c_void_p, ctypes.py_object, c_char_p)
     return kind.from_address(ask(capsule, name))
 
 
-def _function(name: str, result: Any, *arguments: Any) -> Callable[..., Any]:
+def _function(
+    name: str, result: type[c_char_p | c_void_p], *arguments: type[ctypes.py_object[object] | c_char_p]
+) -> Callable[..., Any]:
     """A function of Python's C interface, with types of its own: those of `ctypes.pythonapi` are everybody's."""
     return ctypes.PYFUNCTYPE(result, *arguments)((name, ctypes.pythonapi))

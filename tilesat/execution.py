@@ -7,23 +7,26 @@ from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import chain
-from typing import TYPE_CHECKING, Any, NoReturn, TypeGuard, cast
+from typing import TYPE_CHECKING, Any, NoReturn, cast
 
 import ml_dtypes
 import numpy as np
 
 from ir.core import Location, TileError, Type
 from ir.dialects.cuda_tile import Entry, Module
+from ir.launch_records import LaunchManifest, ParameterRecord, TensorMapRecord
+from ir.narrowing import is_list
 from ir.types import I64, SCALARS, FloatType, IntType, PointerType, TileType
 from tilesat import half_bytes
 from tilesat.grid import Grid
 from tilesat.multicast import Multicast
 from tilesat.overlaps import overlap, stretches
 from tilesat.shown import shown
-from tilesat.spec import Argument, Array, numpy_type
+from tilesat.spec import Argument, Array, is_numpy, is_scalar, numpy_type
 
 if TYPE_CHECKING:
-    from ptxsim import GlobalMemory, Hazard, Report, SimulatorError
+    from ptxsim import GlobalMemory, Hazard, Report, SimulatorError, TensorMap
+    from ptxsim.arguments import Argument as Parameter
 
 GARBAGE = 0x7FC0_1234
 """The contents of memory that a launcher has not zeroed: an f32 NaN."""
@@ -45,7 +48,7 @@ class Signature:
     types: Sequence[Type]
 
     @staticmethod
-    def of(records: Sequence[dict[str, Any]], name: str, location: Location) -> Signature:
+    def of(records: Sequence[ParameterRecord], name: str, location: Location) -> Signature:
         """From the parameters of a launch manifest."""
         taken = (each for each in records if each["kind"] != "tensormap" and not each.get("launch"))
         own = sorted(taken, key=lambda each: each["arg"])
@@ -54,12 +57,12 @@ class Signature:
         return Signature(name, location, types)
 
 
-def check_arguments(entry: Entry, arguments: Sequence[Argument | int | float]) -> list[Argument]:
+def check_arguments(entry: Entry, arguments: Sequence[object]) -> list[Argument]:
     """`checked` for the parameters of an entry."""
     return checked(Signature(entry.sym_name, entry.location, [p.type for p in entry.parameters]), arguments)
 
 
-def checked(signature: Signature, arguments: Sequence[Argument | int | float]) -> list[Argument]:
+def checked(signature: Signature, arguments: Sequence[object]) -> list[Argument]:
     """The arguments, with plain numbers as scalars of the parameter's type.
 
     Raises TileError that names the parameter and what it needs.
@@ -77,20 +80,19 @@ def checked(signature: Signature, arguments: Sequence[Argument | int | float]) -
     ]
 
 
-def _check(signature: Signature, position: int, wanted: Type, given: Argument | int | float) -> Argument:
+def _check(signature: Signature, position: int, wanted: Type, given: object) -> Argument:
     element = wanted.element if isinstance(wanted, TileType) else wanted
     if isinstance(element, PointerType):
         if element.attr == "multicast":
             return _multicast(signature, position, wanted, element, given)
-        if isinstance(given, np.ndarray) and _holds(given.dtype, in_memory(element)):
+        if is_numpy(given) and _holds(given.dtype, in_memory(element)):
             if given.flags.c_contiguous and given.flags.writeable:
                 return given
             raise _mismatch(signature, position, wanted, "an array that is not contiguous or not writeable")
-        if element.pointee == I64 and isinstance(given, list):  # the table of a list of arrays
-            return cast(Any, given)
-        if _on_card(given, in_memory(element)):
-            return cast(Any, given)
-    elif isinstance(element, IntType | FloatType) and not isinstance(given, np.ndarray):
+        table = element.pointee == I64 and is_list(given)  # of a list of arrays
+        if table or _on_card(given, in_memory(element)):
+            return cast("Argument", given)
+    elif isinstance(element, IntType | FloatType) and not is_numpy(given):
         kind = numpy_type(str(element))
         if isinstance(given, int) or (isinstance(given, float) and isinstance(element, FloatType)):
             try:
@@ -100,27 +102,27 @@ def _check(signature: Signature, position: int, wanted: Type, given: Argument | 
             if kind.kind == "b" and given not in (0, 1):
                 raise _mismatch(signature, position, wanted, shown(given))
             return made
-        if isinstance(given, np.generic) and _holds(given.dtype, kind):
+        if is_scalar(given) and _holds(given.dtype, kind):
             return given.astype(kind)
     raise _mismatch(signature, position, wanted, shown(given))
 
 
-def in_memory(pointer: PointerType) -> np.dtype[Any]:
+def in_memory(pointer: PointerType) -> np.dtype[np.generic]:
     """NumPy's type of an array for a pointer: f4 lie two in a byte."""
     name = str(pointer.pointee)
     return half_bytes.MEMORY if name == half_bytes.NAME else numpy_type(name)
 
 
-def _on_card(given: Any, kind: np.dtype[Any]) -> bool:
+def _on_card(given: object, kind: np.dtype[np.generic]) -> bool:
     """Is this an array of that type in the memory of a card?"""
     from runtime.cuda import DeviceArray
 
     return isinstance(given, DeviceArray) and _holds(given.dtype, kind)
 
 
-def _multicast(signature: Signature, position: int, wanted: Type, pointer: PointerType, given: Any) -> Argument:
+def _multicast(signature: Signature, position: int, wanted: Type, pointer: PointerType, given: object) -> Argument:
     """The copies of a multicast array; an array by itself is the only one."""
-    copies = Multicast([cast(Array, given)]) if isinstance(given, np.ndarray) else given
+    copies = Multicast([given]) if is_numpy(given) else given
     if not isinstance(copies, Multicast):
         raise _mismatch(signature, position, wanted, shown(given))
     plain = TileType((), PointerType(pointer.pointee))
@@ -129,7 +131,7 @@ def _multicast(signature: Signature, position: int, wanted: Type, pointer: Point
     return copies
 
 
-def _holds(given: np.dtype[Any], wanted: np.dtype[Any]) -> bool:
+def _holds(given: np.dtype[np.generic], wanted: np.dtype[np.generic]) -> bool:
     """Is this type the wanted one, or its unsigned twin? Integers of Tile IR have no sign."""
     return given == wanted or (wanted.kind == "i" and given.kind == "u" and given.itemsize == wanted.itemsize)
 
@@ -173,7 +175,7 @@ def interpret(
 
 def simulate(
     ptx: str,
-    manifest: dict[str, Any],
+    manifest: LaunchManifest,
     grid: Grid,
     arguments: Sequence[Argument],
     hazards: bool | str = False,
@@ -199,11 +201,11 @@ def simulate(
 
     grid, arguments = on_the_device(manifest, grid, arguments, resident)
     memory = GlobalMemory()
-    addresses: dict[int, Any] = {}
+    addresses: dict[int, int] = {}
     arrays: dict[int, Array] = {}
     multicasts = [each for each in arguments if isinstance(each, Multicast)]
-    tables = [cast("list[Any]", each) for each in arguments if isinstance(each, list)]
-    everything: list[Any] = [*arguments, *chain(*(each.arrays for each in multicasts)), *chain(*tables)]
+    tables = [each for each in arguments if is_list(each)]
+    everything: list[object] = [*arguments, *chain(*(each.arrays for each in multicasts)), *chain(*tables)]
     for argument in everything:
         if is_numpy(argument) and id(argument) not in arrays:
             arrays[id(argument)] = argument
@@ -253,13 +255,13 @@ def _print(said: Report | SimulatorError, output: Callable[[str, int], object] |
 
 
 def on_the_device(
-    manifest: dict[str, Any], grid: Grid, arguments: Sequence[Argument], resident: int = RESIDENT
+    manifest: LaunchManifest, grid: Grid, arguments: Sequence[Argument], resident: int = RESIDENT
 ) -> tuple[Grid, list[Argument]]:
     """The grid of CTAs and the arguments with those that the launcher gives, which a persistent kernel takes."""
     from runtime.manifest import GRID, ZEROED, parse
 
     given, whole = parse(manifest), list(arguments)
-    known: dict[str, Any] = {name: np.int32(extent) for name, extent in zip(GRID, grid, strict=True)}
+    known: dict[str, Argument] = {name: np.int32(extent) for name, extent in zip(GRID, grid, strict=True)}
     for name, size in given.memory(grid, resident // given.ctas).items():  # what is not zero may be anything
         known[name] = np.full(size // 4, 0 if name in ZEROED else GARBAGE, np.int32)
     whole += [known[name] for name in given.launched]
@@ -286,30 +288,30 @@ def locate(hazards: Iterable[Hazard], lines: Callable[[], Mapping[int, str]]) ->
 
 
 def launch_arguments(
-    manifest: dict[str, Any], arguments: Sequence[Argument], addresses: dict[int, Any], memory: GlobalMemory
-) -> list[Any]:
+    manifest: LaunchManifest, arguments: Sequence[Argument], addresses: dict[int, int], memory: GlobalMemory
+) -> list[Parameter]:
     """What the simulator takes for each PTX parameter; `addresses` of arrays in `memory` by their id."""
     return [_simulator_argument(parameter, arguments, addresses, memory) for parameter in manifest["params"]]
 
 
 def _simulator_argument(
-    parameter: dict[str, Any], arguments: Sequence[Argument], addresses: dict[int, Any], memory: GlobalMemory
-) -> Any:
+    parameter: ParameterRecord, arguments: Sequence[Argument], addresses: dict[int, int], memory: GlobalMemory
+) -> Parameter:
     """What the simulator takes for one PTX parameter of the manifest."""
     if parameter["kind"] == "tensormap":
         return _tensor_map(parameter, arguments, addresses, memory)
-    argument = cast(Any, arguments[parameter["arg"]])
-    return addresses[id(argument)] if parameter["kind"] == "pointer" else argument.item()
+    argument = arguments[parameter["arg"]]
+    return addresses[id(argument)] if parameter["kind"] == "pointer" else cast("np.generic", argument).item()
 
 
 def _tensor_map(
-    parameter: dict[str, Any], arguments: Sequence[Argument], addresses: dict[int, Any], memory: GlobalMemory
-) -> Any:
+    parameter: TensorMapRecord, arguments: Sequence[Argument], addresses: dict[int, int], memory: GlobalMemory
+) -> TensorMap:
     """A tensor map of the manifest with its expressions evaluated for these arguments."""
     from ptxsim import TensorMap
     from runtime.manifest import FILLS, PADDING_BYTES, extents_of_map
 
-    values = [addresses[id(a)] if id(a) in addresses else cast(Any, a).item() for a in arguments]
+    values = [addresses[id(a)] if id(a) in addresses else cast("np.generic", a).item() for a in arguments]
     padding = np.full(PADDING_BYTES, FILLS[parameter["oob_fill"]], np.uint8)
     base, dims, strides = extents_of_map(
         parameter["global_dim"], parameter["global_strides"], parameter["base"], values, lambda: memory.put(padding)
@@ -404,22 +406,15 @@ def copied(arguments: Sequence[Argument]) -> list[Argument]:
     """Copies of the arguments; an array given twice stays one array."""
     copies = {id(each): each.copy() for each in flat(arguments) if not isinstance(each, int)}
 
-    def copy(each: Any) -> Any:
-        if isinstance(each, list):
-            return [copies.get(id(item), item) for item in cast("list[Any]", each)]
-        return copies[id(each)]
+    def copy(each: object) -> object:
+        return [copies.get(id(item), item) for item in each] if is_list(each) else copies[id(each)]
 
-    return [copy(each) for each in arguments]
+    return [cast("Argument", copy(each)) for each in arguments]
 
 
-def is_numpy(argument: object) -> TypeGuard[Array]:
-    """Is this an array of NumPy?"""
-    return isinstance(argument, np.ndarray)
-
-
-def flat(arguments: Sequence[Any]) -> list[Any]:
+def flat(arguments: Sequence[Argument]) -> list[Argument]:
     """The arguments, the items of lists instead of them."""
-    return [item for each in arguments for item in (cast("list[Any]", each) if isinstance(each, list) else [each])]
+    return [item for each in arguments for item in (cast("list[Argument]", each) if isinstance(each, list) else [each])]
 
 
 def compare(
@@ -431,7 +426,7 @@ def compare(
     The tolerance follows from the narrowest float among the arguments (`type_tolerance`); integers must be equal.
     """
 
-    def whole(run: Sequence[Argument]) -> list[Any]:
+    def whole(run: Sequence[Argument]) -> list[object]:
         return [each.arrays[0] if isinstance(each, Multicast) else each for each in flat(run)]
 
     arrays = list(filter(is_numpy, whole(expected)))
@@ -465,11 +460,11 @@ def _errors(found: Array, expected: Array) -> Array:
     return np.where(np.isnan(error), np.inf, error)
 
 
-def _is_float(kind: np.dtype[Any]) -> bool:
+def _is_float(kind: np.dtype[np.generic]) -> bool:
     return kind.kind == "f" or kind.name.startswith(("bfloat", "float"))
 
 
-def type_tolerance(kind: np.dtype[Any]) -> float:
+def type_tolerance(kind: np.dtype[np.generic]) -> float:
     """The error allowed where arrays hold this type: 2e-3 for f16, 1.6e-2 for bf16, 1.1e-5 for f32, 2e-14 for f64.
 
     f16 and bf16 differ by ROUNDINGS units of their roundoff, sums of them being f32's; f32 and f64 by those of a sum of

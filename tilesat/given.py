@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Iterable, Mapping
 from math import prod
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, TypeVar, cast
 
 from extract import Extractor
 from extract.methods import METHODS, TOP
 from ir.core import TileError
+from ir.narrowing import is_iterable, is_mapping
 from lowering.passes.table import CONSUMERS, PERSISTENT
 from lowering.pipeline import AUTO, CHOSEN, Options
 from tilesat.grid import PARTS
@@ -20,7 +20,7 @@ from tilesat.shown import shown
 if TYPE_CHECKING:  # only those who have rules of their own load the samples
     from egraph.soundness.given import Checked
 
-Number = TypeVar("Number", int, float)
+Budget = TypeVar("Budget")
 
 
 def source(given: object) -> str | bytes | Path:
@@ -44,10 +44,10 @@ def name(what: str, given: object, hint: str = "") -> str:
 def names(what: str, given: object, paths: bool = False) -> tuple[str, ...]:
     """A list of names, or of paths. Raises TileError for anything else, a string too: its letters are no names."""
     kinds = (str, os.PathLike) if paths else (str,)
-    if isinstance(given, str | bytes | os.PathLike) or not isinstance(given, Iterable):
-        hint = f"write [{shown(cast('object', given))}]" if isinstance(given, kinds) else ""
-        raise TileError(f"{what}: expected a list of names, got {shown(cast('object', given))}", hint=hint)
-    found = tuple(cast("Iterable[object]", given))
+    if not is_iterable(given) or isinstance(given, str | bytes | os.PathLike):
+        got, single = shown(given), isinstance(given, kinds)
+        raise TileError(f"{what}: expected a list of names, got {got}", hint=f"write [{got}]" if single else "")
+    found = tuple(given)
     for each in found:
         if not isinstance(each, kinds):
             raise TileError(f"{what}: expected a list of names, one of them is {shown(each)}")
@@ -56,9 +56,9 @@ def names(what: str, given: object, paths: bool = False) -> tuple[str, ...]:
 
 def permissions(given: object) -> frozenset[str]:
     """Names of permissions for all entries, or a list of them for each entry. Raises TileError for anything else."""
-    if not isinstance(given, Mapping):
+    if not is_mapping(given):
         return frozenset(names("fast", given))
-    of = cast("Mapping[object, object]", given)
+    of = given
     return frozenset(f"{name('fast', entry)}={each}" for entry in of for each in names(f"fast[{entry!r}]", of[entry]))
 
 
@@ -71,21 +71,21 @@ def targets(given: object) -> tuple[str, ...]:
 
 
 def options(
-    rules: Any,
-    without: Any,
-    forbid: Any,
-    extractor: Any,
-    extract_budget: Any = None,
-    saturate_budget: Any = None,
-    lineinfo: Any = False,
-    fast: Any = (),
-    provenance: Any = False,
-    persistent: Any = "off",
-    num_ctas: Any = 0,
-    verify_each: Any = False,
-    unchecked: Any = False,
-    tile_blocks: Any = 0,
-    consumers: Any = AUTO,
+    rules: object,
+    without: object,
+    forbid: object,
+    extractor: object,
+    extract_budget: object = None,
+    saturate_budget: object = None,
+    lineinfo: object = False,
+    fast: object = (),
+    provenance: object = False,
+    persistent: object = "off",
+    num_ctas: object = 0,
+    verify_each: object = False,
+    unchecked: object = False,
+    tile_blocks: object = 0,
+    consumers: object = AUTO,
 ) -> Options:
     """The options of `tilesat.compile`; rules of the user's are tried on samples unless `unchecked`, with a warning for
     each that cannot be. Raises TileError for what is not of their kind, and for a rule with a counterexample.
@@ -101,7 +101,7 @@ def options(
     if num_ctas != AUTO and not cut and (type(num_ctas) is not int or num_ctas < 0):
         expected = f"a number of CTAs, or 0, or {AUTO!r}, or parts of the tile such as '1x2'"
         raise TileError(f"num_ctas: expected {expected}, got {shown(num_ctas)}")
-    ctas: Any = CHOSEN if num_ctas == AUTO else prod(map(int, cut.split("x"))) if cut else num_ctas
+    ctas = CHOSEN if num_ctas == AUTO else prod(map(int, cut.split("x"))) if cut else cast("int", num_ctas)
     if type(tile_blocks) is not int or tile_blocks < 0:
         raise TileError(f"tile_blocks: expected a number of tile blocks, or 0, got {shown(tile_blocks)}")
     if tile_blocks and AUTO not in (num_ctas, persistent):
@@ -116,8 +116,8 @@ def options(
         frozenset(names("without", without)),
         frozenset(names("forbid", forbid)),
         cast("str | Extractor", extractor),
-        positive("extract_budget", extract_budget),
-        positive("saturate_budget", saturate_budget),
+        positive("extract_budget", cast("float | None", extract_budget)),
+        positive("saturate_budget", cast("int | None", saturate_budget)),
         lineinfo=bool(lineinfo),
         fast=permissions(fast),
         provenance=bool(provenance),
@@ -138,8 +138,9 @@ def tried_rules(files: tuple[str, ...]) -> Checked:
     return checked(user_rules(map(Path, files)))
 
 
-def positive(what: str, budget: Number | None) -> Number | None:
+def positive(what: str, budget: Budget) -> Budget:
     """A budget as it was given. Raises TileError where it is not a number above 0."""
-    if budget is not None and (not isinstance(cast("object", budget), int | float) or not budget > 0):
+    given: object = budget
+    if given is not None and (not isinstance(given, int | float) or not given > 0):
         raise TileError(f"{what}: expected a number above 0, got {shown(budget)}")
     return budget

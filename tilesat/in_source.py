@@ -5,9 +5,10 @@ from __future__ import annotations
 import ast
 import linecache
 import re
+from collections.abc import Callable
 from contextlib import suppress
 from types import CodeType
-from typing import Any
+from typing import cast
 
 from ir.core import TileError
 
@@ -41,10 +42,10 @@ def raised_in(error: Exception, function: CodeType) -> Exception:
         made = first if isinstance(node, ast.FunctionDef | ast.arguments) else line
         spot = {"lineno": made, "end_lineno": line, "col_offset": len(shown) - len(shown.lstrip())}
         vars(node).update(spot, end_col_offset=max(spot["col_offset"], len(shown.rstrip())))
-    names: dict[str, Any] = {"error": error}
+    names: dict[str, object] = {"error": error}
     exec(compile(tree, file, "exec"), names)
     with suppress(type(error)):
-        names[name]()
+        cast("Callable[[], object]", names[name])()
     trace = error.__traceback__
     assert trace is not None
     return error.with_traceback(trace.tb_next)

@@ -16,11 +16,11 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from functools import partial
 from threading import Lock
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Unpack, overload
 
 from ir.core import TileError
 from tilesat import cutile_kernels
-from tilesat.compiler import DEFAULT_TARGET, compile
+from tilesat.compiler import DEFAULT_TARGET, CachedOptions, CompileOptions, compile
 from tilesat.kernel import Kernel
 from tilesat.on_card import Launches, handle_of, key_of, stream_of
 
@@ -33,12 +33,12 @@ class Jit:
 
     def __init__(
         self,
-        source: Any,
+        source: object,
         target: str | None,
         on: str | None,
         check: bool,
         hazards: bool | str | None,
-        options: dict[str, Any],
+        options: CachedOptions,
     ):
         self.source, self.target, self.on, self.check, self.hazards = source, target, on, check, hazards
         self.options = options
@@ -57,27 +57,28 @@ class Jit:
         """
         return lambda *args, **named: self.launch(grid, args, named)
 
-    def kernel(self, *args: Any, **named: Any) -> Kernel:
+    def kernel(self, *args: object, **named: object) -> Kernel:
         """The kernel for such arguments, which are not written: to look at its PTX, cost and report."""
         from tilesat.launching import card_of, place_of
 
         on = self.on or place_of(args, named)
         target = self.target or target_of(on, card_of(args, named) if on == "cuda" else 0)
-        if not cutile_kernels.is_kernel(self.source):
-            return self._compiled(target, lambda: compile(self.source, target, **self.options))
+        source = self.source
+        if not cutile_kernels.is_kernel(source):
+            return self._compiled(target, lambda: compile(source, target, **self.options))
         from tilesat.calling import bound, missing
         from tilesat.specialise import constraints_of, specialised, written_at
 
-        name, location = cutile_kernels.name_of(self.source), written_at(self.source)
-        parameters = self.source._annotated_function.pysig.parameters
+        name, location = cutile_kernels.name_of(source), written_at(source)
+        parameters = cutile_kernels.function_of(source).pysig.parameters
         values = bound(list(parameters), args, named, name, location)
         for each, parameter in parameters.items():
             if each not in values and parameter.default is parameter.empty:
                 missing(each, name, location)
             values.setdefault(each, parameter.default)
-        calling = specialised(self.source, values)
+        calling = specialised(source, values)
         return self._compiled(
-            (target, calling), lambda: compile(self.source, target, signature=constraints_of(calling), **self.options)
+            (target, calling), lambda: compile(source, target, signature=constraints_of(calling), **self.options)
         )
 
     def _compiled(self, key: Hashable, made: Callable[[], Kernel]) -> Kernel:
@@ -90,10 +91,10 @@ class Jit:
     def launch(
         self,
         grid: int | Sequence[int],
-        args: Sequence[Any],
-        named: Mapping[str, Any],
+        args: Sequence[object],
+        named: Mapping[str, object],
         output: Callable[[str, str], object] | None = None,
-        stream: Any = None,
+        stream: object = None,
     ) -> Report | None:
         """As `self[grid](*args, **named)`; `output` as in `Kernel.launched`. `stream`: of a card, any library's; by
         default PyTorch's current one for its tensors, else the default one.
@@ -114,8 +115,23 @@ class Jit:
         return kernel.launched(blocks, launch, on, self.hazards, self.check, output=output, card=card)
 
 
+class JitOptions(CachedOptions, total=False):
+    """The options of `jit` beside where it runs."""
+
+    check: bool
+    hazards: bool | str | None
+
+
+@overload
 def jit(
-    source: Any = None,
+    source: None = None, /, *, target: str | None = None, on: str | None = None, **options: Unpack[JitOptions]
+) -> Callable[[object], Jit]: ...
+@overload
+def jit(
+    source: object, /, *, target: str | None = None, on: str | None = None, **options: Unpack[JitOptions]
+) -> Jit: ...
+def jit(
+    source: object = None,
     /,
     *,
     target: str | None = None,
@@ -123,8 +139,8 @@ def jit(
     check: bool = False,
     hazards: bool | str | None = None,
     cache: bool = True,
-    **options: Any,
-) -> Any:
+    **options: Unpack[CompileOptions],
+) -> Jit | Callable[[object], Jit]:
     """A `Jit` of a cuTile kernel, or of Tile IR as `tilesat.compile` takes it; without one, a decorator.
 
     `target`: by default that of the card, where one runs it, else sm_80. `on`: sim, ref or cuda; by default where the
@@ -133,8 +149,8 @@ def jit(
     """
     if "signature" in options:
         raise TileError("jit: the arguments determine the signature: use tilesat.compile to pass one")
-    options["cache"] = cache
-    make = partial(Jit, target=target, on=on, check=check, hazards=hazards, options=options)
+    cached: CachedOptions = {**options, "cache": cache}
+    make = partial(Jit, target=target, on=on, check=check, hazards=hazards, options=cached)
     return make if source is None else make(source)
 
 

@@ -13,6 +13,7 @@ if TYPE_CHECKING:  # a kernel out of the cache needs none of the compiler
     from extract import Answer, Graph
     from ir.core import TileError
     from ir.dialects.cuda_tile import Entry, Module
+    from ir.launch_records import LaunchManifest
     from lowering.compiled import Compiled
     from ptxsim import Report
     from tilesat.calling import Calling
@@ -79,7 +80,7 @@ class Kernel:
         return self.compiled.ptx
 
     @property
-    def manifest(self) -> dict[str, Any]:
+    def manifest(self) -> LaunchManifest:
         """All that a launcher needs beside the PTX (block, shared memory, parameters in order); JSON-ready."""
         return self.compiled.manifest
 
@@ -297,7 +298,7 @@ class Kernel:
         check: bool = False,
         tolerance: float | None = None,
         output: Callable[[str, str], object] | None = None,
-        card: Callable[[Kernel, Grid, Sequence[Any]], None] | None = None,
+        card: Callable[[Kernel, Grid, Sequence[object]], None] | None = None,
         **simulator: Any,
     ) -> Report | None:
         """Run with arguments that are prepared; otherwise as `run`. `output` takes what the kernel prints, with file

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ir.core import TileError
 from ir.dialects.cuda_tile import Entry
+from ir.narrowing import is_list, is_row
 from tilesat import half_bytes
 from tilesat.arrays import View, is_array, is_fake, memory_type, on_card, on_stream, refuse_odd, view_of
-from tilesat.spec import Array
+from tilesat.spec import Array, is_numpy
 
 if TYPE_CHECKING:
     from tilesat.calling import Calling
@@ -25,7 +26,7 @@ class Launch:
     `first`: the first array on a GPU, and that GPU's number.
     """
 
-    values: list[Any]
+    values: list[object]
     first: tuple[View, int] | None = None
     kept: list[tuple[View, Array, Array]] = field(default_factory=list[tuple[View, Array, Array]])
     packed: list[tuple[View, Array]] = field(default_factory=list[tuple[View, Array]])
@@ -41,29 +42,29 @@ class Launch:
                 raise TileError(message, entry.location, "pass a copy that may be written")
 
 
-def place_of(given: Sequence[Any], named: Mapping[str, Any]) -> str:
+def place_of(given: Sequence[object], named: Mapping[str, object]) -> str:
     """Where a kernel runs that nobody said a place for: on the card where an array is there, else on the simulator."""
     return "cuda" if any(map(on_card, _flat([*given, *named.values()]))) else "sim"
 
 
-def only_traced(given: Sequence[Any], named: Mapping[str, object]) -> bool:
+def only_traced(given: Sequence[object], named: Mapping[str, object]) -> bool:
     """Is this call one of a trace, whose tensors have no elements? Then nothing is launched."""
     return any(map(is_fake, _flat([*given, *named.values()])))
 
 
-def _flat(given: Sequence[Any]) -> list[object]:
+def _flat(given: Sequence[object]) -> list[object]:
     """The items of tuples and lists."""
-    found: list[Any] = []
+    found: list[object] = []
     for each in given:
-        found += _flat(each) if isinstance(each, tuple | list) else [each]  # pyright: ignore[reportUnknownArgumentType]
+        found += _flat(each) if is_row(each) else [each]
     return found
 
 
 def prepared(
     entry: Entry,
     calling: Calling | None,
-    given: Sequence[Any],
-    named: Mapping[str, Any],
+    given: Sequence[object],
+    named: Mapping[str, object],
     on: str,
     whole: bool,
     stream: int = 0,
@@ -82,11 +83,11 @@ def prepared(
         values = [_own_view(each, str(position)) for position, each in enumerate(given)]
     else:
         values = calling.arguments(given, named)
-    launch, placed = Launch([]), dict[tuple[int, int, str], Any]()
+    launch, placed = Launch([]), dict[tuple[int, int, str], object]()
 
-    def place(value: Any) -> Any:
-        if isinstance(value, list):
-            return [place(each) for each in cast("list[Any]", value)]
+    def place(value: object) -> object:
+        if is_list(value):
+            return [place(each) for each in value]
         if not isinstance(value, View):
             return value
         key = value.address, value.span, value.dtype
@@ -100,10 +101,8 @@ def prepared(
 
 def _own_view(given: object, name: str) -> object:
     """A view of an array of another library; NumPy's, of whose gaps an entry does not know, are checked later."""
-    foreign = is_array(given) and not isinstance(given, np.ndarray)
-    if isinstance(given, np.ndarray):
-        foreign = cast(Array, given).dtype == half_bytes.NUMBERS
-    return view_of(cast(Any, given), name) if foreign else cast(Any, given)
+    foreign = given.dtype == half_bytes.NUMBERS if is_numpy(given) else is_array(given)
+    return view_of(given, name) if foreign else given
 
 
 def _placed(view: View, on: str, launch: Launch, entry: Entry) -> object:
@@ -141,7 +140,7 @@ def _on_card(view: View, on: str, launch: Launch, entry: Entry) -> object:
     return DeviceArray(view.address, (view.span,), memory_type(view.dtype), owned=False, ordinal=card)
 
 
-def card_of(given: Sequence[Any], named: Mapping[str, object]) -> int:
+def card_of(given: Sequence[object], named: Mapping[str, object]) -> int:
     """The number of the card on which a kernel runs with these arguments: that of the first array on one, else 0."""
     first = next(filter(on_card, _flat([*given, *named.values()])), None)
     return 0 if first is None else _number(view_of(first, ""))

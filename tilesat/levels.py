@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ir.core import Location, Op, ParseError, TileError, verify
 from ir.dialects.nv_tileas import Func
+from ir.launch_records import LaunchManifest
 from ir.levels import LEVEL_OF, PLACED, level_of
 from lowering.atoms.names import check_products
 from lowering.levels import Lowered, descend
@@ -47,7 +48,7 @@ class LoweredKernel:
         return self.lowered.ptx
 
     @property
-    def manifest(self) -> dict[str, Any]:
+    def manifest(self) -> LaunchManifest:
         """All that a launcher needs beside the PTX; JSON-ready."""
         return self.lowered.manifest
 

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
 if TYPE_CHECKING:
+    import numpy.typing as npt
+
     from ptxsim import GlobalMemory
 
-Array = np.ndarray[Any, Any]
+Array: TypeAlias = "npt.NDArray[Any]"  # quoted: numpy.typing would load NumPy
+"""Of element types that are known at run time only."""
 
 
 class Multicast:
@@ -24,7 +27,7 @@ class Multicast:
             raise ValueError("Multicast: expected arrays of one shape and type, one at least")
 
     @property
-    def dtype(self) -> np.dtype[Any]:
+    def dtype(self) -> np.dtype[np.generic]:
         """Type of the elements."""
         return self.arrays[0].dtype
 
@@ -36,6 +39,6 @@ class Multicast:
         """The bytes of all copies."""
         return b"".join(each.tobytes() for each in self.arrays)
 
-    def place(self, addresses: Sequence[int], memory: GlobalMemory) -> Any:
+    def place(self, addresses: Sequence[int], memory: GlobalMemory) -> int:
         """The multicast address, in the simulator's memory, of arrays that are there."""
         return memory.multicast(self.arrays[0].nbytes, addresses)

@@ -10,11 +10,16 @@ import sys
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from itertools import chain
 from threading import get_ident
-from typing import TYPE_CHECKING, Any, Protocol, cast
+from typing import TYPE_CHECKING, Protocol, SupportsInt, TypeGuard, cast
+
+from ir.narrowing import is_list, is_row
 
 if TYPE_CHECKING:
+    import numpy as np
+
     from runtime.cuda import Device, DeviceArray
     from runtime.cuda import Kernel as Loaded
+    from tilesat.foreign import CudaInterface, Tensor
     from tilesat.grid import Grid
 
 CUDA = "__cuda_array_interface__"
@@ -31,7 +36,7 @@ class Program(Protocol):
         ...
 
     @property
-    def manifest(self) -> dict[str, Any]:
+    def manifest(self) -> Mapping[str, object]:
         """The launch manifest."""
         ...
 
@@ -50,7 +55,7 @@ class Launches:
             found()
         return found is not None
 
-    def first(self, key: Hashable, stream: int, kernel: Program, blocks: Grid, values: Sequence[Any]) -> None:
+    def first(self, key: Hashable, stream: int, kernel: Program, blocks: Grid, values: Sequence[object]) -> None:
         """Prepare a launch, launch it, and keep it under a key that is not None."""
         import numpy as np
 
@@ -62,7 +67,7 @@ class Launches:
             return
         if len(self.prepared) >= MOST:
             self.clear()
-        given = [self._on(device, cast("list[Any]", each)) if isinstance(each, list) else each for each in values]
+        given = [self._on(device, each) if is_list(each) else each for each in values]
         launch = _current(device, loaded(kernel, device).prepare(blocks, given, stream=stream))
         launch()
         if key is not None:
@@ -85,7 +90,7 @@ class Launches:
         return held
 
 
-def at_once(kernel: Program, blocks: Grid, values: Sequence[Any]) -> None:
+def at_once(kernel: Program, blocks: Grid, values: Sequence[object]) -> None:
     """Launch on the default stream, keep nothing, and wait for the end. Raises CudaError where the kernel failed."""
     launches, device = Launches(), device_of(values)
     launches.first(None, 0, kernel, blocks, values)
@@ -93,11 +98,11 @@ def at_once(kernel: Program, blocks: Grid, values: Sequence[Any]) -> None:
     launches.clear()
 
 
-def device_of(values: Iterable[Any]) -> Device:
+def device_of(values: Iterable[object]) -> Device:
     """The device that a kernel runs on with these values: that of its arrays, which are on one; else the first."""
     from runtime.cuda import DeviceArray, shared
 
-    flat = chain.from_iterable(cast("list[Any]", each) if isinstance(each, list) else (each,) for each in values)
+    flat = chain.from_iterable(each if is_list(each) else (each,) for each in values)
     return shared(next((each.ordinal for each in flat if isinstance(each, DeviceArray)), 0))
 
 
@@ -122,7 +127,7 @@ def loaded(kernel: Program, device: Device) -> Loaded:
     return held[id(device)]
 
 
-def key_of(grid: Any, stream: int, args: Sequence[Any], named: Mapping[str, object]) -> Hashable:
+def key_of(grid: object, stream: int, args: Sequence[object], named: Mapping[str, object]) -> Hashable:
     """What decides a launch: address, type, sizes and strides of each array, each number; None where an argument is
     something else, or not on a card.
     """
@@ -130,9 +135,9 @@ def key_of(grid: Any, stream: int, args: Sequence[Any], named: Mapping[str, obje
     return tuple(parts) if all(_part(each, parts) for each in (*args, *named.values())) else None
 
 
-def _part(given: Any, parts: list[Hashable]) -> bool:
+def _part(given: object, parts: list[Hashable]) -> bool:
     """Add what decides of an argument; false where that is not known."""
-    kind = cast("type[Any]", type(given))
+    kind = type(given)
     if kind in (int, float, bool):
         parts.append((kind, repr(given)))
     elif hasattr(kind, "is_cuda"):
@@ -140,40 +145,44 @@ def _part(given: Any, parts: list[Hashable]) -> bool:
             return False
         parts.append((given.data_ptr(), given.dtype, given.shape, given.stride()))
     elif hasattr(kind, CUDA):
-        said = getattr(given, CUDA, None)
+        said: CudaInterface | None = getattr(given, CUDA, None)
         if said is None:  # an array of JAX on the host
             return False
         parts.append((said["data"], said["typestr"], tuple(said["shape"]), said.get("strides")))
-    elif kind in (tuple, list):
-        items: Iterable[Any] = given
+    elif is_row(given) and kind in (tuple, list):
         parts.append((kind, len(given)))
-        return all(_part(each, parts) for each in items)
-    elif kind.__module__ == "numpy" and hasattr(kind, "tobytes") and not given.shape:
+        return all(_part(each, parts) for each in given)
+    elif _is_number(given):
         parts.append((given.dtype.str, given.tobytes()))
     else:
         return False
     return True
 
 
-def _is_torchs(given: Any) -> bool:
+def _is_number(given: object) -> TypeGuard[np.generic]:
+    """Is this a number of NumPy, or an array of no dimension? NumPy is not loaded for it."""
+    return type(given).__module__ == "numpy" and hasattr(given, "tobytes") and not getattr(given, "shape", ())
+
+
+def _is_torchs(given: object) -> TypeGuard[Tensor]:
     """Is this a tensor of PyTorch on a card? Of a subclass (a fake tensor) nothing is known."""
     return type(given).__name__ in ("Tensor", "Parameter") and getattr(given, "is_cuda", False) is True
 
 
-def stream_of(args: Iterable[Any]) -> int:
+def stream_of(args: Iterable[object]) -> int:
     """The stream that arrays on a card are written on now: PyTorch's current one for its tensors, else the first that
     `__cuda_array_interface__` names, else the default one.
     """
-    torch: Any = sys.modules.get("torch")
+    torch = sys.modules.get("torch")
     tensor = next(filter(_is_torchs, args), None)
     if torch is not None and tensor is not None:
         return int(torch.cuda.current_stream(tensor.device).cuda_stream)
-    said: Iterable[dict[str, Any]] = (getattr(each, CUDA, None) or {} for each in args)
-    return next((int(each["stream"]) for each in said if each.get("stream")), 0)
+    said: Iterable[CudaInterface] = (each for each in (getattr(one, CUDA, None) for one in args) if each)
+    return next((int(each) for each in (one.get("stream") for one in said) if each), 0)
 
 
-def handle_of(stream: Any) -> int:
+def handle_of(stream: object) -> int:
     """The driver's handle of a stream as programs name one: PyTorch's, CuPy's, cuda-core's, a number, or none."""
     for name in ("cuda_stream", "ptr", "handle"):
         stream = getattr(stream, name, stream)
-    return 0 if stream is None else int(stream)
+    return 0 if stream is None else int(cast("SupportsInt", stream))

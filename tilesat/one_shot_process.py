@@ -10,7 +10,6 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from importlib import import_module
 from types import ModuleType
-from typing import Any
 
 
 @contextmanager
@@ -38,7 +37,7 @@ def one_shot_process(ending: bool) -> Generator[None]:
 class _WhenUsed(ModuleType):
     """A module that is loaded when something of it is asked for; until then `import` binds this one."""
 
-    def __getattr__(self, name: str) -> Any:
+    def __getattr__(self, name: str) -> object:
         if sys.modules.get(self.__name__) is self:
             del sys.modules[self.__name__]
         loaded = import_module(self.__name__)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from base64 import b64decode, b64encode
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypedDict
 
 from tilesat.kernel import Kernel
 
@@ -17,17 +17,34 @@ KEPT = ("ptx", "manifest", "cost", "bound", "limits", "persistent", "minctas", "
 """Of `lowering.compiled.Compiled`."""
 
 
-def record_of(kernel: Kernel, source: bytes, name: str, entry: str | None, warned: list[str]) -> dict[str, object]:
+class CachedKernel(TypedDict):
+    """What the cache keeps of a kernel: its source in base 64, and what is `KEPT` of its compilation."""
+
+    source: str
+    name: str
+    entry: str | None
+    warned: list[str]
+    seconds: dict[str, float]
+    compiled: dict[str, object]
+
+
+def record_of(kernel: Kernel, source: bytes, name: str, entry: str | None, warned: list[str]) -> CachedKernel:
     """What the cache keeps of a kernel: plain data. `warned`: what the user was warned of."""
     kept = {field: getattr(kernel.compiled, field) for field in KEPT}
-    written = {"source": b64encode(source).decode(), "name": name, "entry": entry, "warned": warned}
-    return {**written, "seconds": kernel.seconds, "compiled": kept}
+    return {
+        "source": b64encode(source).decode(),
+        "name": name,
+        "entry": entry,
+        "warned": warned,
+        "seconds": kernel.seconds,
+        "compiled": kept,
+    }
 
 
 class RecalledKernel(Kernel):
     """A kernel that another process may have compiled."""
 
-    def __init__(self, record: dict[str, Any], target: str, calling: Calling | None, again: Callable[[], Kernel]):
+    def __init__(self, record: CachedKernel, target: str, calling: Calling | None, again: Callable[[], Kernel]):
         """`again` compiles it for those who ask for what was not kept."""
         compiled = Recalled(record["compiled"], again)
         # Kernel is frozen: its fields are set here, once; those of the source when they are asked for
@@ -35,13 +52,13 @@ class RecalledKernel(Kernel):
             target=target, seconds=record["seconds"], calling=calling, compiled=compiled, record=record
         )
 
-    def __getattr__(self, name: str) -> Any:
+    def __getattr__(self, name: str) -> object:
         """The module and the entry, which are read at first use."""
         if name not in ("module", "entry"):
             raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
         from tilesat.source import find_entry, read
 
-        record = self.__dict__["record"]
+        record: CachedKernel = self.__dict__["record"]
         data, text = b64decode(record["source"]), record["name"] == TEXT
         found = find_entry(read(data.decode() if text else data, {}, record["name"]), record["entry"])
         self.__dict__.update(module=found[0], entry=found[1])
@@ -54,7 +71,7 @@ class Recalled:
     def __init__(self, kept: dict[str, object], again: Callable[[], Kernel]):
         self.__dict__.update(kept, again=again)
 
-    def __getattr__(self, name: str) -> Any:
+    def __getattr__(self, name: str) -> object:
         """A field that was not kept."""
         if name.startswith("__"):
             raise AttributeError(name)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sized
-from typing import Any
+from collections.abc import Sequence, Sized
 
 MOST_SHOWN = 60
 """Characters of a value that a message repeats."""
@@ -11,10 +10,12 @@ MOST_BITS = 200
 """Of an integer that a message repeats: 60 digits."""
 
 
-def shown(value: Any) -> str:
+def shown(value: object) -> str:
     """A value for a message: arrays by type and shape, what is long by its size."""
-    if getattr(value, "shape", ()) and hasattr(value, "dtype"):
-        return f"{value.dtype}{list(value.shape)}"
+    shape: Sequence[int] = getattr(value, "shape", ())
+    kind: object = getattr(value, "dtype", None)
+    if shape and kind is not None:
+        return f"{kind}{list(shape)}"
     text = repr_of(value)
     if len(text) <= MOST_SHOWN:
         return text

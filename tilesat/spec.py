@@ -18,16 +18,15 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from tokenize import TokenError
-from typing import Any, TypeAlias
+from typing import TypeAlias, TypeGuard
 
 import ml_dtypes
 import numpy as np
 
 from tilesat import half_bytes
-from tilesat.multicast import Multicast
+from tilesat.multicast import Array, Multicast
 
-Array = np.ndarray[Any, Any]
-Argument: TypeAlias = "Array | np.generic[Any] | Multicast"  # quoted: np.generic takes its parameter in stubs only
+Argument: TypeAlias = "Array | np.generic | Multicast"
 Fill: TypeAlias = "Callable[[np.random.Generator, tuple[int, ...], str], Array]"  # quoted: np.random loads when named
 
 _FORM = re.compile(r"(?P<type>[a-z][A-Za-z0-9]*)(?:\[(?P<shape>[^\]]*)\])?=(?P<contents>.+)")
@@ -66,6 +65,16 @@ NPY = b"\x93NUMPY"
 """How a file of one array starts (NumPy, numpy.lib.format)."""
 
 
+def is_numpy(given: object) -> TypeGuard[Array]:
+    """Is this an array of NumPy?"""
+    return isinstance(given, np.ndarray)
+
+
+def is_scalar(given: object) -> TypeGuard[np.generic]:
+    """Is this a number of NumPy?"""
+    return isinstance(given, np.generic)
+
+
 class SpecError(Exception):
     """A SPEC that cannot be read; a usage error."""
 
@@ -102,7 +111,7 @@ class Spec:
         return half_bytes.packed(found)
 
 
-def _as(numbers: Array, kind: np.dtype[Any], text: str) -> Array:
+def _as(numbers: Array, kind: np.dtype[np.generic], text: str) -> Array:
     """The numbers in another type. Raises SpecError where a finite one has no place in it, or any other in integers."""
     with np.errstate(over="ignore", invalid="ignore"):
         found = numbers.astype(kind)
@@ -115,7 +124,7 @@ def _as(numbers: Array, kind: np.dtype[Any], text: str) -> Array:
     return found
 
 
-def numpy_type(name: str) -> np.dtype[Any]:
+def numpy_type(name: str) -> np.dtype[np.generic]:
     """NumPy's type for an element type of Tile IR. Raises SpecError for an unknown name."""
     if name not in NUMPY_NAMES:
         raise SpecError(f"unknown element type {name!r}; known: {', '.join(NUMPY_NAMES)}")
@@ -164,7 +173,7 @@ def _shape(text: str, dims: str) -> tuple[int, ...]:
     return shape
 
 
-def _scalar(value: str, kind: np.dtype[Any], text: str) -> Argument:
+def _scalar(value: str, kind: np.dtype[np.generic], text: str) -> Argument:
     try:
         if kind.kind in "ib":
             number = int(value, 0)

@@ -6,11 +6,13 @@ needs NVIDIA's driver.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise, product
-from typing import Any, cast
+from types import CodeType
+from typing import Any, TypeVar, cast
 
 from ir.core import Location
+from ir.narrowing import is_list, is_tuple
 from tilesat.arrays import View, is_array, view_of
 from tilesat.calling import (
     ArgumentError,
@@ -23,8 +25,11 @@ from tilesat.calling import (
     TupleParameter,
     located_at,
 )
-from tilesat.cutile_kernels import ELEMENTS, cutile_module, name_of
+from tilesat.cutile_kernels import ELEMENTS, CuTileKernel, KernelSignature, cutile_module, function_of, name_of
 from tilesat.shown import shown
+from tilesat.spec import Array
+
+Length = TypeVar("Length", int, int | None)
 
 SPECIALISED_RANK = 5
 """cuTile specialises sizes and strides of arrays of at most this rank (TMA_MAX_NDIM)."""
@@ -34,9 +39,9 @@ SIZES = 16
 """A size may be a multiple of so many elements, an address of so many bytes."""
 
 
-def specialised(kernel: Any, values: dict[str, Any]) -> Calling:
+def specialised(kernel: CuTileKernel, values: dict[str, object]) -> Calling:
     """What a kernel is compiled for with these arguments, by name; all of them must be there. Raises TileError."""
-    function = kernel._annotated_function
+    function = function_of(kernel)
     names = list(function.pysig.parameters)
     notes = dict(zip(names, function.parameter_annotations, strict=True))
     with located_at(written_at(kernel)):
@@ -44,34 +49,33 @@ def specialised(kernel: Any, values: dict[str, Any]) -> Calling:
     return Calling(name_of(kernel), written_at(kernel), found)
 
 
-def written_at(kernel: Any) -> Location:
+def written_at(kernel: CuTileKernel) -> Location:
     """Where the function of a kernel is."""
-    code: Any = getattr(kernel._annotated_function.pyfunc, "__code__", None)
+    code: CodeType | None = getattr(function_of(kernel).pyfunc, "__code__", None)
     return Location() if code is None else Location(code.co_filename, code.co_firstlineno)
 
 
-def _parameter(value: Any, note: Any, name: str, place: tuple[int, ...]) -> Parameter:
+def _parameter(value: object, note: object, name: str, place: tuple[int, ...]) -> Parameter:
     """What an argument is compiled for; `place`: its number, then those of the items of tuples that lead to it."""
     _refuse_records(value, name, place)
-    if isinstance(value, tuple):
-        return TupleParameter(tuple(_items(cast("tuple[Any, ...]", value), note, name, place)))
+    if is_tuple(value):
+        return TupleParameter(tuple(_items(value, note, name, place)))
     if is_array(value):
         if getattr(note, "constant", False):
             message = f"parameter '{name}': expected a constant, got an array: {view_of(value, name)}"
             cause = f"Could not interpret object of type '{type(value).__name__}' as a constant."
             raise ArgumentError(message) from _as_cutile(place, cause)
         return array_parameter(view_of(value, name), getattr(note, "array", None))
-    if isinstance(value, list):
+    if is_list(value):
         inner = getattr(getattr(note, "list", None), "element", None)
-        return ListParameter(common([array_parameter(view_of(each, name), inner) for each in value], name, inner))  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
+        return ListParameter(common([array_parameter(view_of(each, name), inner) for each in value], name, inner))
     if getattr(note, "constant", False) or value is None or not _is_number(value):
         return ConstantParameter(value)
-    wanted: Any = getattr(getattr(note, "scalar", None), "dtype", None)
+    wanted: object = getattr(getattr(note, "scalar", None), "dtype", None)
     if wanted is not None:
         return ScalarParameter(_element(wanted))
-    kind = getattr(value, "dtype", None)
-    if kind is not None:
-        return ScalarParameter(view_of(value.reshape(1), name).dtype)
+    if getattr(value, "dtype", None) is not None:
+        return ScalarParameter(view_of(cast(Array, value).reshape(1), name).dtype)
     return ScalarParameter("i1" if isinstance(value, bool) else "i32" if isinstance(value, int) else "f32")
 
 
@@ -81,11 +85,11 @@ def _as_cutile(place: tuple[int, ...], reason: str) -> TypeError:
     return TypeError(f"Invalid {items}kernel argument #{place[0]}: {reason}")
 
 
-def _refuse_records(value: Any, name: str, place: tuple[int, ...]) -> None:
+def _refuse_records(value: object, name: str, place: tuple[int, ...]) -> None:
     """Raise TileError for what cuTile 1.7.0 does not take: named tuples, and dataclasses (`cconv_v3_enabled` of its
     package says no: a build with development features would).
     """
-    kind: Any = cast(Any, type)(value)
+    kind = type(value)
     named = kind is not tuple and tuple in kind.__mro__
     if named or (hasattr(kind, "__dataclass_fields__") and not is_array(value)):
         hint = f"give a tuple of its {'items' if named else 'fields'}"
@@ -95,7 +99,7 @@ def _refuse_records(value: Any, name: str, place: tuple[int, ...]) -> None:
         raise ArgumentError(message, hint=hint) from _as_cutile(place, cause if named else other)
 
 
-def _items(values: tuple[Any, ...], note: Any, name: str, place: tuple[int, ...]) -> Iterator[Parameter]:
+def _items(values: tuple[object, ...], note: object, name: str, place: tuple[int, ...]) -> Iterator[Parameter]:
     """The items of a tuple, of which each may have an annotation of its own. Raises TileError for another length."""
     notes = getattr(note, "items", None)
     if notes is None:
@@ -108,13 +112,14 @@ def _items(values: tuple[Any, ...], note: Any, name: str, place: tuple[int, ...]
         yield _parameter(value, each, f"{name}[{at}]", (*place, at))
 
 
-def calling_of(kernel: Any, signature: Any) -> Calling | None:
+def calling_of(kernel: CuTileKernel, signature: KernelSignature) -> Calling | None:
     """What the calls of a kernel take that is compiled for a KernelSignature; None where no call can give it."""
-    names = kernel._annotated_function.pysig.parameters
+    names = function_of(kernel).pysig.parameters
     found = [_taken(each) for each in signature.parameters]
-    if None in found:
+    taken = [each for each in found if each is not None]
+    if len(taken) < len(found):
         return None
-    return Calling(name_of(kernel), written_at(kernel), tuple(zip(names, found, strict=True)))  # pyright: ignore[reportArgumentType]
+    return Calling(name_of(kernel), written_at(kernel), tuple(zip(names, taken, strict=True)))
 
 
 def _taken(constraint: Any) -> Parameter | None:
@@ -146,21 +151,22 @@ def _taken(constraint: Any) -> Parameter | None:
             return None
 
 
-def _element(dtype: Any) -> str:
+def _element(dtype: object) -> str:
     """The name in signatures of one of cuTile's element types."""
     tile = cutile_module("cuda.tile")
     return next(name for name, known in ELEMENTS.items() if getattr(tile, known, None) == dtype)
 
 
-def _is_number(value: Any) -> bool:
+def _is_number(value: object) -> bool:
     """A number of Python's or NumPy's; other things are constants: types, enumerations."""
     return isinstance(value, bool | int | float) or (hasattr(value, "dtype") and hasattr(value, "item"))
 
 
-def array_parameter(view: View, note: Any = None) -> ArrayParameter:
+def array_parameter(view: View, note: object = None) -> ArrayParameter:
     """Divisors of sizes, strides and address as cuTile's launch infers them; `note`: its annotation of the array."""
     rank, few = len(view.shape), len(view.shape) <= SPECIALISED_RANK
-    index = _element(note.index_dtype) if getattr(note, "index_dtype", None) is not None else "i32"
+    wide: object = getattr(note, "index_dtype", None)
+    index = _element(wide) if wide is not None else "i32"
     fixed_sizes, fixed_strides = _axes(note, "static_shape_dims", rank), _axes(note, "static_stride_dims", rank)
     unit = UNIT // bits_of(view.dtype)
     strides = tuple(
@@ -182,7 +188,7 @@ def array_parameter(view: View, note: Any = None) -> ArrayParameter:
     )
 
 
-def _axes(note: Any, annotation: str, rank: int) -> list[int]:
+def _axes(note: object, annotation: str, rank: int) -> list[int]:
     """The axes that an annotation of an array names. Raises TileError for one that the array lacks, or named twice."""
     named: list[int] = list(getattr(note, annotation, None) or ())
     for axis in named:
@@ -205,7 +211,7 @@ def disjoint(view: View) -> bool:
     return all(after[0] >= before[0] * before[1] for before, after in pairwise(order))
 
 
-def common(arrays: Sequence[ArrayParameter], name: str, note: Any = None) -> ArrayParameter:
+def common(arrays: Sequence[ArrayParameter], name: str, note: object = None) -> ArrayParameter:
     """What holds for every array of a list. Raises TileError where types or ranks differ, or what their annotation
     fixes does, and for an empty list.
     """
@@ -218,17 +224,17 @@ def common(arrays: Sequence[ArrayParameter], name: str, note: Any = None) -> Arr
     _refuse_varying([each.shape for each in arrays], name, "shape", _axes(note, "static_shape_dims", rank))
     _refuse_varying([each.strides for each in arrays], name, "stride", _axes(note, "static_stride_dims", rank))
 
-    def same(what: str, lost: int | None) -> tuple[Any, ...]:
-        columns = zip(*(getattr(each, what) for each in arrays), strict=True)
+    def same(rows: Iterable[tuple[Length, ...]], lost: Length) -> tuple[Length, ...]:
+        columns = zip(*rows, strict=True)
         return tuple(column[0] if len(set(column)) == 1 else lost for column in columns)
 
     return ArrayParameter(
         first.dtype,
         first.index,
-        same("shape", None),
-        same("strides", None),
-        same("shape_divisors", 1),
-        same("stride_divisors", 1),
+        same((each.shape for each in arrays), None),
+        same((each.strides for each in arrays), None),
+        same((each.shape_divisors for each in arrays), 1),
+        same((each.stride_divisors for each in arrays), 1),
         min(each.alignment for each in arrays),
         any(each.overlapping for each in arrays),
     )
@@ -250,9 +256,9 @@ def bits_of(dtype: str) -> int:
     return 8 if bits == 1 else bits
 
 
-def constraints_of(calling: Calling) -> list[Any]:
+def constraints_of(calling: Calling) -> list[object]:
     """cuTile's constraints for the parameters. Raises TileError for a constant that cuTile has not."""
-    found: list[Any] = []
+    found: list[object] = []
     for name, parameter in calling.parameters:
         try:
             found.append(_constraint(parameter))
@@ -263,7 +269,7 @@ def constraints_of(calling: Calling) -> list[Any]:
     return found
 
 
-def _constraint(parameter: Parameter) -> Any:
+def _constraint(parameter: Parameter) -> object:
     tile, compilation = cutile_module("cuda.tile"), cutile_module("cuda.tile.compilation")
     match parameter:
         case ArrayParameter():

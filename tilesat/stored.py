@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, NoReturn
+from typing import NoReturn
 
 from ir.core import TileError
+from ir.launch_records import LaunchManifest
 
 
 @dataclass(frozen=True)
@@ -17,7 +18,7 @@ class Stored:
     """
 
     ptx: str
-    manifest: dict[str, Any]
+    manifest: LaunchManifest
     texts: dict[str, str]
     cost: float
     bound: float

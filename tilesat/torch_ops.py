@@ -11,13 +11,36 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from importlib import import_module
-from typing import Any
+from typing import ParamSpec, Protocol, TypeVar
 
 from ir.core import TileError
 from tilesat import given
 
+P = ParamSpec("P")
+Result = TypeVar("Result")
 
-def torch_op(name: str, *, mutates: Iterable[str] = ()) -> Callable[[Callable[..., Any]], Any]:
+
+class Operator(Protocol[P, Result]):
+    """An operator of PyTorch (`torch.library.CustomOpDef`)."""
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> Result:
+        """As the function that it is made of."""
+        ...
+
+    def register_fake(self, function: Callable[P, Result], /) -> object:
+        """What gives the sizes and types of its results."""
+        ...
+
+    def register_autograd(self, backward: Callable[..., object], /, **more: object) -> object:
+        """What computes its gradient."""
+        ...
+
+    def register_vmap(self, function: Callable[..., object], /) -> object:
+        """What applies it to a batch."""
+        ...
+
+
+def torch_op(name: str, *, mutates: Iterable[str] = ()) -> Callable[[Callable[P, Result]], Operator[P, Result]]:
     """A decorator that makes a function an operator called `name`, such as "mine::scale" (`torch.library.custom_op`).
 
     The function allocates what it returns by PyTorch and launches kernels of `tilesat.jit` or `tilesat.compile` as
@@ -28,14 +51,13 @@ def torch_op(name: str, *, mutates: Iterable[str] = ()) -> Callable[[Callable[..
     """
     written = given.names("mutates", mutates)
     try:
-        library: Any = import_module("torch.library")
-        custom_op = library.custom_op
+        custom_op = import_module("torch.library").custom_op
     except (ImportError, AttributeError):
         message = "operators of PyTorch need the package torch, 2.4 or later"
         raise TileError(message, hint="pip install 'tilesat[torch]'") from None
 
-    def operator(function: Callable[..., Any]) -> Any:
-        made = custom_op(name, function, mutates_args=written)
+    def operator(function: Callable[P, Result]) -> Operator[P, Result]:
+        made: Operator[P, Result] = custom_op(name, function, mutates_args=written)
         made.register_fake(function)
         return made
 

@@ -3,22 +3,35 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, NotRequired, TypedDict, TypeGuard
 
 from ir.core import Location, TileError
+from ir.narrowing import is_list, is_mapping
 from tilesat.output import write_file
 
 if TYPE_CHECKING:
     from ptxsim import Report
     from tilesat.kernel import Kernel
 
-Values = dict[str, Any]
+Values = dict[str, object]
 PIN = ("kernel", "target", "arguments", "configuration")
 """What a pin must have."""
+
+
+class Pin(TypedDict):
+    """A pinned configuration, and by what it was the best."""
+
+    kernel: str
+    target: str
+    arguments: str
+    configuration: Values
+    predicted: NotRequired[float]
+    assembled: NotRequired[float]
+    measured: NotRequired[float]
 
 
 @dataclass(frozen=True)
@@ -128,9 +141,15 @@ class Tuned:
         """
         own = self.name, self.target, self.arguments
         kept = [each for each in pins(path) if (each["kernel"], each["target"], each["arguments"]) != own]
-        row = asdict(self.best)
-        measure = {name: row[name] for name in ("predicted", "assembled", "measured") if row[name] is not None}
-        kept.append(dict(zip(PIN, (*own, row["configuration"]), strict=True)) | measure)
+        best = self.best
+        made = Pin(kernel=self.name, target=self.target, arguments=self.arguments, configuration=best.configuration)
+        if best.predicted is not None:
+            made["predicted"] = best.predicted
+        if best.assembled is not None:
+            made["assembled"] = best.assembled
+        if best.measured is not None:
+            made["measured"] = best.measured
+        kept.append(made)
         kept.sort(key=lambda each: (each["kernel"], each["target"], each["arguments"]))
         write_file(Path(path), json.dumps(kept, indent=2) + "\n")
 
@@ -139,17 +158,23 @@ def _number(value: float | None, digits: int) -> str:
     return "" if value is None else f"{value:.{digits}f}"
 
 
-def pins(path: str | Path) -> list[Values]:
+def is_pin(given: object) -> TypeGuard[Pin]:
+    """Has this all that a pin must have?"""
+    return is_mapping(given) and set(PIN) <= set(given)
+
+
+def pins(path: str | Path) -> list[Pin]:
     """The pins of a file; none where there is no file. Raises TileError for a file that holds something else."""
     try:
-        found: Any = json.loads(Path(path).read_text())
+        found: object = json.loads(Path(path).read_text())
     except FileNotFoundError:
         return []
     except ValueError as error:
         raise TileError(f"cannot parse the pins: {error}", Location(str(path))) from None
-    if not isinstance(found, list) or not all(isinstance(each, dict) and set(PIN) <= set(each) for each in found):  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
+    pins = [each for each in found if is_pin(each)] if is_list(found) else []
+    if not is_list(found) or len(pins) != len(found):
         raise TileError(f"cannot read the pins: expected a list of objects with {', '.join(PIN)}", Location(str(path)))
-    return found  # pyright: ignore[reportUnknownVariableType]
+    return pins
 
 
 def pinned(path: str | Path, name: str, target: str, arguments: str, tried: Sequence[Values]) -> Values | None:
@@ -159,10 +184,10 @@ def pinned(path: str | Path, name: str, target: str, arguments: str, tried: Sequ
     """
     for each in pins(path):
         if (each["kernel"], each["target"], each["arguments"]) == (name, target, arguments):
-            wanted: Mapping[str, object] = each["configuration"]
-            found = [one for one in tried if plain(one) == dict(wanted)]
+            wanted = dict(each["configuration"])
+            found = [one for one in tried if plain(one) == wanted]
             if not found:
-                message = f"the pin of @{name} for {target} is not one of the configurations: {dict(wanted)}"
+                message = f"the pin of @{name} for {target} is not one of the configurations: {wanted}"
                 raise TileError(message, Location(str(path)), "remove it to search again")
             return found[0]
     return None

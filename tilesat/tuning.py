@@ -28,7 +28,7 @@ from hashlib import blake2b
 from inspect import signature as parameters_of
 from multiprocessing import get_context
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, TypeAlias, TypedDict, TypeVar, Unpack, cast
 
 from ir.core import TileError
 from tilesat import assembled, cutile_kernels
@@ -37,10 +37,14 @@ from tilesat.shown import shown
 from tilesat.tuned import Row, Tuned, Values, pinned, plain, plain_text
 
 if TYPE_CHECKING:
-    from runtime.cuda import Device
+    from runtime.cuda import Device, DeviceArray
     from tilesat.calling import Calling, Parameter
+    from tilesat.compiler import CompileOptions
+    from tilesat.cutile_kernels import CuTileKernel
     from tilesat.kernel import Kernel
 
+Made = TypeVar("Made")
+GridOf: TypeAlias = int | Sequence[int] | Callable[[Values], int | Sequence[int]]
 HINTS = ("occupancy", "num_worker_warps", "opt_level")
 """Of `cuda.tile.kernel.replace_hints`; `num_ctas` is an option of `tilesat.compile`, which stands above the hint."""
 COLD_BYTES = 256 << 20
@@ -55,11 +59,11 @@ FENCE = 1.5
 
 
 def autotune(
-    kernel: Any,
-    configurations: Mapping[str, Iterable[Any]] | Iterable[Mapping[str, Any]],
-    args: Sequence[Any],
+    kernel: object,
+    configurations: Mapping[str, Iterable[object]] | Iterable[Mapping[str, object]],
+    args: Sequence[object],
     *,
-    grid: int | Sequence[int] | Callable[[Values], int | Sequence[int]],
+    grid: GridOf,
     target: str | None = None,
     on: str | None = None,
     budget: float | None = None,
@@ -69,7 +73,7 @@ def autotune(
     cache: bool = True,
     progress: bool = False,
     programs: int = 1,
-    **options: Any,
+    **options: Unpack[CompileOptions],
 ) -> Tuned:
     """Try configurations of a kernel on arguments, and say which is the best.
 
@@ -120,12 +124,12 @@ def autotune(
     return tuned
 
 
-def combinations(given: Mapping[str, Iterable[Any]] | Iterable[Mapping[str, Any]]) -> list[Values]:
+def combinations(given: Mapping[str, Iterable[object]] | Iterable[Mapping[str, object]]) -> list[Values]:
     """Configurations that are given, or all combinations of values. Raises TileError where there are none."""
     if isinstance(given, Mapping):
-        axes = cast("Mapping[str, Any]", given)
+        axes = cast("Mapping[str, Iterable[object]]", given)
         for name, values in axes.items():
-            if isinstance(values, str) or not isinstance(values, Iterable):
+            if isinstance(values, str) or not isinstance(cast("object", values), Iterable):
                 raise TileError(f"configurations: expected some values of '{name}', got {shown(values)}")
         found = [dict(zip(axes, values, strict=True)) for values in itertools.product(*axes.values())]
     else:
@@ -135,7 +139,7 @@ def combinations(given: Mapping[str, Iterable[Any]] | Iterable[Mapping[str, Any]
     return found
 
 
-def described(argument: Any) -> str:
+def described(argument: object) -> str:
     """An argument as pins and tables name it: an array by type and sizes, anything else by its value."""
     from tilesat.arrays import is_array, view_of
 
@@ -149,32 +153,37 @@ class _Candidate:
     name: str
     configuration: Values
     grid: Grid
-    source: Any
-    program: Any
-    options: Values
-    given: Sequence[Any] = ()
-    named: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    source: object
+    program: object
+    options: CompileOptions
+    given: Sequence[object] = ()
+    named: Mapping[str, object] = field(default_factory=dict[str, object])
     generic: Calling | None = None
 
     @staticmethod
     def of(
-        kernel: Any, configuration: Values, args: Sequence[Any], grid: Any, target: str, options: Values
+        kernel: object,
+        configuration: Values,
+        args: Sequence[object],
+        grid: GridOf,
+        target: str,
+        options: CompileOptions,
     ) -> _Candidate:
         """Raises TileError for names that are none of the kernel's or the compiler's, and what cuTile refuses."""
         from tilesat.just_in_time import Jit
 
         kernel = kernel.source if isinstance(kernel, Jit) else kernel
-        source: Any = kernel(configuration) if callable(kernel) and not cutile_kernels.is_kernel(kernel) else kernel
-        blocks = as_grid(cast(Any, grid(configuration)) if callable(grid) else grid)
+        source: object = kernel(configuration) if callable(kernel) and not cutile_kernels.is_kernel(kernel) else kernel
+        blocks = as_grid(grid(configuration) if callable(grid) else grid)
         constants, hints, own = _divided(source, configuration)
-        given = {**options, **own}
+        given = cast("CompileOptions", {**options, **own})
         if not cutile_kernels.is_kernel(source):
             return _Candidate("program", configuration, blocks, source, source, given, args)
         from tilesat.calling import bound
         from tilesat.specialise import constraints_of, specialised, written_at
 
         source = source.replace_hints(**hints) if hints else source
-        name, names = cutile_kernels.name_of(source), list(source._annotated_function.pysig.parameters)
+        name, names = cutile_kernels.name_of(source), list(cutile_kernels.function_of(source).pysig.parameters)
         values = bound(names, (), {**_between(args, names, constants), **constants}, name, written_at(source))
         generic = specialised(source, values)
         exact = replace(
@@ -189,19 +198,19 @@ class _Candidate:
         """
         if count > 1 and "extractor" in self.options:
             raise TileError("autotune: programs are those of the usual extractor: leave the extractor out")
-        others = [{"extractor": f"top:{number}"} for number in range(2, count + 1)]
+        others: list[CompileOptions] = [{"extractor": f"top:{number}"} for number in range(2, count + 1)]
         found: list[_Candidate] = [self]
         for each in others:
             found.append(replace(self, configuration=self.configuration | each, options=self.options | each))
         return found
 
-    def general(self, target: str) -> Any:
+    def general(self, target: str) -> object:
         """What is compiled for all arguments of the same kind, as other processes take it."""
         from tilesat.specialise import constraints_of
 
         if self.generic is None:
             return self.program
-        return cutile_kernels.export(self.source, constraints_of(self.generic), target)
+        return cutile_kernels.export(cast("CuTileKernel", self.source), constraints_of(self.generic), target)
 
     def kernel(self, target: str, cache: bool) -> Kernel:
         """The kernel for all arguments of the same kind; `cache`: out of it where it is there."""
@@ -217,14 +226,14 @@ class _Candidate:
         return repr((_bytes(self.program), self.generic, self.grid, sorted(map(str, self.options.items()))))
 
 
-def _bytes(program: Any) -> bytes:
+def _bytes(program: object) -> bytes:
     """The content of a program."""
     from tilesat.compiler import written
 
-    return written(program)[0] if isinstance(program, str | bytes | Path) else bytes(program)
+    return written(program)[0] if isinstance(program, str | bytes | Path) else bytes(cast("bytearray", program))
 
 
-def _between(args: Sequence[Any], names: Sequence[str], constants: Values) -> dict[str, Any]:
+def _between(args: Sequence[object], names: Sequence[str], constants: Values) -> Values:
     """The arguments by name; configurations fill in their constants."""
     rest = [name for name in names if name not in constants]
     if len(args) != len(rest):
@@ -232,13 +241,12 @@ def _between(args: Sequence[Any], names: Sequence[str], constants: Values) -> di
     return dict(zip(rest, args, strict=True))
 
 
-def _divided(source: Any, configuration: Values) -> tuple[Values, Values, Values]:
+def _divided(source: object, configuration: Values) -> tuple[Values, Values, Values]:
     """Constants of the kernel, its hints, options of the compiler. Raises TileError for any other name."""
     from tilesat.compiler import compile
 
-    is_kernel = cutile_kernels.is_kernel(source)
-    names = list(source._annotated_function.pysig.parameters) if is_kernel else []
-    hints = HINTS if is_kernel else ()
+    names = list(cutile_kernels.function_of(source).pysig.parameters) if cutile_kernels.is_kernel(source) else []
+    hints = HINTS if cutile_kernels.is_kernel(source) else ()
     options = [each for each in list(parameters_of(compile).parameters)[2:] if each not in ("signature", "cache")]
     groups: tuple[Values, Values, Values] = ({}, {}, {})
     for name, value in configuration.items():
@@ -250,13 +258,13 @@ def _divided(source: Any, configuration: Values) -> tuple[Values, Values, Values
     return groups
 
 
-def fixed(parameter: Parameter, value: Any) -> Parameter:
+def fixed(parameter: Parameter, value: object) -> Parameter:
     """A parameter that takes arrays of exactly these sizes and strides only."""
     from tilesat.arrays import view_of
     from tilesat.calling import ArrayParameter, TupleParameter
 
     if isinstance(parameter, TupleParameter):
-        return TupleParameter(tuple(map(fixed, parameter.items, value)))
+        return TupleParameter(tuple(map(fixed, parameter.items, cast("Iterable[object]", value))))
     if not isinstance(parameter, ArrayParameter):
         return parameter
     view, ones = view_of(value, ""), (1,) * len(parameter.shape)
@@ -271,11 +279,11 @@ def _compiled_for(made: Sequence[_Candidate], target: str, cache: bool, configur
 
 Price = tuple[float, int, str, str]
 """Cycles of an SM for a CTA, CTAs of a tile block, why nothing could be compiled, in what the program differs."""
-Task = tuple[Any, ...]
+Task = tuple[object, ...]
 """The arguments of a function that a process may call."""
 
 
-def price(program: Any, target: str, options: Values, general: Any = None, count: int = 1) -> list[Price]:
+def price(program: object, target: str, options: CompileOptions, general: object = None, count: int = 1) -> list[Price]:
     """The price of a configuration, and those of the programs behind the cheapest, up to `count` in all: what they cost
     more is what they do in `general`, which is compiled for all sizes, as the kernels are. A task of a process.
     """
@@ -332,7 +340,7 @@ class _Search:
             print(file=sys.stderr)
         return tuple(sorted(rows, key=lambda row: row.rank))
 
-    def _called(self, function: Callable[..., Any], tasks: Iterable[tuple[int, Task]]) -> Iterator[tuple[int, Any]]:
+    def _called(self, function: Callable[..., Made], tasks: Iterable[tuple[int, Task]]) -> Iterator[tuple[int, Made]]:
         """Numbers of tasks and what a function makes of them, as it comes; until the deadline, but for the first."""
         if not self.workers:
             for number, task in tasks:
@@ -342,7 +350,7 @@ class _Search:
             return
         many = self.workers if isinstance(self.workers, int) else FLYING
         with self._pool() as pool:
-            flying: dict[Future[Any], int] = {}
+            flying: dict[Future[Made], int] = {}
             for number, task in tasks:
                 if number and time.monotonic() > self.deadline:
                     break
@@ -394,23 +402,22 @@ class _Search:
             yield replace(row, measured=1000 * statistics.median(kept), samples=len(kept))
             self._say(number + 1, "measured", rows)
 
-    def _launches(self, device: Device, row: Row, cold: Any) -> list[float]:
+    def _launches(self, device: Device, row: Row, cold: DeviceArray) -> list[float]:
         """Milliseconds of launches between events, the L2 cache cold."""
-        import numpy as np
-
         from tilesat.launching import prepared
+        from tilesat.spec import is_numpy
 
-        (each,) = (one for one in self.made if one.configuration is row.configuration)
-        kernel = each.kernel(self.target, self.cache)
-        values = prepared(kernel.entry, kernel.calling, each.given, each.named, "cuda", whole=bool(each.named)).values
-        held = [device.put(cast(Any, each)) if isinstance(each, np.ndarray) else each for each in values]
+        (own,) = (one for one in self.made if one.configuration is row.configuration)
+        kernel = own.kernel(self.target, self.cache)
+        values = prepared(kernel.entry, kernel.calling, own.given, own.named, "cuda", whole=bool(own.named)).values
+        copies = {number: device.put(each) for number, each in enumerate(values) if is_numpy(each)}
+        held = [copies.get(number, each) for number, each in enumerate(values)]
         try:
             launch = device.load(kernel.ptx, kernel.manifest).prepare(row.grid, held)
             return device.time(launch, REPEAT, cold=cold)
         finally:
-            for before, after in zip(values, held, strict=True):
-                if before is not after:
-                    device.free(after)
+            for each in copies.values():
+                device.free(each)
 
     def _say(self, done: int, what: str, rows: Iterable[Row]) -> None:
         if self.progress:
@@ -424,7 +431,7 @@ def steady(times: Sequence[float]) -> list[float]:
     return [each for each in times if each <= upper + FENCE * (upper - lower)]
 
 
-def _finished(flying: dict[Future[Any], int]) -> Iterator[tuple[int, Any]]:
+def _finished(flying: dict[Future[Made], int]) -> Iterator[tuple[int, Made]]:
     """What is done first."""
     for future in wait(flying, return_when=FIRST_COMPLETED).done:
         yield flying.pop(future), future.result()
@@ -445,8 +452,8 @@ def _remembered(search: _Search, arguments: str) -> tuple[tuple[Row, ...], str]:
         known = None if store is None else store.get(key)
         if known is not None:
             by_text = {plain_text(each.configuration): each for each in search.made}
-            kept = [(by_text[json.dumps(row.pop("configuration"))], row) for row in known["rows"]]
-            return tuple(Row(each.configuration, each.grid, **row) for each, row in kept), "cached"
+            kept = cast("list[_Kept]", known["rows"])
+            return tuple(_again(by_text[json.dumps(row["configuration"])], row) for row in kept), "cached"
         rows = search.rows(device)
     if store is not None and {plain_text(row.configuration) for row in rows} >= {
         plain_text(each.configuration) for each in search.made[:: search.programs]
@@ -455,7 +462,23 @@ def _remembered(search: _Search, arguments: str) -> tuple[tuple[Row, ...], str]:
     return rows, "searched"
 
 
-def _kept(row: Row) -> Values:
+class _Kept(TypedDict):
+    configuration: Values
+    predicted: float | None
+    assembled: float | None
+    measured: float | None
+    samples: int
+    error: str
+    program: str
+
+
+def _again(each: _Candidate, row: _Kept) -> Row:
+    """A row out of the cache."""
+    predictions = row["predicted"], row["assembled"], row["measured"]
+    return Row(each.configuration, each.grid, *predictions, row["samples"], row["error"], row["program"])
+
+
+def _kept(row: Row) -> _Kept:
     """A row as the cache keeps it."""
     return {
         "configuration": plain(row.configuration),

@@ -6,11 +6,11 @@ from __future__ import annotations
 
 import shlex
 import sys
+from argparse import Namespace
 from collections.abc import Generator, Iterable, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from ir.core import TileError
 from lowering.passes.levels import LEVELS
@@ -126,7 +126,7 @@ class Watching:
     reproducer: Reproducer | None
 
     @staticmethod
-    def of(arguments: Any, steps: Sequence[Step], entry: str | None = None) -> Watching:
+    def of(arguments: Namespace, steps: Sequence[Step], entry: str | None = None) -> Watching:
         """From --print-before, --print-after, --print-diff and --reproducer, for a pipeline."""
         before, after = chosen(arguments.print_before, steps), chosen(arguments.print_after, steps)
         watchers: list[Watcher] = []

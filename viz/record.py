@@ -9,7 +9,10 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, dataclass, field, fields, is_dataclass
-from typing import Any
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
 
 VERSION = 1
 """Of the form that `to_json` writes; incremented when a reader of the old form would misread the new one."""
@@ -274,9 +277,9 @@ def to_json(record: Record) -> str:
     return json.dumps(record, default=_plain, separators=(",", ":"), ensure_ascii=False)
 
 
-def _plain(each: object) -> dict[str, Any]:
+def _plain(each: object) -> dict[str, object]:
     """A dataclass without the fields that hold their default."""
-    if not is_dataclass(each):
+    if not is_dataclass(each) or isinstance(each, type):
         raise TypeError(f"a record cannot hold {type(each).__name__}")
     found: dict[str, object] = {}
     for name, default in _defaults(type(each)):
@@ -286,7 +289,7 @@ def _plain(each: object) -> dict[str, Any]:
     return found
 
 
-def _rounded(value: object) -> Any:
+def _rounded(value: object) -> object:
     """Mappings of floats with three digits behind the point."""
     if isinstance(value, Mapping):
         return {key: round(each, 3) if isinstance(each, float) else each for key, each in value.items()}  # type: ignore[misc]
@@ -296,7 +299,7 @@ def _rounded(value: object) -> Any:
 _DEFAULTS: dict[type, list[tuple[str, object]]] = {}
 
 
-def _defaults(kind: type[Any]) -> Sequence[tuple[str, object]]:
+def _defaults(kind: type[DataclassInstance]) -> Sequence[tuple[str, object]]:
     """Field names of a dataclass with their defaults; nothing equals that of a field without one."""
     if kind not in _DEFAULTS:
         _DEFAULTS[kind] = [

@@ -6,9 +6,8 @@ A microsecond of the trace is a cycle. Source of the format: Trace Event Format 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from viz.record import Agent, Operation, Record, Schedule
 
@@ -23,7 +22,7 @@ class Slice:
     name: str
     start: float
     cycles: float
-    notes: dict[str, Any] = field(default_factory=dict[str, Any])
+    notes: Mapping[str, object] = field(default_factory=dict[str, object])
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +119,6 @@ def _agents(agents: Sequence[Agent], schedule: Schedule) -> Iterator[Track]:
             yield Track(agent.name, slices)
 
 
-def _slice(schedule: Schedule, operation: Operation, iteration: int, notes: dict[str, Any]) -> Slice:
+def _slice(schedule: Schedule, operation: Operation, iteration: int, notes: Mapping[str, object]) -> Slice:
     start = (operation.start + iteration * schedule.interval) * schedule.slot
     return Slice(operation.name, start, operation.span * schedule.slot, notes)

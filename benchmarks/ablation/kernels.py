@@ -180,6 +180,7 @@ def attention_row(q, k, v, out, scale, width: C, tm: C, length: C):
     ct.store(out, index=(head, block, 0), tile=acc.astype(out.dtype).reshape((1, tm, width)))
 
 
+@ct.kernel
 def delta_step(q, k, v, beta, decay, y, next_state, width: C, tile: C):
     """The first step of the gated delta rule for a head and a part of its values, from a state of zeros."""
     head, part = ct.bid(0), ct.bid(1)

@@ -19,9 +19,12 @@ Operation = Callable[[Any, Any], Any]
 OTHER = 100
 """The number of a combiner that is more than one operation."""
 FOLDS: dict[int, Operation] = {
-    Combiner.ADDF: np.add, Combiner.MULF: np.multiply, Combiner.MAXF: np.fmax, Combiner.MINF: np.fmin,
+    Combiner.ADDF: np.add,
+    Combiner.MULF: np.multiply,
+    Combiner.MAXF: np.fmax,
+    Combiner.MINF: np.fmin,
     OTHER: lambda left, right: left + right + np.ones_like(left),
-}  # fmt: skip
+}
 """By the number of a combiner, which is that of its operation."""
 
 

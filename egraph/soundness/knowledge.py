@@ -5,14 +5,12 @@ A value in the body of a loop has been several tiles; a fact about it must hold 
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-import numpy.typing as npt
 
 from egraph.soundness import meaning
 from egraph.soundness.model import Datum, Unsound, tiles
 from egraph.soundness.sampling import Sampler
+from ir.dialects.cuda_tile.attributes import Array
 from ir.types import TileType
 
 _SHOWN = 16
@@ -54,7 +52,7 @@ class Knowledge:
                 raise Unsound("bounds contradict each other, so anything follows")
 
 
-def shown(data: npt.NDArray[Any]) -> str:
+def shown(data: Array) -> str:
     """A tile's elements, of many the first."""
     few = data.tolist() if data.size <= _SHOWN else [*data.reshape(-1)[:_SHOWN].tolist(), ...]
     return str(few).replace("Ellipsis", "...")

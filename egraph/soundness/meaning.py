@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable
-from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
 
 from egraph.facts import LARGEST_DIVISOR, limits, pointee_bytes, power_of_two_divisor
+from ir.dialects.cuda_tile.attributes import Array, is_array
 from ir.types import IntType, PointerType, TileType
-
-Array = npt.NDArray[Any]
 
 UNARY = ("low", "high", "divisor")
 BY_DIMENSION = ("contiguity", "constancy", "alignment", "run")
@@ -157,9 +155,9 @@ def _exact(function: str, a: Array, b: Array, mask: int) -> list[int]:
 
 def equal(a: object, b: object) -> bool:
     """Bitwise equality of tiles, NaNs equal; equality of tokens."""
-    if not isinstance(a, np.ndarray):
+    if not is_array(a):
         return bool(a == b)
-    left: Array = np.asarray(cast(Array, a))
+    left: Array = np.asarray(a)
     right: Array = np.asarray(b)
     if left.shape != right.shape or left.dtype != right.dtype:
         return False

@@ -10,6 +10,7 @@ from egraph import facts
 from egraph.soundness import meaning
 from ir.core import Op, Type
 from ir.dialects.cuda_tile import Bounded, DivBy, NegF, SameElements, TileOp, dtype_of
+from ir.dialects.cuda_tile.attributes import Array
 from ir.records import dataclass
 from ir.types import I32, TOKEN, IntType, PointerType, TileType
 
@@ -79,7 +80,7 @@ def _width(value: Datum) -> int:
     return type_.element.width if isinstance(type_, TileType) else 64
 
 
-def _promised(promise: Any, data: Any, type_: Type | None) -> bool:
+def _promised(promise: object, data: Array, type_: Type | None) -> bool:
     """Whether a promise of assume is true of a tile."""
     if not isinstance(type_, TileType) or not isinstance(type_.element, IntType | PointerType):
         return False
@@ -120,7 +121,7 @@ APPROXIMATIONS = (4, 5)
 """Roundings (approximate, full) whose result is only near the exact one."""
 
 
-def nudged(data: Any, rounding: int) -> Any:
+def nudged(data: Array, rounding: int) -> Array:
     """Another result of an approximation, 2 units in the last place from the nearest in about half of the elements: a
     function of the nearest one and of the rounding.
     """

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from functools import cache
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from egraph.facts import FLOATS, limits
 from ir.dialects.cuda_tile import dtype_of
+from ir.dialects.cuda_tile.attributes import Array
 from ir.types import F8E8M0FNU, TF32, FloatType
-
-Array = npt.NDArray[Any]
 
 _TF32_UNUSED = 13
 """Low bits of an f32 that tf32 has not (PTX ISA, alternate floating-point data formats)."""

@@ -12,10 +12,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 from itertools import product
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from egraph.permissions import (
     AFN,
@@ -34,9 +32,8 @@ from egraph.rule import text
 from egraph.sexpr import Atom, List, Sexpr
 from egraph.soundness.model import Datum
 from egraph.terms import by_name
+from ir.dialects.cuda_tile.attributes import Array
 from ir.types import FloatType, TileType
-
-Array = npt.NDArray[Any]
 
 EXACT = frozenset({NSZ, CONTRACT, FTZ, FTZ_FUNCTIONS, NNAN})
 """Permissions under which sides are compared bit by bit."""

@@ -11,11 +11,13 @@ from collections.abc import Sequence
 from dataclasses import field
 from functools import cache
 from importlib import import_module
-from typing import Any, cast
+from types import ModuleType
+from typing import Any
 
 from egraph.facts import LARGEST_DIVISOR, limits
 from egraph.rule import Rule, text
 from egraph.sexpr import Atom, List, Sexpr
+from egraph.soundness.formula import Formula
 from egraph.soundness.model import NotCovered, Reject, Unbound
 from egraph.terms import signatures
 from ir.records import dataclass
@@ -40,7 +42,7 @@ def _terms() -> frozenset[str]:
     return frozenset(s.name for s in signatures().values())
 
 
-def _z3() -> Any:
+def _z3() -> ModuleType:
     return import_module("z3")  # an extra, without types
 
 
@@ -48,7 +50,7 @@ def _z3() -> Any:
 class Value:
     """An element: a z3 bit vector."""
 
-    bits: Any
+    bits: Formula
     width: int
 
 
@@ -109,9 +111,9 @@ class Query:
     def __init__(self, path: Path, width: int):
         self.z3, self.path, self.most = _z3(), path, width
         self.env: dict[str, Any] = {}
-        self.assumed: list[Any] = []
-        self.owed: list[Any] = []
-        self.facts: dict[tuple[str, Any], Any] = {}  # z3's terms hash by structure
+        self.assumed: list[Formula | bool] = []
+        self.owed: list[Formula | bool] = []
+        self.facts: dict[tuple[str, Formula], Formula] = {}  # z3's terms hash by structure
         self.wide = max(2 * width + 2, 10)
         self.widest = 0
         self.count = 0
@@ -152,7 +154,7 @@ class Query:
             return True
         return any(self.free(item) for item in form.items[1:])
 
-    def answer(self, rlimit: int) -> Any:
+    def answer(self, rlimit: int) -> Formula:
         """unsat where the assumptions entail all that is owed."""
         return self._check([*self.assumed, self.z3.Not(self.z3.And(*self.owed))], rlimit)
 
@@ -160,7 +162,7 @@ class Query:
         """Does anything satisfy the assumptions?"""
         return self._check(self.assumed, rlimit) != self.z3.unsat
 
-    def _check(self, formulas: list[Any], rlimit: int) -> Any:
+    def _check(self, formulas: list[Formula | bool], rlimit: int) -> Formula:
         """In a context of its own: else the answer would depend on the queries before."""
         context = self.z3.Context()
         solver = self.z3.SolverFor(self.LOGIC, ctx=context)
@@ -168,7 +170,7 @@ class Query:
         solver.add(*(self.z3.And(each).translate(context) for each in formulas))
         return solver.check()
 
-    def need(self, condition: object) -> None:
+    def need(self, condition: Formula | bool) -> None:
         """Assumed of the left side, owed of the right side."""
         (self.owed if self.right else self.assumed).append(condition)
 
@@ -266,7 +268,7 @@ class Query:
         else:
             raise NotCovered(f"({action.head} ...)")
 
-    def claim(self, target: List, number: Any) -> None:
+    def claim(self, target: List, number: Formula) -> None:
         """A bound or divisor that must be true."""
         value = self.signed(self.value(target.items[1]))
         if target.head not in ("low", "high", "divisor"):
@@ -278,7 +280,7 @@ class Query:
 
     # --- numbers
 
-    def number(self, form: Sexpr) -> Any:
+    def number(self, form: Sexpr) -> Formula:
         """A computation on facts; what egglog's checked arithmetic refuses is no match."""
         if isinstance(form, Atom):
             if _digits(form):
@@ -299,11 +301,11 @@ class Query:
             self.assumed += [found >= low, found <= high]
         return found
 
-    def literal(self, number: int) -> Any:
+    def literal(self, number: int) -> Formula:
         """A number that is known."""
         return self.z3.BitVecVal(number, self.wide)
 
-    def calculated(self, form: List) -> Any:
+    def calculated(self, form: List) -> Formula:
         """One of egglog's functions on i64."""
         z3 = self.z3
         a, b = (self.number(x) for x in form.items[1:])
@@ -319,7 +321,7 @@ class Query:
             raise NotCovered(f"({form.head} ...)")
         return simple[form.head]
 
-    def log2(self, number: Any) -> Any:
+    def log2(self, number: Formula) -> Formula:
         """The place of the highest bit."""
         found, one = self.integer_variable(), self.z3.BitVecVal(1, self.wide)
         self.assumed += [
@@ -331,12 +333,12 @@ class Query:
         ]
         return found
 
-    def integer_variable(self) -> Any:
+    def integer_variable(self) -> Formula:
         """Any number."""
         self.count += 1
         return self.z3.BitVec(f"n{self.count}", self.wide)
 
-    def known(self, fact: str, value: Value) -> Any:
+    def known(self, fact: str, value: Value) -> Formula:
         """A fact of a value: any true one, the same whenever it is asked for."""
         key = (fact, value.bits)
         if key not in self.facts:
@@ -362,10 +364,10 @@ class Query:
         """The width that a type variable or (type x) stands for."""
         if isinstance(form, List):
             return self.value(form.items[1]).width
-        found = self.env.get(form.text)
+        found: int | None = self.env.get(form.text)
         if found is None:
             raise Unbound(form.text)
-        return cast(int, found)
+        return found
 
     def width(self, options: Sequence[int] = WIDTHS) -> int:
         """Choose a width up to the one that is asked about."""
@@ -379,12 +381,12 @@ class Query:
         """Is it a term?"""
         return isinstance(form, List) and form.head in _terms()
 
-    def signed(self, value: Value) -> Any:
+    def signed(self, value: Value) -> Formula:
         """The value in the wide reading of facts: with its sign, i1 as 0 and 1."""
         extend = self.z3.ZeroExt if value.width == 1 else self.z3.SignExt
         return extend(self.wide - value.width, value.bits)
 
-    def exact(self, head: str, a: Value, b: Value) -> Any:
+    def exact(self, head: str, a: Value, b: Value) -> Formula:
         """Whether a sum or product of signed readings fits the type."""
         x, y = self.signed(a), self.signed(b)
         found = x + y if head == "exact_sum" else x * y
@@ -442,12 +444,12 @@ class Query:
             if self.right or not options:
                 raise Reject
             self.env[form.text] = self.width(options)
-        found = self.env[form.text]
+        found: int = self.env[form.text]
         if found not in options:
             if self.right:
                 raise NotCovered("an ill-typed term")
             raise Reject
-        return cast(int, found)
+        return found
 
     def operation(self, form: List) -> Value:
         """The value of a term; what it leaves undefined is assumed not to happen, or owed."""
@@ -557,7 +559,7 @@ class Query:
             found = _computed(head, x, y)
             self.need(self.z3.And(found >= 0, found < 1 << a.width))
 
-    def divided(self, head: str, a: Value, b: Value, columns: Sequence[Sexpr]) -> Any:
+    def divided(self, head: str, a: Value, b: Value, columns: Sequence[Sexpr]) -> Formula:
         """A quotient rounded to zero (1), down (2) or up (3), or a remainder with the dividend's sign."""
         z3, x, y = self.z3, a.bits, b.bits
         signed = self.attribute(columns[0], "signedness")
@@ -578,7 +580,7 @@ class Query:
         return z3.If(above, quotient + 1, quotient) if rounding == 3 else quotient
 
 
-def _computed(head: str, a: Any, b: Any) -> Any:
+def _computed(head: str, a: Formula, b: Formula) -> Formula:
     return {"addi": a + b, "subi": a - b, "muli": a * b}[head]
 
 

@@ -11,7 +11,6 @@ results on the left does so on the right, and nothing else does.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -21,10 +20,11 @@ from egraph.sexpr import Atom, List, Sexpr
 from egraph.soundness.model import APPROXIMATIONS, Datum, NotCovered
 from egraph.soundness.sample import Sample
 from egraph.terms import Signature, by_name
+from ir.dialects.cuda_tile.attributes import Array
 from ir.records import dataclass
 from ir.types import FloatType, TileType
 
-Real = npt.NDArray[Any]  # long doubles
+Real = Array  # long doubles
 Mask = npt.NDArray[np.bool_]
 
 APPROXIMATE_ULPS = 4
@@ -69,20 +69,20 @@ class Traced:
     operation was and then the last; where nothing left the range in which the bound holds.
     """
 
-    found: npt.NDArray[Any]
+    found: Array
     real: Real
     error: Real
     exact: Mask
     once: Mask
     ordinary: Mask
 
-    def broadcast(self, found: npt.NDArray[Any]) -> Traced:
+    def broadcast(self, found: Array) -> Traced:
         """Each element repeated, as in the tile `found`."""
         real, error = (np.broadcast_to(part, found.shape) for part in (self.real, self.error))
         exact, once, ordinary = (np.broadcast_to(part, found.shape) for part in (self.exact, self.once, self.ordinary))
         return Traced(found, real, error, exact, once, ordinary)
 
-    def negated(self, found: npt.NDArray[Any]) -> Traced:
+    def negated(self, found: Array) -> Traced:
         """The tile `found`, of the other sign: what was rounded would have been rounded to the other side."""
         return Traced(found, -self.real, self.error, self.exact, self.exact, self.ordinary)
 
@@ -178,7 +178,7 @@ def _unflushed(sample: Sample, left: Sexpr, right: Sexpr, after: Traced) -> str:
     return ""
 
 
-def flushed(data: npt.NDArray[Any]) -> npt.NDArray[Any]:
+def flushed(data: Array) -> Array:
     """Subnormal numbers as zeros of their sign."""
     with np.errstate(invalid="ignore"):
         tiny = np.abs(data.astype(np.float64)) < smallest_normal(data.dtype)
@@ -215,7 +215,7 @@ def trace(sample: Sample, form: Sexpr, licence: Licence) -> Traced:
     return _rounded(operation, operands, found, element, rounding, licence)
 
 
-def _leaf(found: npt.NDArray[Any], licence: Licence) -> Traced:
+def _leaf(found: Array, licence: Licence) -> Traced:
     with np.errstate(invalid="ignore"):
         real = found.astype(np.longdouble)
     all_of = np.ones(found.shape, np.bool_)
@@ -250,7 +250,7 @@ class Operation:
 def _rounded(
     operation: Operation,
     operands: list[Traced],
-    found: npt.NDArray[Any],
+    found: Array,
     element: FloatType,
     rounding: list[int],
     licence: Licence,

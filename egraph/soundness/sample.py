@@ -6,7 +6,7 @@ import enum
 from collections.abc import Mapping, Sequence
 from functools import cache
 from itertools import product
-from typing import Any, ClassVar, cast
+from typing import ClassVar
 
 import numpy as np
 
@@ -30,11 +30,12 @@ from egraph.soundness.model import (
     tiles,
     undefined,
 )
-from egraph.soundness.sampling import Array, Sampler
+from egraph.soundness.sampling import Sampler
 from egraph.terms import Signature, by_name, integer_of, is_hint
 from ir.core import OPS, Block, Op, OperandGroup, OptionalOperand, TileError, Type, Value, verify
 from ir.core import Operand as OneOperand
 from ir.dialects.cuda_tile import DenseElements, TileOp, dtype_of
+from ir.dialects.cuda_tile.attributes import is_array
 from ir.records import dataclass
 from ir.types import F16, F32, I1, I32, I64, TOKEN, FloatType, IntType, PointerType, TileType
 
@@ -492,7 +493,7 @@ class Sample:
                 if attribute.kind is DenseElements:
                     type_ = self._literal_type(columns)
                     name = item.text if self.random.chance(0.85) else ""
-                    value: Any = self.random.literal(type_, self._literals.get(name, ()))
+                    value: object = self.random.literal(type_, self._literals.get(name, ()))
                 else:
                     value = self.random.attribute(attribute, signature.mnemonic, known)
                 integer = integer_of(value)
@@ -513,7 +514,7 @@ class Sample:
         self.require(isinstance(type_, TileType) and not isinstance(type_.element, PointerType))
         return type_
 
-    def _free(self, mnemonic: str, index: int, group: Any, types: list[Type | None]) -> Datum:
+    def _free(self, mnemonic: str, index: int, group: OperandGroup, types: list[Type | None]) -> Datum:
         """A value for a free operand."""
         if isinstance(group, OptionalOperand) and self.random.chance(0.3):
             return Datum(None, None)
@@ -524,7 +525,7 @@ class Sample:
             raise ValueError("only tiles and tokens are drawn")
         return Datum(type_, self.random.tile(type_))
 
-    def _decoded(self, kind: object, integer: int) -> Any:
+    def _decoded(self, kind: object, integer: int) -> object:
         """An attribute from its column."""
         if isinstance(kind, type) and issubclass(kind, enum.IntEnum):
             return kind(integer) if integer >= 0 else None
@@ -580,8 +581,7 @@ class Sample:
         for name, value in self.env.items():
             if isinstance(value, Datum):
                 data: object = value.data
-                tile = isinstance(data, np.ndarray)
-                parts.append(f"{name} = {value.type} {shown(cast(Array, data)) if tile else data}")
+                parts.append(f"{name} = {value.type} {shown(data) if is_array(data) else data}")
             else:
                 parts.append(f"{name} = {value}")
         return "sample: " + ", ".join(parts)

@@ -5,16 +5,16 @@ from __future__ import annotations
 import enum
 from functools import cache
 from math import prod
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
 
 from egraph.facts import largest, limits, pointee_bytes, smallest_normal
 from egraph.soundness import patterns
-from ir.core import OPS, Attr, OperandGroup, Type
+from ir.core import OPS, AttrField, OperandGroup, Type
 from ir.dialects.cuda_tile import Bounded, DenseElements, DivBy, MmaF, Rounding, SameElements, TileOp, dtype_of
-from ir.dialects.cuda_tile.attributes import SHAPE
+from ir.dialects.cuda_tile.attributes import SHAPE, Array
 from ir.records import dataclass
 from ir.types import (
     BF16,
@@ -39,8 +39,6 @@ from ir.types import (
     PointerType,
     TileType,
 )
-
-Array = npt.NDArray[Any]
 
 ELEMENTS: tuple[Element, ...] = (
     *(I32, I32, I32, I32, I64, I64, I1, I1, I1, I8, I8, I16, I4),
@@ -307,14 +305,14 @@ class Sampler:
         self.tokens += 1
         return frozenset((self.tokens,))
 
-    def attribute(self, attribute: Attr[Any], mnemonic: str, operands: list[tuple[Type | None, Any]]) -> Any:
+    def attribute(self, attribute: AttrField, mnemonic: str, operands: list[tuple[Type | None, object]]) -> object:
         """A value for an attribute that nothing fixes; promises of assume are true of its value."""
-        kind: Any = attribute.kind
+        kind = attribute.kind
         if mnemonic == "ftoi" and kind is Rounding:
             return attribute.default
         if kind is Rounding and attribute.default is not None:
             return Rounding(int(self.pick(ROUNDINGS)))
-        if isinstance(kind, type) and issubclass(kind, enum.IntEnum):
+        if issubclass(kind, enum.IntEnum):
             return kind(self.pick(list(kind))) if attribute.default is not None else None
         if kind is bool:
             return self.chance(0.4)
@@ -323,10 +321,10 @@ class Sampler:
         if attribute.name == "permutation":
             return tuple(int(d) for d in self.rng.permutation(len(shape)))
         if mnemonic == "assume":
-            return self.promise(operands[0][1], type_)
+            return self.promise(cast("Array | None", operands[0][1]), type_)
         return attribute.default if not attribute.required else int(self.rng.integers(3))
 
-    def promise(self, data: Any, type_: Type | None) -> DivBy | Bounded | SameElements:
+    def promise(self, data: Array | None, type_: Type | None) -> DivBy | Bounded | SameElements:
         """A true promise about a tile (or one about nothing much)."""
         if isinstance(type_, TileType) and isinstance(type_.element, IntType) and data is not None and self.chance(0.4):
             below, above = int(np.min(data)), int(np.max(data))
@@ -363,7 +361,7 @@ class Sampler:
             return TileType(first.shape, I1)
         if self.near is not None and self.chance(0.5):
             return TileType(first.shape, self.near.element)
-        kind: Any = FloatType if mnemonic in ("ftof", "itof") else IntType if mnemonic in _TO_INTEGERS else Element
+        kind = FloatType if mnemonic in ("ftof", "itof") else IntType if mnemonic in _TO_INTEGERS else Element
         return TileType(first.shape, self.pick([e for e in ELEMENTS if isinstance(e, kind)]))
 
     def _reshaped(self, shape: tuple[int, ...]) -> tuple[int, ...]:

@@ -7,12 +7,12 @@ arithmetic. Over the reals, sums and products are exact; that each fits its type
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from egraph.facts import limits
 from egraph.rule import Rule
 from egraph.rulefile import Command
 from egraph.sexpr import List, Sexpr
+from egraph.soundness.formula import Formula
 from egraph.soundness.model import NotCovered, Reject
 from egraph.soundness.prove import RLIMIT, WIDTHS, Query, Value, proved
 
@@ -34,25 +34,25 @@ class RealQuery(Query):
         self.assumed.append(self.fits(made.bits, width))
         return made
 
-    def fits(self, number: Any, width: int) -> Any:
+    def fits(self, number: Formula, width: int) -> Formula:
         """Is a number one of the type's?"""
         low, high = limits(width)
         return self.z3.And(number >= low, number <= high)
 
-    def integer_variable(self) -> Any:
+    def integer_variable(self) -> Formula:
         """Any number."""
         self.count += 1
         return self.z3.Real(f"n{self.count}")
 
-    def signed(self, value: Value) -> Any:
+    def signed(self, value: Value) -> Formula:
         """The value itself."""
         return value.bits
 
-    def literal(self, number: int) -> Any:
+    def literal(self, number: int) -> Formula:
         """A number that is known."""
         return self.z3.RealVal(number)
 
-    def calculated(self, form: List) -> Any:
+    def calculated(self, form: List) -> Formula:
         """Sums, products and extrema; NotCovered for what is about bits."""
         if form.head not in ("+", "-", "*", "min", "max"):
             raise NotCovered(f"({form.head} ...) of a real number")
@@ -61,7 +61,7 @@ class RealQuery(Query):
             return self.z3.If(a < b if form.head == "min" else a > b, a, b)
         return {"+": a + b, "-": a - b, "*": a * b}[form.head]
 
-    def known(self, fact: str, value: Value) -> Any:
+    def known(self, fact: str, value: Value) -> Formula:
         """A bound of a value: any true one, the same whenever it is asked for."""
         if fact == "divisor":
             raise NotCovered("a divisor of a real number")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Collection
 from math import prod
-from typing import Any
 
 import numpy as np
 
@@ -129,7 +128,7 @@ class Attributes:
         """An array of tagged numbers, without the array's own tag."""
         return tuple(self.number(cursor) for _ in range(cursor.count("numbers", 2)))
 
-    def kept(self, cursor: Cursor, depth: int = 0) -> Any:
+    def kept(self, cursor: Cursor, depth: int = 0) -> object:
         """Any tagged attribute, with the types of its numbers, for a function that is defined elsewhere."""
         at = cursor.position
         tag = cursor.byte("attribute")
@@ -150,7 +149,7 @@ class Attributes:
         cursor.position = at
         return self.number(cursor)
 
-    def array(self, cursor: Cursor, depth: int = 0) -> tuple[Any, ...]:
+    def array(self, cursor: Cursor, depth: int = 0) -> tuple[object, ...]:
         """A counted list of tagged attributes."""
         return tuple(self.kept(cursor, depth + 1) for _ in range(cursor.count("attributes", 2)))
 

@@ -12,12 +12,11 @@ import enum
 from collections.abc import Callable
 from dataclasses import field
 from functools import cache
-from typing import Any
 
 import ir.dialects.cuda_tile as dialect
 from ir.bytecode.attributes import Attributes
 from ir.bytecode.cursor import Cursor
-from ir.core import OPS, Attr, Op, Operand, OperandGroup, OpInfo, OptionalOperand, Type, Variadic, Version
+from ir.core import OPS, AttrField, Op, Operand, OperandGroup, OpInfo, OptionalOperand, Type, Variadic, Version
 from ir.dialects.cuda_tile.attributes import DenseElements, OptimizationHints
 from ir.dialects.cuda_tile.reduction import COMBINING
 from ir.records import dataclass
@@ -100,18 +99,18 @@ def _group(group: OperandGroup, bit: int) -> Group:
     return Group(not isinstance(group, Operand) and not bit, bit)
 
 
-def _ordered(info: OpInfo) -> list[Attr[Any]]:
+def _ordered(info: OpInfo) -> list[AttrField]:
     order = ATTRIBUTE_ORDER.get(info.name)
     if order is None:
         return list(info.attributes)
     return sorted(info.attributes, key=lambda a: order.index(a.name))
 
 
-def _is_flag(info: OpInfo, attr: Attr[Any]) -> bool:
+def _is_flag(info: OpInfo, attr: AttrField) -> bool:
     return attr.kind is bool and attr.name not in ATTRIBUTE_ORDER.get(info.name, ())
 
 
-def _reader(info: OpInfo, attr: Attr[Any]) -> AttributeReader:
+def _reader(info: OpInfo, attr: AttrField) -> AttributeReader:
     """How the value of an attribute is read, by its Python type and, for tuples, its name."""
     kind, what = attr.kind, f"{attr.name} of {info.mnemonic}"
     if issubclass(kind, enum.IntEnum):

@@ -25,7 +25,7 @@ from ir.bytecode.attributes import (
 )
 from ir.bytecode.output import Output, UniqueTable
 from ir.bytecode.write_types import TypeWriter
-from ir.core import Attr, Op
+from ir.core import AttrField, Op
 from ir.dialects.cuda_tile.attributes import (
     Array,
     Bounded,
@@ -60,7 +60,7 @@ class AttributeWriter:
         """A string by its number."""
         output.varint(self.strings.id(text.encode()))
 
-    def attribute(self, output: Output, op: Op, attr: Attr[Any], value: object) -> None:
+    def attribute(self, output: Output, op: Op, attr: AttrField, value: object) -> None:
         """The value of a declared attribute, by its Python type and, for tuples, its name."""
         if isinstance(value, enum.IntEnum | bool):
             output.byte(value)

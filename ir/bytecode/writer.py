@@ -20,7 +20,7 @@ from ir.bytecode.reader import FIXED_FIELDS, HAS_HINTS, KERNEL
 from ir.bytecode.write_attributes import AttributeWriter
 from ir.bytecode.write_locations import LocationWriter
 from ir.bytecode.write_types import TypeWriter
-from ir.core import UNKNOWN, Attr, Location, Op, Region, UnsupportedError, Value, Version
+from ir.core import UNKNOWN, AttrField, Location, Op, Region, UnsupportedError, Value, Version
 from ir.dialects.cuda_tile import Entry, Global, Module, OptimizationHints, Visibility
 from ir.records import dataclass
 from ir.types import FunctionType
@@ -184,7 +184,7 @@ class _Body:
 
     def _attributes(self, op: Op, encoding: Encoding, output: Output) -> None:
         mask = sum(bit for name, bit in encoding.flags if op.attributes.get(name))
-        values: list[tuple[Attr[Any], Any]] = []
+        values: list[tuple[AttrField, object]] = []
         written = {name for name, _ in encoding.flags}
         declared = {attr.name: attr for attr in op.info.attributes}
         for name, bit, _ in encoding.attributes:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from math import prod
-from typing import Any, cast
 
 from ir.core import (
     CONTROL,
@@ -23,6 +22,8 @@ from ir.core import (
 from ir.descriptors import BarrierGroupType, MatrixDescriptorType, TensorMapDescriptor
 from ir.dialects.scf import verify_ends
 from ir.instruction import DIMENSIONS, verify_floors
+from ir.launch_records import ParameterRecord
+from ir.narrowing import is_mapping, is_tuple
 from ir.printf import conversions
 from ir.records import dataclass
 from ir.types import F64, GLOBAL_PTR, I32, I64, SCALARS, SHARED_PTR, TENSOR_MAP, LLVMPointerType, TensorType, Type
@@ -77,7 +78,7 @@ class GpuFunc(Op):
     maxnreg = Attr(int, 0)
     minctas = Attr(int, 0)
     consumers = Attr(int, 0)
-    params = Attr[Any](tuple, ())
+    params: Attr[tuple[ParameterRecord, ...]] = Attr(tuple, ())
     ranges: Attr[tuple[tuple[int, int, int, int], ...]] = Attr(tuple, ())
     arrays: Attr[tuple[GlobalArray, ...]] = Attr(tuple, ())
     body = RegionField()
@@ -110,9 +111,14 @@ def verify_cluster(func: Op, cluster: tuple[object, ...]) -> None:
 def verify_ranges(func: Op, ranges: tuple[object, ...], count: int) -> None:
     """Facts about some of `count` parameters: number, minimum and maximum value, a divisor. Raises VerifyError."""
     for given in ranges:
-        numbers: list[Any] = [*cast("Any", given)] if isinstance(given, tuple) else []
-        whole = [type(number) for number in numbers] == [int] * 4 and 0 <= numbers[0] < count
-        func.expect(whole, "ranges must be of parameter, least and greatest value, divisor, one is {}", repr(numbers))
+        listed = [*given] if is_tuple(given) else []
+        numbers = [number for number in listed if type(number) is int]
+        whole = len(numbers) == len(listed) == 4 and 0 <= numbers[0] < count
+        func.expect(
+            whole,
+            "ranges must be of parameter, least and greatest value, divisor, one is {}",
+            repr([*given] if is_tuple(given) else []),
+        )
 
 
 def verify_parameters(func: Op, records: tuple[object, ...], types: Sequence[Type]) -> None:
@@ -123,7 +129,7 @@ def verify_parameters(func: Op, records: tuple[object, ...], types: Sequence[Typ
     for position, (record, kind) in enumerate(zip(records, types, strict=False)):
         mapped = kind == TENSOR_MAP or isinstance(kind, TensorMapDescriptor)
         wanted = "tensormap" if mapped else "pointer" if isinstance(kind, LLVMPointerType) else "scalar"
-        said = cast("dict[str, Any]", record) if isinstance(record, dict) else {}
+        said: Mapping[str, object] = record if is_mapping(record) else {}
         func.expect(said.get("kind") == wanted, 'params: record {} must have kind = "{}"', position, wanted)
         whole = wanted == "tensormap" or (type(said.get("arg")) is int and said.get("dtype") in SCALARS)
         func.expect(whole, "params: record {} needs arg, a number, and dtype, an element type", position)

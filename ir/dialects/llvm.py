@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from ir.core import CONTROL, Attr, Op, RegionField, op
 from ir.dialects.gpu import GlobalArray, verify_cluster, verify_parameters
 from ir.dialects.llvm_operations import *  # noqa: F403
 from ir.dialects.llvm_operations import Br, CondBr, Return
 from ir.instruction import verify_floors
+from ir.launch_records import ParameterRecord
 
 
 @op("llvm.func")
@@ -28,7 +27,7 @@ class Func(Op):
     minctas = Attr(int, 0)
     consumers = Attr(int, 0)
     registers = Attr(int, 0)
-    params = Attr[Any](tuple, ())
+    params: Attr[tuple[ParameterRecord, ...]] = Attr(tuple, ())
     arrays: Attr[tuple[GlobalArray, ...]] = Attr(tuple, ())
     body = RegionField()
     effect = CONTROL

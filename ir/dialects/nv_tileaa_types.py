@@ -9,10 +9,11 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from enum import IntEnum
-from typing import Any
+from typing import TypeVar
 
 from ir.core import Attr, Type, spelled
 from ir.dialects.cuda_tile.attributes import OptimizationHints, TextEnum
+from ir.narrowing import is_mapping
 from ir.quoting import escape, key_text
 from ir.records import dataclass
 from ir.types import I1, SCALARS, Constraint, FloatType, IntType, TensorType
@@ -26,6 +27,7 @@ _VIEW = (
     rf"(\d{{1,18}}(?:x\d{{1,18}})*), (!nv_tileaa\.memref<[^<>]*>)(?:, padding=(\w+))?(?:, dim_map={_SIZES})?"
     rf"(?:, traversal={_SIZES})?(?:, sparse_dim=(\d{{1,18}}))?"
 )
+EnumT = TypeVar("EnumT", bound=IntEnum)
 PADDINGS = ("zero", "neg_zero", "nan", "pos_inf", "neg_inf")
 
 
@@ -203,10 +205,10 @@ is_parameter = Constraint(
 # Attributes shared with Tile IR
 
 
-def member(kind: type[IntEnum], default: object = ...) -> Attr[Any]:
+def member(kind: type[EnumT], default: object = ...) -> Attr[EnumT]:
     """An enumeration of Tile IR, written as the text of a member."""
 
-    def read(text: object) -> IntEnum:
+    def read(text: object) -> EnumT:
         for each in kind:
             if isinstance(each, TextEnum) and each.text == text:
                 return each
@@ -234,9 +236,10 @@ def _hint(value: int | bool | str) -> str:
 
 
 def _read_hints(given: object) -> OptimizationHints:
-    found: list[tuple[str, tuple[tuple[str, Any], ...]]] = []
-    for arch, pairs in given.items() if isinstance(given, dict) else [("", None)]:  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType]
-        if not isinstance(pairs, dict) or not all(isinstance(v, int | str) for v in pairs.values()):  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType]
+    found: list[tuple[str, tuple[tuple[str, int | bool | str], ...]]] = []
+    for arch, pairs in given.items() if is_mapping(given) else [("", None)]:
+        hints = [(key, v) for key, v in pairs.items() if isinstance(v, int | str)] if is_mapping(pairs) else []
+        if not is_mapping(pairs) or len(hints) != len(pairs):
             raise ValueError("must be a dictionary of hints for each architecture")
-        found.append((str(arch), tuple(pairs.items())))  # pyright: ignore[reportUnknownArgumentType, reportUnknownMemberType]
+        found.append((str(arch), tuple(hints)))
     return OptimizationHints(tuple(found))

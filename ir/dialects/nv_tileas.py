@@ -7,7 +7,7 @@ is built (they become program order and `barrier`), so no op here takes or gives
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from ir.core import (
     CONTROL,
@@ -138,6 +138,7 @@ from ir.dialects.nv_tileas_types import (
     is_tile,
 )
 from ir.dialects.scf import verify_ends
+from ir.launch_records import ParameterRecord, TensorMapRecord
 from ir.types import TileType
 
 
@@ -156,14 +157,14 @@ class Func(Op):
     sym_name = Attr(str)
     target = Attr(str)
     warps = Attr(int, least=1)
-    params = Attr[Any](tuple, ())
+    params: Attr[tuple[ParameterRecord, ...]] = Attr(tuple, ())
     ranges: Attr[tuple[tuple[int, int, int, int], ...]] = Attr(tuple, ())
     asked_ctas = Attr(int, 0, least=0)
     cluster: Attr[tuple[int, ...]] = Attr(tuple, (1, 1, 1))
     placed = flag()
     pipelined = flag()
     shared_bytes = Attr(int, 0, least=0)
-    tensormaps = Attr[Any](tuple, ())
+    tensormaps: Attr[tuple[TensorMapRecord, ...]] = Attr(tuple, ())
     body = RegionField()
 
     effect = CONTROL
@@ -257,7 +258,7 @@ class Permute(Op):
     """Dimensions permuted; a renaming of registers."""
 
     source = Operand(is_held)
-    permutation = Attr[Any](tuple)
+    permutation: Attr[tuple[int, ...]] = Attr(tuple)
     result = Result(is_held)
 
     def verify(self) -> None:
@@ -385,7 +386,7 @@ class Dot(Op):
     b = Operand(is_tile)
     c = Operand(is_tile)
     atom = Attr(str)
-    grid = Attr[Any](tuple)
+    grid: Attr[tuple[int, int]] = Attr(tuple)
     negated = flag()
     pending = Attr(int, 0, least=0)
     in_flight = flag()

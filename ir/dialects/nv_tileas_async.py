@@ -6,8 +6,6 @@ MaterializeSchedule and OptimizeExecutionUnitMapping.
 
 from __future__ import annotations
 
-from typing import Any
-
 from ir.core import (
     CONTROL,
     WRITE,
@@ -105,12 +103,12 @@ class TiledTmaLoad(Op):
     pipeline = Operand(is_pipeline)
     index = Variadic(is_integer)
     tensormap = Attr(int, least=0)
-    dims = Attr[Any](tuple)
-    tile = Attr[Any](tuple)
-    boxes = Attr[Any](tuple)
+    dims: Attr[tuple[int, ...]] = Attr(tuple)
+    tile: Attr[tuple[int, ...]] = Attr(tuple)
+    boxes: Attr[tuple[tuple[tuple[int, ...], int], ...]] = Attr(tuple)
     evict = Attr(str, "", among=EVICTIONS)
     alike = Attr(int, 0, least=0)
-    step = Attr[Any](tuple, ())
+    step: Attr[tuple[int, ...]] = Attr(tuple, ())
     halved = flag()
 
     effect = WRITE
@@ -138,9 +136,9 @@ class TiledTmaStore(Op):
     scratch = Attr(int, 0, least=0)
     atom = Attr(str, among=("stmatrix", "st.shared"))
     tensormap = Attr(int, least=0)
-    dims = Attr[Any](tuple)
-    tile = Attr[Any](tuple)
-    boxes = Attr[Any](tuple)
+    dims: Attr[tuple[int, ...]] = Attr(tuple)
+    tile: Attr[tuple[int, ...]] = Attr(tuple)
+    boxes: Attr[tuple[tuple[tuple[int, ...], int], ...]] = Attr(tuple)
     ordered = flag()
     reduction = Attr(str, "", among=("", *REDUCTIONS))
 

@@ -6,9 +6,8 @@ the array. Source: CUDA driver API, cuTensorMapEncodeTiled; PTX ISA 8.8, cp.asyn
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Hashable, Mapping, Sequence, Set
 from math import gcd
-from typing import Any, cast
 
 from ir.checked import checked
 from ir.core import Block, Value
@@ -16,6 +15,7 @@ from ir.descriptors import SPANS, TensorMapDescriptor
 from ir.dialects import nvgpu, nvvm
 from ir.dialects.llvm_operations import GetElementPtr
 from ir.dialects.nvvm.copies import FourRows, TensorCopy
+from ir.narrowing import is_mapping, is_row
 from ir.types import SHARED_PTR, FloatType
 from ir.walks import blocks
 
@@ -33,7 +33,7 @@ def verify_tensor_maps(block: Block, params: Sequence[Mapping[str, object]]) -> 
         for each in blocks(block):
             announced: dict[object, list[nvvm.MBarrierArriveExpectTx]] = {}
             brought: dict[object, int] = {}
-            joined: set[Any] = set()  # barriers to which other CTAs also bring bytes
+            joined: set[object] = set()  # barriers to which other CTAs also bring bytes
             for op in each.ops:
                 if isinstance(op, nvvm.MBarrierArriveExpectTx):
                     announced.setdefault(place(op.addr), []).append(op)
@@ -107,7 +107,7 @@ def verify_record(op: TensorCopy, kind: TensorMapDescriptor, record: Mapping[str
     op.expect(said == kind, "its map is {}, the launcher makes {}", kind, said)
     least = 32 if kind.interleave == "32B" else ALIGNMENT
     strides = record.get("global_strides")
-    for dimension, given in enumerate(cast("Sequence[Any]", strides) if isinstance(strides, tuple | list) else (), 1):
+    for dimension, given in enumerate(strides if is_row(strides) else (), 1):
         stride = constant(given)
         legal = stride is None or (stride % least == 0 and 0 <= stride < MAX_STRIDE)
         op.expect(
@@ -121,20 +121,20 @@ def verify_record(op: TensorCopy, kind: TensorMapDescriptor, record: Mapping[str
 
 def constant(expression: object) -> int | None:
     """An expression of the manifest without arguments, None for others."""
-    said: Mapping[str, object] = cast("Mapping[str, Any]", expression) if isinstance(expression, Mapping) else {}
+    said: Mapping[str, object] = expression if is_mapping(expression) else {}
     if len(said) != 1:
         return None
     ((name, given),) = said.items()
     if name == "const":
         return given if type(given) is int else None
-    values = [constant(each) for each in cast("Sequence[Any]", given)] if isinstance(given, tuple | list) else []
+    values = [constant(each) for each in given] if is_row(given) else []
     if len(values) != 2 or values[0] is None or values[1] is None:
         return None
     left, right = values[0], values[1]
     return {"mul": left * right, "add": left + right, "ceildiv": -(-left // max(right, 1))}.get(name)
 
 
-def place(pointer: Value) -> Any:
+def place(pointer: Value) -> Hashable:
     """An address in terms of how it is computed, equal for equal computations."""
     op = pointer.owner
     if isinstance(op, GetElementPtr):

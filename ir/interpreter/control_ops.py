@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import numpy as np
 
@@ -108,7 +107,7 @@ def _combining(block: TileBlock, op: ct.Combining) -> Results:
     return op.interpret(block.values(op.operands), _combiner(block, op.body.block))
 
 
-def _position(value: int, width: int, dtype: np.dtype[Any]) -> Array:
+def _position(value: int, width: int, dtype: np.dtype[np.generic]) -> Array:
     """A loop counter in its integer type."""
     return np.asarray(value - (1 << width) if value >> (width - 1) == 1 else value, dtype)
 

@@ -101,7 +101,7 @@ class Memory:
             self.store(places, (kept | (bits[mine] << np.uint8(half * NIBBLE))).view(np.int8), I8, location)
 
     def _split(
-        self, addresses: Array, dtype: np.dtype[Any], location: Location, writes: bool
+        self, addresses: Array, dtype: np.dtype[np.generic], location: Location, writes: bool
     ) -> Sequence[tuple[Array, Array, Any]]:
         """For each allocation accessed: its elements as `dtype`, the indices into them, the positions in
         `addresses`.
@@ -123,11 +123,13 @@ class Memory:
             parts.append((self._cells(int(which), dtype), offset // dtype.itemsize, mine))
         return parts
 
-    def _cells(self, which: int, dtype: np.dtype[Any]) -> Array:
+    def _cells(self, which: int, dtype: np.dtype[np.generic]) -> Array:
         flat = self.arrays[which].reshape(-1).view(np.uint8)
         return flat[: flat.size - flat.size % dtype.itemsize].view(dtype)
 
-    def _check_access(self, which: int, offsets: Array, dtype: np.dtype[Any], location: Location, writes: bool) -> None:
+    def _check_access(
+        self, which: int, offsets: Array, dtype: np.dtype[np.generic], location: Location, writes: bool
+    ) -> None:
         if writes and not self.arrays[which].flags.writeable:
             raise InterpreterError(f"store to {self.names[which]}, a read-only array", location, "pass a copy")
         skewed = offsets % dtype.itemsize != 0
@@ -137,7 +139,7 @@ class Memory:
                 f"misaligned access of {dtype.itemsize} bytes at byte {byte} of {self.names[which]}", location
             )
 
-    def _out_of_bounds(self, address: int, dtype: np.dtype[Any], location: Location, writes: bool) -> None:
+    def _out_of_bounds(self, address: int, dtype: np.dtype[np.generic], location: Location, writes: bool) -> None:
         access = f"{'store' if writes else 'load'} of {dtype.itemsize} bytes"
         gaps = [max(start - address, address - end + 1, 0) for start, end in zip(self.starts, self.ends, strict=True)]
         nearest = int(np.argmin(gaps)) if gaps else -1
@@ -151,7 +153,7 @@ class Memory:
         )
 
 
-def memory_dtype(element: IntType | FloatType) -> np.dtype[Any]:
+def memory_dtype(element: IntType | FloatType) -> np.dtype[np.generic]:
     """How an element is stored in memory: i1 and pairs of 4-bit elements take a byte."""
     if element == F8E5M3FNU or element.width in (1, NIBBLE):
         return np.dtype(np.uint8)

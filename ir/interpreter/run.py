@@ -5,18 +5,19 @@ from __future__ import annotations
 import random
 import sys
 from collections.abc import Callable, Sequence
-from typing import Any, cast
+from typing import cast
 
 import numpy as np
 
 import ir.dialects.cuda_tile as ct
 from ir.core import Value, verify
-from ir.dialects.cuda_tile.attributes import Array, dtype_of
+from ir.dialects.cuda_tile.attributes import Array, dtype_of, is_array
 from ir.dialects.cuda_tile.constraints import tile_type
 from ir.dialects.cuda_tile.numerics import to_bits
 from ir.interpreter import control_ops, effect_ops, pointer_ops, view_ops
 from ir.interpreter.block import TOKEN, Environment, Grid, Launch, TileBlock
 from ir.interpreter.memory import ALIGNMENT, NIBBLE, InterpreterError, Memory, argument_fits, memory_dtype
+from ir.narrowing import is_list
 from ir.types import F8E5M3FNU, I64, IntType, PointerType
 
 HANDLER_MODULES = (control_ops, effect_ops, pointer_ops, view_ops)
@@ -98,8 +99,8 @@ def _table(items: list[object], memory: Memory, name: str, kernel: ct.Entry) -> 
     """An i64 array in which each array of a list is replaced by its address."""
     numbers: list[int] = []
     for index, item in enumerate(items):
-        if isinstance(item, np.ndarray):
-            numbers.append(memory.allocate(cast("Array", item), f"{name}[{index}]", kernel.location))
+        if is_array(item):
+            numbers.append(memory.allocate(item, f"{name}[{index}]", kernel.location))
         elif isinstance(item, int | np.integer):
             numbers.append(int(cast("int", item)))
         else:
@@ -112,16 +113,13 @@ def _bind(parameter: Value, argument: object, memory: Memory, kernel: ct.Entry) 
     element = tile_type(parameter).element
     name = f"argument {parameter.index}" + (f" (%{parameter.name})" if parameter.name else "")
     if isinstance(element, PointerType):
-        if isinstance(argument, list) and element.pointee == I64:
-            argument = _table(cast("list[object]", argument), memory, name, kernel)
-        if not isinstance(argument, np.ndarray):
-            kind = type(cast("object", argument)).__name__
-            raise InterpreterError(f"{name} must be an array, is {kind}", kernel.location)
-        array = cast("Array", argument)
+        array = _table(argument, memory, name, kernel) if is_list(argument) and element.pointee == I64 else argument
+        if not is_array(array):
+            raise InterpreterError(f"{name} must be an array, is {type(array).__name__}", kernel.location)
         if not argument_fits(array, element):
             raise InterpreterError(f"{name} points to {element.pointee}, the array is {array.dtype}", kernel.location)
         return np.asarray(memory.allocate(array, name, kernel.location), np.int64)
-    scalar = np.asarray(cast("Any", argument))
+    scalar = np.asarray(argument)
     dtype = dtype_of(element)
     if scalar.ndim or scalar.dtype.kind not in "biuf":
         raise InterpreterError(f"{name} must be a number of type {element}", kernel.location)
@@ -134,5 +132,5 @@ def _bind(parameter: Value, argument: object, memory: Memory, kernel: ct.Entry) 
     return scalar.astype(dtype)
 
 
-def _signed(value: int, width: int, dtype: np.dtype[Any]) -> Array:
+def _signed(value: int, width: int, dtype: np.dtype[np.generic]) -> Array:
     return np.asarray(value - (1 << width) if value >> (width - 1) == 1 else value, dtype)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from ir.core import Location, Op, Type, Value
 from ir.dialects.cuda_tile import (
     AtomicCAS,
@@ -133,7 +131,7 @@ class Access:
         self.parser = parser
         self.cls = cls
         self.tokens = parser.tokens
-        self.attributes: dict[str, Any] = {"order": parser.member("a memory ordering", MemoryOrder)}
+        self.attributes: dict[str, object] = {"order": parser.member("a memory ordering", MemoryOrder)}
         if self.tokens.current in Scope.__members__ or not self.tokens.current.startswith("%"):
             self.attributes["scope"] = parser.member("a memory scope or a value", Scope)
         self.token: list[Value] = []

@@ -7,9 +7,8 @@ as they know the dialect.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
-from ir.core import Op, Region, Type, Value
+from ir.core import Block, Op, Region, Type, Value
 from ir.dialects.cuda_tile import TileOp
 from ir.text.generic_names import tile_attributes
 from ir.text.level_attributes import level_attributes
@@ -51,7 +50,7 @@ class _Generic:
         self.attributes = tile_attributes if tile else level_attributes
         self.names = Names(root, hinted=False)
         self.outer: dict[Value, str] = {}
-        self.blocks: dict[Any, str] = {}
+        self.blocks: dict[Block, str] = {}
         for value in root.results:
             self.names.texts[value] = f"%result{value.index}"
 
@@ -72,7 +71,7 @@ class _Generic:
 
     def successors(self, op: Op) -> str:
         """`[^bb1, ^bb2]` for branches, whose targets are an attribute-like list of blocks."""
-        found: list[Any] = list(getattr(op, "successors", ()))
+        found: list[Block] = list(getattr(op, "successors", ()))
         return f"[{', '.join(self.blocks.get(block, '^unknown') for block in found)}]" if found else ""
 
     def region(self, region: Region, indent: str) -> str:

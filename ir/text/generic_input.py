@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
-from ir.core import OPS, Attr, Attribute, Block, Op, Region, Type
+from ir.core import OPS, AttrField, Attribute, Block, Op, Region, Type, Value
 from ir.dialects.cuda_tile import DenseElements, Dictionary, Module, OptimizationHints, TileOp, TypedNumber
 from ir.dialects.cuda_tile.attributes import TextEnum
 from ir.dialects.cuda_tile.well_formed import why_not
@@ -78,7 +77,7 @@ def _plain(name: str) -> str:
     return next((plain for plain, spelling in SPELLINGS.items() if spelling == mnemonic), mnemonic)
 
 
-def _operands(parser: Parser) -> list[Any]:
+def _operands(parser: Parser) -> list[Value]:
     tokens = parser.tokens
     tokens.expect("(", "after the operation's name")
     found = [] if tokens.current == ")" else parser.values()
@@ -187,7 +186,7 @@ def _attributes(parser: Parser, cls: type[Op], found: dict[str, object], at: int
     return made
 
 
-def _convert(parser: Parser, cls: type[Op], attr: Attr[Any], value: object, at: int) -> Any:
+def _convert(parser: Parser, cls: type[Op], attr: AttrField, value: object, at: int) -> object:
     kind = attr.kind
     if issubclass(kind, TextEnum):
         members = enum_members(kind)
@@ -280,7 +279,7 @@ def parse_attribute(parser: Parser, depth: int = 0) -> object:
     return parser.type()
 
 
-def _list(parser: Parser, depth: int, read: Callable[[Parser, int], Any]) -> tuple[object, ...]:
+def _list(parser: Parser, depth: int, read: Callable[[Parser, int], object]) -> tuple[object, ...]:
     tokens = parser.tokens
     tokens.expect("[")
     found: list[object] = []

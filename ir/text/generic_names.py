@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ir.core import Attr, Op, Region
+from ir.core import AttrField, Op, Region, Type
 from ir.dialects.cuda_tile.attributes import (
     AtomicMode,
     DenseElements,
@@ -58,7 +58,7 @@ KEPT = ("arg_attrs", "const_args", "res_attrs")
 FUNCTIONS = ("cuda_tile.entry", "cuda_tile.testing$func")
 
 
-def mlir_name(attr: Attr[Any]) -> str:
+def mlir_name(attr: AttrField) -> str:
     """The name of a declared attribute in generic form."""
     if attr.kind is Predicate:
         return "comparison_predicate"
@@ -86,7 +86,7 @@ def tile_attributes(op: Op) -> str:
 def _function_type(op: Op) -> str:
     region: Region = op.regions[0]
     inputs = tuple(value.type for value in region.block.args)
-    results: tuple[Any, ...] = op.attributes.get("result_types", ())
+    results: tuple[Type, ...] = op.attributes.get("result_types", ())
     return str(FunctionType(inputs, results))
 
 

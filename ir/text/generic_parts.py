@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, cast
 
 from ir.core import Op, Operand, OptionalOperand, Type
+from ir.narrowing import is_tuple
 from ir.text.literals import parse_scalar
 from ir.text.tokens import Tokens
 from ir.types import IntType
@@ -25,9 +25,9 @@ def operand_segments(tokens: Tokens, cls: type[Op], written: object, count: int,
         if rest < 0 or (rest and not free) or (rest > 1 and isinstance(free[0], OptionalOperand)):
             tokens.fail(f"'{name}' has {len(groups)} operands, got {count}", index=at)
         return tuple(1 if isinstance(group, Operand) else rest for group in groups)
-    numbers = cast("tuple[Any, ...]", written) if isinstance(written, tuple) else ()
-    whole = all(isinstance(number, int) and number >= 0 for number in numbers)
-    if not whole or len(numbers) != len(groups) or sum(numbers) != count:
+    listed = written if is_tuple(written) else ()
+    numbers = tuple(number for number in listed if isinstance(number, int) and number >= 0)
+    if len(numbers) != len(listed) or len(numbers) != len(groups) or sum(numbers) != count:
         tokens.fail(f"operandSegmentSizes does not match the {count} operands of '{name}'", index=at)
     return tuple(map(int, numbers))
 

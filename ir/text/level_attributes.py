@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from typing import Any, cast
+from collections.abc import Sequence
 
 from ir.bits import bit_pattern, number_of
 from ir.core import Attribute, Op, Type
 from ir.dialects.cuda_tile.attributes import DenseElements
 from ir.dialects.cuda_tile.numerics import TF32_DROPPED_BITS
+from ir.narrowing import is_mapping, is_row
 from ir.quoting import escape, key_text
 from ir.text.literals import dense_text, float_text
 from ir.types import F64, I1, I64, TF32, FloatType, IntType, TensorType, TileType, VectorType, dims_text
@@ -86,10 +86,10 @@ def attribute_text(value: object) -> str:
         return escape(value)
     if isinstance(value, Type | Attribute):
         return value.mlir()
-    if isinstance(value, tuple | list):
-        return _list_text(cast("Sequence[Any]", value))
-    if isinstance(value, Mapping):
-        entries = cast("Mapping[str, Any]", value).items()
+    if is_row(value):
+        return _list_text(value)
+    if is_mapping(value):
+        entries = value.items()
         return f"{{{', '.join(f'{key_text(name)} = {attribute_text(each)}' for name, each in entries)}}}"
     raise TypeError(f"no generic form of {value!r}")
 

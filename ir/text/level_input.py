@@ -6,10 +6,9 @@ Every operation is one that `@op` declared; its operands, attributes and results
 from __future__ import annotations
 
 from math import prod
-from typing import Any
 
 from ir.bits import number_of
-from ir.core import OPS, Attr, Attribute, Block, Op, Region, Type, Value
+from ir.core import OPS, AttrField, Attribute, Block, Op, Region, Type, Value
 from ir.dialects.cuda_tile.attributes import DenseElements
 from ir.dialects.cuda_tile.numerics import TF32_DROPPED_BITS
 from ir.levels import OURS
@@ -233,7 +232,7 @@ class _Reader:
                 tokens.fail(f"'{cls.info.name}' has no attribute {name}", f"its attributes: {known}", at)
         return made
 
-    def _converted(self, cls: type[Op], attr: Attr[Any], value: object, at: int) -> Any:
+    def _converted(self, cls: type[Op], attr: AttrField, value: object, at: int) -> object:
         """The value of a declared attribute from upstream's form, of the declared kind."""
         if attr.form is not None and attr.form.read is not None:
             try:
@@ -243,8 +242,8 @@ class _Reader:
         self._check(cls, attr, value, at)
         return value
 
-    def _check(self, cls: type[Op], attr: Attr[Any], value: object, at: int) -> None:
-        kind: type[Any] = attr.kind
+    def _check(self, cls: type[Op], attr: AttrField, value: object, at: int) -> None:
+        kind = attr.kind
         number = kind is float and type(value) in (int, float, bool)
         exact = type(value) is kind if kind in (int, bool, str) else isinstance(value, kind)
         if not (exact or number):
@@ -276,7 +275,7 @@ class _Reader:
             found[name] = self.attribute()
         return found
 
-    def attribute(self) -> Any:
+    def attribute(self) -> object:
         """A value: number, string, list, dictionary, literal, type, or one of a dialect."""
         tokens = self.tokens
         at, token = tokens.at, tokens.current

@@ -39,9 +39,11 @@ class Polynomial:
 
 POLYNOMIALS: Mapping[int, Polynomial] = {
     3: Polynomial((0.6951168179512024, 0.22764496505260468, 0.077067069709301), 8.6e-5),
-    5: Polynomial((0.6931512951850891, 0.24016444385051727, 0.05579991266131401, 0.009017029777169228,
-                   0.001867130515165627), 1.45e-7),
-}  # fmt: skip
+    5: Polynomial(
+        (0.6931512951850891, 0.24016444385051727, 0.05579991266131401, 0.009017029777169228, 0.001867130515165627),
+        1.45e-7,
+    ),
+}
 """By degree: relative minimax fits by iteratively reweighted least squares. That of degree 5 is nearer than ex2.approx
 (2^-22, PTX ISA, ex2); that of degree 3 is 45 times nearer than rounding to bf16, 6 times to f16.
 """

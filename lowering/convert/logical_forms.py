@@ -14,7 +14,7 @@ from itertools import product
 from typing import Any
 
 from ir.checked import checked
-from ir.core import OPS, Attr, Op, Type, UnsupportedError, Value
+from ir.core import OPS, AttrField, Op, Type, UnsupportedError, Value
 from ir.dialects import cuda_tile as ct
 from ir.dialects import nv_tileaa
 from ir.dialects.cuda_tile.constraints import TileOp
@@ -182,7 +182,7 @@ def _choices(cls: type[TileOp]) -> Iterator[dict[str, object]]:
         yield {f.name: value for f, value in zip(fields, values, strict=True) if f.required or value != f.default}
 
 
-def _values(field: Attr[Any]) -> list[Any]:
+def _values(field: AttrField) -> list[Any]:
     """The values of an attribute: its default first, then signed before unsigned."""
     kind: type[Any] = field.kind
     members: list[object] = list(kind) if issubclass(kind, enum.Enum) else [False, True]

@@ -5,7 +5,7 @@ block. `made` holds the results for the classes of its operands.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any, cast
+from typing import Any
 
 from egraph import leaves, placed
 from egraph.forms import PlacedForm, placed_form
@@ -51,7 +51,7 @@ def elementwise(d: Decoder, node: PlacedForm, b: Builder, made: Made) -> Value:
 def literal(d: Decoder, b: Builder, number: int | float, kind: Type) -> Value:
     """A number as a scalar or a tile of it."""
     if isinstance(kind, TensorType):
-        return b.value(nv_tileas.Constant, types=[kind], value=ct.DenseElements.of(number, cast(Any, kind.element)))
+        return b.value(nv_tileas.Constant, types=[kind], value=ct.DenseElements.of(number, kind.element))
     return b.value(arith.Constant, types=[kind], value=number)
 
 

@@ -5,8 +5,6 @@ Selection sees a single operation: it folds only constants, address displacement
 
 from __future__ import annotations
 
-from typing import cast
-
 from ir.core import PURE, Op, Value
 from ir.dialects import llvm
 from ir.instruction import Instruction
@@ -118,7 +116,8 @@ def _tied(op: Op) -> dict[Value, Value]:
     if not isinstance(op, Instruction):
         return {}
     if op.held:
-        return dict(zip(op.results, cast("list[Value]", getattr(op, op.held)), strict=True))
+        held: list[Value] = getattr(op, op.held)
+        return dict(zip(op.results, held, strict=True))
     if op.tied is None:
         return {}
     return dict(zip(getattr(op, op.tied[0]), getattr(op, op.tied[1]), strict=False))

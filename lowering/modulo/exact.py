@@ -8,14 +8,22 @@ E. S. Davidson, Efficient Formulation for Optimal Modulo Schedulers, PLDI 1997 (
 from __future__ import annotations
 
 from collections.abc import Mapping
+from importlib import import_module
 from math import ceil, inf, isfinite
-from typing import Any
+from types import ModuleType
+from typing import Protocol
 
 import numpy as np
 
 from extract.budget import LOOK, PRESOLVE, Budget
 from ir.records import dataclass
 from lowering.modulo.graph import Dependence, Graph, Schedule
+
+
+class _Event(Protocol):
+    """What HiGHS calls back with."""
+
+    def interrupt(self) -> None: ...
 
 
 @dataclass(frozen=True)
@@ -110,9 +118,8 @@ class _Program:
 
     def solve(self, budget: Budget, begin: Schedule | None) -> Answer:
         """Run HiGHS until the budget of nodes or rounds of cuts is used up."""
-        import highspy
-
-        highs: Any = highspy.Highs()
+        highspy = import_module("highspy")
+        highs = highspy.Highs()
         from extract.solver import OPTIONS  # a compilation that asks for no schedule needs no solver
 
         for option, value in OPTIONS.items():
@@ -122,7 +129,7 @@ class _Program:
         budget.spend(PRESOLVE * non_zeros)
         most, looks = max(1, int(budget.left / (LOOK * non_zeros))), 0
 
-        def look(event: Any) -> None:
+        def look(event: _Event) -> None:
             nonlocal looks
             looks += 1
             if looks > most:
@@ -139,7 +146,7 @@ class _Program:
         values = list(highs.getSolution().col_value) if isfinite(highs.getInfo().objective_function_value) else []
         return Answer(self.schedule(values) if values else None, finished)
 
-    def model(self, highspy: Any) -> Any:
+    def model(self, highspy: ModuleType) -> object:
         """The program as HiGHS takes it."""
         slots, columns = self.count * self.interval, len(self.costs)
         most = sum(

@@ -30,9 +30,16 @@ from lowering.targets import Target
 LOADS = (nv_tileas.TiledLoad, nv_tileas.Gather)
 GLOBAL = (*LOADS, nv_tileas.TiledStore, nv_tileas.Scatter, nv_tileas.TiledTmaStore)
 FENCES = (
-    nv_tileas.Barrier, nv_tileas.BarrierWait, nv_tileas.AsyncWait, nv_tileas.DotWait, nv_tileas.StoreWait,
-    nv_tileas.TiledTmaStore, nv_tileas.TensorLoad, nv_tileas.TensorWait, nv_tileas.TensorMeet,
-)  # fmt: skip
+    nv_tileas.Barrier,
+    nv_tileas.BarrierWait,
+    nv_tileas.AsyncWait,
+    nv_tileas.DotWait,
+    nv_tileas.StoreWait,
+    nv_tileas.TiledTmaStore,
+    nv_tileas.TensorLoad,
+    nv_tileas.TensorWait,
+    nv_tileas.TensorMeet,
+)
 """Operations that ptxas moves few accesses over; so is what passes tiles through scratch memory, with its barriers."""
 CROSSED = (
     *FENCES, *LOADS, nv_tileas.TiledStore, nv_tileas.Scatter, nv_tileas.SharedLoad, nv_tileas.WriteBuffer,
@@ -107,9 +114,10 @@ class Stretch:
     def late(self) -> tuple[int, ...]:
         """Loads that may come before a fence that they come after."""
         return tuple(
-            number for number, op in enumerate(self.ops)
+            number
+            for number, op in enumerate(self.ops)
             if movable(op) and self.sections[number] > max((self.sections[n] for n in self.in_place(number)), default=0)
-        )  # fmt: skip
+        )
 
     def needed(self, number: int) -> set[int]:
         """The operations that one needs, directly or not."""

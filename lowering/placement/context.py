@@ -51,10 +51,10 @@ class LayoutSample(Sample, ABC):
         super().__init__(rng, hints)
         self.warps = int(self.random.pick(WARPS))
         self.oracle = self.asked(rng)
-        self.loads: dict[tuple[Any, Any, int], Datum] = {}
+        self.loads: dict[tuple[object, object, int], Datum] = {}
         self.gathers: dict[int, set[tuple[int, int, int]]] = {}  # operands of loads through pointers, by what they give
-        self.views: dict[Any, Access] = {}
-        self.widths: dict[tuple[str, Any], int] = {}
+        self.views: dict[object, Access] = {}
+        self.widths: dict[tuple[str, object], int] = {}
         self.cells: dict[int, Any] = {}  # of global memory, by address
         self.runs: dict[tuple[str, int], int] = {}
         self.padded = False  # is what a gather's mask leaves out anything but zero?

@@ -8,7 +8,6 @@ as a whole, its addresses are consecutive and aligned to its bytes, and one bit 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, cast
 
 import numpy as np
 
@@ -152,8 +151,9 @@ def loaded(sample: LayoutSample, items: Sequence[Sexpr]) -> Held:
     )
     _vectors(sample, layout, type_.shape, count)
     _runs(addresses, allowed, layout, type_.shape, count, sample)
-    parts = [None if held.data is None else sample.gathered(held, layout) for held in (addresses, allowed, other)]
-    found = _taken(sample, cast(Any, parts[0]), parts[1], parts[2], TileType((layout.size,), type_.element))
+    where = sample.gathered(addresses, layout)
+    parts = [None if held.data is None else sample.gathered(held, layout) for held in (allowed, other)]
+    found = _taken(sample, where, parts[0], parts[1], TileType((layout.size,), type_.element))
     return Held(type_, found[layout.element_map()], layout)
 
 
@@ -168,7 +168,8 @@ def copied(sample: LayoutSample, items: Sequence[Sexpr]) -> memory.Stored:
     count = sample.integer(items[6])
     _vectors(sample, layout, type_.shape, count)
     _runs(addresses, allowed, layout, type_.shape, count, sample)
-    first, second = (None if held.data is None else sample.gathered(held, layout) for held in (addresses, allowed))
+    first = sample.gathered(addresses, layout)
+    second = None if allowed.data is None else sample.gathered(allowed, layout)
     flat = TileType((layout.size,), type_.element)
     zeros = np.zeros_like(sample.random.tile(flat))
-    return memory.stored(sample, Datum(type_, _taken(sample, cast(Any, first), second, zeros, flat)), shared)
+    return memory.stored(sample, Datum(type_, _taken(sample, first, second, zeros, flat)), shared)

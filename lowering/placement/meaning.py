@@ -160,7 +160,7 @@ class PlacedSample(LayoutSample):
             self.default(head, arguments)
         elif head in _YIELDS or head == "elementwise_operand":
             self.linked(head, arguments)
-        elif head in ("r.want", "r.offer"):
+        elif head in ("r.want", "r.wanted", "r.offer"):
             value = self.leaf("N", arguments[:1])
             self._bind(arguments[1], self.layout(value))
             self.require(self.fits(value, self.integer(arguments[1])))

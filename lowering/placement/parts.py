@@ -6,7 +6,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import cast
 
 import numpy as np
 
@@ -61,7 +60,8 @@ def _indices(sample: LayoutSample, form: Sexpr, tile: TileType, part: TileType) 
 
 def numbers_of(indices: Datum) -> tuple[int, ...]:
     """The numbers of a list of indices."""
-    return tuple([int(each.data) for each in cast(tuple[Datum, ...], indices.data)])
+    data: tuple[Datum, ...] = indices.data
+    return tuple([int(each.data) for each in data])
 
 
 def _window(indices: Sequence[int], part: TileType) -> tuple[slice, ...]:

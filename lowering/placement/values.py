@@ -8,9 +8,9 @@ place together. They stand for any combiner.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from functools import partial
-from typing import Any, cast
+from typing import cast
 
 import numpy as np
 
@@ -18,9 +18,10 @@ from egraph import leaves
 from egraph.sexpr import Atom, List, Sexpr
 from egraph.soundness import meaning
 from egraph.soundness.model import Datum, Unsound
-from egraph.soundness.sampling import Array
 from egraph.terms import by_name
 from ir.checked import checked
+from ir.dialects.cuda_tile.attributes import Array, is_array
+from ir.narrowing import is_tuple
 from ir.records import dataclass
 from ir.types import I32, TileType
 from lowering.layouts.shapes import reduce_dim
@@ -84,13 +85,12 @@ def known(head: str, operands: Sequence[object], columns: Sequence[int]) -> Datu
     return Datum(None, tuple([_scalar((*key, k)) for k in range(_RESULTS)])) if several else _scalar(key)
 
 
-def _key(data: object) -> Any:
+def _key(data: object) -> Hashable:
     """What tells a value from another: of a tile its bits."""
-    if isinstance(data, np.ndarray):
-        bits = cast(Array, data)
-        return (bits.dtype.name, bits.shape, bits.tobytes())
-    items = cast(tuple[Any, ...], data) if isinstance(data, tuple) else ()
-    return tuple([_key(each.data) for each in items]) if _all_values(items) else cast(Any, data)
+    if is_array(data):
+        return (data.dtype.name, data.shape, data.tobytes())
+    items = cast("tuple[Datum, ...]", data) if isinstance(data, tuple) else ()
+    return tuple([_key(each.data) for each in items]) if _all_values(items) else cast("Hashable", data)
 
 
 def _all_values(items: tuple[object, ...]) -> bool:
@@ -133,7 +133,7 @@ def folded(sample: LayoutSample, form: List) -> Folded:
     of, dim, *rest = form.items[1:]
     if isinstance(of, Atom) and sample.is_free(of):
         sample.env[of.text] = tile_list(sample, List((Atom("cons", 0), Atom("x'", 0), Atom("n'", 0)), 0, 0, 0))
-    tiles = cast(tuple[Datum, ...], sample.datum(of).data)
+    tiles: tuple[Datum, ...] = sample.datum(of).data
     type_ = sample.tile_type(tiles[0]) if tiles else None
     sample.require(type_ is not None and bool(type_.shape) and all(tile.type == type_ for tile in tiles))
     assert type_ is not None
@@ -166,7 +166,7 @@ def placed_fold(head: str, sample: LayoutSample, items: Sequence[Sexpr]) -> Held
     """A fold or a scan of placed tiles: each is read in the layout that the term names, and results lie as in it."""
     source, dim, *rest = items
     layout_id = sample.integer(rest[-1])
-    held = cast(tuple[Held, ...], sample.placed(source).data)
+    held: tuple[Held, ...] = sample.placed(source).data
     tiles = [whole(sample, each, layout_id) for each in held]
     type_ = checked(held[0].type, TileType)
     return placed_results(
@@ -210,7 +210,7 @@ def held_each(sample: LayoutSample, value: Datum, layout_id: int) -> Held:
 def is_list(value: Datum) -> bool:
     """Is it a list of tiles, or several results?"""
     data: object = value.data
-    return value.type is None and isinstance(data, tuple) and (not data or _all_values(cast(tuple[Any, ...], data)))
+    return value.type is None and is_tuple(data) and (not data or _all_values(data))
 
 
 def layout_of(value: Datum) -> Datum:

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import gcd
-from typing import Any, cast
 
 import numpy as np
 
@@ -18,6 +17,7 @@ from egraph.sexpr import Atom, List, Sexpr
 from egraph.soundness import meaning
 from egraph.soundness.model import Datum, Unsound
 from ir.checked import checked
+from ir.narrowing import is_tuple
 from ir.types import F16, F32, I8, I32, PointerType, TensorViewType, TileType
 from lowering.layouts.elements import element_bytes
 from lowering.placement.context import Access, LayoutSample
@@ -53,10 +53,10 @@ def opaque(sample: LayoutSample) -> Datum:
 def access(sample: LayoutSample, key: object) -> Access:
     """What is true of a view."""
     if key not in sample.views:
-        partition = isinstance(key, tuple) and cast(Any, key)[0] == "make_partition_view"
-        sample.views[key] = (
-            access(sample, cast(Any, key)[1]) if partition else drawn(sample, 1 << int(sample.random.rng.integers(3)))
-        )
+        if is_tuple(key) and key[0] == "make_partition_view":
+            sample.views[key] = access(sample, key[1])
+        else:
+            sample.views[key] = drawn(sample, 1 << int(sample.random.rng.integers(3)))
     return sample.views[key]
 
 

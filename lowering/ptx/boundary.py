@@ -63,14 +63,22 @@ TARGET = Row(
 )
 ENTRY = Row("sym_name", "every kernel", "nvvm.kernel", lambda func: f".visible .entry {symbol(func.sym_name)}(")
 DIRECTIVES = (
-    Row("block", "warps of all agents, or of the computing ones", "nvvm.reqntid",
-        lambda func: f".reqntid {', '.join(map(str, func.block))}"),
+    Row(
+        "block",
+        "warps of all agents, or of the computing ones",
+        "nvvm.reqntid",
+        lambda func: f".reqntid {', '.join(map(str, func.block))}",
+    ),
     Row("cluster", "the hint `num_cta_in_cga` or `--num-ctas`, in `tileas-plan-cta`", "nvvm.cluster_dim", cluster_line),
-    Row("maxnreg", "agents that hand registers over", "nvvm.maxnreg",
-        lambda func: f".maxnreg {func.maxnreg}" if func.maxnreg else ""),
+    Row(
+        "maxnreg",
+        "agents that hand registers over",
+        "nvvm.maxnreg",
+        lambda func: f".maxnreg {func.maxnreg}" if func.maxnreg else "",
+    ),
     Row("minctas", "the hint `occupancy`", "nvvm.minctasm", minctas_line),
     Row("registers", "liveness, in `grant-registers`", "nvvm.minctasm = 1", registers_line),
-)  # fmt: skip
+)
 """Between the parameters and the body, in this order."""
 ROWS = (TARGET, ENTRY, *DIRECTIVES)
 

@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable
 from dataclasses import field
 from functools import cache
-from typing import Any, cast
+from typing import Any
 
 from ir.checked import checked
 from ir.core import Attr, Operand, OperandGroup, OptionalOperand, Result, Value, VariadicResult
@@ -103,7 +103,8 @@ def _emit(filled: Filled, text: str, guarded: bool) -> None:
             given = s.use(value, uses)
             ties.append((result, uses[-1] if given == "%s" else given))
     if op.held:
-        for value in cast("list[Value]", getattr(op, op.held)):
+        held: list[Value] = getattr(op, op.held)
+        for value in held:
             s.use(value, uses)
     kept = op.kept() if guarded and filled.defs else []
     s.emit(text, filled.defs, [*uses, *filled.defs] if kept else uses, filled.args, ties, op.after_copies)
@@ -163,7 +164,7 @@ def _guard(cls: type[Instruction], name: str, sign: str) -> Piece:
         return lambda filled: f"@{sign}{filled.register(filled.own[name])} "
 
     def guard(filled: Filled) -> str:
-        value = cast("Value | None", getattr(filled.op, name))
+        value: Value | None = getattr(filled.op, name)
         return "" if value is None else f"@{filled.read(filled.s.predicate, value)} "
 
     return guard
@@ -212,7 +213,7 @@ def _optional(name: str, how: str, before: str) -> Piece:
     comma = ", " if before.endswith(", ") else ""
 
     def piece(filled: Filled) -> str:
-        value = cast("Value | None", getattr(filled.op, name))
+        value: Value | None = getattr(filled.op, name)
         return "" if value is None else comma + filled.read(getattr(filled.s, how), value)
 
     return piece
@@ -220,7 +221,7 @@ def _optional(name: str, how: str, before: str) -> Piece:
 
 def _either(name: str, other: str) -> Piece:
     def piece(filled: Filled) -> str:
-        value = cast("Value | None", getattr(filled.op, name))
+        value: Value | None = getattr(filled.op, name)
         return str(getattr(filled.op, other)) if value is None else filled.read(filled.s.register, value)
 
     return piece

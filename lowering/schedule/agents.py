@@ -18,6 +18,7 @@ from ir.checked import checked
 from ir.core import Block, Builder, Op, Region, Type, Value
 from ir.dialects import arith, nv_tileas, scf
 from ir.dialects.nv_tileas import BARRIER_BYTES, SCALAR_BYTES
+from ir.launch_records import TensorMapRecord
 from ir.records import dataclass
 from ir.tensor_descriptors import TENSOR_COLUMNS
 from ir.types import I32
@@ -62,7 +63,7 @@ class Agents(Numbers):
     rings: dict[Key, AgentRing] = field(default_factory=dict[Key, AgentRing])
     channels: list[nv_tileas.CreateChannel] = field(default_factory=list[nv_tileas.CreateChannel])
     sends: list[nv_tileas.Send] = field(default_factory=list[nv_tileas.Send])
-    tensormaps: list[dict[str, object]] = field(default_factory=list[dict[str, object]])
+    tensormaps: list[TensorMapRecord] = field(default_factory=list[TensorMapRecord])
     tensor: list[nv_tileas.AllocTensorMemory] = field(default_factory=list[nv_tileas.AllocTensorMemory])
     accumulators: list[Accumulated] = field(default_factory=list[Accumulated])  # of the agent that multiplies
     received: list[nv_tileas.Receive] = field(default_factory=list[nv_tileas.Receive])  # by it
@@ -131,7 +132,7 @@ class Agents(Numbers):
         around = (v for each in (op, *enclosing(op)) for v in control(each))
         return self.ranks.all & ~self.ranks.of([*around, *(v for copy in tiled for v in copy.index)])
 
-    def map_number(self, record: dict[str, object]) -> int:
+    def map_number(self, record: TensorMapRecord) -> int:
         """The number of a tensor map, shared by equal ones."""
         if record not in self.tensormaps:
             self.tensormaps.append(record)

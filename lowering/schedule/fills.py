@@ -9,10 +9,10 @@ CUTLASS's mainloop MainloopSm90CpAsyncGmmaWarpSpecialized has the same shape.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from ir.core import Value
 from ir.dialects import nv_tileas
+from ir.launch_records import TensorMapRecord
 from ir.records import dataclass
 from ir.types import PartitionViewType
 from lowering.atoms.wgmma import WARPGROUP
@@ -37,7 +37,7 @@ class Boxed:
     """
 
     boxes: Boxes
-    record: dict[str, Any]
+    record: TensorMapRecord
     alike: int = 0
     parts: Parts | None = None
     halved: bool = False

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Sequence
-from typing import Any
 
 from ir.core import Block, Builder, Op, Region, Value
 from ir.dialects import nv_tileas, scf
+from ir.launch_records import TensorMapRecord
 from ir.records import dataclass
 from ir.types import I32
 from lowering.layouts.layout import Layout
@@ -46,7 +46,7 @@ class Producer:
         values: dict[Value, Value],
         channels: dict[Value, Value],
         zero: Value,
-        map_number: Callable[[dict[str, Any]], int],
+        map_number: Callable[[TensorMapRecord], int],
     ):
         self.boundary = boundary
         self.jobs: defaultdict[Op | None, list[Job]] = defaultdict(list)

@@ -44,11 +44,11 @@ def place(block: Block, target: Target, free: int, kept: int) -> tuple[int, int]
     last = max((i for i, (op, _) in enumerate(ops) if waits_for_agent(op)), default=-1)
     total, over, before = free, kept, range(0)
     wanted = [(op, scratch_of(op, target), looped or i <= last) for i, (op, looped) in enumerate(ops)]
+    most = {where: max([PERIOD, *(need for _, need, inside in wanted if inside == where)]) for where in (True, False)}
     for op, need, inside in wanted:
         if need:
             first = align(free if inside else kept, PERIOD)
-            most = max(PERIOD, *(each for _, each, where in wanted if where == inside))
-            offset = behind(before, first, need, min(first + most, int(target.smem_bytes)))
+            offset = behind(before, first, need, min(first + most[inside], int(target.smem_bytes)))
             before = range(offset, offset + need)
             op.attributes["scratch"] = offset
             total = max(total, offset + need)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from ir.checked import checked
 from ir.core import Builder, UnsupportedError, Value
 from ir.dialects import nv_tileas
+from ir.launch_records import TensorMapRecord
 from ir.types import PartitionViewType
 from lowering.atoms.tma import TMA_REDUCE
 from lowering.layouts.boxes import Boxes, boxes
@@ -48,7 +48,7 @@ def store(op: nv_tileas.StagedStore, operands: Sequence[Value], agents: Agents, 
     )
 
 
-def plan(op: nv_tileas.StagedStore, agents: Agents) -> tuple[Boxes, dict[str, Any]] | None:
+def plan(op: nv_tileas.StagedStore, agents: Agents) -> tuple[Boxes, TensorMapRecord] | None:
     """Boxes and tensor map of a store, None where the accelerator or the host cannot make them."""
     view = checked(op.view.type, PartitionViewType)
     contiguous = contiguous_dim(view)

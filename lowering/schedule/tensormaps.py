@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any, cast
-
 from ir.core import Value
 from ir.dialects import arith, llvm, nv_tileas
+from ir.launch_records import Expression, TensorMapRecord
 from ir.types import PartitionViewType, TensorViewType
 from lowering.layouts.boxes import Boxes
 
-Expression = dict[str, Any]
+_NAMES: dict[type[object], str] = {
+    arith.MulI: "mul",
+    arith.AddI: "add",
+    arith.CeilDivUI: "ceildiv",
+    arith.CeilDivSI: "ceildiv",
+}
 
 
 def expression(value: Value, arguments: dict[Value, int]) -> Expression | None:
@@ -22,9 +26,7 @@ def expression(value: Value, arguments: dict[Value, int]) -> Expression | None:
         return {"const": int(op.value)}
     if isinstance(op, arith.ExtSI | arith.ExtUI | arith.TruncI | llvm.Bitcast):
         return expression(op.operands[0], arguments)
-    name = {arith.MulI: "mul", arith.AddI: "add", arith.CeilDivUI: "ceildiv", arith.CeilDivSI: "ceildiv"}.get(
-        cast(Any, type(op))
-    )
+    name = _NAMES.get(type(op))
     if op is None or (name is None and not isinstance(op, arith.SubI | arith.ShLI | arith.ShRSI | arith.ShRUI)):
         return None
     parts = [expression(v, arguments) for v in op.operands]
@@ -33,11 +35,12 @@ def expression(value: Value, arguments: dict[Value, int]) -> Expression | None:
         return None
     if isinstance(op, arith.SubI):
         return {"add": [left, {"mul": [right, {"const": -1}]}]}
-    if isinstance(op, arith.ShLI):
-        return {"mul": [left, {"const": 1 << right["const"]}]} if "const" in right else None
-    if isinstance(op, arith.ShRSI | arith.ShRUI):  # sizes and strides, which are not negative
-        return quotient(left, 1 << right["const"]) if "const" in right else None
-    return {str(name): parts}
+    if isinstance(op, arith.ShLI | arith.ShRSI | arith.ShRUI):  # to the right: sizes and strides, not negative
+        digits = right.get("const")
+        if not isinstance(digits, int):
+            return None
+        return {"mul": [left, {"const": 1 << digits}]} if isinstance(op, arith.ShLI) else quotient(left, 1 << digits)
+    return {str(name): [left, right]}
 
 
 def quotient(of: Expression, divisor: int) -> Expression:
@@ -45,7 +48,7 @@ def quotient(of: Expression, divisor: int) -> Expression:
     return {"ceildiv": [{"add": [of, {"const": 1 - divisor}]}, {"const": divisor}]}
 
 
-def tensor_map(view: Value, plan: Boxes, arguments: dict[Value, int]) -> dict[str, Any] | None:
+def tensor_map(view: Value, plan: Boxes, arguments: dict[Value, int]) -> TensorMapRecord | None:
     """The manifest record of a partition's array, cut into the plan's boxes; None where it is not known on the host.
 
     Source: cuTensorMapEncodeTiled; dimensions innermost first, strides in bytes without the innermost.
@@ -62,7 +65,7 @@ def tensor_map(view: Value, plan: Boxes, arguments: dict[Value, int]) -> dict[st
     strides = _filled(array.strides, memref.strides, arguments)
     base = expression(memref.base, arguments)
     dims = [kind.dim_map[d] for d in plan.dims]
-    if base is None or None in sizes or None in strides:
+    if base is None or sizes is None or strides is None:
         return None
     return {
         "kind": "tensormap",
@@ -81,7 +84,9 @@ def tensor_map(view: Value, plan: Boxes, arguments: dict[Value, int]) -> dict[st
 
 def _filled(
     static: tuple[int | None, ...], dynamic: list[Value], arguments: dict[Value, int]
-) -> list[Expression | None]:
-    """Static extents as constants, dynamic ones as expressions, in order."""
+) -> list[Expression] | None:
+    """Static extents as constants, dynamic ones as expressions, in order; None where one needs the device."""
     rest = iter(dynamic)
-    return [expression(next(rest), arguments) if known is None else {"const": known} for known in static]
+    found = [expression(next(rest), arguments) if known is None else {"const": known} for known in static]
+    whole = [each for each in found if each is not None]
+    return whole if len(whole) == len(found) else None

@@ -14,10 +14,10 @@ Source: the seeds' ResolveAgentBoundary; FlashAttention-3's producer, which tran
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
 
 from ir.core import PURE, Block, Builder, Op, Value
 from ir.dialects import nv_tileas, scf
+from ir.launch_records import TensorMapRecord
 from ir.records import dataclass
 from ir.types import TensorType
 from lowering.layouts.f2 import log2
@@ -144,8 +144,8 @@ class Transformer(Producer):
     """Builds the code of the agent."""
 
     def __init__(
-        self, jobs: Sequence[Transform], zero: Value, map_number: Callable[[dict[str, Any]], int], target: Target
-    ):  # fmt: skip
+        self, jobs: Sequence[Transform], zero: Value, map_number: Callable[[TensorMapRecord], int], target: Target
+    ):
         holds = [op for job in jobs for op in job.plan.copies if isinstance(op, nv_tileas.Hold)]
         sources = [source for job in jobs for source in job.sources]
         copies = [copy for source in sources for copy in source.plan.copies]

@@ -23,12 +23,15 @@ from lowering.skeletons.passes import SHAPING, closure, shaped_from
 from lowering.skeletons.scaled_products import zero
 from lowering.skeletons.step_folds import PRODUCTS, Carried, Factor, Key, StepFolds, scaled_fold
 from lowering.source.rewriting import Rewriter, constant
+from lowering.source.unrolling import constant_of
 
 LAG: Mapping[type[Op], float] = {ct.Exp2: 8.0, ct.Exp: 5.5}
 """By how much an exponent may be above zero: 2^8 = 256, e^5.5 = 245. The largest f8E4M3FN is 448."""
 LOGARITHM: Mapping[type[Op], type[Op]] = {ct.Exp2: ct.Log2, ct.Exp: ct.Log}
 LEAST_BITS = 8
 """Bits of the floats that hold 2^8."""
+ZERO = {ct.Predicate.EQUAL: True, ct.Predicate.NOT_EQUAL: False}
+"""What comparisons with zero say of a zero, where they say the opposite of all else."""
 RENAMED = (*SHAPING, ct.Permute)
 
 
@@ -135,17 +138,20 @@ class Behind:
 
     def __init__(self, found: Levelled):
         self.found = found
+        self.loops: list[ct.For] = []
         self.degree: dict[Value, int] = {}
-        self.tests: set[Value] = set()
+        self.tests: dict[Value, bool] = {}  # of a sum with zero, and what is said where it is zero
         self.logarithms: set[Value] = set()
         self.levels: set[Value] = set()
         self.nothings: set[Value] = set()  # 0, or NaN where the level is infinite, however it lags
+        self.passed: set[Value] = set()  # below the level of a loop that another one goes on from
         plain = found.factor.exponent == Carried(found.level)
         self.logarithm = LOGARITHM[found.factor.power] if plain else None
         self.ended(found)
 
     def ended(self, found: Levelled) -> None:
         """Note what such a loop ends with."""
+        self.loops.append(found.loop)
         self.levels.add(found.loop.results[found.level])
         self.degree |= dict.fromkeys((found.loop.results[place] for place in found.sums), 1)
 
@@ -161,8 +167,11 @@ class Behind:
         if self.nothing(op):
             self.nothings.add(op.results[0])
             return True
-        if not about.intersection(value for each in op.walk() for value in each.operands):
-            return True
+        read = {value for each in op.walk() for value in each.operands}
+        if not about.intersection(read):
+            return self.passed.isdisjoint(read)
+        if not self.passed.isdisjoint(read):
+            return False
         if isinstance(op, ct.For):
             return self.goes_on(op, about)
         degrees = [self.degree.get(value, 0) for value in op.operands]
@@ -180,7 +189,8 @@ class Behind:
             case ct.MulF():
                 found = degrees[0] + degrees[1]
             case ct.CmpF() if degrees == [1, 0] and zero(shaped_from(op.rhs)):
-                self.tests.add(op.result)
+                if op.predicate in ZERO:
+                    self.tests[op.result] = ZERO[op.predicate]
                 found = 0
             case ct.Select():
                 return self.chosen(op)
@@ -213,17 +223,34 @@ class Behind:
         given = [loop.init_values[place] for place in again.sums]
         inside = (value for op in loop.walk() if op is not loop for value in op.operands)
         others = [v for place, v in enumerate(loop.init_values) if place not in (again.level, *again.sums)]
+        fits = all(self.degree.get(each) == 1 for each in given) and not about.intersection((*inside, *others))
+        self.passed |= about
+        for each in (self.degree, self.tests):
+            each.clear()
+        for each in (self.logarithms, self.levels):
+            each.clear()
         self.ended(again)
-        return all(self.degree.get(each) == 1 for each in given) and not about.intersection((*inside, *others))
+        return fits
 
     def chosen(self, op: ct.Select) -> bool:
-        """One of two such values, or one of them and a literal where a sum is zero."""
+        """One of two such values, or one of them and a literal where a sum is zero or nothing lags."""
         arms = [each for each in (op.val_if_true, op.val_if_false) if not isinstance(shaped_from(each).op, ct.Constant)]
         found = {self.degree.get(each, 0) for each in arms}
-        if len(found) != 1 or (len(arms) == 1 and shaped_from(op.cond) not in self.tests):
+        if len(found) != 1 or (len(arms) == 1 and not self.literal(shaped_from(op.cond), arms[0] is op.val_if_false)):
             return False
         (self.degree[op.result],) = found
         return True
+
+    def literal(self, test: Value, said: bool) -> bool:
+        """Is a sum zero, or has the loop made no trip, where a test says this? A level that has not risen does not lag.
+        What joins loops writes such tests (online_sums.py).
+        """
+        if test in self.tests:
+            return self.tests[test] is said
+        op = test.op
+        if said or not isinstance(op, ct.CmpI) or op.predicate is not ct.Predicate.LESS_THAN:
+            return False
+        return all(idle(loop, op) for loop in self.loops)
 
     def with_level(self, op: Op) -> bool:
         """A level with a sum's logarithm added, or either in another shape."""
@@ -233,6 +260,47 @@ class Behind:
             return True
         lhs, rhs = (op.lhs, op.rhs) if isinstance(op, ct.AddF) else (None, None)
         return (lhs in self.levels and rhs in self.logarithms) or (lhs in self.logarithms and rhs in self.levels)
+
+
+def idle(loop: ct.For, test: ct.CmpI) -> bool:
+    """Does a loop make no trip where a comparison of bounds is false: its own, or those that its trips are counted
+    from, where its iterations are done in pairs (joined_steps.py)?
+    """
+    if same(loop.lower_bound, test.lhs) and same(loop.upper_bound, test.rhs):
+        return bool(loop.unsigned_cmp) is (test.signedness is ct.Signedness.UNSIGNED)
+    return all(zero_without(bound, test) for bound in (loop.lower_bound, loop.upper_bound))
+
+
+def zero_without(number: Value, test: ct.CmpI) -> bool:
+    """Is a number 0 where lower < upper is false, being counted from max(upper, lower) - lower?"""
+    if constant_of(number) == 0:
+        return True
+    match op := number.op:
+        case ct.MaxI():
+            return constant_of(test.lhs) == 0 and larger(number, test)
+        case ct.SubI():
+            return same(op.rhs, test.lhs) and larger(op.lhs, test)
+        case ct.DivI():
+            return bool(constant_of(op.rhs)) and zero_without(op.lhs, test)
+        case ct.MulI():
+            return zero_without(op.lhs, test)
+        case ct.Select():
+            return zero_without(op.val_if_true, test) and zero_without(op.val_if_false, test)
+        case _:
+            return False
+
+
+def larger(number: Value, test: ct.CmpI) -> bool:
+    """Is a number the larger one of two bounds, which is the lower one where lower < upper is false?"""
+    op, ends = number.op, (test.lhs, test.rhs)
+    if not isinstance(op, ct.MaxI) or op.signedness is not test.signedness:
+        return False
+    return any(all(map(same, pair, ends)) for pair in ((op.lhs, op.rhs), (op.rhs, op.lhs)))
+
+
+def same(a: Value, b: Value) -> bool:
+    """One value, or one number."""
+    return a is b or (constant_of(a) is not None and constant_of(a) == constant_of(b))
 
 
 class _Writer(Rewriter):

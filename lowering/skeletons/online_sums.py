@@ -210,7 +210,7 @@ class _Writer(Rewriter):
         for op in (*passes.between, *passes.sums.behind):
             super().operation(op, b)
         b.location = second.location
-        ran = self.ran(second, b)
+        ran = self.ran(first, b)
         if not self.finite and not passes.guarded:
             more = self.nothing_found(found[passes.place], ran, b)
             rows = [
@@ -283,7 +283,7 @@ class _Writer(Rewriter):
         return b.value(type(power), fallen, types=[kind], **power.attributes)
 
     def ran(self, loop: ct.For, b: Builder) -> Value:
-        """Has a loop any iterations?"""
+        """Has a loop any iterations? `loop.lag` knows it by the bounds of the loop that is written."""
         sign = ct.Signedness.UNSIGNED if loop.unsigned_cmp else ct.Signedness.SIGNED
         ends = (self.new[loop.lower_bound], self.new[loop.upper_bound])
         return b.value(ct.CmpI, *ends, types=[TileType((), I1)], predicate=ct.Predicate.LESS_THAN, signedness=sign)

@@ -122,7 +122,7 @@ def _partial(
     source_bytes: Array | None,
     ignored: Array | None,
     tracker: Tracker | None,
-) -> Array:  # fmt: skip
+) -> Array:
     """Data for copies with fewer source bytes than destination bytes: the rest is zero, and is not read. The address
     must be aligned even if nothing is read (PTX ISA, cp.async: alignment as in "Addresses as Operands").
     """
@@ -153,9 +153,7 @@ def _partial(
     return data.view(machine.shared.cells[size].dtype).reshape(-1)
 
 
-def _read_bytes(
-    site: Site, source: Array, size: int, length: int, active: Array, tracker: Tracker | None
-) -> Array:  # fmt: skip
+def _read_bytes(site: Site, source: Array, size: int, length: int, active: Array, tracker: Tracker | None) -> Array:
     """The first `length` bytes at addresses that are aligned to `size`; nothing beyond them is accessed."""
     if length == size:
         return _taken(site, source, size, active, tracker).view(np.uint8).reshape(-1, size)

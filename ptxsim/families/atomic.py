@@ -5,7 +5,7 @@ Lanes that access the same address take turns in lane order, one of the orders t
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 
@@ -40,7 +40,7 @@ _VECTORS: dict[tuple[int, str], tuple[str, ...]] = {
     **{(count, name): ("add", "min", "max") for count in (2, 4, 8) for name in ("f16", "bf16")},
     **{(count, name): ("add", "min", "max") for count in (2, 4) for name in ("f16x2", "bf16x2")},
 }
-_PLAIN: dict[str, Any] = {
+_PLAIN: dict[str, np.ufunc] = {
     "and": np.bitwise_and,
     "or": np.bitwise_or,
     "xor": np.bitwise_xor,

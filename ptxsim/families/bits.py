@@ -1,7 +1,7 @@
 """Logic, shifts and bit fields: and or xor not cnot shl shr shf lop3 prmt bfe bfi bfind brev popc clz bmsk szext."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import cast
 
 import numpy as np
 
@@ -13,7 +13,7 @@ from ptxsim.ptx_types import TYPES, Array, PtxType
 
 _U32 = TYPES["u32"]
 _PREDICATE = TYPES["pred"]
-_LOGIC: dict[str, Any] = {"and": np.bitwise_and, "or": np.bitwise_or, "xor": np.bitwise_xor}
+_LOGIC: dict[str, np.ufunc] = {"and": np.bitwise_and, "or": np.bitwise_or, "xor": np.bitwise_xor}
 
 
 def _typed(d: Decode, kinds: tuple[str, ...], widths: tuple[int, ...]) -> PtxType:
@@ -27,7 +27,8 @@ def decode_logic(d: Decode) -> Step:
     """and, or, xor of bits and predicates."""
     type_ = _typed(d, ("bits", "pred"), (16, 32, 64))
     d.finish(3)
-    return into(d.write(0, type_), _LOGIC[d.instruction.base], d.read(1, type_), d.read(2, type_))
+    operation = cast("Callable[[Array, Array, Array], Array]", _LOGIC[d.instruction.base])
+    return into(d.write(0, type_), operation, d.read(1, type_), d.read(2, type_))
 
 
 def decode_not(d: Decode) -> Step:
@@ -51,7 +52,7 @@ def decode_shift(d: Decode) -> Step:
     d.finish(3)
     amount = d.read(2, _U32)
     value = d.read(1, type_)
-    operation: Any = np.left_shift if is_left else np.right_shift
+    operation: np.ufunc = np.left_shift if is_left else np.right_shift
     if type_.bits == 32:
         return into(d.write(0, type_), operation, value, amount.view(type_.dtype))
     limit = np.uint32(type_.bits)

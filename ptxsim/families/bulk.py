@@ -137,10 +137,18 @@ def _to_shared(d: Decode, target: str, source: str, is_reduction: bool) -> Step:
                 write = _writer(machine.shared.bytes, start + shift, count, combine, width)
                 transfers.issue(
                     Transfer(
-                        site, lane, read, write, reads, writes, cell + (shift >> 3), count, updates=is_reduction,
+                        site,
+                        lane,
+                        read,
+                        write,
+                        reads,
+                        writes,
+                        cell + (shift >> 3),
+                        count,
+                        updates=is_reduction,
                         origin=origin,
                     )
-                )  # fmt: skip
+                )
 
     return step
 

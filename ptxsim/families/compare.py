@@ -1,7 +1,7 @@
 """setp and set: comparisons of every type, optionally combined with a predicate; testp."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import cast
 
 import numpy as np
 
@@ -13,7 +13,7 @@ from ptxsim.program import Negated, Operand, Pair, Sink
 from ptxsim.ptx_types import TYPES, Array, PtxType
 
 _PREDICATE = TYPES["pred"]
-_ORDERED: dict[str, Any] = {
+_ORDERED: dict[str, np.ufunc] = {
     "eq": np.equal,
     "ne": np.not_equal,
     "lt": np.less,
@@ -24,7 +24,7 @@ _ORDERED: dict[str, Any] = {
 _UNSIGNED_NAMES = {"lo": "lt", "ls": "le", "hi": "gt", "hs": "ge"}
 # An unordered comparison is the negation of the opposite ordered comparison.
 _UNORDERED = {"equ": "ne", "neu": "eq", "ltu": "ge", "leu": "gt", "gtu": "le", "geu": "lt"}
-_COMBINE: dict[str, Any] = {"and": np.logical_and, "or": np.logical_or, "xor": np.logical_xor}
+_COMBINE: dict[str, np.ufunc] = {"and": np.logical_and, "or": np.logical_or, "xor": np.logical_xor}
 # Pairs of result and source that set does not have. Source: ptxas 13.5.
 _NO_SET = {
     ("f32", "f16"),
@@ -108,7 +108,7 @@ def decode_setp(d: Decode) -> Step:
         raise d.error(OperandError, "setp of .f16 and .bf16 writes one predicate")
     if combine is None and second is None and not is_pair:
         if isinstance(relation, np.ufunc) and values is _unchanged:
-            compare: Any = relation
+            compare = cast("Callable[[Array, Array, Array], Array]", relation)
             return into(first, compare, a, b)
         return assign(first, lambda x, y: relation(values(x), values(y)), a, b)
     operation = _COMBINE[combine] if combine else None

@@ -4,7 +4,6 @@ A float source becomes float32 or float64 values, exactly; a float destination i
 """
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
@@ -16,7 +15,7 @@ from ptxsim.floats import FORMATS, bf16_to_f32, flush_f32, round_bits, tf32_valu
 from ptxsim.floors import Floor
 from ptxsim.ptx_types import Array, PtxType
 
-_TO_INTEGRAL: dict[str, Any] = {"rni": np.rint, "rzi": np.trunc, "rmi": np.floor, "rpi": np.ceil}
+_TO_INTEGRAL: dict[str, np.ufunc] = {"rni": np.rint, "rzi": np.trunc, "rmi": np.floor, "rpi": np.ceil}
 _MODES = ("rn", "rz", "rm", "rp", "rna", "rs")
 _SCALARS = ("f16", "bf16", "tf32", "f32", "f64")
 
@@ -96,7 +95,7 @@ def _to_integer(d: Decode, form: Conversion) -> Step:
     refuse(d, bool(form.mode or form.relu or form.finite) or form.integral is None or form.to.kind == "bits")
     d.finish(2)
     values, source = _widened(form.source, form.flushes), d.read_narrow(1, form.source)
-    round_: Any = _TO_INTEGRAL[form.integral or "rni"]
+    round_: np.ufunc = _TO_INTEGRAL[form.integral or "rni"]
     low, high = _limits(form.to)
     dtype = form.to.dtype
 
@@ -123,7 +122,7 @@ def _to_float(d: Decode, form: Conversion) -> Step:
             return store(d, form.to, lambda whole: whole.astype(form.to.dtype), raw)
         return store(d, form.to, lambda whole: _round(shape(_exact_integer(whole), form), form, mode), raw)
     values, source = _widened(form.source, form.flushes), d.read_narrow(1, form.source)
-    integral: Any = _TO_INTEGRAL[form.integral] if form.integral else None
+    integral: np.ufunc | None = _TO_INTEGRAL[form.integral] if form.integral else None
 
     def compute(raw: Array) -> Array:
         value = values(raw)

@@ -7,7 +7,6 @@ specifies it (min, max, conversions); otherwise its payload is NumPy's.
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -86,7 +85,7 @@ def _half(d: Decode, name: str, type_: PtxType, rounding: Rounding, count: int) 
     return assign(d.write(0, type_), compute, *(d.read(number, type_) for number in range(1, count + 1)))
 
 
-_HALF_OPERATIONS: dict[str, Any] = {"add": np.add, "sub": np.subtract, "mul": np.multiply}
+_HALF_OPERATIONS: dict[str, np.ufunc] = {"add": np.add, "sub": np.subtract, "mul": np.multiply}
 
 
 def decode_add_sub(d: Decode) -> Step:
@@ -261,11 +260,11 @@ def decode_abs_neg(d: Decode) -> Step:
     if flushes and type_.name not in ("f32", "f16", "f16x2"):
         raise d.unsupported(f".ftz on .{type_.name}")
     d.finish(2)
-    bits: Any = {"f16": np.uint16, "bf16": np.uint16, "f64": np.uint64}.get(type_.name, np.uint32)
+    bits: type[np.unsignedinteger] = {"f16": np.uint16, "bf16": np.uint16, "f64": np.uint64}.get(type_.name, np.uint32)
     sign = 0x80008000 if type_.name.endswith("x2") else 1 << (type_.bits - 1)
     is_abs = d.instruction.base == "abs"
     operand = bits(~sign & ((1 << type_.bits) - 1) if is_abs else sign)
-    operation: Any = np.bitwise_and if is_abs else np.bitwise_xor
+    operation: np.ufunc = np.bitwise_and if is_abs else np.bitwise_xor
     source, target = d.read(1, type_), d.write(0, type_).view(bits)
     if not flushes:
         return into(target, lambda a, out: operation(a, operand, out), source.view(bits))
@@ -338,7 +337,7 @@ class _Choice:
         return self._plain(a, b)
 
     def _plain(self, a: Array, b: Array) -> Array:
-        operation: Any = np.fmin if self.is_min else np.fmax
+        operation: np.ufunc = np.fmin if self.is_min else np.fmax
         result: Array = operation(a, b)
         if not result.all():  # if a result is zero: choose its sign, which fmin and fmax leave open
             both = (a == 0) & (b == 0)

@@ -1,7 +1,6 @@
 """Integer arithmetic: add sub mul mad sad div rem abs neg min max, carries, dot products, 24-bit forms."""
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
@@ -34,7 +33,7 @@ def decode_add_sub(d: Decode) -> Step:
         return into(d.write(0, type_), np.add if is_add else np.subtract, a, b)
     if type_.name != "s32":
         raise d.unsupported(f".sat on .{type_.name}")
-    operation: Any = np.add if is_add else np.subtract
+    operation: np.ufunc = np.add if is_add else np.subtract
     low, high = -(1 << 31), (1 << 31) - 1
     return assign(
         d.write(0, type_), lambda x, y: np.clip(operation(x.astype(np.int64), y.astype(np.int64)), low, high), a, b
@@ -247,13 +246,13 @@ def decode_abs_neg(d: Decode) -> Step:
     if type_.kind != "signed":
         raise d.unsupported(f"`{d.instruction.base}` of .{type_.name}")
     d.finish(2)
-    operation: Any = np.absolute if d.instruction.base == "abs" else np.negative
+    operation: np.ufunc = np.absolute if d.instruction.base == "abs" else np.negative
     return into(d.write(0, type_), operation, d.read(1, type_))
 
 
 def decode_min_max(d: Decode) -> Step:
     """min and max, also .u16x2 and .s16x2, with .relu on signed types."""
-    operation: Any = np.minimum if d.instruction.base == "min" else np.maximum
+    operation: np.ufunc = np.minimum if d.instruction.base == "min" else np.maximum
     pair = d.take("u16x2", "s16x2")
     is_relu = d.flag("relu")
     if pair is None:

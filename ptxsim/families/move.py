@@ -1,7 +1,6 @@
 """mov, cvta, isspacep, selp, slct: moving values between registers, and addresses between state spaces."""
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
@@ -135,7 +134,7 @@ def decode_cvta(d: Decode) -> Step:
         values = d.read(1, type_)
         source = lambda: values  # noqa: E731 - the two have one shape
     base = np.uint64(d.binding.parameter_shift if space == "param" else WINDOWS.get(space, 0))
-    operation: Any = np.subtract if to_space else np.add
+    operation: np.ufunc = np.subtract if to_space else np.add
     return assign(d.write(0, type_), lambda: operation(source(), base))
 
 

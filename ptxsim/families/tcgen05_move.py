@@ -6,7 +6,6 @@ as many columns. Source: PTX ISA, "tcgen05.ld", "tcgen05.st", "Data Movement Sha
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -287,7 +286,7 @@ def decode_load(d: Decode) -> Step:
 class Reduction:
     """.red of tcgen05.ld: the smallest or largest of a thread's values."""
 
-    dtype: np.dtype[Any]
+    dtype: np.dtype[np.generic]
     is_max: bool
     is_absolute: bool
     keeps_nan: bool

@@ -1,7 +1,6 @@
 """Warp-wide exchange: shfl, vote, match, redux, activemask, elect, bar.warp.sync."""
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
@@ -179,7 +178,7 @@ def decode_match(d: Decode) -> Step:
 
 
 # Reduction and its identity, by operation and kind of type. Source: PTX ISA, "redux.sync".
-_REDUCTIONS: dict[str, tuple[Any, dict[str, int]]] = {
+_REDUCTIONS: dict[str, tuple[np.ufunc, dict[str, int]]] = {
     "add": (np.add, {"u32": 0, "s32": 0}),
     "min": (np.minimum, {"u32": 0xFFFFFFFF, "s32": 0x7FFFFFFF}),
     "max": (np.maximum, {"u32": 0, "s32": -0x80000000}),
@@ -219,7 +218,7 @@ def _redux_float(d: Decode, name: str) -> Step:
     f32 = TYPES["f32"]
     source, target = d.read(1, f32), d.write(0, f32)
     present = _present(d, _members(d, 2))
-    operation: Any = {
+    operation: np.ufunc = {
         ("min", False): np.fmin,
         ("max", False): np.fmax,
         ("min", True): np.minimum,

@@ -8,7 +8,6 @@ tracking, see flights.py. Source: PTX ISA, "Asynchronous Warpgroup Level Matrix 
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -195,7 +194,7 @@ def _multiply(a: Array, b: Array, which: Array | None) -> Array:
 Combine = Callable[[Array, Array], Array]
 
 
-def _combiner(form: Form) -> tuple[np.dtype[Any], Combine]:
+def _combiner(form: Form) -> tuple[np.dtype[np.generic], Combine]:
     """The type of accumulator registers, and from (products, accumulators) to new accumulators."""
     if form.accumulator == "f32":
         return np.dtype(np.float32), np.add

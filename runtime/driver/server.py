@@ -10,7 +10,6 @@ import threading
 from collections.abc import Callable
 from contextlib import suppress
 from types import TracebackType
-from typing import Any
 
 from ptxsim import SimulatorError
 from runtime.driver.answers import Options
@@ -95,7 +94,7 @@ class Server:
     def _call(self, device: Device, number: int, payload: memoryview) -> tuple[int, bytes]:
         function = functions()[number]
         name = function.names[0]
-        method: Any = getattr(device, name)
+        method: Callable[..., tuple[int | float | bytes, ...] | None] = getattr(device, name)
         try:
             return 0, function.encode(method(*function.decode(payload)) or ())
         except DriverError as error:

@@ -18,15 +18,33 @@ import weakref
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, Protocol
 
 _DRIVER = "libcuda.so.1"
+
+
+class _Storage(Protocol):
+    """The memory of a tensor of PyTorch."""
+
+    def data_ptr(self) -> int: ...
+
+    def nbytes(self) -> int: ...
+
+
+class _Tensor(Protocol):
+    """A tensor of PyTorch."""
+
+    def untyped_storage(self) -> _Storage: ...
+
+    def storage_offset(self) -> int: ...
+
+    def element_size(self) -> int: ...
 
 
 class _Patches(importlib.abc.MetaPathFinder):
     """Calls a function with each of the named modules once it has been imported."""
 
-    def __init__(self, patches: dict[str, Callable[[Any], None]]) -> None:
+    def __init__(self, patches: dict[str, Callable[[ModuleType], None]]) -> None:
         self._left = dict(patches)
 
     def find_spec(
@@ -37,36 +55,41 @@ class _Patches(importlib.abc.MetaPathFinder):
         spec = importlib.util.find_spec(fullname) if patch else None
         if spec is None or spec.loader is None or patch is None:
             return None
-        loader: Any = spec.loader
+        loader = spec.loader
         execute = loader.exec_module
 
         def exec_module(module: ModuleType) -> None:
             execute(module)
             patch(module)
 
-        loader.exec_module = exec_module
+        loader.exec_module = exec_module  # pyright: ignore[reportAttributeAccessIssue]
         return spec
 
 
-def _patch_torch(torch: Any) -> None:
+def _patch_torch(torch: ModuleType) -> None:
     """Tensors on "cuda" are made on the CPU; torch.cuda answers for the one device."""
     if torch.cuda.is_available():
         return
-    base: Any = importlib.import_module("torch.overrides").TorchFunctionMode
+    overrides = importlib.import_module("torch.overrides")
 
-    class OnTheCpu(base):
+    class OnTheCpu(overrides.TorchFunctionMode):
         """Replaces the device of every call that names one."""
 
-        def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        def __torch_function__(
+            self,
+            func: Callable[..., object],
+            types: object,
+            args: Sequence[object] = (),
+            kwargs: dict[str, object] | None = None,
+        ) -> object:
             given = dict(kwargs or {})
             if "device" in given:
                 given["device"] = _on_cpu(torch, given["device"])
             return func(*(_on_cpu(torch, each) for each in args), **given)
 
-    mode: Any = OnTheCpu()
-    mode.__enter__()
+    OnTheCpu().__enter__()
     properties = _Properties()
-    answers: dict[str, Any] = {
+    answers: dict[str, object] = {
         "is_available": True,
         "device_count": 1,
         "current_device": 0,
@@ -85,14 +108,14 @@ def _patch_torch(torch: Any) -> None:
     torch.Tensor.is_cuda = True
 
 
-def _answer(value: Any) -> Callable[..., Any]:
-    def answer(*_: object, **__: object) -> Any:
+def _answer(value: object) -> Callable[..., object]:
+    def answer(*_: object, **__: object) -> object:
         return value
 
     return answer
 
 
-def _itself(self: Any, *_: object, **__: object) -> Any:
+def _itself(self: object, *_: object, **__: object) -> object:
     return self
 
 
@@ -111,15 +134,15 @@ class _Properties:
         self.regs_per_multiprocessor = _attribute(82)
 
 
-def _on_cpu(torch: Any, value: Any) -> Any:
+def _on_cpu(torch: ModuleType, value: object) -> object:
     if isinstance(value, torch.device):
-        return torch.device("cpu") if value.type == "cuda" else value
+        return torch.device("cpu") if getattr(value, "type", "") == "cuda" else value
     if isinstance(value, str) and (value == "cuda" or value.startswith("cuda:")):
         return "cpu"
     return value
 
 
-def _driver() -> Any:
+def _driver() -> ctypes.CDLL:
     return ctypes.CDLL(_DRIVER)
 
 
@@ -129,7 +152,7 @@ def _attribute(number: int) -> int:
     return value.value
 
 
-def _data_ptr() -> Callable[[Any], int]:
+def _data_ptr() -> Callable[[_Tensor], int]:
     """What replaces Tensor.data_ptr: the address at which the device finds the tensor, as long as its memory lives."""
     lent: dict[int, int] = {}
 
@@ -137,7 +160,7 @@ def _data_ptr() -> Callable[[Any], int]:
         del lent[address]
         _driver().cuMemHostUnregister(ctypes.c_uint64(address))
 
-    def data_ptr(self: Any) -> int:
+    def data_ptr(self: _Tensor) -> int:
         storage = self.untyped_storage()
         start = int(storage.data_ptr())
         if not storage.nbytes():
@@ -155,31 +178,31 @@ def _data_ptr() -> Callable[[Any], int]:
     return data_ptr
 
 
-def _patch_triton(module: Any) -> None:
+def _patch_triton(module: ModuleType) -> None:
     module.CudaDriver.get_active_torch_device = _cpu
 
 
-def _cpu(self: Any) -> Any:
+def _cpu(self: object) -> object:
     return importlib.import_module("torch").device("cpu")
 
 
-def _patch_testing(testing: Any) -> None:
+def _patch_testing(testing: ModuleType) -> None:
     """Nothing is timed, so nothing runs to be timed: the autotuner takes its first candidate, tables are not made."""
 
-    def do_bench(*_: object, quantiles: Any = None, **__: object) -> Any:
+    def do_bench(*_: object, quantiles: Sequence[float] | None = None, **__: object) -> object:
         return [1.0] * len(quantiles) if quantiles else 1.0
 
-    def run(self: Any, *_: object, **__: object) -> None:
+    def run(self: object, *_: object, **__: object) -> None:
         print("tilesat: a Triton benchmark is skipped: no time passes on the simulator", file=sys.stderr)
 
-    testing.do_bench = testing.do_bench_cudagraph = do_bench
+    vars(testing).update(do_bench=do_bench, do_bench_cudagraph=do_bench)
     testing.Mark.run = run
 
 
-def _patch_numba(codegen: Any) -> None:
+def _patch_numba(codegen: ModuleType) -> None:
     """Kernels are loaded as the PTX that numba-cuda makes, before it is linked to machine code."""
 
-    def get_cubin(self: Any, cc: Any = None) -> Any:
+    def get_cubin(self: Any, cc: object = None) -> object:
         texts = self.get_asm_strs(cc)
         if len(texts) != 1 or self._linking_files or self.needs_cudadevrt:
             raise RuntimeError(

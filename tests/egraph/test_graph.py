@@ -136,14 +136,14 @@ def check_facts(frozen, known):
     return count
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("seed", range(30))
 def test_integer_kernels(seed):
     _, facts = check(Writer(seed, INTEGER + SHAPE, 40))
     assert facts > 50
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("seed", range(20))
 def test_float_kernels(seed):
     check(Writer(seed, FLOAT + FLOAT + ["broadcast", "reshape", "permute", "constant", "constant"], 30))

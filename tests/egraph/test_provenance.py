@@ -38,6 +38,7 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> Saturated:
     return saturate(encode(parse(TEXT)), rules=[path], provenance=True)
 
 
+@pytest.mark.in_turn
 def test_the_egraph_is_the_same(found: Saturated, tmp_path: Path) -> None:
     path = tmp_path / "mine.egg"
     path.write_text(COMMUTE)

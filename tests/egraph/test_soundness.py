@@ -16,7 +16,7 @@ ELSEWHERE = {
     "permitted/further",
 }
 
-QUICK = SAMPLES // 4, TRIES // 3
+QUICK = SAMPLES // 8, TRIES // 5
 """Samples of each rule in `make test`, and draws for them; `make test-all` takes more than `SAMPLES`."""
 
 

@@ -20,7 +20,7 @@ def shape_of(frozen):
     return sorted(node.op for node in frozen.nodes), frozen.n_classes, facts
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(10)
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda p: p.stem)
 def test_unneeded_rules_change_nothing(path, monkeypatch):
     program = encode(load(path))
@@ -49,10 +49,14 @@ def test_one_engine_grows_with_the_programs(monkeypatch):
         ('(rule ((= v (exti x s t)) (> (low x) 0)) ((union v (trunci x)))\n :ruleset canon :name "t/a")',
          {"exti", "low"}, {"trunci"}),
         ('(birewrite (addf a b) (subf a b) :ruleset canon :name "t/a")', {"addf"}, {"addf", "subf"}),
-        ('(rule ((row 7 k a 0)) ((union (N k) (negf (N a)))) :ruleset load :name "load/negf")', {"negf"}, set()),
+        ('(rule ((row 7 k a 0)) ((union (N k) (negf (N a)))) :ruleset load :name "load/negf")', {"r.negf"}, {"negf"}),
+        ('(rewrite (mulf x (constant a t) r 0) x :when ((float_is a 1)) :ruleset canon :name "t/a")',
+         {"mulf", "constant", "float_is 1"}, set()),
+        ('(rewrite (mulf x (constant a t) r 0) x :when ((float_is a 7)) :ruleset canon :name "t/a")',
+         {"mulf", "constant"}, set()),  # no rule of ours asks for it
         ('(rule ((want v l)) ((want v 0)) :ruleset demand :name "t/a")', {"want"}, {"want"}),
         ('(rule ((r.loop_init l i k)) ((loop_init l i (N k))) :ruleset load :name "load/loop-init")',
-         set(), {"loop_init"}),
+         {"r.loop_init"}, {"loop_init"}),
         ("(constructor p.addf (P P i64 i64) P)", {"p.addf"}, set()),
         ("(relation addf_seen (V))", set(), set()),
     ],
@@ -75,3 +79,8 @@ def test_operations_of_a_program():
     found = operations(encode(load(EXAMPLES[0])).facts)
     assert {"mmaf", "load_view_tko", "permute"} <= found <= everything()
     assert "splat" not in found
+
+
+def test_rows_of_a_program():
+    facts = {"r.addf": [(5, 3, 4, 0, 0)], "float_is": [(1, 0)], "r.held": [], "combiner": [(0, 1)], "r.own": [(1,)]}
+    assert operations(facts) == {"addf", "r.addf", "float_is 0", "combiner"}

@@ -163,6 +163,7 @@ def test_a_search_with_a_wide_gap_is_put_aside_a_step_later(
     assert aside(0.0, elsewhere=early.gap).bound == late.bound
 
 
+@pytest.mark.in_turn
 def test_rounds_of_cuts_leave_half_of_a_budget_for_the_search_near_them(monkeypatch: pytest.MonkeyPatch) -> None:
     """The tight relaxation may take many rounds, each of which gains a little."""
     relaxation, left = sys.modules["extract.relaxation"], list[float]()
@@ -185,6 +186,7 @@ def test_rounds_of_cuts_leave_half_of_a_budget_for_the_search_near_them(monkeypa
     assert left[0] == pytest.approx(relaxation.SHARE * (1 - relaxation.ROUNDS) * relaxation.SLICE, rel=0.1)
 
 
+@pytest.mark.in_turn
 def test_effort_ends_a_search_that_has_found_nothing_below() -> None:
     """The gap is then that of what an answer must cost less than: a close bound is not worth much work."""
     graph, spent = tangle(60), Budget(8000)
@@ -232,6 +234,7 @@ def test_time_limits_hold(method: str) -> None:
     assert answer.optimal or "limit of 1 s" in answer.ended or "budget of 1000 units" in answer.ended
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize("method", ["auto", "ilp", "pruned"])
 def test_budgets_end_a_search_at_the_same_place_whatever_the_clock_says(
     method: str, monkeypatch: pytest.MonkeyPatch
@@ -247,6 +250,7 @@ def test_budgets_end_a_search_at_the_same_place_whatever_the_clock_says(
     assert busy.seconds > 1000
 
 
+@pytest.mark.in_turn
 def test_a_small_gap_ends_a_search_that_asks_for_little_effort() -> None:
     proof = decided(120, 1000)
     early = extract(tangle(120), "auto", budget=2000, effort=0.05)
@@ -312,6 +316,7 @@ def test_ctrl_c_returns_the_best_so_far() -> None:
     assert answer.cost <= greedy(graph, polish=False).cost
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize("method", ["greedy", "pruned", "auto"])
 def test_many_costs_give_what_each_gives_alone(method: str) -> None:
     random = np.random.default_rng(8)
@@ -330,6 +335,7 @@ def test_many_costs_give_what_each_gives_alone(method: str) -> None:
                 assert answer.cost == pytest.approx(optimum)
 
 
+@pytest.mark.in_turn
 def test_a_start_is_never_made_worse() -> None:
     graph = tangle(40)
     best = extract(graph, "ilp", budget=20_000)

@@ -60,7 +60,7 @@ def test_a_root_that_cannot_be_built_has_an_infinite_bound() -> None:
     assert ascend(graph.topology, weights(graph.cost.tolist()), [0.0, 0.0]).bound == math.inf
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("first", range(0, 300, 50))
 def test_dropping_and_relaxing_keep_an_optimum(first: int) -> None:
     for seed in range(first, first + 50):

@@ -81,6 +81,7 @@ def test_below_changes_no_answer_that_costs_less(seed: int) -> None:
         extract(graph, "auto", below=best.cost)
 
 
+@pytest.mark.in_turn
 def test_a_gap_that_is_not_worth_more_work_is_named() -> None:
     graph = tangled(1.0)
     full = extract(graph, "auto", branch=0, budget=1000)
@@ -102,6 +103,7 @@ def test_an_alternative_without_an_answer_is_not_explained_where_a_cost_is_to_be
     assert str(error.value) == "no answer costs less than 5"
 
 
+@pytest.mark.in_turn
 def test_the_next_step_is_one_of_the_alternative_whose_bound_is_least(monkeypatch: pytest.MonkeyPatch) -> None:
     """Once all have a first bound of the relaxation."""
     steps, taken = portfolio.STEPS, dict[Session, int]()

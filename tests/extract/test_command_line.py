@@ -151,6 +151,7 @@ def test_ctrl_c_prints_the_best_answer_so_far(slow_file: str) -> None:
     assert err == "extract: interrupted; this is the best answer so far\n"
 
 
+@pytest.mark.in_turn
 def test_progress_goes_to_a_terminal_and_leaves_nothing(slow_file: str) -> None:
     ours, theirs = pty.openpty()
     command = [sys.executable, "-m", "extract", slow_file, "--json", "--time-limit", "3"]

@@ -70,6 +70,7 @@ def test_free_graphs() -> None:
     assert feasible > 30
 
 
+@pytest.mark.in_turn
 def test_constrained_graphs() -> None:
     feasible = sum(agree(cyclic_graph(seed, classes=40, constrained=True)) for seed in range(60))
     assert feasible > 20
@@ -81,6 +82,7 @@ def test_many_graphs(seed: int) -> None:
     agree(cyclic_graph(seed, classes=20 + seed % 60, constrained=seed % 2 == 0))
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize("seed", range(10))
 def test_the_second_best_is_the_best_without_the_best(seed: int) -> None:
     graph = cyclic_graph(seed, classes=25, constrained=False)

@@ -62,12 +62,14 @@ def agree(graph: Graph, optimum: float | None) -> list[Answer]:
     return answers
 
 
+@pytest.mark.in_turn
 @settings(max_examples=250, deadline=None, derandomize=True)
 @given(graphs(constrained=False))
 def test_free_graphs_match_brute_force(graph: Graph) -> None:
     agree(graph, brute_force(graph))
 
 
+@pytest.mark.in_turn
 @settings(max_examples=350, deadline=None, derandomize=True)
 @given(graphs(constrained=True))
 def test_groups_and_resources_match_brute_force(graph: Graph) -> None:

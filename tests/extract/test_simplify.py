@@ -132,7 +132,7 @@ def test_limits_that_cannot_bind_go() -> None:
     assert kept is None or len(kept.limit) == 0
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(10)
 @pytest.mark.parametrize("first", range(0, 600, 50))
 def test_the_optimum_stays_and_comes_back(first: int) -> None:
     for seed in range(first, first + 50):
@@ -157,6 +157,7 @@ def test_the_optimum_stays_and_comes_back(first: int) -> None:
         assert answer.optimal
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize("first", range(0, 200, 50))
 def test_steps_for_all_costs_lose_and_join_no_answer(first: int) -> None:
     for seed in range(first, first + 50):

@@ -12,7 +12,7 @@ from tests.extract.random_graphs import random_graph
 DATA = pathlib.Path(__file__).parent / "data"
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("first", range(0, 120, 20))
 def test_the_k_cheapest_in_order_and_distinct(first: int) -> None:
     several = 0

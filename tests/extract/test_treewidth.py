@@ -10,6 +10,7 @@ from tests.extract.brute import brute_force
 from tests.extract.random_graphs import random_graph
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize("seed", range(120))
 def test_equals_brute_force_on_acyclic_graphs_with_groups(seed: int) -> None:
     graph = random_graph(seed, rewards=False, cyclic=False)

@@ -91,6 +91,7 @@ def test_a_wrong_rule_is_found_reduced_and_written_as_a_test(
     tile.compile(found["SOURCE"]).runs((1,), found["ARGUMENTS"], tolerance=0.0)
 
 
+@pytest.mark.in_turn
 def test_reduction_keeps_what_fails_and_drops_unused_parameters() -> None:
     """Judged without a compiler: a program is wrong that multiplies in a loop."""
     seed = next(seed for seed in range(99) if re.search(r"for .*\{[^}]*muli", mixed(seed).source()))
@@ -115,6 +116,7 @@ def test_exceptions_are_findings(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "ParseError" in garbled.reason
 
 
+@pytest.mark.in_turn
 def test_a_lost_barrier_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     """Threads read in global memory what others wrote: it shows where warps run far apart."""
     whole = Printer.text
@@ -184,6 +186,7 @@ def test_a_process_that_dies_takes_no_other_program_with_it() -> None:
     assert len(verdicts) == 5
 
 
+@pytest.mark.in_turn
 def test_programs_run_on_a_cluster(capsys: pytest.CaptureFixture[str]) -> None:
     distributed = pytest.importorskip("distributed", reason="the extra lab is not installed")
     with distributed.LocalCluster(
@@ -231,13 +234,13 @@ def test_a_test_file_has_its_arguments_as_python() -> None:
     assert names["ARGUMENTS"] == [3]
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(10)
 @pytest.mark.parametrize("seed", range(12))
 def test_promises_that_are_not_made_are_not_believed(seed: int) -> None:
     assert [each.found for each in Judge(assembled=False).judge(promised(seed), ["sm_80", "sm_90a"])] == ["ok"] * 2
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("seed", [*range(4), *(pytest.param(s, marks=pytest.mark.slow) for s in range(4, 250))])
 def test_random_programs_on_every_tier(seed: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Eight programs each: 2,000 in all with the slow ones; eight more seeds a number. One target a seed when quick."""

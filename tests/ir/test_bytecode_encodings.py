@@ -213,7 +213,7 @@ def default(encoding, name):
     return next(a.default for a in encoding.info.attributes if a.name == name)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("version", VERSIONS, ids=lambda v: f"{v[0]}.{v[1]}")
 def test_every_operation_reads_back_as_written(version):
     rng = random.Random(version[1])

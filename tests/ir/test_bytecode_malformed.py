@@ -188,6 +188,7 @@ def test_flags_of_a_function(flags, fault):
         read_bytecode(bytes(data))
 
 
+@pytest.mark.in_turn
 def test_one_changed_byte_never_makes_an_empty_module():
     """A section id that becomes 0 would end the file before its functions."""
     data = (DATA / "gemm.13.3.tileirbc").read_bytes()

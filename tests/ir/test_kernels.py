@@ -65,7 +65,7 @@ def test_printed_as_the_disassembler_prints(name):
     assert print_text(parse(print_text(module, form="generic"))) == wanted
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize(("name", "version"), PAIRS, ids=IDS)
 def test_written_back_it_is_the_same_to_the_disassembler_and_to_us(name, version, tmp_path):
     data, _ = export(CASES[name], min(version, (13, 4)))  # cuTile itself does not export 13.5 yet

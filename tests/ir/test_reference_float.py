@@ -64,7 +64,7 @@ def is_finite(number):
 CASES = [(element, mode) for element in FORMATS for mode in MODES]
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize(("element", "mode"), CASES, ids=str)
 @given(data=st.data())
 def test_arithmetic_is_rounded_once(element, mode, data):
@@ -84,7 +84,7 @@ def check(got, exact, element, mode):
     assert float(got[0]) == round_exactly(exact, element, mode)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize(("element", "mode"), CASES, ids=str)
 @given(data=st.data())
 def test_square_root_is_rounded_once(element, mode, data):

@@ -31,7 +31,7 @@ def test_every_operation_has_a_sample():
     assert {n: OPS[f"cuda_tile.{n}"].info.since for n in SINCE} == SINCE
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize(("name", "right"), [(n, r) for n, r, *_ in SAMPLES], ids=NAMES)
 def test_accepted_in_every_form(name, right, tmp_path):
     module = parse(program(right))
@@ -63,6 +63,7 @@ def test_refused_with_its_place(name, wrong, message):
     assert caught.value.location.line == line
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize(("name", "right"), [(n, r) for n, r, *_ in SAMPLES if n != "preview_call"])
 def test_interpreted_without_complaint(name, right):
     rng = np.random.default_rng(3)

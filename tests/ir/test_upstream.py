@@ -78,6 +78,7 @@ def test_a_yield_is_upstreams_in_loops_and_branches_only() -> None:
     assert written_name(sides[0].block.terminator) == "scf.yield"
 
 
+@pytest.mark.in_turn
 def test_no_operation_of_ours_prints_under_a_dialect_of_upstream() -> None:
     text = "".join(tilesat.compile(EXAMPLES[0], "sm_90a").stages[level] for level in LEVELS)
     for name in (name for name, cls in OPS.items() if name.partition(".")[0] in UPSTREAM and not cls.info.upstream):

@@ -82,7 +82,7 @@ def all_of(root: Op, kind: type[Op]) -> list[Any]:
     return [each for each in root.walk() if isinstance(each, kind)]
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(10)
 @pytest.mark.parametrize("name", sorted(AGENTS))
 def test_program(name: str) -> None:
     """Right numbers and no hazard; all have a producer."""
@@ -102,6 +102,7 @@ def test_scalars_get_over_in_the_cheapest_way(name: str) -> None:
     assert sum(isinstance(op, nv_tileas.Gather) for op in func.body.block.ops) == common
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize("name", ["agents-persistent-ordered", "agents-two-loops", "agents-linked-list"])
 def test_agents_without_warpgroup_products(name: str) -> None:
     """The same on a tier whose consumers take mma.sync."""
@@ -220,7 +221,7 @@ def test_warps_far_apart(name: str, schedule: str) -> None:
     judge(name, kernel, kernel.ptx, schedule)
 
 
-@pytest.mark.sampled(15)
+@pytest.mark.sampled(30)
 @pytest.mark.parametrize("name", sorted(AGENTS))
 def test_agents_of_sm_120a(name: str) -> None:
     """Tensor copies call nothing, so registers move between agents as on sm_90a: ptxas does not say C7506."""
@@ -239,7 +240,7 @@ def test_skewed_orders_on_sm_120a(order: str) -> None:
     judge(program.name, kernel, kernel.ptx, order)
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("seed", [0, 2, 6, 228])
 def test_random_nest(seed: int) -> None:
     """In 228 the producer takes a last scalar when the consumers' scratch may lie over all rings already."""

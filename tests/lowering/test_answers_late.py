@@ -62,6 +62,7 @@ def right(kernel: Kernel, ptx: str = "", k: int = SIZES[2], **options: Any) -> b
     return largest_error(d, a[:, :k].astype(np.float32) @ b[:, :k].astype(np.float32).T + c) < 1e-4
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize("ctas", [1, 2])
 def test_the_answer_is_waited_for_behind_the_main_loop(ctas: int) -> None:
     """By the consumers; the producer gets it after its loop."""
@@ -77,7 +78,7 @@ def test_the_answer_is_waited_for_behind_the_main_loop(ctas: int) -> None:
     )  # fmt: skip
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("order", ORDERS)
 @pytest.mark.parametrize("ctas", [1, 2])
 def test_skewed_orders(ctas: int, order: str) -> None:
@@ -126,14 +127,14 @@ seen only where their main loop waits for nothing of it: of no steps.
 """
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("ctas", [1, 2])
 @pytest.mark.parametrize("order", ORDERS[:3])
 def test_products_of_no_steps(order: str, ctas: int) -> None:
     assert right(compiled(ctas), k=0, schedule=order)
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("name", MUTANTS)
 def test_mutants_of_the_protocol_are_caught(name: str) -> None:
     ptx = changed(compiled(2).ptx, MUTANTS[name])

@@ -62,13 +62,14 @@ def test_the_answer_is_waited_for_behind_the_work(target: str) -> None:
     assert ptx.count("clusterlaunchcontrol.try_cancel") == 1
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("order", ORDERS)
 def test_skewed_orders(order: str, target: str) -> None:
     assert right(compiled(target), schedule=order)
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize("order", ORDERS[:2])
 def test_a_tile_that_ends_early(order: str) -> None:
     """Its answer is waited for before that."""

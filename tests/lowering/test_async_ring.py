@@ -145,7 +145,7 @@ def check_copied(name: str) -> None:
     assert "cp.async.bulk" not in kernel.ptx
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("name", QUICK)
 def test_programs_of_agents_by_cp_async(name: str) -> None:
     check_copied(name)

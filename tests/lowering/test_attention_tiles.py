@@ -40,6 +40,7 @@ CASES = [
 ]
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize(("target", "shape"), CASES)
 def test_products_stay_on_tensor_cores(target: str, shape: tuple[int, int, int]) -> None:
     """Scalar products took no registers, and the first limit with any answer was kept whatever it cost: 8,200 fma."""
@@ -53,6 +54,7 @@ def test_products_stay_on_tensor_cores(target: str, shape: tuple[int, int, int])
         assert proved.cost == pytest.approx(kernel.cost)
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize("target", ["sm_80", "sm_90a", pytest.param("sm_100a", marks=pytest.mark.slow), "sm_120a"])
 def test_nothing_spills(target: str) -> None:
     """Fragments of the values were all read before the weights went through shared memory, 128 registers; on sm_120a,

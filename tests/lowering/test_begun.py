@@ -174,6 +174,7 @@ def loops(kernel: Kernel) -> list[list[str]]:
     return found
 
 
+@pytest.mark.in_turn
 def test_threads_that_compute_begin_nothing_and_meet_nowhere() -> None:
     """Softmax warps wait once an iteration and arrive once; their agents wait for keys, scores, left factors."""
     computing = [loop for loop in loops(compiled(TALL)) if any("ex2" in line for line in loop)]
@@ -235,6 +236,7 @@ def tensor_rings(kernel: Kernel) -> list[nv_tileas.CreatePipeline]:
     return [op for op in rings(kernel) if op.accumulators]
 
 
+@pytest.mark.in_turn
 def test_the_report_says_who_begins_products_and_why() -> None:
     said = report(compiled(TALL))
     assert "warp 9: products, issued by one thread, for the rows of warpgroup 0" in said
@@ -355,7 +357,7 @@ the end says nothing new; four that scale them have the scores of both loops in 
 """
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("name", TURNS)
 def test_mutants_between_loops_are_caught(name: str) -> None:
     which, *change = TURNS[name]

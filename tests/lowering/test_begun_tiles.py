@@ -130,14 +130,14 @@ def test_tiles_a_cta(name: str, ctas: int) -> None:
     assert error(name, 2 * shape_of(name)[0] + 1, 100, ctas) < 1
 
 
-@pytest.mark.sampled(60)
+@pytest.mark.sampled(120)
 @pytest.mark.parametrize("steps", range(8))
 @pytest.mark.parametrize("name", ["one", "tall", "wide", "own", "two", "two-kept"])
 def test_any_number_of_steps(name: str, steps: int) -> None:
     assert error(name, 140, shape_of(name)[1] * steps) < 1
 
 
-@pytest.mark.sampled(60)
+@pytest.mark.sampled(120)
 @pytest.mark.parametrize("order", ORDERS)
 @pytest.mark.parametrize(
     "name",
@@ -167,6 +167,7 @@ def test_other_targets(name: str, target: str) -> None:
     assert error(name, 300, 100, target=target) < 1
 
 
+@pytest.mark.in_turn
 def test_the_report_says_who_begins_products() -> None:
     said = report(compiled("own-tall"))
     assert "warp 9: products, issued by one thread, for the rows of warpgroup 0" in said
@@ -176,6 +177,7 @@ def test_the_report_says_who_begins_products() -> None:
     assert compiled("own-tall").cost == forbidden.cost
 
 
+@pytest.mark.in_turn
 def test_one_main_loop_has_no_turns() -> None:
     """The rings of scores, powers and sums order tile after tile; two loops have a turn each, and an end where threads
     do not read all sums in them.

@@ -58,7 +58,7 @@ def test_directives(attributes: dict[str, str], lines: list[str]) -> None:
     assert len(DIRECTIVES) >= len(lines)
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(
     ("target", "cluster", "message"),
     [

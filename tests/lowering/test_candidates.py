@@ -43,6 +43,7 @@ def cycles(ptx: str, warps: int) -> float:
     return max(loop.predicted for loop in function.loops)
 
 
+@pytest.mark.in_turn
 def test_a_program_that_costs_more_takes_less_time() -> None:
     """Four warps negate and scale while no product runs, and wait for it; of eight four others multiply meanwhile."""
     found, ptx = chosen("gemm_negated")
@@ -55,6 +56,7 @@ def test_a_program_that_costs_more_takes_less_time() -> None:
     assert cycles(cheapest_ptx, 4) > 1.1 * cycles(ptx, 8)
 
 
+@pytest.mark.in_turn
 def test_the_report_shows_the_ranking() -> None:
     lines = tilesat.compile(EXAMPLES / "gemm_negated.mlir", TIER).report.splitlines()
     place = next(number for number, line in enumerate(lines) if line.startswith("predicted: "))

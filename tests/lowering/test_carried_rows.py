@@ -50,7 +50,7 @@ def loops_of(ptx: str) -> list[str]:
     return [text for text in blocks if "mma.sync" in text and "cp.async.c" in text]
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(("depth", "first", "stride"), [(8, 0, 1), (232, 0, 1), (200, 1, 2), (200, 9, 1)])
 def test_rows_are_carried(depth: int, first: int, stride: int) -> None:
     """An iteration goes on by the rows of a tile, of two bytes times the pitch; the last loop does not run."""

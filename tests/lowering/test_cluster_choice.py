@@ -30,6 +30,7 @@ def tried(kernel: Kernel) -> dict[int, Clustered]:
     return {each.ctas: each for each in reversed(kernel.compiled.selection.clusters)}
 
 
+@pytest.mark.in_turn
 def test_the_cheapest_is_taken_and_right() -> None:
     """Tiles of 256 x 256, which one CTA computes in slices: two share B."""
     kernel = chosen()
@@ -42,6 +43,7 @@ def test_the_cheapest_is_taken_and_right() -> None:
         assert error(kernel, program(*size)) < 1e-4
 
 
+@pytest.mark.in_turn
 def test_what_multicast_saves_is_counted() -> None:
     """Half of B, of 256 x 64 f16 in each of the loop's trips, at 64 bytes a cycle."""
     found = tried(chosen())
@@ -50,6 +52,7 @@ def test_what_multicast_saves_is_counted() -> None:
     assert tried(chosen("sm_120a"))[2].saves == 0  # where ptxas would make a call of multicast
 
 
+@pytest.mark.in_turn
 def test_costs_are_those_of_the_programs() -> None:
     """As they are compiled for so many CTAs."""
     found = tried(chosen())
@@ -95,6 +98,7 @@ def test_what_no_plan_divides_stays_whole() -> None:
     assert "2 CTAs: not possible, 'cuda_tile.offset': tile<ptr<i32>> cannot be cut" in outline(kernel.compiled)
 
 
+@pytest.mark.in_turn
 def test_several_targets() -> None:
     """Each has its own choice; sm_80 has no clusters."""
     kernels = tilesat.compile_for(product("f16", "nk"), ["sm_80", "sm_90a"], num_ctas="auto")

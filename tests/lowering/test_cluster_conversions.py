@@ -139,7 +139,7 @@ def right(kernel: Kernel, given: Program, **options: Any) -> bool:
     return all(largest_error(one, other) < ERROR for one, other in zip(found, wanted, strict=True))
 
 
-@pytest.mark.sampled(12)
+@pytest.mark.sampled(24)
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize(("name", "ctas"), RUNS)
 def test_kernels(name: str, ctas: int, target: str) -> None:
@@ -193,6 +193,7 @@ def test_cost_decides() -> None:
     assert [op.acc.type.shape for op in made.walk() if isinstance(op, ct.MmaF)] == [(64, 128), (64, 64)]  # type: ignore[union-attr]
 
 
+@pytest.mark.in_turn
 def test_chosen_by_cost() -> None:
     """A launch of two tile blocks on 132 multiprocessors."""
     kernel = tilesat.compile(CASES["layers"].source(), "sm_90a", num_ctas="auto", tile_blocks=2)
@@ -201,6 +202,7 @@ def test_chosen_by_cost() -> None:
     assert right(kernel, CASES["layers"])
 
 
+@pytest.mark.in_turn
 def test_explain_says_why_one_cta_cannot() -> None:
     report = tilesat.compile(rows_and_columns(128).source(), "sm_120a", num_ctas=2).report
     assert "    1 CTA: not possible, the kernel needs more than the 101376 bytes" in report
@@ -245,7 +247,7 @@ MUTANTS: dict[str, tuple[str, str]] = {
 """Pattern in PTX of two CTAs and what is written there instead."""
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("name", MUTANTS)
 def test_mutants_of_the_protocol_are_caught(name: str) -> None:
     kernel = compiled("rows and columns", 2, "sm_120a")

@@ -76,6 +76,7 @@ def test_every_legal_cut_is_a_candidate(text: str, ctas: int, wanted: list[str])
     assert parts(text, ctas) == wanted
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize("target", ["sm_90a", "sm_120a"])
 @pytest.mark.parametrize("ctas", [2, 4])
 def test_the_cheapest_cut_is_taken(ctas: int, target: str) -> None:
@@ -87,7 +88,7 @@ def test_the_cheapest_cut_is_taken(ctas: int, target: str) -> None:
     assert first.compiled.selection.clusters == ()  # it was no choice
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(10)
 @pytest.mark.parametrize("order", ["together", *(f"skewed:{seed}" for seed in range(5))])
 @pytest.mark.parametrize("ctas", [2, "2x1", 4, "1x4", "4x1"])
 def test_every_cut_is_right(ctas: int | str, order: str) -> None:
@@ -100,6 +101,7 @@ def test_every_cut_is_right(ctas: int | str, order: str) -> None:
     assert np.array_equal(found, 2 * arguments()[0].T)
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize("cut", ["1x2", "4x1"])
 def test_products_cut_as_asked_for(cut: str) -> None:
     kernel = tilesat.compile(product("f16", "nk"), "sm_90a", num_ctas=cut)

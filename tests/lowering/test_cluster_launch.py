@@ -53,7 +53,7 @@ def right(kernel: Kernel, grid: tuple[int, int, int], ptx: str = "", **options: 
     return bool((found == 8 + 3 * np.arange(SIZE)).all())
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("ctas", [2, 4])
 @pytest.mark.parametrize("grid", [(1, 1, 1), (9, 1, 1), (3, 2, 3), (1, 7, 1)])
@@ -77,7 +77,7 @@ def test_eight_ctas() -> None:
     assert (found == 1 + 3 * np.arange(128)).all()
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("order", ORDERS)
 @pytest.mark.parametrize("ctas", [2, 4])
 def test_skewed_orders(ctas: int, order: str) -> None:
@@ -99,6 +99,7 @@ def products(ctas: int, target: str) -> Kernel:
     return made
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize(("target", "ctas"), [("sm_100a", 2), ("sm_120a", 2), ("sm_100a", 4)])
 def test_products(target: str, ctas: int) -> None:
     """Rings go on from one tile to the next, and what CTAs share is multicast on sm_100a; a tail in M, N and K."""
@@ -113,6 +114,7 @@ def test_products_in_skewed_orders(order: str) -> None:
     assert error(products(2, "sm_100a"), program(300, 500, 72), schedule=order) < 1e-4
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize("order", ORDERS[:3])
 def test_rows_that_a_cluster_folds(order: str) -> None:
     """Their exchanges and those of tile blocks are in one loop."""
@@ -191,7 +193,7 @@ before a request the exchange behind the last answer orders its readers before i
 """
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", MUTANTS)
 def test_mutants_of_the_protocol_are_caught(name: str) -> None:
     kernel = compiled(2, "sm_100a")

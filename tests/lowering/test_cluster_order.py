@@ -130,7 +130,7 @@ def steps_compiled(ctas: int, target: str = "sm_90a") -> Kernel:
     return tilesat.compile(in_turn(1), target, num_ctas=ctas)
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(10)
 @pytest.mark.parametrize("order", ORDERS)
 @pytest.mark.parametrize("target", TARGETS)
 def test_what_another_cta_has_stored(target: str, order: str) -> None:
@@ -184,7 +184,7 @@ def by_views() -> str:
     return w.text()
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("order", ORDERS)
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("ctas", [2, 4])
@@ -208,7 +208,7 @@ def flags() -> str:
     return w.text()
 
 
-@pytest.mark.sampled(12)
+@pytest.mark.sampled(24)
 @pytest.mark.parametrize("order", ORDERS)
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("ctas", [2, 4])

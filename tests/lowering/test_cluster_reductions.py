@@ -70,7 +70,7 @@ def error(kernel: Kernel, given: Program, **options: Any) -> float:
     return largest_error(simulate(kernel, given, **options)[1], interpret(kernel, given)[1])
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("row", [standardised, softmax])
 @pytest.mark.parametrize(("n", "ctas"), [(64, 2), (1024, 2), (2048, 4), (4096, 8)])
@@ -100,7 +100,7 @@ def test_long_rows_are_read_once(row: Any, target: str) -> None:
     assert moved == {"ld.global": x.nbytes, "st.global": y.nbytes}
 
 
-@pytest.mark.sampled(12)
+@pytest.mark.sampled(24)
 @pytest.mark.parametrize("order", ORDERS)
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("row", [standardised, softmax])
@@ -185,7 +185,7 @@ def given_folds(name: str, rows_: int, columns: int) -> Program:
     return Program(name, lambda: folded(rows_, columns, kinds, fold), arguments, (2,), None, tolerance=5e-3)
 
 
-@pytest.mark.sampled(12)
+@pytest.mark.sampled(24)
 @pytest.mark.parametrize("name", FOLDS)
 @pytest.mark.parametrize(("size", "ctas"), [((1, 128), 4), ((8, 256), 2), ((4, 512), 8)])
 def test_folds(name: str, size: tuple[int, int], ctas: int) -> None:
@@ -238,7 +238,7 @@ def in_a_loop(ctas: int = 2, target: str = "sm_90a") -> Kernel:
     return tilesat.compile(of_a_loop(8, 512), target, num_ctas=ctas)
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(10)
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("ctas", [2, 8])
 @pytest.mark.parametrize("steps", [1, 2, 3, 8])
@@ -313,7 +313,7 @@ def of_tiles_compiled(ctas: int) -> Kernel:
     return tilesat.compile(of_tiles(8), "sm_120a", num_ctas=ctas)
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("order", ["together", *ORDERS])
 @pytest.mark.parametrize("ctas", [2, 4])
 def test_nothing_else_orders_rounds(ctas: int, order: str) -> None:
@@ -402,7 +402,7 @@ before the arrivals that it has waited for.
 """
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", MUTANTS)
 def test_mutants_of_the_protocol_are_caught(name: str) -> None:
     kernel, given = of_tiles_compiled(2), tiles(8)

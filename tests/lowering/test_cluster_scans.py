@@ -48,7 +48,7 @@ def given(text: str, n: int, kind: str = "i32", deep: int = 0) -> Program:
     )
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("target", ["sm_90a", "sm_120a"])
 @pytest.mark.parametrize(("n", "ctas"), [(64, 2), (1024, 2), (2048, 4), (2048, 8)])
 @pytest.mark.parametrize("reverse", [False, True])
@@ -61,7 +61,7 @@ def test_rows(reverse: bool, n: int, ctas: int, target: str) -> None:
     assert (assembled.warnings, assembled.infos, assembled.spill_stores) == ((), (), 0)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize(
     ("kind", "fold"), [("f32", "add"), ("f32", "max"), ("i32", "min"), ("i32", "xor"), ("i32", "mul")]
 )
@@ -87,13 +87,14 @@ def compiled(ctas: int = 4) -> Kernel:
     return tilesat.compile(of_rows(1024), "sm_90a", num_ctas=ctas)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("order", ORDERS[1:])
 def test_skewed_orders(order: str) -> None:
     program = given(of_rows(1024), 1024)
     assert np.array_equal(simulate(compiled(), program, schedule=order)[1], interpret(compiled(), program)[1])
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize("ctas", [2, 4])
 def test_in_a_loop_and_with_a_reduction(ctas: int) -> None:
     """Rows one after the other, each with its sum: exchanges of both in rounds."""

@@ -87,7 +87,7 @@ SIZES = {
 }  # fmt: skip
 
 
-@pytest.mark.sampled(18)
+@pytest.mark.sampled(36)
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize(
     ("kind", "right", "ctas"),
@@ -106,11 +106,12 @@ def test_products(kind: str, right: str, ctas: int, size: str) -> None:
     assert error(kernel, program(m, n, k, kind, right), right) < ERROR
 
 
+@pytest.mark.in_turn
 def test_eight_bits() -> None:
     assert error(compiled("f8E4M3FN"), program(136, 144, 272, "f8E4M3FN")) < ERROR
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(10)
 @pytest.mark.parametrize("steps", range(8))
 def test_any_number_of_steps(steps: int) -> None:
     assert error(compiled(), program(136, 72, 64 * steps)) < ERROR
@@ -156,6 +157,7 @@ def test_a_step_is_short() -> None:
     assert len(find(listing, "cp.async.bulk.tensor", "the product").path) <= 33
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize("resident", [1, 3, pytest.param(148, marks=pytest.mark.slow)])
 def test_persistent_clusters(resident: int) -> None:
     """Clusters that go through all tile blocks; `resident` CTAs, or one cluster where they are fewer."""
@@ -178,6 +180,7 @@ def test_examples(name: str, target: str, ctas: int) -> None:
     assert ("multicast" in kernel.ptx) == (target == "sm_90a" and name.startswith("gemm"))
 
 
+@pytest.mark.in_turn
 def test_keys_and_values_are_multicast() -> None:
     """The CTAs of a cluster divide the queries; each brings half of what both read."""
     given = attention(64, True, 200, rows=256)
@@ -310,6 +313,7 @@ def hinted(text: str, hints: str) -> str:
     return made
 
 
+@pytest.mark.in_turn
 def test_a_hint_is_obeyed_by_target() -> None:
     text = hinted(product("f16", "nk"), "sm_90 = {num_cta_in_cga = 2}, sm_100 = {num_cta_in_cga = 4}")
     kernels = tilesat.compile_for(text, ["sm_80", "sm_90a", "sm_100a"])
@@ -390,7 +394,7 @@ the initialisation.
 """
 
 
-@pytest.mark.sampled(9)
+@pytest.mark.sampled(18)
 @pytest.mark.parametrize("name", MUTANTS)
 def test_mutants_of_the_protocol_are_caught(name: str) -> None:
     kernel, given = compiled(), program(200, 136, 448)

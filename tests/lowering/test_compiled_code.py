@@ -44,6 +44,7 @@ def test_examples_run_without_hazards(name: str) -> None:
     assert sum(report.instructions.values()) > 0
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize("example", ["gemm", "gemm_negated"])
 def test_swizzled_buffers_have_no_bank_conflicts(example: str) -> None:
     """cp.async writes and ldmatrix reads take one pass a phase."""
@@ -56,6 +57,7 @@ def test_swizzled_buffers_have_no_bank_conflicts(example: str) -> None:
     assert sum(report.bank_conflicts[n] for n in moved) == 0
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize("target", TARGETS)
 def test_gemm_has_at_least_three_stages(target: str) -> None:
     kernel = compiled(EXAMPLES / "gemm.mlir", target)

@@ -172,6 +172,7 @@ def check(conversion, src, dst):
     np.testing.assert_array_equal(convert(conversion, values[src.element_map()], wanted.shape), wanted)
 
 
+@pytest.mark.in_turn
 @settings(max_examples=400, deadline=None)
 @given(warp_pairs())
 def test_shuffles_serve_any_two_layouts_of_a_warp(pair):
@@ -182,6 +183,7 @@ def test_shuffles_serve_any_two_layouts_of_a_warp(pair):
     assert len(found.steps.rounds) == 1 << len(dst.reg) >> dst.free().reg.bit_count(), "one round a register is enough"
 
 
+@pytest.mark.in_turn
 @settings(max_examples=300, deadline=None)
 @given(any_pairs(), st.sampled_from([8, 16, 32, 64]), st.sampled_from(["sm_80", "sm_90a"]))
 def test_shared_memory_serves_any_two_layouts(pair, element_bits, name):
@@ -189,6 +191,7 @@ def test_shared_memory_serves_any_two_layouts(pair, element_bits, name):
     check(shared_plan(src, dst, element_bits, target(name)), src, dst)
 
 
+@pytest.mark.in_turn
 @settings(max_examples=200, deadline=None)
 @given(any_pairs(), st.sampled_from([1, 16, 32, 64]))
 def test_the_plan_chosen_is_right_and_costs_no_more_than_shared_memory(pair, element_bits):

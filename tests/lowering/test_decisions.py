@@ -104,6 +104,7 @@ def test_one_graph_serves_both_choices(tile: Tile, atom: str) -> None:
 # --- negation
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize("of", [full_size, compiled])
 def test_sinking_negations_makes_the_loop_cheaper_and_shorter(tile: Tile, of: Callable[..., CheckedKernel]) -> None:
     sunk, left = of(tile, "gemm_negated"), of(tile, "gemm_negated", without=("sink-negf",))

@@ -56,7 +56,7 @@ def arithmetic(made: tilesat.Kernel) -> list[str]:
     return re.findall(r"^\s*((?!ld|st|mov)[a-z0-9]+\.[a-zA-Z0-9.]*f32)\b", made.ptx, re.M)
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(("operands", "flags"), FORMS)
 def test_the_cheapest_form_that_the_rounding_allows(operands: str, flags: str) -> None:
     assert arithmetic(kernel(operands, flags)) == FORMS[operands, flags]

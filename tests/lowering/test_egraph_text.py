@@ -31,7 +31,7 @@ def paragraphs(source: str | Path) -> tuple[str, list[str], list[str], Frozen]:
     return heading, classes, layouts.splitlines(), kernel.compiled.selection.saturated.frozen
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(10)
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda p: p.stem)
 def test_every_class_and_every_node_is_printed_once(path: Path) -> None:
     heading, classes, layouts, frozen = paragraphs(path)

@@ -53,7 +53,7 @@ def grids(sms: int, ctas: int) -> list[Grid]:
     return [*((count, 1, 1) for count in sorted(counts)), (1, 13, 1), (3, 5, 2), (17, 9, 1)]
 
 
-@pytest.mark.sampled(30)
+@pytest.mark.sampled(60)
 @pytest.mark.parametrize("first", range(1, MOST_SMS + 1, FEW))
 @pytest.mark.parametrize("schedule", TARGETS)
 def test_any_number_of_multiprocessors(schedule: str, first: int) -> None:
@@ -63,7 +63,7 @@ def test_any_number_of_multiprocessors(schedule: str, first: int) -> None:
         assert not wrong, f"{sms} SMs"
 
 
-@pytest.mark.sampled(12)
+@pytest.mark.sampled(24)
 @pytest.mark.parametrize("first", range(2, MOST_SMS + 1, 3 * FEW))
 @pytest.mark.parametrize("schedule", TARGETS)
 def test_any_number_of_clusters(schedule: str, first: int) -> None:

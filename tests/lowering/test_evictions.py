@@ -82,7 +82,7 @@ LOOPS = {(name, target) for name in ("columns", "rows") for target in ("sm_80",)
 """Where rings are filled by cp.async, whose copies carry no policy."""
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize(
     ("name", "target"),
     [(n, t) for n in STREAMED for t in ("sm_80", "sm_90a", "sm_100a") if (n, t) not in LOOPS],

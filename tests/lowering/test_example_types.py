@@ -68,7 +68,7 @@ def expected(case: Case, arguments: list[Any], kind: str) -> Any:
             return power / power.sum(-1, keepdims=True) @ wide[2]
 
 
-@pytest.mark.sampled(12)
+@pytest.mark.sampled(24)
 @pytest.mark.parametrize(("name", "kind", "target"), PLAN, ids=["-".join(each) for each in PLAN])
 def test_example_in_another_type(name: str, kind: str, target: str) -> None:
     case = CASES[name]()
@@ -84,6 +84,7 @@ def test_example_in_another_type(name: str, kind: str, target: str) -> None:
     assert largest_error(found / scale, wanted / scale) <= TOLERANCES[kind]
 
 
+@pytest.mark.in_turn
 def test_products_take_the_tensor_cores() -> None:
     for kind, target, product in (
         ("bf16", "sm_80", "mma.sync.aligned.m16n8k16.row.col.f32.bf16"),

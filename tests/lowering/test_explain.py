@@ -68,6 +68,7 @@ def test_every_layout_that_is_named_is_described(report: str) -> None:
     assert set(re.findall(r"\bL\d+\b", body)) == set(re.findall(r"^L\d+", legend, re.M))
 
 
+@pytest.mark.in_turn
 def test_says_why_a_candidate_is_not_legal() -> None:
     without = tilesat.compile(EXAMPLES / "gemm.mlir", forbid=["ldmatrix", "cp.async", "mma.sync"]).report
     assert "not legal: ldmatrix: forbidden by the caller" in entry(without, "a_tile")
@@ -77,11 +78,13 @@ def test_says_why_a_candidate_is_not_legal() -> None:
     assert "not legal: cp.async: pads with neg_inf" in entry(softmax, "x_tile")
 
 
+@pytest.mark.in_turn
 def test_says_what_the_program_does_without() -> None:
     report = tilesat.compile(EXAMPLES / "gemm_negated.mlir").report
     assert "not computed: the program does not need it" in entry(report, "scale_all")
 
 
+@pytest.mark.in_turn
 def test_says_which_loops_are_split_at_their_masks() -> None:
     less = r": \d+ per iteration, \d+ without masks except in the last: "
     split = tilesat.compile(EXAMPLES / "layernorm.mlir", "sm_80")

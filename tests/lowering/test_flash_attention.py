@@ -36,6 +36,7 @@ def test_second_product_takes_its_weights_from_registers() -> None:
     assert len(loads) == 4  # keys and values, the first keys, the queries
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize("target", ["sm_80", "sm_90a"])
 def test_bf16(target: str) -> None:
     kernel, case = compiled(target, "bf16"), flash_attention(2, 200, 100)
@@ -51,6 +52,7 @@ def test_bf16(target: str) -> None:
     assert not made.infos
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize(
     ("forbid", "absent", "present"),
     [("wgmma", "wgmma", "mma.sync"), ("tma", "cp.async.bulk", "cp.async.cg")],

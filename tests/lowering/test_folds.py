@@ -66,7 +66,7 @@ def program(name: str, dim: int) -> Program:
     return Program(name, lambda: text, lambda: [numbers(exact), np.full(SIZES[dim], 7, np.float32)], tolerance=1e-4)
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("dim", [0, 1])
 @pytest.mark.parametrize("name", FOLDS)
 def test_rows_and_columns(name: str, dim: int) -> None:
@@ -87,7 +87,7 @@ def test_rows_and_columns(name: str, dim: int) -> None:
 HAVING = {"sm_90a": "", "sm_120a": "", "sm_110a": "minmax3", "sm_103a": "both"}
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize(("target", "atoms"), HAVING.items())
 @pytest.mark.parametrize("name", ["add.rn.f32x2", "max.NaN.f32"])
 def test_a_target_without_the_hardware_folds_by_two(name: str, target: str, atoms: str) -> None:

@@ -86,7 +86,7 @@ def right(program: Program, kernel: Kernel, ptx: str = "", order: str = "togethe
     return all(largest_error(found[k], np.asarray(array)) <= program.tolerance for k, array in wanted.items())
 
 
-@pytest.mark.sampled(44)
+@pytest.mark.sampled(88)
 @pytest.mark.parametrize("target", ["sm_90a", "sm_100a"])
 @pytest.mark.parametrize("warps", [1, 2, 4])
 @pytest.mark.parametrize("form", FORMS)
@@ -99,7 +99,7 @@ def test_a_producer_gathers(form: str, warps: int, target: str, monkeypatch: pyt
     assert right(program, kernel, order="skewed:1")
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("warps", [2, 4])
 @pytest.mark.parametrize("tiles", [0, 1, 3])
 @pytest.mark.parametrize("depth", [0, 3 * K + 8, 9 * K])
@@ -169,6 +169,7 @@ def test_a_stage_is_not_filled_before_it_is_empty(monkeypatch: pytest.MonkeyPatc
     caught(lambda order: right(program, kernel, broken, order), ORDERS)
 
 
+@pytest.mark.in_turn
 def test_the_choice_is_predicted() -> None:
     """128 x 128 x 64: the tensor cores need 512 cycles, which copies by those who compute make longer. Where three CTAs
     share an SM they hide that.
@@ -188,7 +189,7 @@ def test_the_choice_is_predicted() -> None:
     )
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("warps", [1, 2, 4])
 def test_idle_warps_come_after_a_small_producer(warps: int, monkeypatch: pytest.MonkeyPatch) -> None:
     producer_of(warps, monkeypatch)

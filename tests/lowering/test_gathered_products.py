@@ -108,7 +108,7 @@ def test_other_gathers(target: str, form: str) -> None:
         assert "ld.global" in kernel.ptx
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(10)
 @pytest.mark.parametrize("target", ["sm_80", "sm_90a"])
 @pytest.mark.parametrize(
     ("what", "pattern"),

@@ -113,7 +113,7 @@ def shifted(kind: str, tile: tuple[int, int]) -> str:
     return w.text()
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("kind", ["i32", "i64"])
 @pytest.mark.parametrize("tile", [(16, 64), (64, 16), (32, 32)])
 def test_bounds_of_overhanging_negative_and_distant_tiles(kind: str, tile: tuple[int, int]) -> None:
@@ -146,7 +146,7 @@ def summed(kind: str) -> str:
     return w.text()
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("kind", ["i32", "i64"])
 @pytest.mark.parametrize("target", ["sm_80", "sm_90a"])
 def test_bounds_that_a_loop_does_not_change_are_part_of_the_size(kind: str, target: str) -> None:

@@ -63,7 +63,7 @@ def compiled(ctas: int = 4, target: str = "sm_80", text: str = "", **options: An
     return kernel
 
 
-@pytest.mark.sampled(12)
+@pytest.mark.sampled(24)
 @pytest.mark.parametrize(("target", "ctas"), [("sm_80", 2), ("sm_90a", 3), ("sm_100a", 3), ("sm_120a", 8)])
 @pytest.mark.parametrize("steps", [0, 1, 2, 3, 7])
 def test_any_number_of_steps(steps: int, ctas: int, target: str) -> None:
@@ -102,6 +102,7 @@ def test_skewed_orders(target: str, order: str) -> None:
     assert error(compiled(4, target), program(72, 64, 328), schedule=order) < ERROR
 
 
+@pytest.mark.in_turn
 def test_bits_do_not_depend_on_who_comes_last() -> None:
     given = program(72, 64, 328)
     first, *others = (simulate(compiled(4), given, schedule=order)[2] for order in ORDERS[:4])
@@ -168,7 +169,7 @@ def test_a_grid_of_three_axes() -> None:
     assert largest_error(simulate(kernel, given)[1], interpret(kernel, given)[1]) < ERROR
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(10)
 @pytest.mark.parametrize("target", TARGETS[:3])
 @pytest.mark.parametrize("init", ["C", "one"])
 @pytest.mark.parametrize("steps", [0, 5])
@@ -233,6 +234,7 @@ def test_refusals(text: Any, reason: str) -> None:
     assert found.reason == reason
 
 
+@pytest.mark.in_turn
 def test_taken_where_multiprocessors_are_idle() -> None:
     """16 tile blocks of 64 x 64 leave 92 of an A100's 108 without work: six CTAs each."""
     kernel = tilesat.compile(product(), "sm_80", num_ctas="auto", tile_blocks=16, fast=["reassoc"])
@@ -338,7 +340,7 @@ scope, one drawn before the stores (the simulator does not track what orders acc
 """
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("name", MUTANTS)
 def test_mutants_of_the_protocol_are_caught(name: str) -> None:
     kernel, given = compiled(4, text=noted()), noting()

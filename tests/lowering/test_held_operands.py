@@ -56,6 +56,7 @@ def product(name: str, kind: str, right: str, out: str = "f32") -> Program:
     return Program(name, source, arguments, (1,), expected, 4e-3)
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize("name", ["matmul-tf32-b-straight", "matmul-tf32-a-transposed"])
 def test_tiles_that_lie_the_other_way_round(name: str) -> None:
     kernel = check(PROGRAMS[name], "sm_90a")
@@ -63,6 +64,7 @@ def test_tiles_that_lie_the_other_way_round(name: str) -> None:
     assert "mma.sync" not in kernel.ptx
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize("name", ["matmul-i8-straight-wide", "matmul-f8E5M2-straight-wide"])
 def test_bytes_that_lie_the_other_way_round(name: str) -> None:
     """In tiles so small mma.sync is as cheap."""

@@ -58,6 +58,7 @@ def test_examples_on_sm_90a(name: str) -> None:
     check(QUICK[name](), compiled(QUICK[name]().source))
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize("name", RAGGED)
 def test_bytecode_with_rows_that_end_anywhere(name: str) -> None:
     case = RAGGED[name]()
@@ -109,7 +110,7 @@ MUTATIONS = {
 }
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(10)
 @pytest.mark.parametrize("name", MUTATIONS)
 def test_mutations_are_caught(name: str) -> None:
     """A wrong number, a hazard or a deadlock: nothing passes in silence. The ring goes round more than once."""

@@ -54,7 +54,7 @@ def difference(shape: Shape, m: int, n: int, k: int, hazards: bool = False, edit
     return float(abs(got - a.astype(np.float64) @ b.astype(np.float64).T).max())
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("shape", SHAPES, ids=named)
 def test_gemm_on_the_simulator(shape: Shape) -> None:
     assert difference(shape, 136, 144, 208) < 1e-3
@@ -128,6 +128,7 @@ def loops(ptx: str) -> list[list[str]]:
     return [body for body in made if len(body) == shortest]
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize(("shape", "limit"), [(Shape(), 60), (TWO, 45)], ids=named)
 def test_main_loop_is_short(shape: Shape, limit: int) -> None:
     ptx = HopperGemm(shape).build().text()
@@ -148,7 +149,7 @@ def test_accumulators_stay_in_their_registers() -> None:
     assert len(sets) == 2
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("shape", [s for s in SHAPES if s != Shape() and s != TWO][::3], ids=named)
 def test_gemm_assembles(shape: Shape) -> None:
     assemble(HopperGemm(shape).build().text(), "sm_90a")

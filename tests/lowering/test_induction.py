@@ -66,7 +66,7 @@ def run_of(low: int, high: int) -> Program:
     return Program("product", lambda: PRODUCT, arguments, (1,), expected, 2e-3)
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(10)
 @pytest.mark.parametrize("target", ["sm_80", "sm_90a", "sm_100a", "sm_120a"])
 @pytest.mark.parametrize(("low", "high"), [(0, 320), (64, 300), (128, 64)])
 def test_a_product_over_a_carried_tile(target: str, low: int, high: int) -> None:

@@ -29,7 +29,7 @@ def test_forms_are_legal_and_texts_name_fields(cls) -> None:
     assert cls.reference
 
 
-@pytest.mark.sampled(12)
+@pytest.mark.sampled(24)
 @pytest.mark.parametrize("tier", ALL_TARGETS)
 def test_ptxas_and_the_simulator_accept_what_a_tier_has(tier: str) -> None:
     had = [sample for sample in SAMPLES if placed(*sample).needs().met_by(tier)]
@@ -62,7 +62,7 @@ def refused(tier: str, sample) -> str:
     return complaint(emit(made.func), tier)
 
 
-@pytest.mark.sampled(8)
+@pytest.mark.sampled(16)
 @pytest.mark.parametrize("tier", ALL_TARGETS)
 def test_ptxas_refuses_what_a_tier_has_not(tier: str) -> None:
     for sample in lacking(tier)[::20]:

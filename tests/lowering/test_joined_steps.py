@@ -125,7 +125,7 @@ JOINED: dict[str, dict[str, Any]] = {
 }  # fmt: skip
 
 
-@pytest.mark.sampled(22)
+@pytest.mark.sampled(44)
 @pytest.mark.parametrize("steps", range(MOST + 1))
 @pytest.mark.parametrize("name", JOINED)
 def test_both_forms_say_the_same(name: str, steps: int) -> None:
@@ -214,6 +214,7 @@ def pairs(kernel: Kernel) -> bool:
     return sum(isinstance(op, ct.For) for op in entry.walk()) == 2
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize(
     ("causal", "length", "orders"),
     [
@@ -260,6 +261,7 @@ def test_attention_of_others(kind: str, target: str, length: int) -> None:
         assert largest_error(found, reference) <= program.tolerance
 
 
+@pytest.mark.in_turn
 def test_cost_may_leave_steps_apart() -> None:
     """With 128 columns the tensor cores are busy anyhow, and what is left of an odd number takes time."""
     assert not pairs(chosen(False, 128))
@@ -273,7 +275,7 @@ def test_cost_may_leave_steps_apart() -> None:
     assert not pairs(tilesat.compile(source, "sm_90a", fast=("reassoc",)))
 
 
-@pytest.mark.sampled(12)
+@pytest.mark.sampled(24)
 @pytest.mark.parametrize("steps", [0, 1, 2, 3, 5])
 @pytest.mark.parametrize("target", ["sm_80", "sm_90a", "sm_100a", "sm_120a"])
 def test_joined_products_give_the_same_bits(target: str, steps: int) -> None:

@@ -49,7 +49,7 @@ FORMS: dict[str, dict[str, Any]] = {
 }  # fmt: skip
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("pairs", [False, True])
 @pytest.mark.parametrize("name", FORMS)
 def test_both_forms_say_the_same(name: str, pairs: bool) -> None:
@@ -74,22 +74,45 @@ def behind(use: str, power: str = "exp2") -> str:
     w = Writer("behind", x="ptr<f32>", y="ptr<f32>", t="i32")
     w.promise(x=16, y=16, t=1)
     view = w.view(w.x, [16, 8 * 32], [8 * 32, 1], [16, 32])
-    with w.loop(0, w.t, carried=[w.const(-np.inf, "f32", 16), w.const(0.0, "f32", 16)]) as loop:
+    found = [w.const(-np.inf, "f32", 16), w.const(0.0, "f32", 16)]
+    for _ in range(2 if "loop before" in use else 1):
+        before, found = found, step(w, view, found, use, power)
+    read = before[1] if use == "sum of a loop before" else found[1]
+    w.store(used(w, use, found[0], found[1], read), w.view(w.y, [16], [1], [16]), 0)
+    return w.text()
+
+
+def step(w: Writer, view: Tile, found: list[Tile], use: str, power: str) -> list[Tile]:
+    """A loop that goes on from a level and a sum."""
+    with w.loop(0, w.t, carried=found) as loop:
         highest, total = loop.values
         x = w.load(view, 0, loop.counter)
         new = highest.max((x * x if use == "below another maximum" else x).reduce(1, "max"))
         terms = getattr(x - new.column(32), power)()
         added = terms.to("f16").reduce(1).to("f32") if use == "added up in f16" else terms.reduce(1)
         loop.values = [new, total * getattr(highest - new, power)() + added]
-    highest, total = loop.values
-    w.store(used(w, use, highest, total), w.view(w.y, [16], [1], [16]), 0)
-    return w.text()
+    return loop.values
 
 
-def used(w: Writer, use: str, highest: Tile, total: Tile) -> Tile:
+def used(w: Writer, use: str, highest: Tile, total: Tile, read: Tile) -> Tile:
     """What is stored."""
     one, zero = w.const(1.0, "f32", 16), w.const(0.0, "f32", 16)
+    trips = (w.i32(0) < w.t).splat(16)
     match use:
+        case "one without a trip" | "one without a trip of the loop before":
+            return total / trips.where(total, one)
+        case "one with a trip":
+            return total / trips.where(one, total)
+        case "one without two trips":
+            return total / (w.i32(1) < w.t).splat(16).where(total, one)
+        case "one without a trip, unsigned":
+            return total / w.i32(0).compare(ct.Predicate.LESS_THAN, w.t, signed=False).splat(16).where(total, one)
+        case "positive is one":
+            return total / (total > zero).where(one, total)
+        case "all but zero are one":
+            return total / total.eq(zero).where(total, one)
+        case "sum of a loop before" | "quotient behind the loop before":
+            return total / read
         case "quotient" | "below another maximum" | "added up in f16":
             return (total + total) / total
         case "zero is one":
@@ -116,10 +139,14 @@ def used(w: Writer, use: str, highest: Tile, total: Tile) -> Tile:
             return total.eq(one).where(zero, total) / total
 
 
-ALLOWED = ("quotient", "zero is one", "reciprocal", "with its level", "natural, with its level")
+ALLOWED = (
+    "quotient", "zero is one", "reciprocal", "with its level", "natural, with its level", "one without a trip",
+    "one without a trip of the loop before", "quotient behind the loop before",
+)  # fmt: skip
 REFUSED = (
     "sum", "square of a quotient's half", "level", "level and another logarithm", "one added", "level where it is zero",
-    "compared with one", "below another maximum", "added up in f16",
+    "compared with one", "below another maximum", "added up in f16", "one with a trip", "one without two trips",
+    "one without a trip, unsigned", "positive is one", "all but zero are one", "sum of a loop before",
 )  # fmt: skip
 
 
@@ -127,7 +154,7 @@ REFUSED = (
 def test_what_may_be_read(use: str) -> None:
     text = behind(use, "exp" if "natural" in use else "exp2")
     module = lagged(text)
-    assert choices(module) == 1
+    assert choices(module) == (2 if "loop before" in use else 1)
     rng = np.random.default_rng(1)
     given = [(rng.normal(size=(16, 256)) * 6).astype(np.float32), np.zeros(16, np.float32), 8]
     found: list[Any] = []
@@ -170,6 +197,7 @@ def taken(kernel: Kernel) -> list[str]:
     return [each.name for each in kernel.compiled.selection.loops if each.taken]
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize(
     ("shape", "causal", "length", "orders"),
     [
@@ -193,6 +221,7 @@ def test_attention(shape: tuple[int, int, int], causal: bool, length: int, order
         assert largest_error(simulate(kernel, program, schedule=order)[3], reference) <= program.tolerance
 
 
+@pytest.mark.in_turn
 def test_cost_decides() -> None:
     """Where sums are in tensor memory alone, and by permission; with steps in pairs too."""
     assert chosen(128, 64, 64, True).cost < chosen(128, 64, 64, True, lag=False).cost

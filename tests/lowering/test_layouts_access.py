@@ -244,6 +244,7 @@ def shared_layouts(draw, bits, size):
     return SharedLayout(tuple(place), bits, size)
 
 
+@pytest.mark.in_turn
 @settings(max_examples=150)
 @given(st.data(), layouts(), st.sampled_from([1, 2, 4, 8]))
 def test_store_then_load_moves_any_layout_through_any_shared_layout(data, layout, size):

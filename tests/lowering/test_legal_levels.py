@@ -43,6 +43,7 @@ def plain(kind: type[Op]) -> bool:
     return not (needs or info.regions or info.results or info.name.startswith("cuda_tile."))
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize("level", LEVELS)
 def test_any_operation_anywhere(level: str) -> None:
     """Each is compiled or refused at its place."""

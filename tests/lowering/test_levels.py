@@ -16,7 +16,7 @@ LEVELS = ("nv_tileas", "nvgpu", "nvvm")
 TARGETS = ("sm_80", "sm_90a", "sm_120a")
 
 
-@pytest.mark.sampled(12)
+@pytest.mark.sampled(24)
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("example", EXAMPLES, ids=[path.stem for path in EXAMPLES])
 def test_each_level_compiles_to_the_same_ptx_and_manifest(example: Path, target: str) -> None:
@@ -32,7 +32,7 @@ def test_each_level_compiles_to_the_same_ptx_and_manifest(example: Path, target:
         assert [lowered.stages[name] for name in below] == [kernel.stages[name] for name in below]
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(
     "name", ["literal-signalling-f32", "literal-signalling-bf16", "matmul-f32-by-fma", "cutile-decode-8"]
 )

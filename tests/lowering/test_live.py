@@ -109,6 +109,7 @@ def own_ring_inside(rounds: int = 6, rows: int = 64, depth: int = 128, step: int
     return Program("rounds", source, arguments, (1,), expected, 4e-3)
 
 
+@pytest.mark.in_turn
 def test_a_loop_runs_as_often_in_each_agent() -> None:
     """Of a loop around another of the consumers alone the producer has the copies of the outer one only."""
     kernel = check(own_ring_inside(), "sm_90a")

@@ -64,6 +64,7 @@ def threads_copy(kernel: Kernel) -> bool:
     return re.search(r"cp\.async\.c[ag]\.", kernel.ptx) is not None
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize("target", ["sm_90a", "sm_120a"])
 def test_the_producer_brings_both(target: str) -> None:
     kernel = compiled(False, target)

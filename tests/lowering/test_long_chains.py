@@ -34,6 +34,7 @@ def chain(length: int, element: str, forms: tuple[str, ...], size: int = 128) ->
     return "\n".join(lines)
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize(("element", "forms", "target"), [("f32", OPERATIONS, "sm_80"), ("i32", INTEGERS, "sm_90a")])
 def test_a_chain_of_hundreds_computes_what_the_interpreter_does(
     element: str, forms: tuple[str, ...], target: str

@@ -195,7 +195,7 @@ SOME = ("gemm", "flash_attention", "layernorm", "softmax")
 @pytest.mark.parametrize("name", [
     pytest.param(path.stem, marks=() if path.stem in SOME else pytest.mark.slow) for path in EXAMPLES.glob("*.mlir")
 ])  # fmt: skip
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize(
     "target", ["sm_80", "sm_90a", *(pytest.param(t, marks=pytest.mark.slow) for t in ("sm_100a", "sm_120a"))]
 )
@@ -236,6 +236,7 @@ def test_what_a_branch_yields_waits_for_both_its_sides() -> None:
     assert carried == {(a, b) for a in ("exp", "addf", "cmpi") for b in ("exp", "addf")}
 
 
+@pytest.mark.in_turn
 def test_attention_overlaps_products_with_exponentials() -> None:
     """Scores of the next step are computed while this step's exponentials are: the schedule of FlashAttention-3."""
     report = outline(tilesat.compile(EXAMPLES / "flash_attention.mlir", target="sm_90a").compiled)

@@ -79,7 +79,7 @@ def made(text: str, target: str = "sm_90a") -> tilesat.Kernel:
     return found
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize(("element", "kind"), LOADED)
 def test_a_load_reduces_all_copies(element: str, kind: str) -> None:
     program, copies = made(kernel(REDUCE + WRITE, element, kind, "relaxed sys")), arrays(element, 3)
@@ -101,7 +101,7 @@ def test_an_update_reaches_every_copy(element: str, kind: str) -> None:
         np.testing.assert_array_equal(copy, wanted)
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("element", DTYPES)
 @pytest.mark.parametrize("order", ["weak", "release sys"])
 def test_a_store_reaches_every_copy(element: str, order: str) -> None:

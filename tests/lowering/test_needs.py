@@ -27,6 +27,7 @@ def weighted() -> str:
     return w.text()
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize("forbid", [(), ("cp.async",)])
 def test_values_are_read_once_their_weights_are_there(forbid: tuple[str, ...]) -> None:
     """They were brought first and held while the weights were computed: 1,360 bytes of spills in sliding windows."""
@@ -45,6 +46,7 @@ def test_values_that_take_no_registers_are_brought_at_once() -> None:
     assert ops == [*["async.tiled_copy"] * 3, "async.wait", "barrier", "dot", "dot"]
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize("target", ["sm_80", "sm_90a"])
 def test_is_right(target: str) -> None:
     check(

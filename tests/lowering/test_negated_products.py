@@ -46,7 +46,7 @@ def product(
     return Program(f"negated-{kind}-{negated}", source, arguments, (1,), expected, 1e-2 if to else 2e-3)
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("negated", ["a", "b"])
 @pytest.mark.parametrize("kind", ["f16", "bf16"])
 def test_negation_of_a_loaded_factor_is_free(kind: str, negated: str) -> None:
@@ -62,6 +62,7 @@ def test_negation_of_a_computed_factor_is_free() -> None:
     assert "neg." not in kernel.ptx
 
 
+@pytest.mark.in_turn
 def test_imm_scale_can_be_forbidden() -> None:
     """The sign is computed then, and costs something; the explanation says why."""
     made = check(product("f16", "a"), "sm_90a")
@@ -74,6 +75,7 @@ def test_imm_scale_can_be_forbidden() -> None:
     assert "imm-scale" not in made.compiled.explain()
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize(("kind", "to"), [("f32", "tf32"), ("f16", "f8E5M2")])
 def test_negation_before_a_conversion_is_free(kind: str, to: str) -> None:
     """Rules move it behind the conversion: neither type has a negf of its own."""
@@ -105,6 +107,7 @@ def test_negation_is_free_in_tensor_memory(kind: str, negated: str) -> None:
     assert int(with_sign) - int(without) == 1 << 13  # PTX ISA, tcgen05.mma, Instruction descriptor, Negate A Matrix
 
 
+@pytest.mark.in_turn
 def test_both_signs_are_gone_and_a_sign_that_others_read_stays() -> None:
     """-A times -B is A times B; a tile that is negated and scaled is computed."""
     assert "neg." not in check(product("f16", "ab", m=128, n=128), "sm_100a").ptx

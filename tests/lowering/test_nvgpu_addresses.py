@@ -75,7 +75,7 @@ def expected(steps: list, leaves: dict) -> int:
     return sum((i.number_of(leaves) * s if i else 0) + o for i, s, o, _, _ in steps)
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(10)
 @pytest.mark.parametrize("seed", range(30))
 @pytest.mark.parametrize("space", [GLOBAL_PTR, SHARED_PTR], ids=["global", "shared"])
 def test_random_addresses_in_nested_loops(seed: int, space) -> None:

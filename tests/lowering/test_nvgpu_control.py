@@ -461,7 +461,7 @@ COMPARISONS = {
 }
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(10)
 @pytest.mark.parametrize("swapped", [False, True])
 @pytest.mark.parametrize("may_wrap", ["", "difference", "sum"])
 def test_columns_of_a_loop_are_compared_by_one_difference(may_wrap: str, swapped: bool) -> None:

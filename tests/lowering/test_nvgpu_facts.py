@@ -113,6 +113,7 @@ class Expressions:
         return op
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize("seed", range(60))
 def test_numbers_lie_within_what_is_known(seed: int) -> None:
     pool = Expressions(np.random.default_rng(seed))

@@ -158,7 +158,7 @@ def edges(kind, divisors: tuple[int, ...]) -> np.ndarray:
     return np.resize(found, -(-found.size // 128) * 128)  # whole CTAs
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("kind", [I8, I16, I32, I64], ids=str)
 def test_division_by_constants_rounds_each_way(kind) -> None:
     """Positive and negative ones, those that need a multiplier of one bit more, and unsigned ones above half."""
@@ -301,7 +301,7 @@ def test_sums_of_a_product_and_a_byte_in_16_bits_are_of_words(extension) -> None
 BITS = (0x27, 0x1E, 0x60, 0x40000007)
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(10)
 @pytest.mark.parametrize("predicate", ["slt", "ult", "sge", "uge", "sle", "ugt"])
 def test_bounds_between_the_numbers_that_bits_allow(predicate: str) -> None:
     """x & m, and that with more bits added, below each number: the next number that x may be is as good a bound."""

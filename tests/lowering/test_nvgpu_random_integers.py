@@ -156,7 +156,7 @@ def extremes(rng: np.random.Generator, rows: int) -> np.ndarray:
     return np.choose(rng.integers(0, 4, (rows, THREADS)), kinds).astype(np.int32)
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(10)
 @pytest.mark.parametrize("seed", range(40))
 def test_random_programs(seed: int) -> None:
     rng = np.random.default_rng(seed)
@@ -311,7 +311,7 @@ def chosen(k: Kernel, condition: Value, x: Value, y: Value) -> Value:
     return k.value(arith.Select, condition, x, y, types=[x.type])
 
 
-@pytest.mark.sampled(10)
+@pytest.mark.sampled(20)
 @pytest.mark.parametrize("predicate", PREDICATES)
 @pytest.mark.parametrize("number", [-5, 0, 8, 20])
 def test_multiples_and_sums_are_compared_without_their_constants(predicate: str, number: int) -> None:

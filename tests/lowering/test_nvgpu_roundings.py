@@ -31,6 +31,7 @@ OPS = {
 }  # fmt: skip
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize("kind", [F16, BF16], ids=str)
 @pytest.mark.parametrize("packed", [False, True])
 @pytest.mark.parametrize("cls", OPS, ids=lambda c: c.__name__)

@@ -82,6 +82,7 @@ def ctas(kernel: Kernel) -> int:
     return occupancy(target(H100), manifest["block"][0], made.registers, manifest["dynamic_smem"]).count
 
 
+@pytest.mark.in_turn
 def test_agents_that_need_few_registers_take_few() -> None:
     """They took the whole register file: 240 a thread and one CTA an SM. Results as before, in hazard mode."""
     case = layernorm(3, 2500)
@@ -109,6 +110,7 @@ def test_rings_of_a_loop_that_waits_for_memory_leave_room_for_other_ctas(name: s
     assert found.count >= int(chosen.removesuffix(" CTAs/SM")) >= least
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize("name", ["sm_80", "sm_89"])
 def test_other_ctas_compute_while_products_of_one_wait(name: str) -> None:
     """A ring of 6 stages hid all waiting for memory, and what one CTA's products leave apart was taken to be fixed."""
@@ -182,7 +184,7 @@ def test_ctas_that_make_a_thread_spill_are_warned_of(example: str, name: str, as
     assert assemble(kernel.ptx, name).spill_stores > 0
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(("example", "asked"), [("gemm", 2), ("flash_attention", 2), ("layernorm", 4), ("softmax", 8)])
 def test_ctas_that_fit_are_given_without_a_word(example: str, asked: int, recwarn: pytest.WarningsRecorder) -> None:
     kernel = tilesat.compile(hinted(example, asked), H100)
@@ -191,6 +193,7 @@ def test_ctas_that_fit_are_given_without_a_word(example: str, asked: int, recwar
     assert ctas(kernel) >= asked
 
 
+@pytest.mark.in_turn
 def test_says_what_other_ctas_would_cost() -> None:
     report = tilesat.compile(EXAMPLES / "layernorm.mlir", H100).report
     assert re.search(r"^    3 CTAs/SM, free\n        else [24] CTAs/SM; the program then costs", report, re.M)
@@ -203,6 +206,7 @@ def test_products_keep_an_sm_for_themselves() -> None:
     assert kernel.manifest["dynamic_smem"] == 4 * 32 * KIB
 
 
+@pytest.mark.in_turn
 def test_agents_that_need_all_registers_keep_them() -> None:
     """240 is what two of three warpgroups have of 3 * 168 if the producer keeps as few as it must."""
     kernel = tilesat.compile(EXAMPLES / "flash_attention.mlir", H100)
@@ -210,6 +214,7 @@ def test_agents_that_need_all_registers_keep_them() -> None:
     assert ctas(kernel) == 1
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize(("forbid", "least", "consumer"), [((), 24, 240), (("tma",), 40, 232)])
 def test_a_producer_keeps_what_its_copies_need(forbid: tuple[str, ...], least: int, consumer: int) -> None:
     """One that starts two tensor copies kept 40 registers a thread, too, which 256 consumers lacked."""

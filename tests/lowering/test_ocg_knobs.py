@@ -24,7 +24,7 @@ def ptx(name: str, target: str, knobs: bool = True) -> list[str]:
     return made.program.splitlines()
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(10)
 @pytest.mark.parametrize(
     ("name", "target", "products"),
     [("gemm", "sm_80", 0), ("gemm", "sm_90a", 0), ("gemm", "sm_100a", 1), ("gemm", "sm_103", 1), ("gemm", "sm_120a", 0),
@@ -42,6 +42,7 @@ def test_gates_are_those_of_the_seed(name: str, target: str, products: int) -> N
     assert plain == ptx(name, target, knobs=False)
 
 
+@pytest.mark.in_turn
 def test_ptxas_ignores_them() -> None:
     made, plain = ("\n".join(ptx("layernorm", "sm_100a", knobs)) for knobs in (True, False))
     knobbed, without = assemble(made, "sm_100a"), assemble(plain, "sm_100a")

@@ -164,7 +164,7 @@ def diagonal(first: bool = True) -> Program:
     return Program("diagonal", source, arguments, (3,), expected, 2e-3)
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("target", ["sm_80", "sm_90a", "sm_100a", "sm_120a"])
 def test_the_block_on_the_diagonal(target: str) -> None:
     """Of the two loops the second has no way back; a producer has both once more."""
@@ -173,6 +173,7 @@ def test_the_block_on_the_diagonal(target: str) -> None:
     assert branches_back(re.sub(r"bra \$W\d+;", "", kernel.ptx)) == agents  # but for loops that wait
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize(("target", "copies"), [("sm_80", 0), ("sm_90a", 2), ("sm_120a", 2)])
 def test_readers_need_no_ring_for_one_iteration(target: str, copies: int) -> None:
     """Two copies fill a ring where an agent does, or where a loop of more iterations has one whose memory they use."""

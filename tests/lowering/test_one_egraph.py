@@ -17,6 +17,7 @@ def kernels() -> list[tilesat.Kernel]:
     return tilesat.compile_for(EXAMPLES / "gemm.mlir", TARGETS)
 
 
+@pytest.mark.in_turn
 def test_the_graph_is_one_and_the_programs_differ(kernels: list[tilesat.Kernel]) -> None:
     assert len({id(kernel.compiled.saturated.frozen) for kernel in kernels}) == 1
     for kernel, target in zip(kernels, TARGETS, strict=True):
@@ -26,12 +27,14 @@ def test_the_graph_is_one_and_the_programs_differ(kernels: list[tilesat.Kernel])
         assert kernel.compiled.selection.answer.optimal
 
 
+@pytest.mark.in_turn
 def test_each_costs_what_its_own_graph_would_give(kernels: list[tilesat.Kernel]) -> None:
     """Offers for other targets change nothing: they cost infinity here."""
     for kernel in kernels:
         assert kernel.cost == pytest.approx(tilesat.compile(EXAMPLES / "gemm.mlir", kernel.target).cost)
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize("number", range(len(TARGETS)), ids=TARGETS)
 def test_each_is_right_and_assembles(kernels: list[tilesat.Kernel], number: int) -> None:
     kernel = kernels[number]

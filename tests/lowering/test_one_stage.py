@@ -51,7 +51,7 @@ def test_no_step_leaves_zeros() -> None:
     assert not given[2][:64, :64].any()
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("seed", range(5))
 def test_any_order_of_warps(seed: int) -> None:
     program = deep(3)
@@ -79,5 +79,6 @@ def test_attention_of_wide_heads() -> None:
     assert np.array_equal(skewed[3], simulate(kernel, ATTENTION)[3])
 
 
+@pytest.mark.in_turn
 def test_readers_that_fill_their_ring_need_two() -> None:
     assert "create_pipeline" not in check(deep(2), "sm_80", spills=True).stages["nv_tileas"]

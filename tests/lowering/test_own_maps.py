@@ -72,7 +72,7 @@ def error(kernel: Kernel, case: Case, ptx: str = "", schedule: str = "together")
 GEMM = gemm(200, 136, 72)
 
 
-@pytest.mark.sampled(24)
+@pytest.mark.sampled(48)
 @pytest.mark.parametrize("order", ORDERS)
 @pytest.mark.parametrize("target", TARGETS)
 def test_products(target: str, order: str) -> None:
@@ -162,6 +162,7 @@ def of_two_launches(ptx: str, slots: int) -> float:
     return max(found)
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize("slots", [256, pytest.param(4, marks=pytest.mark.slow)])
 def test_two_launches_at_once(slots: int) -> None:
     """Both look for slots of one array from the same numbers on; of four for eight CTAs half of them wait."""
@@ -187,7 +188,7 @@ def test_arrays_without_elements(size: tuple[int, int, int]) -> None:
     compiled("gemm").run((2, 2), a, b, c, d, m, n, k, a.shape[1], b.shape[1], n, n, check=True)
 
 
-@pytest.mark.sampled(10)
+@pytest.mark.sampled(20)
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("example", ["gemm", "flash_attention", "layernorm", "softmax"])
 def test_maps_have_a_price(example: str, target: str) -> None:
@@ -205,6 +206,7 @@ def test_the_price_decides() -> None:
     assert COPY not in compiled("flash_attention", "sm_120a").ptx
 
 
+@pytest.mark.in_turn
 def test_targets_without_tensor_copies_are_as_before() -> None:
     assert compiled("gemm", "sm_80").ptx == compiled("gemm", "sm_80", own_maps=False).ptx
 
@@ -234,7 +236,7 @@ SLOTS: dict[str, tuple[str, str]] = {
 }  # fmt: skip
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("name", MUTANTS)
 def test_mutants_of_the_protocol_are_caught(name: str) -> None:
     kernel = compiled("gemm")

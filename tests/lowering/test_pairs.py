@@ -59,7 +59,7 @@ def program(name: str, mode: str = "rn") -> Program:
     return Program(name, lambda: KERNEL.format(loads=LOADS, body=body), numbers, tolerance=tolerance)
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("name", BODIES)
 def test_each_rounding_is_exact(name: str, mode: str) -> None:

@@ -84,7 +84,7 @@ def test_a_sum_that_cannot_wrap_is_rounded_up_by_adding(monkeypatch: pytest.Monk
     assert known.count(";") < tilesat.compile(BOUNDED).ptx.count(";")
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(10)
 @pytest.mark.parametrize("target", ["sm_80", "sm_90a"])
 @pytest.mark.parametrize("n", [0, 1, 127, 128, 129, 100000])
 def test_results_up_to_the_bounds(target: str, n: int) -> None:

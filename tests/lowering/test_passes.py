@@ -153,7 +153,7 @@ def test_targets_share_one_e_graph() -> None:
     assert first.context.seconds["saturate"] == second.context.seconds["saturate"] > 0
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("example", ["gemm", "flash_attention", "layernorm"])
 def test_every_declared_statistic_is_counted(example: str) -> None:
     (outcome,) = passed(ROAD, example)

@@ -85,7 +85,7 @@ def test_examples(name: str, target: str, schedule: str) -> None:
     assert case.outside_untouched(arguments)
 
 
-@pytest.mark.sampled(10)
+@pytest.mark.sampled(20)
 @pytest.mark.parametrize("order", ["together", "skewed:0", "skewed:1"])
 @pytest.mark.parametrize("schedule", SCHEDULES)
 def test_rings_go_on_from_tile_to_tile(schedule: str, order: str) -> None:

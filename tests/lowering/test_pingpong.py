@@ -108,6 +108,7 @@ def test_no_tile() -> None:
     assert np.array_equal(simulate(kernel, program)[3], program.arguments()[3])
 
 
+@pytest.mark.in_turn
 def test_levels_read_back() -> None:
     """As the same text, turns and groups with it."""
     read_back(compiled("staged")[1])
@@ -155,7 +156,7 @@ BROKEN = {
 }  # fmt: skip
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("what", BROKEN)
 def test_each_step_of_the_protocol_is_needed(what: str) -> None:
     name, change, count = BROKEN[what]
@@ -168,6 +169,7 @@ def test_each_step_of_the_protocol_is_needed(what: str) -> None:
     caught(right, ("together", *ORDERS))
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize("more", [1, -1, "a round"])
 def test_others_stages_are_gone_past_to_the_last(more: int | str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A stage too few, one too many, and the right stage of the wrong round."""
@@ -251,6 +253,7 @@ def gemm(**options: Any) -> Kernel:
     return tilesat.compile((EXAMPLES / "gemm.mlir").read_text(), TARGET, **options)
 
 
+@pytest.mark.in_turn
 def test_the_choice_is_by_predicted_time(monkeypatch: pytest.MonkeyPatch) -> None:
     """A persistent GEMM whose epilogue is hidden; not if turns take too long, nor without the option."""
     made = gemm(persistent="static")
@@ -264,6 +267,7 @@ def test_the_choice_is_by_predicted_time(monkeypatch: pytest.MonkeyPatch) -> Non
     assert [each.taken for each in gemm(persistent="static").compiled.selection.consumers] == [True, False]
 
 
+@pytest.mark.in_turn
 def test_what_spills_is_not_chosen() -> None:
     """128 registers of sums, and as many of what is read before any is stored: a warpgroup has 240."""
     sizes = (128, 128, 64)

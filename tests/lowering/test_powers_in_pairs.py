@@ -34,6 +34,7 @@ def fractions() -> np.ndarray:
     return np.arange(2**23 + 1, dtype=np.float64) / 2**23
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize("degree", POLYNOMIALS)
 def test_no_fraction_is_further_off_than_declared(degree: int) -> None:
     f = fractions()
@@ -112,6 +113,7 @@ def powers(kernel: Any) -> tuple[int, int]:
     return kernel.ptx.count("ex2.approx.ftz.f32"), 2 * shifts
 
 
+@pytest.mark.in_turn
 def test_a_part_is_taken_where_ex2_is_the_busiest_unit() -> None:
     """1,040 cycles of ex2 for 907 of issue slots and 640 of tensor cores: they even out."""
     made, without = compiled(), compiled(forbid=(EXP2_FMA,))
@@ -125,6 +127,7 @@ def test_a_part_is_taken_where_ex2_is_the_busiest_unit() -> None:
     assert without.compiled.selection.powers == {}
 
 
+@pytest.mark.in_turn
 def test_the_report_has_each_part_and_what_is_taken() -> None:
     (line,) = (each for each in Explanation(compiled().compiled.selection).extraction() if EXP2_FMA in each)
     assert "of 16 pairs by exp2.fma of degree 5: cycles of an iteration (busiest unit) 0: 1,040 (mufu), 1: " in line
@@ -143,11 +146,12 @@ def in_orders(asked: Program, orders: tuple[str, ...]) -> None:
         assert largest_error(found, reference) <= asked.tolerance, order
 
 
+@pytest.mark.in_turn
 def test_attention_is_right() -> None:
     in_orders(shape(), ("skewed:1",))
 
 
-@pytest.mark.sampled(8)
+@pytest.mark.sampled(16)
 @pytest.mark.parametrize("causal", [False, True])
 @pytest.mark.parametrize(("pairs", "length"), [(1, 1), (5, 200), (8, 133), (16, 64)])
 def test_any_part_is_right(causal: bool, pairs: int, length: int, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -175,7 +179,7 @@ def test_the_shortest_iteration_by_the_fewest_pairs(ways: dict[int, LoopTime], t
     assert Powers(cast(Any, None), 5, ways).taken == taken
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize(("rate", "most"), [(8.0, 8), (4.0, 12), (32.0, 0)])
 def test_machines_with_other_rates_take_other_parts(rate: float, most: int) -> None:
     """Fewer ex2 a cycle leave more to the multiply-add pipe, and more none."""
@@ -196,6 +200,7 @@ def test_other_targets_leave_all_to_ex2(target: str) -> None:
     assert powers(made)[1] == 0
 
 
+@pytest.mark.in_turn
 def test_degree_three_only_where_permitted_and_rounded() -> None:
     """With the permissions for levels that lag, for exponentials that become bf16 and are added up."""
     made = tilesat.compile(attention(64, False, 64, "bf16", rows=256, step=128).source(), "sm_100a", fast=FAST)
@@ -203,6 +208,7 @@ def test_degree_three_only_where_permitted_and_rounded() -> None:
     assert {degree for _, degree in compiled().compiled.selection.powers.values()} == {5}
 
 
+@pytest.mark.in_turn
 def test_subnormal_powers_are_left_to_ex2() -> None:
     """Without permission to flush: no polynomial gives them."""
     made = tilesat.compile(shape().source(), "sm_100a")

@@ -26,6 +26,7 @@ def test_a_loop_takes_no_less_than_its_busiest_unit() -> None:
     assert predicted(selection, 1000).loops[0].cycles == loop.trips * loop.busy
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize("target", ["sm_80", "sm_90a"])
 def test_ctas_share_what_one_waits_for(target: str) -> None:
     selection = tilesat.compile(EXAMPLES / "flash_attention.mlir", target).compiled.selection
@@ -49,6 +50,7 @@ def test_the_report_says_what_the_bound_is_of() -> None:
     assert re.search(said, outline(kernel.compiled), re.M)
 
 
+@pytest.mark.in_turn
 def test_loads_that_no_ring_brings_are_waited_for_as_the_code_does() -> None:
     """gemm_negated loads a scale in each iteration; the loop that ptxas makes takes what is predicted, within 12 %. On
     sm_90a a tensor copy brings it unless that is forbidden.

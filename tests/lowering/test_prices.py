@@ -95,6 +95,7 @@ def differing(names: str, target: str) -> list[str]:
     return [str(each) for each in table.differences(found, counts.rows(target), target)]
 
 
+@pytest.mark.in_turn
 def test_prices_are_those_of_sass() -> None:
     chosen = {case.form.key: case for case in forms.cases()}
     found = table.count([chosen[name] for name in SAMPLE], "sm_80")

@@ -66,7 +66,7 @@ def run(made: Program, target: str, trips: int, k: int) -> str:
     return check(Program(made.name, made.source, arguments), target).ptx
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(10)
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("place", [LOOP, BRANCH], ids=["loop", "branch"])
 @pytest.mark.parametrize(("trips", "k"), [(0, 3), (1, 8)])
@@ -75,7 +75,7 @@ def test_promised_alignment_is_used_in_its_region_only(target, place, trips, k):
     assert "cp.async.cg" in run(product(place, OUTSIDE), target, trips, k)
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(10)
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize(("trips", "k"), [(0, 3), (1, 3), (3, 8)])
 def test_iterations_that_do_not_exist_promise_nothing(target, trips, k):

@@ -30,7 +30,7 @@ def gemm(tile_k: int, fast: bool, kind: str = "f8E4M3FN", target: str = "sm_90a"
     return tilesat.compile(w.text(), target)
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("k", [0, 64, 128, 192, 1024])
 @pytest.mark.parametrize("tile_k", [64, 256])
 @pytest.mark.parametrize("fast", [False, True])

@@ -190,6 +190,7 @@ def test_explain_says_why() -> None:
     assert re.search(r"in source order \d+, with its first product one iteration early \d+: applied", said)
 
 
+@pytest.mark.in_turn
 def test_products_that_wait_for_each_other_take_two_warps_a_scheduler() -> None:
     """One warp's exponentials overlap another's products; a GEMM's products follow one another anyway."""
     assert attention().compiled.selection.warps == 8

@@ -125,6 +125,7 @@ def rings_and_buffers(p: Product, never: Tile) -> Tile:
     return small
 
 
+@pytest.mark.in_turn
 def test_buffers_that_are_filled_once_lie_together() -> None:
     kernel = check(program(rings_and_buffers), "sm_80")
     resources = kernel.compiled.selection.answer.resources
@@ -187,6 +188,7 @@ def test_reductions_in_a_row_meet_once_each(target: str) -> None:
     assert check(chained(5, False), target).ptx.count("bar.sync") == 5
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize("steps", [1, 2, 3])
 def test_reductions_of_a_loop_wait_for_the_iteration_before(steps: int) -> None:
     """An odd number of them ends where it begins; without its first barrier the loop is a race."""
@@ -198,12 +200,14 @@ block_scaled("scaled-apart", "f8E4M3FN", (256, 256, 128), 32, 2)
 SCALED = PROGRAMS.pop("scaled-apart")  # not of the corpus
 
 
+@pytest.mark.in_turn
 def test_factors_lie_apart_where_registers_would_not_hold_one() -> None:
     """Both come through scratch memory; 504 bytes of spills where writing one made the other be read as a whole."""
     kernel = check(SCALED, "sm_100")
     assert "apart" in kernel.stages["nv_tileas"]
 
 
+@pytest.mark.in_turn
 def test_what_a_scaled_factor_is_read_from() -> None:
     """Scaling goes register by register, so it reads the conversion before it in pieces as the product would."""
     func, tier = (

@@ -43,7 +43,7 @@ def test_persistent_causal_attention(target: str) -> None:
     assert ("mbarrier.try_wait" in kernel.ptx) == (target == "sm_90a")  # two CTAs an SM have no room for a producer
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(10)
 @pytest.mark.parametrize("target", TIERS)
 @pytest.mark.parametrize("form", ["plain", "branch", "repeated"])
 def test_products_in_two_loops(target: str, form: str) -> None:
@@ -56,6 +56,7 @@ def test_more_iterations_than_stages() -> None:
     check(two_products("long", (64, 64, 32), steps=(7, 9)), "sm_90a")
 
 
+@pytest.mark.in_turn
 def test_rings_of_tensor_copies_and_of_threads_lie_apart() -> None:
     """One of each kind does not fit with as many stages as one ring for both: fewer are chosen."""
     kernel = check(two_products("mixed", (128, 128, 64), pitches=(0, 2)), "sm_90a")
@@ -148,6 +149,7 @@ def scaled_rows(pieces: int, width: int = 1024) -> Program:
     return Program("scaled", source, arguments, (1,), expected, 1e-3)
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize("pieces", [1, 2, 9])
 def test_the_last_ring_starts_nothing_past_its_end(pieces: int) -> None:
     """It waited for zeros that were still being filled in; and tiles that come ahead by cp.async leave by 16 bytes."""

@@ -100,7 +100,7 @@ def pairs() -> tuple[Kernel, Program]:
     return kernel, Program("pairs", source, arguments, (2,), None)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("order", ALL)
 def test_two_pairs_on_two_sms(order: str) -> None:
     a, b, _ = pairs()[1].arguments()
@@ -115,18 +115,19 @@ def test_mutants_of_pairs_are_caught(name: str) -> None:
     caught(lambda order: two(pairs(), 2, right, order, ptx) <= 1e-4, ALL)
 
 
+@pytest.mark.in_turn
 def test_what_they_take() -> None:
     assert columns(products()[0]) == 64
     assert columns(flash()[0]) == 256
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("order", ALL)
 def test_products_with_attention(order: str) -> None:
     assert both(order) < ERROR
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("order", ALL)
 def test_two_ctas_of_a_kernel(order: str) -> None:
     assert two(products(), 2, wanted()[0], order) < ERROR
@@ -143,7 +144,7 @@ MUTANTS: dict[str, tuple[str, str]] = {
 }  # fmt: skip
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("which", ["products", "attention"])
 @pytest.mark.parametrize("name", MUTANTS)
 def test_mutants_are_caught(name: str, which: str) -> None:

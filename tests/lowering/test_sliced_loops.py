@@ -62,7 +62,7 @@ def results(module: ct.Module, n: int) -> Any:
     return arguments[1]
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("count", [2, 3, 4])
 @pytest.mark.parametrize("n", [-(2**31), -1, 0, 1, 3, 4, 5, 13, 30])
 @pytest.mark.parametrize(("first", "step"), [(0, 1), (3, 1), (1, 4)])
@@ -90,6 +90,7 @@ def test_known_numbers_of_iterations(
     np.testing.assert_array_equal(results(load(text), 0), results(module, 0))
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize("target", ["sm_80", "sm_90a"])
 def test_simulated_alike(target: str) -> None:
     text = kernel(0, "n", 1)

@@ -201,6 +201,7 @@ def test_accumulators_fit_afterwards() -> None:
     assert {op.acc.type.size for op in fitted(entry).walk() if isinstance(op, ct.MmaF)} == {128 * 256}
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize(
     ("name", "target"),
     [("256x256x32", "sm_80"), ("128x512x32", "sm_90a")] + [
@@ -251,6 +252,7 @@ def test_explanation_says_so() -> None:
     assert "\nlarge tiles are cut into slices of rows or columns" in report
 
 
+@pytest.mark.in_turn
 def test_slices_have_as_many_warps_as_the_whole(monkeypatch: pytest.MonkeyPatch) -> None:
     """Their e-graph held both numbers, which doubled its size; their cost is still compared with the other one."""
     made: list[LayoutOracle] = []

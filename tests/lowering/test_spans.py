@@ -123,12 +123,14 @@ def test_tiles_that_later_operations_need_are_held() -> None:
     ]  # fmt: skip
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize("target", ["sm_80", pytest.param("sm_90a", marks=pytest.mark.slow)])
 def test_an_epilogue_takes_warps_for_its_tiles(target: str) -> None:
     """Only loops had registers: four warps spilled 1,368 bytes behind theirs."""
     check(gated(), target)
 
 
+@pytest.mark.in_turn
 def test_products_overlap_tiles() -> None:
     """Of those only operands and sums were counted: 268 bytes were spilled."""
     check(backward(), "sm_120a")
@@ -158,6 +160,7 @@ def narrow(width: int = 512, step: int = 128, columns: int = 32, steps: int = 2)
     return Program("narrow", source, arguments, (1,), expected, 2e-3)
 
 
+@pytest.mark.in_turn
 def test_narrow_loads_take_a_register_an_element() -> None:
     """They were counted as packed already: 44 bytes were spilled."""
     check(narrow(), "sm_120a")
@@ -197,6 +200,7 @@ def test_every_number_of_warps_is_offered(warps: int, monkeypatch: pytest.Monkey
     assert f".reqntid {32 * warps}," in tilesat.compile(scanned().source(), "sm_80").ptx
 
 
+@pytest.mark.in_turn
 def test_what_does_not_spill_may_cost_a_little_more(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where the cheapest program spills, it is compared with the cheapest that does not: moe_actgrad_bwd of TileGym on
     sm_120a had 4 warps, 36 bytes of spills and 2,256 instructions, and has 8 warps and 1,256.
@@ -246,6 +250,7 @@ def weighted(size: int = 64, steps: int = 2) -> Program:
     return Program("weighted", source, arguments, (1,), expected, 2e-2)  # weights of f16, sums of 128
 
 
+@pytest.mark.in_turn
 def test_rows_are_summed_before_the_product_that_takes_them() -> None:
     """The tile of 32 registers was held until the product was done: attention_varlen of TileGym spilled 36 bytes."""
     order = [(name, depth) for name, depth, _ in held(weighted()) if depth]

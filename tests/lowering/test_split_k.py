@@ -93,14 +93,14 @@ def test_products(size: tuple[int, int, int], ctas: int, target: str) -> None:
     assert error(kernel, program(*size)) < ERROR
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(10)
 @pytest.mark.parametrize("steps", range(6))
 def test_any_number_of_steps(steps: int) -> None:
     """Of four CTAs some have one more than others, or none."""
     assert error(compiled(), program(64, 72, 64 * steps)) < ERROR
 
 
-@pytest.mark.sampled(24)
+@pytest.mark.sampled(48)
 @pytest.mark.parametrize("order", ORDERS)
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("ctas", [2, 8])
@@ -123,7 +123,7 @@ def test_large_tiles() -> None:
     assert error(kernel, program(136, 128, 328, tile=tile)) < ERROR
 
 
-@pytest.mark.sampled(10)
+@pytest.mark.sampled(20)
 @pytest.mark.parametrize("order", ORDERS)
 def test_places_over_drained_rings(order: str) -> None:
     """What is exchanged behind the loop lies over its ring, which has six stages, not four; before, CTAs meet."""
@@ -207,7 +207,7 @@ def beginning(text: str, steps: int) -> Program:
     return Program("k", lambda: text, arguments, (1,), None)
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(10)
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("init", ["C", "one"])
 @pytest.mark.parametrize("steps", [0, 3, 10])
@@ -258,6 +258,7 @@ def test_taken_where_multiprocessors_are_idle(target: str) -> None:
         assert tilesat.compile(product(), target, num_ctas="auto", **options).manifest["cluster"] == [1, 1, 1]
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize("steps", [0, 64])
 def test_each_cta_is_priced_for_its_steps(steps: int) -> None:
     """Half of the loop of one CTA, whose number of steps is known or not; half of what is behind it, and the sum."""
@@ -292,7 +293,7 @@ MUTANTS: dict[str, tuple[str, str]] = {
 """Pattern in PTX of two CTAs and what is written there instead."""
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(10)
 @pytest.mark.parametrize("name", MUTANTS)
 def test_mutants_of_the_protocol_are_caught(name: str) -> None:
     kernel, given = compiled(2, "sm_120a"), program(64, 72, 328)

@@ -109,6 +109,7 @@ def test_skewed_orders(order: str) -> None:
     assert error(compiled("f16"), program(520, 200, 136, "f16"), resident=2, schedule=order) <= 1
 
 
+@pytest.mark.in_turn
 def test_six_stages_with_a_persistent_kernels_stores() -> None:
     """As CUTLASS's pair: two accumulators of 256 columns, six stages, and a buffer of half of the CTA's 64 KB."""
     kernel, whole = compiled("f16"), compiled("f16", forbid=(PARTS,))

@@ -144,6 +144,7 @@ SOME = {("sm_90a", 64, True, 65), ("sm_80", 64, False, 65)}
 """In make test."""
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize(
     ("target", "width", "causal", "length"),
     [

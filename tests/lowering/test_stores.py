@@ -220,6 +220,7 @@ CASES = {
 }
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize("name", CASES)
 def test_tile_reaches_the_array(name: str) -> None:
     """Every element inside the array, none outside, and no hazard."""

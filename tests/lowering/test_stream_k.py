@@ -63,7 +63,7 @@ def compiled(target: str = "sm_80", text: str = "", width: int = 0) -> Kernel:
     return kernel
 
 
-@pytest.mark.sampled(30)
+@pytest.mark.sampled(60)
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("resident", [1, 2, 3, 4, 7, 16])
 @pytest.mark.parametrize("steps", [0, 1, 2, 3, 7])
@@ -168,6 +168,7 @@ def test_refusals(text: Any, reason: str) -> None:
     assert found.reason == reason
 
 
+@pytest.mark.in_turn
 def test_taken_where_a_last_round_is_nearly_empty() -> None:
     """123 tile blocks on 108 multiprocessors; not where rounds are full, nor where it is forbidden or not known."""
     text = product(tile=(128, 128, 64))
@@ -229,7 +230,7 @@ MUTANTS: dict[str, tuple[str, str]] = {
 """
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("name", MUTANTS)
 def test_mutants_of_the_protocol_are_caught(name: str) -> None:
     kernel, given = compiled("sm_80", noted()), noting()

@@ -57,12 +57,14 @@ def test_others_are_mangled(name: str) -> None:
 NAMES = st.text(st.sampled_from("ak_$0 2D-é\n%.tile"), max_size=8) | st.text(max_size=20)
 
 
+@pytest.mark.in_turn
 @given(NAMES, NAMES)
 def test_no_two_names_become_one(first: str, second: str) -> None:
     assert IDENTIFIER.fullmatch(symbol(first))
     assert (symbol(first) == symbol(second)) == (first == second)
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize(
     ("entry", "array"),
     [("add", "ld"), ("my-kernel", "a b"), (CRAFTED, 'g[1]; .global .b8 evil[4] = {1}; // "'), ("k", "k_param_0"),

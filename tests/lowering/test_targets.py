@@ -108,7 +108,7 @@ INSTRUCTIONS = {
 }
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("name", [*PLAIN, *OWN, *FAMILY])
 def test_ptxas_takes_the_instructions_of_a_target_and_no_others(name):
     found = target(name)
@@ -121,7 +121,7 @@ def test_ptxas_takes_the_instructions_of_a_target_and_no_others(name):
                 assemble(text, name)
 
 
-@pytest.mark.sampled(12)
+@pytest.mark.sampled(24)
 @pytest.mark.parametrize("name", [*PLAIN, "sm_110a", "sm_121a", *FAMILY])
 @pytest.mark.parametrize("kernel", ["gemm", "layernorm"])
 def test_two_kernels_assemble_clean(kernel, name):

@@ -51,7 +51,7 @@ def persistent(
     return kernel
 
 
-@pytest.mark.sampled(60)
+@pytest.mark.sampled(120)
 @pytest.mark.parametrize("size", [(600, 520, 136), (300, 272, 144), (1, 16, 64), (200, 136, 0)])
 @pytest.mark.parametrize("schedule", SCHEDULES)
 @pytest.mark.parametrize(
@@ -204,7 +204,7 @@ def owned(name: str) -> Kernel:
     return clean(own(name).source())
 
 
-@pytest.mark.sampled(12)
+@pytest.mark.sampled(24)
 @pytest.mark.parametrize("order", ["together", *ORDERS[:2]])
 @pytest.mark.parametrize("name", KERNELS)
 def test_loops_of_the_kernel_itself(name: str, order: str) -> None:
@@ -221,6 +221,7 @@ def accumulators(kernel: Kernel) -> list[tuple[int, int, int]]:
     return [(op.column, op.columns, op.stages) for op in found]
 
 
+@pytest.mark.in_turn
 def test_as_many_stages_as_there_are_columns_for() -> None:
     """Two accumulators of 256 columns in turn; of two sums of a tile each has two of 64, of four of 128 one."""
     assert accumulators(persistent(ctas=2)) == [(0, 512, 2)]
@@ -239,6 +240,7 @@ def test_the_agent_can_be_forbidden() -> None:
     assert largest_error(simulate(kernel, given)[2], products(a, b)) < ERROR
 
 
+@pytest.mark.in_turn
 def test_what_no_producer_brings_all_warps_read() -> None:
     """Each tile is read behind the one before, so no agent brings them ahead: the same as where it is forbidden."""
 
@@ -311,7 +313,7 @@ MUTANTS: dict[str, tuple[str, str, str]] = {
 """Kernel, pattern in its PTX and what is there instead."""
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("name", MUTANTS)
 def test_mutants_of_the_protocol_are_caught(name: str) -> None:
     """One CTA for all tiles: the accumulators go round more than twice."""

@@ -34,7 +34,7 @@ def compiled(kind: str = "f16", right: str = "nk", ctas: int = 2, target: str = 
     return kernel
 
 
-@pytest.mark.sampled(10)
+@pytest.mark.sampled(20)
 @pytest.mark.parametrize("size", [(200, 136, 184), (100, 272, 128), (1, 16, 64), (300, 272, 144)])
 @pytest.mark.parametrize(
     ("kind", "right", "ctas", "target"),
@@ -50,13 +50,13 @@ def test_products(kind: str, right: str, ctas: int, target: str, size: tuple[int
     assert error(compiled(kind, right, ctas, target), program(m, n, k, kind, right), right) < ERROR
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(10)
 @pytest.mark.parametrize("steps", range(8))
 def test_any_number_of_steps(steps: int) -> None:
     assert error(compiled(), program(136, 72, 64 * steps)) < ERROR
 
 
-@pytest.mark.sampled(10)
+@pytest.mark.sampled(20)
 @pytest.mark.parametrize("ctas", [2, 4])
 @pytest.mark.parametrize("order", ORDERS)
 def test_skewed_orders(ctas: int, order: str) -> None:
@@ -70,6 +70,7 @@ def test_commits_name_the_ctas_that_fill_a_stage() -> None:
     assert counts == "3"
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize("persistent", ["static", "atomic"])
 def test_persistent_clusters(persistent: str) -> None:
     given = program(600, 520, 136)
@@ -77,6 +78,7 @@ def test_persistent_clusters(persistent: str) -> None:
     assert error(kernel, given, resident=2) < ERROR
 
 
+@pytest.mark.in_turn
 def test_what_loops_read_of_products() -> None:
     """Attention: the threads give back what products have read when these are complete."""
     given = attention(64, True, 200, rows=256)

@@ -69,7 +69,7 @@ def total(rank: int, kind: str, dynamic: bool = False, divisor: int = 16) -> Pro
     return Program(f"total-{rank}-{kind}", source, arguments, (1,), expected, 0.0)
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(10)
 @pytest.mark.parametrize("rank", TILES)
 @pytest.mark.parametrize(("kind", "dynamic"), [("f32", False), ("f16", True)])
 def test_sums_of_tiles_of_every_rank(rank: int, kind: str, dynamic: bool) -> None:
@@ -79,7 +79,7 @@ def test_sums_of_tiles_of_every_rank(rank: int, kind: str, dynamic: bool) -> Non
     assert "ld.global" not in kernel.ptx
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(("rank", "kind"), [(1, "i8"), (2, "i16"), (3, "bf16"), (4, "i32"), (5, "i64")])
 def test_sums_of_tiles_of_other_types(rank: int, kind: str) -> None:
     assert f"cp.async.bulk.tensor.{rank}d" in check(total(rank, kind), "sm_90a").ptx
@@ -134,7 +134,7 @@ def batched(rank: int, kind: str) -> Program:
     return Program(f"batched-{rank}", source, arguments, (2, 2, int(np.prod(batch))), expected, 2e-3)
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(("rank", "kind"), [(2, "bf16"), (3, "f16"), (4, "bf16"), (5, "f16")])
 def test_batched_products_of_every_rank(rank: int, kind: str) -> None:
     kernel = check(batched(rank, kind), "sm_90a")
@@ -142,7 +142,7 @@ def test_batched_products_of_every_rank(rank: int, kind: str) -> None:
     assert "wgmma.mma_async" in kernel.ptx
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("tile", [(4096,), (2, 32, 64), (4, 4, 4, 64), (2, 2, 4, 4, 64)])
 def test_products_of_tiles_that_fold_dimensions(tile: tuple[int, ...]) -> None:
     """The 64 x 64 operand is a tile of another rank and shape; its boxes are cut as the swizzle wants them."""

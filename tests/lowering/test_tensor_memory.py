@@ -146,7 +146,7 @@ REFUSED: dict[Callable[[nv_tileas.Func], None], str] = {
 }
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("change", REFUSED, ids=lambda f: f.__name__)
 def test_other_products_are_refused(change: Callable[[nv_tileas.Func], None]) -> None:
     func = placed()

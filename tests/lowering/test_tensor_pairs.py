@@ -65,7 +65,7 @@ def test_products(kind: str, right: str, ctas: int, target: str, size: tuple[int
     assert error(compiled(kind, right, ctas, target), program(m, n, k, kind, right), right) < ERROR
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("steps", range(8))
 def test_any_number_of_steps(steps: int) -> None:
     assert error(compiled(), program(136, 72, 64 * steps)) < ERROR
@@ -123,7 +123,7 @@ TYPES: dict[str, tuple[Any, Any, dict[str, Any]]] = {
 """Tile, size, and what differs from f16 to f32 of A (m, k) and B (n, k)."""
 
 
-@pytest.mark.sampled(12)
+@pytest.mark.sampled(24)
 @pytest.mark.parametrize("target", ["sm_100a", "sm_103a"])
 @pytest.mark.parametrize("name", TYPES)
 def test_types_majors_and_tiles(name: str, target: str) -> None:
@@ -140,6 +140,7 @@ def test_bytes(signed: tuple[bool, bool]) -> None:
     assert kernel.ptx.count("tcgen05.mma.cta_group::2.kind::i8") == 4
 
 
+@pytest.mark.in_turn
 def test_pairs_can_be_forbidden_and_cost_less() -> None:
     """Without them each CTA has all of B, and so four stages."""
     kernel = tilesat.compile(product("f16", "nk"), "sm_100a", num_ctas=2, forbid=[PAIR])
@@ -213,6 +214,7 @@ def test_what_is_refused_says_why_and_is_made_without_pairs(why: str, monkeypatc
     assert raised.value.hint == f"forbid the atom: --forbid {PAIR}"
 
 
+@pytest.mark.in_turn
 def test_sums_of_a_persistent_tile_each_have_their_ring() -> None:
     """Two loops of products in a loop over tiles: the agent fills two adjacent accumulators."""
     m, n, k = 520, 136, 136
@@ -357,7 +359,7 @@ def test_mutants_of_the_protocol_are_caught(name: str) -> None:
     caught(lambda order: error(kernel, given, ptx=ptx, schedule=order) <= ERROR, ("together", *ORDERS))
 
 
-@pytest.mark.sampled(24)
+@pytest.mark.sampled(48)
 @pytest.mark.parametrize("name", AGENTS)
 def test_mutants_of_the_agents_protocol_are_caught(name: str) -> None:
     """One cluster for five tile blocks: the accumulators go round more than twice."""

@@ -72,7 +72,7 @@ def program(name: str, whole: int = 8, index: str = "%b#0, %b#1", update: str = 
     return Program(name, lambda: text, arguments, (3, 2), expected, 2e-2 if element == "bf16" else 2e-3)
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(10)
 @pytest.mark.parametrize("name", UPDATES)
 def test_each_update_of_whole_tiles(name: str) -> None:
     kernel = check(program(name), "sm_90a")

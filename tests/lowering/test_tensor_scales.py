@@ -65,7 +65,7 @@ def deep(name: str, steps: float) -> int:
     return int(form.tile[2] * steps) // unit * unit
 
 
-@pytest.mark.sampled(40)
+@pytest.mark.sampled(80)
 @pytest.mark.parametrize("size", [(128, 128, 2), (200, 136, 2.6), (1, 4, 1.2)])
 @pytest.mark.parametrize("blocks", [False, True])
 @pytest.mark.parametrize("target", ["sm_100a", "sm_103a", "sm_110a"])
@@ -141,6 +141,7 @@ def test_clusters(blocks: bool, order: str) -> None:
     assert error(kernel, program(136, 72, 272, tile=tile, blocks=blocks), "mxfp8", 272, schedule=order) < ERROR
 
 
+@pytest.mark.in_turn
 def test_the_atoms_may_be_forbidden() -> None:
     """All threads then scale the factors in bf16, as before."""
     kernel = compiled()
@@ -173,6 +174,7 @@ def test_other_scales_are_no_blocks_of_512_bytes(tile: tuple[int, int, int], mor
     assert ".block_scale" not in kernel.ptx
 
 
+@pytest.mark.in_turn
 def test_signs_of_scales_need_a_permission() -> None:
     given = of_bytes((128, 128, 256), 2, "f8E4M3FN")
     assert ".block_scale" not in tilesat.compile(given.source(), "sm_100a").ptx
@@ -201,6 +203,7 @@ def ordered() -> str:
     return w.text()
 
 
+@pytest.mark.in_turn
 def test_what_no_producer_brings_is_scaled_before() -> None:
     """The same program as where the atoms are forbidden; said with the place where passes are run one by one."""
     kernel = tilesat.compile(ordered(), "sm_100a")
@@ -284,6 +287,7 @@ def scaled(**more: Any) -> nvvm.TensorMmaScaled:
     return nvvm.TensorMmaScaled([d, a, b, scales], (), given, segments=(1, 1, 1, 1, 0, 0))
 
 
+@pytest.mark.in_turn
 def test_f4_in_memory_in_a_cluster() -> None:
     """Tiles are divided before they become bytes."""
     kernel = compiled("mxfp4-f4", True, ctas=2)
@@ -424,7 +428,7 @@ MUTANTS: dict[str, tuple[str, bool, str, str, str]] = {
 }
 
 
-@pytest.mark.sampled(30)
+@pytest.mark.sampled(60)
 @pytest.mark.parametrize("mutant", MUTANTS)
 def test_mutants_of_the_protocol_are_caught(mutant: str) -> None:
     """More steps than the ring has stages; rows of B end in the tile."""

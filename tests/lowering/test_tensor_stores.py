@@ -161,7 +161,7 @@ PROGRAMS = {
 ELSEWHERE = ("rank 2 of f16", "then a load", "in place")
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_program(name: str) -> None:
     scattered = name == "after pointers"
@@ -224,6 +224,7 @@ def product(out: str, n: int = 136, hint: str = "") -> Program:
     return Program("product", source, arguments, (2, 2), tolerance=TOLERANCE[out])
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize("out", ["f16", "bf16"])
 def test_narrow_sums_leave_by_stmatrix_and_tensor_copies(out: str) -> None:
     """Straight from the accumulators' layout: a 16-byte store from registers would need a conversion first."""
@@ -308,6 +309,7 @@ def test_all_warpgroups_write_one_buffer() -> None:
         simulate(kernel, two_warpgroups(), ptx=kernel.ptx.replace(barrier[1], ""))
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize("forbid", ["tma.store", "tma", "stmatrix"])
 def test_forbidden_ways_are_not_taken(forbid: str) -> None:
     ptx = check(product("f16"), "sm_90a", forbid=(forbid,)).ptx
@@ -331,6 +333,7 @@ def test_base_that_the_host_cannot_tell_is_stored_to_from_registers() -> None:
         tilesat.compile(source, "sm_90a", forbid=FROM_REGISTERS)
 
 
+@pytest.mark.in_turn
 def test_explanation_names_the_way_and_its_runner_up() -> None:
     text = tilesat.compile(product("f16").source(), "sm_90a").report
     assert re.search(r"TMA store of L\d+, written by stmatrix from L\d+, cost \d+", text)

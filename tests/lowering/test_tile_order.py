@@ -58,7 +58,7 @@ def taken(grid: Grid, width: int, resident: int) -> np.ndarray:
     return found - 1000
 
 
-@pytest.mark.sampled(7)
+@pytest.mark.sampled(14)
 @pytest.mark.parametrize("grid", [(1, 1, 1), (7, 3, 1), (3, 7, 2), (33, 2, 1), (2, 1, 9)])
 @pytest.mark.parametrize("width", WIDTHS)
 def test_every_tile_once_in_any_order(grid: Grid, width: int) -> None:
@@ -92,7 +92,7 @@ def handed_over(width: int) -> Kernel:
         return tilesat.compile(tickets(), "sm_100a", persistent="dynamic")
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(10)
 @pytest.mark.parametrize("grid", [(1, 1, 1), (5, 3, 2), (33, 2, 1), (2, 9, 2)])
 @pytest.mark.parametrize("width", [0, 1, 2, 8])
 def test_what_the_hardware_hands_over_is_taken_in_groups(width: int, grid: Grid) -> None:
@@ -177,7 +177,7 @@ def test_few_tile_blocks_are_taken_as_they_are_counted() -> None:
     assert best_order(entry, target("sm_80"), 100_000).width == 8
 
 
-@pytest.mark.sampled(10)
+@pytest.mark.sampled(20)
 @pytest.mark.parametrize(
     ("schedule", "name"),
     [*itertools.product(("static", "atomic"), ("sm_80", "sm_90a")), ("dynamic", "sm_100a"), ("dynamic", "sm_120a")],
@@ -197,6 +197,7 @@ def test_products_in_groups(name: str, schedule: str) -> None:
         assert largest_error(found[2], interpret(made, program)[2]) < 1e-4
 
 
+@pytest.mark.in_turn
 def test_targets_that_take_tiles_in_different_orders() -> None:
     """Each is compiled as it would be alone."""
     for schedule, targets in (("static", ["sm_80", "sm_90a"]), ("dynamic", ["sm_90a", "sm_100a", "sm_120a"])):
@@ -204,6 +205,7 @@ def test_targets_that_take_tiles_in_different_orders() -> None:
             assert each.ptx == tilesat.compile(factors(), each.target, persistent=schedule).ptx
 
 
+@pytest.mark.in_turn
 def test_orders_are_explained() -> None:
     for schedule, name in (("static", "sm_90a"), ("dynamic", "sm_100a")):
         text = outline(tilesat.compile(factors(), name, persistent=schedule).compiled)
@@ -235,6 +237,7 @@ def test_the_cheapest_schedule_is_taken(blocks: int, schedule: str) -> None:
     )
 
 
+@pytest.mark.in_turn
 def test_accumulators_in_tensor_memory_are_not_given_up() -> None:
     """Loops over tile blocks have theirs there too, and one block's is stored while the next one's is made."""
     made = tilesat.compile("examples/gemm.mlir", "sm_100a", persistent="auto")
@@ -299,6 +302,7 @@ def test_kernels_that_cannot_be_persistent_stay_as_they_are() -> None:
     assert [each.schedule for each in again.compiled.selection.schedules] == ["off"]
 
 
+@pytest.mark.in_turn
 def test_the_choice_is_right_whatever_it_is() -> None:
     for name, blocks in itertools.product(("sm_80", "sm_100a"), (0, 9)):
         made = tilesat.compile(counted(), name, persistent="auto", tile_blocks=blocks)
@@ -313,6 +317,7 @@ def test_tile_blocks_need_a_choice() -> None:
         tilesat.compile(counted(), "sm_80", persistent="static", tile_blocks=4)
 
 
+@pytest.mark.in_turn
 def test_command_line(capsys: pytest.CaptureFixture[str]) -> None:
     arguments = ["compile", "examples/gemm.mlir", "--target", "sm_80", "--persistent", "auto", "--explain"]
     assert main([*arguments, "--tile-blocks", "1024", "-o", "/dev/null"]) == 0

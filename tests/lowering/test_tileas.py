@@ -10,7 +10,7 @@ import tilesat
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(10)
 @pytest.mark.parametrize("example", sorted(path.stem for path in EXAMPLES.glob("*.mlir")))
 def test_example_is_as_recorded(example: str, golden: Callable[[str, str], None]) -> None:
     golden(f"nv_tileas/{example}.mlir", tilesat.compile(EXAMPLES / f"{example}.mlir").stages["nv_tileas"])

@@ -58,7 +58,7 @@ def switch_of(kernel: Kernel) -> nv_tileas.AgentSwitch:
     return next(op for op in kernel.compiled.modules["nv_tileas"].walk() if isinstance(op, nv_tileas.AgentSwitch))
 
 
-@pytest.mark.sampled(15)
+@pytest.mark.sampled(30)
 @pytest.mark.parametrize("name", CASES)
 def test_products(name: str) -> None:
     program, kernel = compiled(name)
@@ -67,7 +67,7 @@ def test_products(name: str) -> None:
     assert largest_error(found, wanted) <= program.tolerance
 
 
-@pytest.mark.sampled(15)
+@pytest.mark.sampled(30)
 @pytest.mark.parametrize("order", ORDERS)
 @pytest.mark.parametrize("name", ["more-steps-than-stages", "f8-columns", "in-tiles"])
 def test_skewed_orders(name: str, order: str) -> None:
@@ -114,7 +114,7 @@ LEFT: dict[str, tuple[dict[str, Any], str]] = {
 }
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("what", LEFT)
 def test_left_to_the_consumers(what: str) -> None:
     given, why = LEFT[what]
@@ -170,7 +170,7 @@ diverged load together in the simulator (the memory model asks for it: PTX ISA 8
 """
 
 
-@pytest.mark.sampled(12)
+@pytest.mark.sampled(24)
 @pytest.mark.parametrize("what", BROKEN)
 def test_each_step_of_the_protocol_is_needed(what: str) -> None:
     pattern, place, change = BROKEN[what]
@@ -210,7 +210,7 @@ def one_stage(func: nv_tileas.Func) -> None:
     all_of(func, nv_tileas.CreatePipeline)[1].results[0].type = nv_tileas.PipelineType(1)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("change", [unreleased, uncommitted, one_stage])
 def test_deadlocks_are_refused(change: Callable[[nv_tileas.Func], None], monkeypatch: pytest.MonkeyPatch) -> None:
     """The check counts what both readers of the first ring release, and who fills the second."""

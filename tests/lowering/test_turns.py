@@ -119,6 +119,7 @@ def test_a_meeting_within_a_turn_is_refused() -> None:
     assert legal(body, rings(body), 2, target(TARGET))
 
 
+@pytest.mark.in_turn
 def test_what_is_not_legal_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(agents, "legal", lambda *_: False)
     program = causal_attention(128, 64, 64, 3)
@@ -146,6 +147,7 @@ def test_two_loops_of_any_number_of_steps(persistent: bool) -> None:
         assert np.abs(simulate(kernel, program, schedule=schedule)[3] - expected).max() <= 2e-3
 
 
+@pytest.mark.in_turn
 @pytest.mark.skipif(not has_ptxas(), reason="ptxas is not installed")
 def test_warpgroups_alternate_in_time() -> None:
     """In the steady loop's SASS, two warps of a scheduler, one of each warpgroup: groups of products go in turns, no
@@ -170,6 +172,7 @@ def test_warpgroups_alternate_in_time() -> None:
     assert under == {0, 1}
 
 
+@pytest.mark.in_turn
 def test_explain_says_what_turns_bring() -> None:
     said = outline(tilesat.compile(causal_attention(128, 64, 64, 3).source(), TARGET).compiled)
     assert "; with its warpgroups taking turns" in said

@@ -29,6 +29,7 @@ def compared(text: str) -> int:
     return text.count("setp.")
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize("form", ["difference", "sum", "neither"])
 @pytest.mark.parametrize("logic", [arith.AndI, arith.OrI])
 @pytest.mark.parametrize(

@@ -46,6 +46,7 @@ def folded() -> Program:
     return Program("folded", source, lambda: [random((SIDE, SIDE), "f32", seed) for seed in (1, 2)], (1,), expected)
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize("target", ["sm_80", pytest.param("sm_120a", marks=pytest.mark.slow)])
 def test_columns_across_warps(target: str) -> None:
     """The second fold is next to the first, the transposed tile overlaps both, so it waits for the readers."""
@@ -68,6 +69,7 @@ def test_without_one_of_its_barriers_it_is_a_race(number: int) -> None:
         reported(kernel, folded(), ptx=broken)
 
 
+@pytest.mark.in_turn
 def test_rows_of_attention_across_warps() -> None:
     """32 rows a warp, 64 keys in two of them: four rows a thread leave by one store, and come by two loads."""
     ptx = tilesat.compile(attention(128, False, 129).source(), "sm_80").ptx

@@ -53,7 +53,7 @@ def without(kernel: Op, number: int) -> Op:
     return op
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("level", ["nvgpu", "nvvm"])
 @pytest.mark.parametrize("name", KERNELS)
 def test_compiled_kernels_are_in_order(name: str, level: str) -> None:
@@ -62,7 +62,7 @@ def test_compiled_kernels_are_in_order(name: str, level: str) -> None:
     assert len(steps(kernel)) == KERNELS[name]
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(10)
 @pytest.mark.parametrize(("name", "number"), [(name, i) for name, count in KERNELS.items() for i in range(count)])
 def test_no_step_may_be_left_out(name: str, number: int) -> None:
     kernel = read_level(stages(name)["nvgpu"])
@@ -80,7 +80,7 @@ def test_no_step_may_be_left_out(name: str, number: int) -> None:
     assert expected in caught.value.message or elsewhere
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(("name", "number"), [(name, i) for name, count in KERNELS.items() for i in range(count)])
 def test_at_nvvm_what_is_about_registers(name: str, number: int) -> None:
     """A wait that only says that a stage has been read is not missed there: addresses do not say which stage."""

@@ -122,7 +122,7 @@ def of_bytes(
     return Program(f"halves-{m}x{n}x{k}", source, arguments, (1,), expected, 2e-3)
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(10)
 @pytest.mark.parametrize(
     ("tile", "steps"), [((128, 64, 128), 2), ((64, 32, 64), 3), ((32, 64, 256), 1), ((16, 8, 64), 1)], ids=str
 )
@@ -143,6 +143,7 @@ def test_bytes_of_two_f4_go_to_tensor_cores(
     assert "bf16" not in kernel.ptx
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize("target", ["sm_100a", "sm_121a"])
 def test_powers_of_two_for_16_elements(target: str) -> None:
     """Both families of Blackwell take such scales."""
@@ -150,7 +151,7 @@ def test_powers_of_two_for_16_elements(target: str) -> None:
     assert "kind::mxf4nvf4.block_scale" in kernel.ptx
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize(("tile", "steps"), [((64, 32, 64), 3), ((32, 64, 256), 2), ((16, 8, 64), 1)], ids=str)
 def test_signs_of_scales_go_into_the_factors(tile: tuple[int, int, int], steps: int, target: str) -> None:
@@ -181,7 +182,7 @@ def test_a_sign_that_is_lost_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
         check(of_bytes((64, 32, 64), 3, "f8E4M3FN", signed=True), "sm_120a", cache=False)
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(10)
 @pytest.mark.parametrize("name", GRANTS)
 def test_one_permission_alone_is_about_signs_of_scales(name: str) -> None:
     source = of_bytes((16, 8, 64), 1, "f8E4M3FN").source()
@@ -223,6 +224,7 @@ def test_factors_whose_columns_are_contiguous() -> None:
     assert ".block_scale." in check(block_scaled((64, 64, 128), 2, turned=False), "sm_120a").ptx
 
 
+@pytest.mark.in_turn
 def test_scales_at_the_ends_of_their_range() -> None:
     """2^-127 and 2^127 in one product leave 1; in bf16 the factors would be subnormal and infinite."""
 
@@ -244,6 +246,7 @@ def test_the_atom_may_be_forbidden() -> None:
     assert "mma.sync" in kernel.ptx
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize("target", ["sm_90a", "sm_120"])
 def test_other_targets_scale_the_factors(target: str) -> None:
     kernel = tilesat.compile(block_scaled((32, 32, 64), 1).source(), target)

@@ -21,7 +21,7 @@ SPILL = ("steps_in_a_branch",)
 """Accumulators on both sides of a branch and around it do not fit the registers of their threads."""
 
 
-@pytest.mark.sampled(15)
+@pytest.mark.sampled(30)
 @pytest.mark.parametrize("name", PRODUCTS)
 def test_products_in_tensor_memory_or_elsewhere(name: str) -> None:
     check(program(name), "sm_100a", spills=name in SPILL)
@@ -34,7 +34,7 @@ def test_products_for_other_targets(name: str, target: str) -> None:
     check(program(name), target, spills=name in SPILL)
 
 
-@pytest.mark.sampled(10)
+@pytest.mark.sampled(20)
 @pytest.mark.parametrize("steps", [0, 1])
 @pytest.mark.parametrize("target", ["sm_90a", "sm_100a"])
 @pytest.mark.parametrize("name", ["scalar_read_behind", "carried_index_read_behind", "same_left_factor", "two_sums"])
@@ -42,12 +42,13 @@ def test_few_steps(name: str, target: str, steps: int) -> None:
     check(program(name, steps), target)
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize("target", ["sm_80", "sm_120a"])
 def test_truth_values(target: str) -> None:
     check(truth_values(), target)
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("literal", [False, True], ids=["asked-for", "literal"])
 @pytest.mark.parametrize("name", COUNTERS)
 def test_counters_at_the_end_of_their_type(name: str, literal: bool) -> None:
@@ -60,6 +61,7 @@ def test_rows_of_more_than_32_bits(target: str, dynamic: bool) -> None:
     check(far_row(dynamic), target)
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize("stride", STRIDES)
 @pytest.mark.parametrize("target", ["sm_80", "sm_90a"])
 def test_strides_of_more_than_31_bits(target: str, stride: str) -> None:
@@ -84,7 +86,7 @@ def test_masked_scores_for_other_targets(name: str, target: str) -> None:
     check(masked_scores(name), target)
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(10)
 @pytest.mark.parametrize("kind", ["i8", "i16", "i64"])
 @pytest.mark.parametrize("ctas", [1, 2])
 def test_indices_of_any_type(kind: str, ctas: int) -> None:

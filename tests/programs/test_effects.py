@@ -24,7 +24,7 @@ WAIT = "griddepcontrol.wait;"
 LATER = ("sm_90a", "sm_120a")
 
 
-@pytest.mark.sampled(12)
+@pytest.mark.sampled(24)
 @pytest.mark.parametrize("target", LATER)
 @pytest.mark.parametrize("name", [name for name in PROGRAMS if name.startswith(("alloca", "fence-", "dependent"))])
 def test_on_later_targets(name: str, target: str) -> None:
@@ -125,7 +125,7 @@ def test_a_full_heap_ends_the_launch_with_a_message() -> None:
     assert caught.value.line
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(10)
 @pytest.mark.parametrize("name", [name for name in PROGRAMS if name.startswith("alloca")])
 def test_memory_is_given_back(name: str) -> None:
     kernel, program = tilesat.compile(PROGRAMS[name].source()), PROGRAMS[name]

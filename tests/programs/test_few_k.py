@@ -32,7 +32,7 @@ CASES: dict[str, tuple[str, int, dict[str, Any]]] = {
 """The instruction, its k, and the operands."""
 
 
-@pytest.mark.sampled(24)
+@pytest.mark.sampled(48)
 @pytest.mark.parametrize("target", ["sm_80", "sm_90a", "sm_100a", "sm_120a"])
 @pytest.mark.parametrize("name", CASES)
 def test_a_product_of_few_k(name: str, target: str) -> None:
@@ -50,6 +50,7 @@ def test_few_k_on_every_target(target: str) -> None:
     assert "m16n8k8.row.col.f32.bf16" in kernel.ptx
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize("k", [16, 32])
 def test_where_a_longer_one_fits_it_is_the_only_one(k: int) -> None:
     """Search does not grow: forbidden, it leaves a product to threads."""

@@ -42,7 +42,7 @@ def few(kernel: Kernel) -> int:
     return sum(int(each) >> 24 & 31 == 4 for each in found)
 
 
-@pytest.mark.sampled(9)
+@pytest.mark.sampled(18)
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("name", PRODUCTS)
 def test_types_majors_and_tiles(name: str, target: str) -> None:
@@ -69,7 +69,7 @@ def sized(k: int, m: int = 136) -> Program:
     return product("few", (64, 64, 64), (m, 72, k))
 
 
-@pytest.mark.sampled(7)
+@pytest.mark.sampled(14)
 @pytest.mark.parametrize("persistent", ["off", "static"])
 @pytest.mark.parametrize("steps", range(8))
 def test_any_number_of_steps(steps: int, persistent: str) -> None:
@@ -82,6 +82,7 @@ def test_any_number_of_steps(steps: int, persistent: str) -> None:
         assert largest_error(found, reference) <= asked.tolerance, order
 
 
+@pytest.mark.in_turn
 def test_cost_chooses_between_it_and_mma_sync() -> None:
     """Half of the tensor core's rate is twice mma.sync's; columns, if there are 128, use all of it."""
     without = tilesat.compile(sized(136).source(), "sm_100a", forbid=["tcgen05"])
@@ -93,7 +94,7 @@ def test_cost_chooses_between_it_and_mma_sync() -> None:
     assert few(tilesat.compile(sized(136).source(), "sm_100a", forbid=["tcgen05.m64"])) == 0
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize(
     ("width", "causal", "length"), [(64, False, 130), (128, True, 130), (64, True, 1), (64, False, 64)]
 )
@@ -126,7 +127,7 @@ def twice(found: re.Match[str]) -> str:
     return found[1] + str(int(found[2]) + (4 << 24))
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(10)
 @pytest.mark.parametrize("name", MUTANTS)
 def test_what_is_left_out_is_found(name: str) -> None:
     pattern, text = MUTANTS[name]

@@ -37,7 +37,7 @@ def check_apart(program: Program, target: str = "sm_80") -> None:
     assert max(errors(kernel, program)) <= program.tolerance
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(10)
 @pytest.mark.parametrize("seed", range(FEW))
 def test_random_program(seed: int) -> None:
     check(generated(seed), spills=True)
@@ -61,13 +61,13 @@ def test_more_random_ordered_programs(seed: int) -> None:
     check_apart(ordered(seed))
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("name", [*IN_PLACE, *ACROSS_WARPS])
 def test_program_with_warps_apart(name: str) -> None:
     check_apart(PROGRAMS[name])
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("name", ACROSS_WARPS)
 def test_program_with_agents_apart(name: str) -> None:
     """A producer that runs ahead must not fill a ring while the consumers use memory under it for something else."""
@@ -86,6 +86,7 @@ class Without:
         self.kernel.run(*arguments, on=on)
 
 
+@pytest.mark.in_turn
 def test_a_lost_barrier_would_show() -> None:
     """The check can fail: without its barriers nearly every ordered program goes wrong."""
     wrong = 0

@@ -68,7 +68,7 @@ def barriers(kernel: Kernel) -> int:
 CASES = [("f32", "add", 2), ("f32", "max", 3), ("i32", "add", 2), ("i32", "min", 4)]
 
 
-@pytest.mark.sampled(8)
+@pytest.mark.sampled(16)
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize(("kind", "fold", "number"), CASES)
 def test_folds_are_one(kind: str, fold: str, number: int, target: str) -> None:

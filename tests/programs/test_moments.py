@@ -106,7 +106,7 @@ JOINED: dict[str, dict[str, Any]] = {
 }  # fmt: skip
 
 
-@pytest.mark.sampled(8)
+@pytest.mark.sampled(16)
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("name", JOINED)
 def test_moments_in_one_pass_agree_with_two(name: str, target: str) -> None:
@@ -124,7 +124,7 @@ def test_moments_in_one_pass_agree_with_two(name: str, target: str) -> None:
     assert loops == [1, 2]
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(10)
 @pytest.mark.parametrize("width", [1, TILE - 1, TILE, TILE + 1, 2 * TILE, WIDTH])
 def test_moments_of_few_elements(width: int) -> None:
     """Lanes that have added nothing count for nothing; of one element the squares are zero."""
@@ -141,6 +141,7 @@ def test_moments_of_no_elements() -> None:
     assert not q.any()
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize("centre", ["mean", "one"])
 def test_moments_without_a_mask_are_of_whole_tiles(centre: str) -> None:
     """Any number of iterations, and any value that squares are about: 0.5 of the first 7 tiles of each row."""
@@ -175,6 +176,7 @@ def test_two_passes_stay_apart(what: str) -> None:
     assert moments_online(joined) is not joined
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize("target", ["sm_80", "sm_90a"])
 def test_squares_are_products(target: str) -> None:
     """`x ** 2` is exported as a power; a power in general takes logarithms, that of 3 and 4 products."""
@@ -185,6 +187,7 @@ def test_squares_are_products(target: str) -> None:
     assert fifth.cost > 1.5 * power.cost
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize("kind", ["f16", "bf16", "f32", "f64"])
 @pytest.mark.parametrize("exponent", [3, 4])
 def test_small_powers_are_products(exponent: int, kind: str) -> None:

@@ -13,6 +13,7 @@ from ir.core import verify
 from ir.dialects import cuda_tile as ct
 from ir.interpreter import run
 from ir.load import load
+from lowering.skeletons.joined_steps import levelled_steps
 from lowering.skeletons.lagging import lagging_levels
 from lowering.skeletons.online_sums import attention_online, finite_attention_online, finite_sums_online, sums_online
 from tests.programs.program import Program, check, random
@@ -219,7 +220,7 @@ def online(text: str, finite: bool = False) -> ct.Module:
     return module
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("finite", [False, True])
 @pytest.mark.parametrize("name", FORMS)
 def test_one_pass_says_what_several_do(name: str, finite: bool) -> None:
@@ -243,7 +244,7 @@ def test_one_pass_says_what_several_do(name: str, finite: bool) -> None:
         assert np.isfinite(found[0]).any() or not steps
 
 
-@pytest.mark.sampled(24)
+@pytest.mark.sampled(48)
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("name", FORMS)
 def test_attention_in_one_pass(name: str, target: str) -> None:
@@ -296,20 +297,27 @@ def test_the_finite_form_may_leave_terms_out() -> None:
     assert finite_attention_online(entry) is not entry
 
 
-def test_levels_of_one_pass_may_lag() -> None:
-    """What gives NaN where a maximum is infinite reads the level, and says the same of one that lags."""
-    text = attention(form="two")
+@pytest.mark.parametrize(("form", "pairs"), [("two", False), ("three", False), ("three", True)])
+def test_levels_of_one_pass_may_lag(form: str, pairs: bool) -> None:
+    """What gives NaN where a maximum is infinite reads the level, and says the same of one that lags. Sums that terms
+    were divided by are 1 where there was no block.
+    """
+    text = attention(form=form)
     module = online(text)
     entry, ops = module.entries[0], module.body.block.ops
-    ops[ops.index(entry)] = lagging_levels(entry)
-    assert module.entries[0] is not entry
-    found: list[Any] = []
-    for each in (load(text), module):
-        arguments = rows()
-        with np.errstate(all="ignore"):
-            run(each, (1,), arguments)
-        found.append(arguments[4])
-    np.testing.assert_allclose(*found, rtol=1e-2, atol=1e-2)
+    joined = levelled_steps(entry) if pairs else entry
+    assert (joined is not entry) is pairs
+    ops[ops.index(entry)] = lagging_levels(joined)
+    assert module.entries[0] is not joined
+    verify(module)
+    for steps in range(MOST + 1):
+        found: list[Any] = []
+        for each in (load(text), module):
+            arguments = rows(steps=steps)
+            with np.errstate(all="ignore"):
+                run(each, (1,), arguments)
+            found.append(arguments[4])
+        np.testing.assert_allclose(*found, rtol=1e-2, atol=1e-2)
 
 
 @pytest.mark.parametrize("dim", [0, 1])

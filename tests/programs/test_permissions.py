@@ -25,7 +25,7 @@ KERNELS = (
 )  # fmt: skip
 
 
-@pytest.mark.sampled(8)
+@pytest.mark.sampled(16)
 @pytest.mark.parametrize("fast", ["all", pytest.param("contract", marks=SLOW), pytest.param("triton", marks=SLOW)])
 @pytest.mark.parametrize(("name", "target"), KERNELS)
 def test_kernel(name: str, target: str, fast: str) -> None:

@@ -110,7 +110,7 @@ def given() -> list[Any]:
     return [random((512,), "f32", 1), random((64, 64), "f32", 2), random((64, 128), "i8", 3).astype(np.float16), -7]
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(10)
 @pytest.mark.parametrize("target", ["sm_80", "sm_90a"])
 @pytest.mark.parametrize("name", CASES)
 def test_the_same_text(name: str, target: str) -> None:

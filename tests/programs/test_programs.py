@@ -67,7 +67,7 @@ def test_program(name: str) -> None:
         read_back(kernel)
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(10)
 @pytest.mark.parametrize("target", ["sm_86", "sm_89", "sm_90"])
 @pytest.mark.parametrize("name", ELSEWHERE)
 def test_program_for_other_targets(name: str, target: str) -> None:
@@ -81,7 +81,7 @@ def test_program_on_every_name(name: str, target: str) -> None:
     check(PROGRAMS[name], target)
 
 
-@pytest.mark.sampled(120)
+@pytest.mark.sampled(240)
 @pytest.mark.parametrize("name", NAMES)
 def test_program_on_every_tier_of_blackwell(name: str) -> None:
     """Right and without a spill or a word of ptxas; one run for tiers whose PTX differs in nothing but the name."""
@@ -94,14 +94,14 @@ def test_program_on_every_tier_of_blackwell(name: str) -> None:
         seen.add(text)
 
 
-@pytest.mark.sampled(15)
+@pytest.mark.sampled(30)
 @pytest.mark.parametrize("target", ["sm_89", "sm_90a", "sm_100a"])
 @pytest.mark.parametrize("name", ELEMENTS)
 def test_products_for_other_targets(name: str, target: str) -> None:
     read_back(check(PROGRAMS[name], target))
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(10)
 @pytest.mark.parametrize("target", ["sm_100a", "sm_120a"])
 @pytest.mark.parametrize("name", ["f4-of-f32", "f4-to-f16", "f4-moved", "f4-quantised", "matmul-f4-scaled"])
 def test_half_bytes_by_their_own_instructions(name: str, target: str) -> None:
@@ -109,7 +109,7 @@ def test_half_bytes_by_their_own_instructions(name: str, target: str) -> None:
     assert "e2m1x2" in kernel.ptx
 
 
-@pytest.mark.sampled(20)
+@pytest.mark.sampled(40)
 @pytest.mark.parametrize("target", ["sm_90a", "sm_100a", "sm_120a"])
 @pytest.mark.parametrize("name", [name for name in NAMES if name.startswith("f4-memory")])
 def test_half_bytes_in_memory(name: str, target: str) -> None:
@@ -122,7 +122,7 @@ def test_large_scaled_product_in_slices(target: str) -> None:
     check(PROGRAMS["matmul-f8-scaled-256"], target)
 
 
-@pytest.mark.sampled(12)
+@pytest.mark.sampled(24)
 @pytest.mark.parametrize("target", ["sm_90a", "sm_120a"])
 @pytest.mark.parametrize(
     "name",

@@ -71,7 +71,7 @@ def run(name: str, ptx: str = "", order: str = "together") -> tuple[float, int]:
     return largest_error(found[3], interpreted(name)) / ATTENTION.tolerance, stores
 
 
-@pytest.mark.sampled(10)
+@pytest.mark.sampled(20)
 @pytest.mark.parametrize("order", ["together", "skewed:1"])
 @pytest.mark.parametrize("name", CASES)
 def test_sums_are_right(name: str, order: str) -> None:
@@ -94,6 +94,7 @@ MUTANTS = {
 }
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize("name", MUTANTS)
 def test_what_is_changed_is_found(name: str) -> None:
     old, new = MUTANTS[name]

@@ -91,7 +91,7 @@ FORMS: dict[str, dict[str, Any]] = {
 }  # fmt: skip
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("finite", [False, True])
 @pytest.mark.parametrize("name", FORMS)
 def test_blocks_say_what_the_whole_does(name: str, finite: bool) -> None:
@@ -115,7 +115,7 @@ def test_blocks_say_what_the_whole_does(name: str, finite: bool) -> None:
         assert np.isfinite(found[0]).any() or not steps
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("name", FORMS)
 def test_attention_by_blocks(name: str, target: str) -> None:
@@ -190,6 +190,7 @@ def test_two_rows_of_scores_in_one_block() -> None:
     np.testing.assert_allclose(*found, rtol=1e-2, atol=1e-2)
 
 
+@pytest.mark.in_turn
 def test_tiles_that_must_be_cut_are_taken_by_blocks_before() -> None:
     """Scores of 128 rows are cut in two, but as blocks they need not be."""
     w = Writer("attention", q="ptr<f16>", k="ptr<f16>", v="ptr<f16>", o="ptr<f32>")

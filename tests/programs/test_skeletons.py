@@ -106,7 +106,7 @@ TARGETS = ["sm_80", "sm_100a", *LATER]
 """Of each family of products one in every run, all at night."""
 
 
-@pytest.mark.sampled(18)
+@pytest.mark.sampled(36)
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("name", MOVED)
 def test_scales_move_behind_their_products(name: str, target: str) -> None:
@@ -185,7 +185,7 @@ def rows() -> list[Any]:
     return [x, random((ROWS_OF, WIDTH), "f32", 2), np.zeros((ROWS_OF, WIDTH), np.float32), WIDTH]
 
 
-@pytest.mark.sampled(10)
+@pytest.mark.sampled(20)
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("power", ["exp", "exp2"])
 def test_sums_online_agree_with_three_passes(power: str, target: str) -> None:
@@ -217,7 +217,7 @@ def finite_rows() -> list[Any]:
     return [x, z, y, width]
 
 
-@pytest.mark.sampled(10)
+@pytest.mark.sampled(20)
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("power", ["exp", "exp2"])
 def test_sums_online_of_finite_maxima_have_no_guard(power: str, target: str) -> None:
@@ -330,7 +330,7 @@ def test_exact_folds_are_carried_as_tiles_without_permission(name: str, target: 
     assert kernel.cost < tilesat.compile(text, target, forbid=("loop.lanes",)).cost
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("factor", [False, True])
 def test_sums_are_carried_as_tiles_by_permission(factor: bool, target: str) -> None:

@@ -68,7 +68,7 @@ KINDS = {
 }  # fmt: skip
 
 
-@pytest.mark.sampled(24)
+@pytest.mark.sampled(48)
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("name", KINDS)
 def test_lanes_carry_what_they_have_folded(name: str, target: str) -> None:

@@ -107,7 +107,7 @@ CASES: dict[str, dict[str, Any]] = {
 }  # fmt: skip
 
 
-@pytest.mark.sampled(30)
+@pytest.mark.sampled(60)
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("name", CASES)
 def test_products_of_few_rows(name: str, target: str) -> None:
@@ -142,6 +142,7 @@ TAKEN = {
 }  # fmt: skip
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize("target", TAKEN)
 def test_swapped_products_cost_less(target: str) -> None:
     """Eight rows are one instruction's columns on any target; sixteen a warpgroup's, 32 those of a product in tensor
@@ -163,6 +164,7 @@ def test_what_is_tall_enough_stays() -> None:
     assert [heights(target_named(name)) for name in ("sm_80", "sm_90a", "sm_100a")] == [(16,), (64, 16), (128, 16)]
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize("start", [0.5, -0.0, float("inf"), float("nan")])
 def test_sums_begin_with_what_they_began_with(start: float) -> None:
     """A literal of any number, to the bit, of a loop without steps."""

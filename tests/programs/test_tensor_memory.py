@@ -40,6 +40,7 @@ def error_of(
     return largest_error(case.logical(found), case.expected) / case.tolerance
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize("target", TARGETS)
 def test_the_example_multiplies_in_tensor_memory(target: str) -> None:
     kernel = example(target)
@@ -49,13 +50,14 @@ def test_the_example_multiplies_in_tensor_memory(target: str) -> None:
     assert (assembled.warnings, assembled.infos, assembled.spill_stores, assembled.stack) == ((), (), 0, 0)
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(10)
 @pytest.mark.parametrize("k", [1, 8, 64, 72, 128, 200, 256, 264, 384, 448])
 def test_any_number_of_steps(k: int) -> None:
     """Rings of six stages that are not full, full and gone round; the last step partly beyond the edge."""
     assert error_of(k) <= 1
 
 
+@pytest.mark.in_turn
 def test_no_step_leaves_zeros() -> None:
     kernel, case = example(), gemm(136, 72, 8)
     arguments = case.fresh()
@@ -69,12 +71,13 @@ def test_tails(m: int, n: int) -> None:
     assert error_of(136, target="sm_103a", m=m, n=n) <= 1
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("seed", range(5))
 def test_any_order_of_warps(seed: int) -> None:
     assert error_of(456, f"skewed:{seed}") <= 1
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize("target", TARGETS)
 def test_the_cutile_form(target: str) -> None:
     kernel, case = example(target, cutile=True), gemm(136, 72, 200)
@@ -85,6 +88,7 @@ def test_the_cutile_form(target: str) -> None:
     assert largest_error(case.logical(arrays), case.expected) <= case.tolerance
 
 
+@pytest.mark.in_turn
 def test_another_atom_is_chosen_where_it_is_forbidden_or_not_there() -> None:
     for kernel in (
         tilesat.compile(EXAMPLES / "gemm.mlir", "sm_100a", forbid=["tcgen05"]),
@@ -113,7 +117,7 @@ PRODUCTS: dict[str, tuple[Any, Any, dict[str, Any]]] = {
 """Tile, size, and what differs from f16 to f32 of A (m, k) and B (n, k)."""
 
 
-@pytest.mark.sampled(12)
+@pytest.mark.sampled(24)
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("name", PRODUCTS)
 def test_types_majors_and_tiles(name: str, target: str) -> None:
@@ -122,7 +126,7 @@ def test_types_majors_and_tiles(name: str, target: str) -> None:
     assert "tcgen05.mma" in kernel.ptx
 
 
-@pytest.mark.sampled(24)
+@pytest.mark.sampled(48)
 @pytest.mark.parametrize("target", ["sm_100a", "sm_110a"])
 @pytest.mark.parametrize("orders", [("mk", "nk"), ("km", "kn")])
 @pytest.mark.parametrize("signed", [(True, True), (True, False), (False, True), (False, False)])
@@ -184,7 +188,7 @@ MUTANTS = {
 }
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("name", MUTANTS)
 def test_what_is_left_out_is_found(name: str) -> None:
     pattern, text = MUTANTS[name]

@@ -98,6 +98,7 @@ def test_all_products_are_made_in_tensor_memory(name: str) -> None:
     assert ("tcgen05.mma" in kernel.ptx, "mma.sync" in kernel.ptx) == (True, False)
 
 
+@pytest.mark.in_turn
 def test_another_target_and_the_atom_that_is_forbidden() -> None:
     assert LEFT.search(compiled("64", "sm_103a").ptx)
     assert "tcgen05" not in tilesat.compile(PROGRAMS["64"].source(), "sm_100a", forbid=["tcgen05"]).ptx
@@ -107,7 +108,7 @@ LEFT = re.compile(r"tcgen05\.mma\S* \[\S+\], \[\S+\], ")
 """A product whose left factor lies in tensor memory."""
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_computed_left_factors_lie_in_tensor_memory(name: str) -> None:
     """Those of the second product; where they must not they lie in shared memory."""
@@ -116,6 +117,7 @@ def test_computed_left_factors_lie_in_tensor_memory(name: str) -> None:
         assert not LEFT.search(compiled(name + SHARED).ptx)
 
 
+@pytest.mark.in_turn
 def test_a_left_factor_lies_over_the_scores_that_it_is_made_of() -> None:
     """Scores and sums of 256 x 128 take all columns, powers none: each warpgroup has a block of rows."""
     func = compiled("128-tall").compiled.modules["nv_tileas"]
@@ -169,12 +171,14 @@ def interpreted(name: str) -> list[Any]:
     return interpret(compiled(name), program(name))
 
 
+@pytest.mark.in_turn
 def test_accumulators_of_loops_that_follow_one_another_lie_over_one_another() -> None:
     """Scores and sums of 64 columns each, powers of 32, twice: 160 of 256 columns, so that two such CTAs fit."""
     (columns,) = set(re.findall(r"tcgen05\.alloc.*, (\d+);", compiled("two-loops").ptx))
     assert columns == "256"
 
 
+@pytest.mark.in_turn
 def test_buffers_of_loops_that_follow_one_another_lie_over_one_another() -> None:
     """One for the powers of both loops: where the first loop ends, all have waited for the product that reads it."""
     func = compiled("two-loops/shared").compiled.modules["nv_tileas"]
@@ -184,6 +188,7 @@ def test_buffers_of_loops_that_follow_one_another_lie_over_one_another() -> None
     assert len({made.offset for made in buffers}) == 1
 
 
+@pytest.mark.in_turn
 def test_a_sum_that_does_not_fit_with_the_scores_stays_in_tensor_memory() -> None:
     """256 queries, four warps: a thread has two rows of scores, and loads, scales and stores two of sums in parts."""
 
@@ -226,7 +231,7 @@ MUTANTS: dict[str, tuple[str, str, str]] = {
 }
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("name", MUTANTS)
 def test_what_is_left_out_is_found(name: str) -> None:
     which, pattern, text = MUTANTS[name]

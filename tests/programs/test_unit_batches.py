@@ -81,6 +81,7 @@ def test_products_that_are_read(target: str) -> None:
     check(program(read=True), target)
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize("way", ["loop", "alone"])
 def test_of_one_batch(way: str) -> None:
     text = products(128, batch=True, way=way)
@@ -101,7 +102,7 @@ def compiled() -> Any:
     return tilesat.compile(source(), "sm_100a")
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("steps", [0, 1, 2])
 def test_few_steps(steps: int) -> None:
     given = program(sizes=(M, N, 64 * steps))
@@ -165,7 +166,7 @@ def scaled(name: str) -> Program:
     return Program("scaled", text, given, (BATCH,), expected, 2e-3)
 
 
-@pytest.mark.sampled(8)
+@pytest.mark.sampled(16)
 @pytest.mark.parametrize("target", ["sm_100a", "sm_120a"])
 @pytest.mark.parametrize("name", ["mxfp8", "mxfp4-f4", "nvfp4-f4", "fp4-powers"])
 def test_block_scaled(name: str, target: str) -> None:

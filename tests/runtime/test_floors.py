@@ -33,7 +33,7 @@ def compare(found: list[Instruction], target: str, version: tuple[int, int]) -> 
     return wrong
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(("target", "version"), SAMPLE)
 def test_a_sample_of_targets(target: str, version: tuple[int, int]) -> None:
     assert compare(instructions(), target, version) == []
@@ -68,7 +68,7 @@ def test_every_row_has_a_form() -> None:
     assert set(link.TABLE) - fronts == {"call", "ret", "bra", "brx", "exit"}
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("target", ["sm_90a", "sm_100a", "sm_103a", "sm_120a"])
 def test_every_form_is_simulated(target: str) -> None:
     said = forms.refused(FORMS, target, (9, 5))

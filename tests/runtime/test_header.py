@@ -173,7 +173,7 @@ def gemm() -> dict[str, dict[str, Any]]:
     return {name: kernel.manifest for name, kernel in made.items()}
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @needs_compilers
 @pytest.mark.parametrize("name", ["sm_80", "sm_90a", "cluster", "stride"])
 def test_a_header_asks_what_the_launcher_asks(gemm: dict[str, Any], name: str, tmp_path: Path) -> None:
@@ -283,6 +283,7 @@ def pointer_and_numbers() -> list[dict[str, Any]]:
     return [{"kind": "pointer", "arg": 0, "dtype": "f16"}, *numbers]
 
 
+@pytest.mark.in_turn
 @needs_compilers
 @pytest.mark.parametrize(
     ("launch", "environment", "status"),

@@ -108,7 +108,7 @@ def used(array: np.ndarray, type_: str, count: int) -> np.ndarray:
     return array.view(np.uint8).reshape(LANES, 16)[:, : width(type_) * count]
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(10)
 @pytest.mark.parametrize("replicas", [1, 3])
 @pytest.mark.parametrize("type_", sorted({name for name, _ in FORMS}))
 def test_every_form(type_: str, replicas: int) -> None:

@@ -92,7 +92,7 @@ def test_both_ctas_of_a_pair_have_the_same_columns() -> None:
     assert run(body(256, group=2), 8, 4, group=2) == [0, 0, 256, 256, 0, 0, 256, 256]
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("schedule", ORDERS)
 def test_any_order_of_warps(schedule: str) -> None:
     """A warp that need not wait runs to its end, so the columns differ; that each has its own, `run` checks."""
@@ -102,6 +102,7 @@ def test_any_order_of_warps(schedule: str) -> None:
         assert found[::2] == found[1::2]
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize("schedule", ORDERS)
 def test_kernels_on_one_sm(schedule: str) -> None:
     """Three of 256, 128 and 512 columns, on two SMs."""

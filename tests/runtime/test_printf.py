@@ -39,7 +39,7 @@ def formats(kinds: str, lengths: tuple[str, ...] = ("",)) -> list[str]:
     return ["<%" + "".join(part) + ">" for part in parts]
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("kind", "feEgGFaA")
 def test_doubles(kind: str) -> None:
     random = np.random.default_rng(1).standard_normal(12) * 10.0 ** np.arange(-6, 6)
@@ -51,7 +51,7 @@ def test_doubles(kind: str) -> None:
             )
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("kind", "diuoxX")
 def test_integers(kind: str) -> None:
     for value in (0, 1, -1, 5, 255, 256, -32769, 1 << 31, (1 << 63) - 1, -(1 << 63), 123456789012):

@@ -158,7 +158,7 @@ def _products(name: str, report: bool) -> object:
     return found, memory.get(out, 512, np.float32).tobytes()
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("report", [False, True])
 @pytest.mark.parametrize("name", BETWEEN)
 def test_products_of_one_accumulator(name: str, report: bool, monkeypatch: pytest.MonkeyPatch) -> None:

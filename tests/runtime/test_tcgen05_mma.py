@@ -84,6 +84,7 @@ def product(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     return a.astype(np.float64) @ b.astype(np.float64).T
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize("element", sorted(CODES))
 @pytest.mark.parametrize("swizzle", [0, 32, 64, 128])
 def test_types_and_swizzles(element: str, swizzle: int) -> None:
@@ -237,7 +238,7 @@ SCALED = [
 ]  # fmt: skip
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(("kind", "name", "count", "scale_type"), SCALED)
 @pytest.mark.parametrize(("group", "m", "layout"), [(1, 128, "D"), (2, 256, "D"), (2, 128, "B")])
 def test_block_scaling(kind: str, name: str, count: int, scale_type: int, group: int, m: int, layout: str) -> None:

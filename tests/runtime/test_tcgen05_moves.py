@@ -39,7 +39,7 @@ def tensor(seed: int) -> np.ndarray:
 CASES = [(shape, repeats) for shape in REGISTERS for repeats in (1, 2, 8, 128 // REGISTERS[shape])]
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(("shape", "repeats"), CASES)
 @pytest.mark.parametrize("packed", [False, True])
 def test_load_then_store_elsewhere(shape: str, repeats: int, packed: bool) -> None:
@@ -112,6 +112,7 @@ COPIES = {
 }
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize("shape", sorted(COPIES))
 @pytest.mark.parametrize("unpacking", ["", ".b8x16.b4x16_p64", ".b8x16.b6x16_p32"])
 @pytest.mark.parametrize("swizzle", [0, 128])

@@ -34,7 +34,7 @@ def one_by_one(order: TensorOrder, site: Site, warps: np.ndarray, rows: slice, c
             order.move(site, lane, cta, slice(first, first + WARP), columns, is_store)
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(10)
 @pytest.mark.parametrize("grain", [1, 16])
 @pytest.mark.parametrize("seed", range(4))
 def test_moves_together_are_those_of_each_warp(grain: int, seed: int) -> None:
@@ -86,7 +86,7 @@ def test_moves_together_are_those_of_each_warp(grain: int, seed: int) -> None:
     assert clean > 3
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(10)
 @pytest.mark.parametrize("seed", range(6))
 def test_sums_together_are_those_of_each_cta(seed: int) -> None:
     machine, clocks, (together, apart) = orders(16)

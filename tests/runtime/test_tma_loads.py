@@ -59,7 +59,7 @@ def random_array(rng: np.random.Generator, shape: Sequence[int], dtype: object) 
     return np.frombuffer(rng.bytes(int(np.prod(shape)) * wanted.itemsize), wanted).reshape(shape)
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(10)
 @pytest.mark.parametrize("hazards", [False, True])
 @pytest.mark.parametrize("swizzle", ["none", "32B", "64B", "128B", "128B_ATOM_32B", "128B_ATOM_64B"])
 @pytest.mark.parametrize("rank", [1, 2, 3, 4, 5])

@@ -262,7 +262,7 @@ def _hazard_cases() -> list[object]:
     return [pytest.param(name, marks=() if name.endswith(".sm_90") else pytest.mark.slow) for name in names]
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("name", _hazard_cases())
 def test_is_free_of_hazards(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Launched, "hazards", True)

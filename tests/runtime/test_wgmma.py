@@ -49,7 +49,7 @@ def test_shared_operands_k_major(element: str, swizzle: int) -> None:
     np.testing.assert_allclose(floats(out, n, accumulator), expected(a, b), rtol=1e-5, atol=1e-4)
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("swizzle", [0, 32, 64, 128])
 @pytest.mark.parametrize(("ta", "tb"), [(1, 0), (0, 1), (1, 1)])
 def test_mn_major(swizzle: int, ta: int, tb: int) -> None:

@@ -159,6 +159,7 @@ FLOATS = [
 ]
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize(("shape", "a", "d", "c"), FLOATS)
 def test_floats(shape: tuple[int, int, int], a: str, d: str, c: str) -> None:
     rng = np.random.default_rng(3)
@@ -179,6 +180,7 @@ INTEGERS = [
 ]  # fmt: skip
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize("saturates", [False, True])
 @pytest.mark.parametrize(("shape", "a"), INTEGERS)
 def test_integers(shape: tuple[int, int, int], a: str, saturates: bool) -> None:

@@ -121,6 +121,7 @@ def test_module_variables_have_what_all_processes_wrote() -> None:
     np.testing.assert_array_equal(module.read("written", np.uint32)[:CTAS], np.arange(CTAS))
 
 
+@pytest.mark.in_turn
 @needs_fork
 @pytest.mark.parametrize("hazards", [False, True])
 def test_tma_and_tensor_memory(hazards: bool, monkeypatch: pytest.MonkeyPatch) -> None:

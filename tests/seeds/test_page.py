@@ -12,7 +12,7 @@ def test_the_roster_is_whole() -> None:
     assert len(names) == len(set(names)) == 33
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(10)
 @pytest.mark.parametrize("item", ITEMS, ids=lambda item: item.name)
 def test_a_row_is_what_trying_makes(item: Item) -> None:
     assert row(item) in OUTPUT.read_text().splitlines(), "run python -m tests.seeds.page"

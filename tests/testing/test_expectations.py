@@ -36,6 +36,7 @@ def add(tile: Tile) -> CheckedKernel:
     return tile.compile(EXAMPLES / "vecadd_ptr.mlir", forbid=["f32x2"])
 
 
+@pytest.mark.in_turn
 @NEEDS_PTXAS
 def test_the_example_of_the_docs(gemm: CheckedKernel) -> None:
     gemm.expect(cost__le=36_200, gap__le=0.01, registers__le=240, spills=0, shared_memory__le=227 * 1024)
@@ -143,6 +144,7 @@ def test_another_choice_is_shown_with_its_runner_up(gemm: CheckedKernel) -> None
     assert "expected wgmma.m64n12" in failure(lambda: gemm.chosen("%acc").expect(atom="wgmma.m64n12"))
 
 
+@pytest.mark.in_turn
 @NEEDS_PTXAS
 def test_a_long_loop_shows_what_it_holds(gemm: CheckedKernel) -> None:
     said = failure(lambda: gemm.loop("wgmma").expect(instructions__le=36, length__le=36))

@@ -35,6 +35,7 @@ def run(folder: Path, *options: str, **environment: str) -> tuple[int, str]:
     return done.returncode, done.stdout + done.stderr
 
 
+@pytest.mark.in_turn
 def test_golden_files_are_blessed_and_compared(tmp_path: Path) -> None:
     (tmp_path / "add.mlir").write_text((EXAMPLES / "vecadd_ptr.mlir").read_text())
     (tmp_path / "test_add.py").write_text(TESTS)
@@ -50,6 +51,7 @@ def test_golden_files_are_blessed_and_compared(tmp_path: Path) -> None:
     assert "conditions.py" not in said, "frames of our own are hidden"
 
 
+@pytest.mark.in_turn
 def test_without_ptxas_a_test_is_skipped_and_says_why(tmp_path: Path) -> None:
     (tmp_path / "add.mlir").write_text((EXAMPLES / "vecadd_ptr.mlir").read_text())
     (tmp_path / "test_add.py").write_text(TESTS)

@@ -28,6 +28,7 @@ def diff(tmp_path: Path, before: dict[str, Figures], after: dict[str, Figures], 
     return main(["bench-diff", str(old), str(new), *words])
 
 
+@pytest.mark.in_turn
 def test_a_folder_is_recorded(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     folder = tmp_path / "kernels" / "below"
     folder.mkdir(parents=True)

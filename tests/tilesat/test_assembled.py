@@ -188,6 +188,7 @@ def by_code(found: Tuned) -> list[float]:
     return [each.assembled for each in found.rows if each.assembled is not None]
 
 
+@pytest.mark.in_turn
 def test_the_table_says_what_it_is_by() -> None:
     found = tuned(4, configurations=({"n": 64}, {"n": 128}), measure=1)
     head, names, first, _ = str(found).splitlines()
@@ -210,6 +211,7 @@ def test_loops_count_as_often_as_they_run(tier: str) -> None:
     assert 0.7 < again / long < 1.5  # its loop over tiles is none of the source's, and runs once for each
 
 
+@pytest.mark.in_turn
 def test_rounds_of_as_many_ctas_as_an_sm_holds() -> None:
     kernel = tilesat.compile(EXAMPLES / "vecadd_view.mlir", "sm_80", lineinfo=True)
     known = assembled.work(kernel)
@@ -226,6 +228,7 @@ def test_memory_is_a_bound() -> None:
     assert assembled.cycles(kernel, busy, (30, 1, 1), multiprocessors=10) == 3e6
 
 
+@pytest.mark.in_turn
 def test_the_order_is_that_of_the_code(monkeypatch: pytest.MonkeyPatch) -> None:
     costs = {64: 300.0, 128: 200.0}
     monkeypatch.setattr(assembled, "of_grid", lambda *given: costs[256 // given[5][1]])

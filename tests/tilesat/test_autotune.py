@@ -56,6 +56,7 @@ def tuned(values: Any, x: Any, y: Any, **options: Any) -> Tuned:
     return autotune(scale, values, (x, y, 2.0), grid=lambda c: N // c["n"], target="sm_80", **options)
 
 
+@pytest.mark.in_turn
 def test_predicted_run_and_cached() -> None:
     x, y = arrays()
     first, second = (tuned({"n": (32, 64)}, x, y) for _ in range(2))
@@ -87,6 +88,7 @@ def test_loops_count_as_often_as_they_run() -> None:
     assert rows[1].predicted > 4 * rows[0].predicted
 
 
+@pytest.mark.in_turn
 def test_a_persistent_kernel_is_priced_by_tile() -> None:
     source = str(EXAMPLES / "gemm.mlir")
     (plain, *_), (persistent, *_) = (price(source, "sm_80", {"persistent": how})[0] for how in ("off", "static"))
@@ -110,6 +112,7 @@ def driver(monkeypatch: pytest.MonkeyPatch) -> Timed:
     return made
 
 
+@pytest.mark.in_turn
 def test_measured_on_a_card(driver: Timed) -> None:
     """Measured times decide; the L2 is cold, times far above the others are dropped, arrays of the host are kept."""
     x, y = arrays()
@@ -154,6 +157,7 @@ def test_without_the_cache_nothing_is_kept(folder: Path) -> None:
     assert not folder.exists()
 
 
+@pytest.mark.in_turn
 def test_processes_find_the_same() -> None:
     x, y = arrays()
     alone, shared = (tuned({"n": (32, 64)}, x, y, workers=workers, cache=False) for workers in (0, 2))
@@ -284,6 +288,7 @@ def gemm_arrays() -> tuple[Any, ...]:
     return a, b, np.zeros((128, 128), np.float32), np.zeros((128, 128), np.float32), 128, 128, 64, 64, 64, 128, 128
 
 
+@pytest.mark.in_turn
 def test_programs_of_one_egraph_are_candidates(tmp_path: Path) -> None:
     arguments, pins = gemm_arrays(), tmp_path / "pins.json"
 
@@ -312,6 +317,7 @@ def test_programs_are_measured_too(driver: Timed) -> None:
     assert all(row.measured == 4000 for row in found.rows)
 
 
+@pytest.mark.in_turn
 def test_fewer_programs_than_asked_for_are_no_configurations_left_out() -> None:
     x, y = arrays()
     found = tuned({"n": (32,)}, x, y, programs=50, cache=False)

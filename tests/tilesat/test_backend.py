@@ -152,6 +152,7 @@ def test_a_check_reaches_the_program(monkeypatch: pytest.MonkeyPatch) -> None:
         ct.launch(None, (1,), scale, (x, y, 2.0, 64))
 
 
+@pytest.mark.in_turn
 def test_a_script_runs_unchanged(tmp_path: Path) -> None:
     done = run(
         "tilesat.cutile", "--target", "sm_90a", "--check", "--hazards", "test_program.py", "a", "-b", folder=tmp_path
@@ -183,12 +184,14 @@ def test_an_error_of_a_script_is_one_message(tmp_path: Path) -> None:
     assert "error: " in done.stderr
 
 
+@pytest.mark.in_turn
 def test_a_test_suite_runs_unchanged(tmp_path: Path) -> None:
     done = run("pytest", "-q", "-p", "tilesat.cutile", "--cutile-target", "sm_90a", "--cutile-check", folder=tmp_path)
     assert "1 failed, 1 passed" in done.stdout, done.stdout + done.stderr
     assert "test_that_it_can_fail" in done.stdout
 
 
+@pytest.mark.in_turn
 def test_a_folder_of_tests_runs_as_a_suite(tmp_path: Path) -> None:
     done = run("tilesat.cutile", "--hazards", "--suite", ".", "-q", "-k", "not fail", folder=tmp_path)
     assert "1 passed, 1 deselected" in done.stdout, done.stdout + done.stderr

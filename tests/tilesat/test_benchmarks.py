@@ -29,6 +29,7 @@ from runtime.ptxas import assemble, disassemble
 from tests.runtime.fake_driver import FakeDriver
 from tests.tilesat import example_cases
 from tests.tilesat.example_cases import EXAMPLES, QUICK
+from tilesat.cutile_kernels import is_kernel
 from tilesat.mca.listing import functions
 
 
@@ -41,6 +42,7 @@ def test_gpu_benchmark_without_a_card_says_so(
     assert "nothing was measured: no GPU can be used: cuInit failed" in capsys.readouterr().out
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize("spoiled", [False, True])
 def test_gpu_benchmark_checks_examples_and_times_the_gemm(
     spoiled: bool, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
@@ -75,6 +77,7 @@ def torch_like(problem: attention.Problem, by: float, driver: FakeDriver) -> att
     return attention.Work(launch, lambda: out)
 
 
+@pytest.mark.in_turn
 def test_gpu_benchmark_times_attention_and_peers(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
@@ -185,6 +188,7 @@ def test_best_target_is_made_for_the_card(capability: str, target: str) -> None:
     assert gpu.best_target(capability) == target
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize("target", ["sm_80", "sm_90a"])
 def test_code_of_a_cubin_is_what_ptxas_says(target: str, tmp_path: Path) -> None:
     made = assemble(tilesat.compile(EXAMPLES / "gemm.mlir", target).ptx, target)
@@ -222,6 +226,7 @@ def test_peers_case_compiles() -> None:
     assert row["ours"].round_trips == 1
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize(("target", "products"), [("sm_80", 128), ("sm_90a", 8)])
 def test_steady_loop_is_counted_for_equal_work(target: str, products: int, tmp_path: Path) -> None:
     """A K step of examples/gemm is 128 x 128 x 64 of one warpgroup, the unit; half as much work is half the loop."""
@@ -247,6 +252,7 @@ def test_every_case_of_the_peers_is_a_program(case: cases.Case) -> None:
     assert read_bytecode(peers.source(case, case.targets[0])).entries
 
 
+@pytest.mark.in_turn
 def test_corpus_worker_compiles_and_says_why_not(tmp_path: Path) -> None:
     wrong = tmp_path / "wrong.mlir"
     wrong.write_text("entry @k() { return")
@@ -367,6 +373,7 @@ def test_calibration_compares_with_what_is_committed(
         calibrate.main()
 
 
+@pytest.mark.in_turn
 def test_calibration_writes_rows(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Of the forms that were counted, for the tiers that are like the one they were counted on; the others stay."""
     before = counts.load()
@@ -382,6 +389,7 @@ def test_calibration_writes_rows(monkeypatch: pytest.MonkeyPatch, tmp_path: Path
     assert (row["mufu"], row["fma_f32"], row["int_add"]) == (1, 2, 1)
 
 
+@pytest.mark.in_turn
 def test_ablation_says_what_a_family_changes(capsys: pytest.CaptureFixture[str]) -> None:
     """Exponentials of a softmax, with what Triton does unasked and with nothing."""
     given = ["--kernel", "softmax", "--target", "sm_80", "--family", "exponential", "--column"]
@@ -391,6 +399,12 @@ def test_ablation_says_what_a_family_changes(capsys: pytest.CaptureFixture[str])
     counts = [[int(number) for number in line[5].split(" to ")] for line in lines]
     assert counts[0][0] == counts[0][1]
     assert counts[1][1] < counts[1][0]
+
+
+def test_each_case_of_the_ablation_is_a_program_or_a_kernel() -> None:
+    pytest.importorskip("cuda.tile")
+    for case in ablation.CASES:
+        assert case.file.is_file() if case.file else is_kernel(ablation.kernels()[case.name]), case.name
 
 
 def test_ablation_refuses_names_that_there_are_not() -> None:

@@ -22,6 +22,7 @@ def hours() -> object:
     return lambda: 3600.0 * next(ticks)
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize("target", ["sm_80", "sm_90a"])
 def test_a_clock_that_runs_wild_changes_nothing(target: str, monkeypatch: pytest.MonkeyPatch) -> None:
     quiet = tilesat.compile(GEMM, target)
@@ -37,6 +38,7 @@ def test_a_clock_that_runs_wild_changes_nothing(target: str, monkeypatch: pytest
     assert (busy.ptx, busy.cost, busy.bound, busy.limits) == (quiet.ptx, quiet.cost, quiet.bound, [])
 
 
+@pytest.mark.in_turn
 def test_a_budget_that_ends_the_search_names_itself(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     kernel = tilesat.compile(GEMM, "sm_90a", extract_budget=1)
     (limit,) = kernel.limits
@@ -51,6 +53,7 @@ GROWING = '(rewrite (addf x y r f) (mulf (addf (mulf x y r f) y r f) x r f) :rul
 """Not sound, so only the limit and that there is a program are looked at."""
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize("ruleset", ["algebra", "canon"])
 def test_a_budget_that_ends_saturation_names_itself_and_leaves_a_program(
     ruleset: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]

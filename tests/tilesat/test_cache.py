@@ -221,6 +221,7 @@ def test_what_a_process_left_half_written_goes_too(folder: Path) -> None:
     assert list(folder.iterdir()) == []
 
 
+@pytest.mark.in_turn
 def test_many_processes_write_at_once(folder: Path) -> None:
     with ProcessPoolExecutor(4, mp_context=get_context("spawn")) as pool:
         assert all(pool.map(write, range(24)))

@@ -426,6 +426,7 @@ def rows_of_a_loop(x, y, n: ct.Constant[int]):
         ct.store(y, (ct.bid(0), step, 0), ct.sum(total * ct.expand_dims(row, 1), axis=0).reshape((1, 1, 8)))
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize("size", [8, 16, 64])
 def test_tensor_copies_of_a_row_fill_stages_of_rings(size: int) -> None:
     """Stages of small tiles begin at any multiple of 128 bytes: a swizzle of eight rows put them elsewhere (TileGym's

@@ -319,6 +319,7 @@ def test_closed_pipe_is_no_error() -> None:
     assert not done.stderr
 
 
+@pytest.mark.in_turn
 def test_demo_shows_three_generations(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["demo", "--output", str(tmp_path)]) == 0
     out = capsys.readouterr().out

@@ -46,7 +46,7 @@ def powers(x):
     return found / found.sum(1, keepdims=True)
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("target", ["sm_90a", "sm_120a"])
 @pytest.mark.parametrize(("made", "wanted"), [(layer_norm, normed), (softmax, powers)])
 def test_long_rows(made, wanted, target):
@@ -63,6 +63,7 @@ def test_long_rows(made, wanted, target):
 MATRIX = "f16[?,?/16]:[?/8,1]@16"
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize(("target", "shared"), [("sm_90a", True), ("sm_120a", False)])
 def test_products_share_what_both_ctas_need(target, shared):
     """By multicast, where that is no call; the report says what one CTA would have cost."""

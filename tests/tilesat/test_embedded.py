@@ -39,6 +39,7 @@ def alone(name: str) -> str:
     return ptx(name)
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize("names", MANY)
 def test_threads(names: list[str]) -> None:
     """Each kernel by two threads, in no order."""
@@ -48,6 +49,7 @@ def test_threads(names: list[str]) -> None:
     assert found == wanted
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize("names", MANY)
 @pytest.mark.parametrize("start", STARTS)
 def test_processes(start: str, names: list[str]) -> None:
@@ -57,6 +59,7 @@ def test_processes(start: str, names: list[str]) -> None:
         assert pool.map(ptx, names, chunksize=1) == wanted
 
 
+@pytest.mark.in_turn
 def test_processes_of_a_thread() -> None:
     """A pool that a thread forks while another one compiles."""
     wanted = [alone(name) for name in FEW[:3]]

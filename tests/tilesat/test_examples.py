@@ -49,6 +49,7 @@ def test_cutile_bytecode_computes_right_on_sm_80(name: str) -> None:
     check(case, BYTECODE / f"{case.example}.13.3.tileirbc", "sm_80")
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize("name", RAGGED)
 def test_rows_that_end_inside_a_copy_compute_right(name: str, tmp_path: Path) -> None:
     """Aligned pitches without a promise on the sizes: the last copy of a row is a partial one, or a narrower one."""

@@ -57,6 +57,7 @@ def test_a_page_is_whole_and_small(tmp_path: Path) -> None:
     assert all(each["rows"] > 0 for each in record["saturation"])  # counted after each iteration
 
 
+@pytest.mark.in_turn
 def test_several_targets_and_files_are_compared(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     files = [str(EXAMPLES / f"{name}.mlir") for name in ("vecadd_view", "vecadd_ptr")]
     found = explore(tmp_path / "k.html", *files, "--target", "sm_80,sm_90a")

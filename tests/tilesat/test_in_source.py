@@ -63,6 +63,7 @@ def line_of(text: str) -> int:
     return next(number for number, line in enumerate(PROGRAM.splitlines(), 1) if text in line)
 
 
+@pytest.mark.in_turn
 def test_pytest_shows_the_lines_of_the_kernel(tmp_path: Path) -> None:
     (tmp_path / "test_kernels.py").write_text(PROGRAM)
     done = run("pytest", "-q", "-p", "tilesat.cutile", "test_kernels.py", folder=tmp_path)

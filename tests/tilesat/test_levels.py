@@ -29,6 +29,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     return made
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize("level", READ)
 def test_compile_takes_up_what_it_printed(level: str, files: dict[str, Path], tmp_path: Path) -> None:
     out, manifest = tmp_path / "k.ptx", tmp_path / "k.json"

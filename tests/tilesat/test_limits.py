@@ -58,7 +58,7 @@ def test_rings_that_do_not_fit_give_way() -> None:
     assert 0 < used <= kernel.manifest["dynamic_smem"] <= ALL_TARGETS["sm_80"].smem_bytes
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(("m", "n", "k"), [(64, 64, 32), (128, 256, 64), (64, 256, 128), (128, 256, 256)])
 def test_other_tiles_compute_right(m: int, n: int, k: int) -> None:
     rng = np.random.default_rng(m + n + k)
@@ -104,7 +104,7 @@ def test_kernel_without_effects_compiles_and_runs() -> None:
     assert "ret;" in kernel.ptx
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(("target", "opcode"), [("sm_89", "mma.sync.aligned.m16n8k32"), ("sm_90a", "wgmma.mma_async")])
 @pytest.mark.parametrize("kind", ["f8E4M3FN", "f8E5M2"])
 def test_f8_products(kind: str, target: str, opcode: str) -> None:

@@ -28,7 +28,7 @@ def without(ptx: str) -> str:
     return "".join(line for line in ptx.splitlines(True) if not line.strip().startswith((".loc", ".file")))
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(10)
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("name", ["softmax", "flash_attention"])
 def test_places_change_no_code(name: str, target: str) -> None:
@@ -70,6 +70,7 @@ def test_annotate(capsys: pytest.CaptureFixture[str]) -> None:
     assert re.search(r"ex2\.approx.*  // nvvm\.\S+ \S*softmax\.mlir:33:14$", capsys.readouterr().out, re.MULTILINE)
 
 
+@pytest.mark.in_turn
 @pytest.mark.skipif(not has_ptxas(), reason="ptxas is not installed")
 def test_sass_has_source_lines(capsys: pytest.CaptureFixture[str]) -> None:
     command = ["compile", str(EXAMPLES / "softmax.mlir"), "--target", "sm_90a", "--emit", "sass"]

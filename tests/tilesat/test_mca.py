@@ -361,7 +361,7 @@ def test_products(opcode: str, shape: tuple[int, int, int] | None) -> None:
     assert units.product(opcode) == shape
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(8)
 @pytest.mark.skipif(not has_ptxas(), reason="ptxas is not installed")
 @pytest.mark.parametrize("name", ["sm_80", "sm_90a", "sm_100a", "sm_120a"])
 def test_every_opcode_of_an_example_has_a_unit(name: str) -> None:
@@ -378,6 +378,7 @@ def test_every_opcode_of_an_example_has_a_unit(name: str) -> None:
     assert tensor > 0
 
 
+@pytest.mark.in_turn
 @pytest.mark.skipif(not has_ptxas(), reason="ptxas is not installed")
 def test_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     ptx, cubin = tmp_path / "k.ptx", tmp_path / "k.cubin"

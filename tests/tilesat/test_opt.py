@@ -28,7 +28,7 @@ def printed(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
     return capsys.readouterr().out
 
 
-@pytest.mark.sampled(18)
+@pytest.mark.sampled(36)
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("example", sorted(EXAMPLES.glob("*.mlir")), ids=lambda path: path.stem)
 def test_the_pipeline_that_is_printed_is_the_compiler(
@@ -41,6 +41,7 @@ def test_the_pipeline_that_is_printed_is_the_compiler(
     assert printed(capsys, "opt", str(example), "--target", target, "--passes", pipeline) == ptx
 
 
+@pytest.mark.in_turn
 def test_options_of_compile_are_options_of_passes(capsys: pytest.CaptureFixture[str]) -> None:
     options = ["--without", "sink-negf", "--forbid", "ldmatrix", "--extractor", "greedy", "--saturate-budget", "90000"]
     pipeline = printed(capsys, "compile", NEGATED, *options, "--print-pipeline").strip()

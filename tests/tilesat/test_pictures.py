@@ -49,6 +49,7 @@ def chosen(record: Record, name: str) -> list[Way]:
     return [way for form in value.forms for way in record.forms[form].ways if way.chosen]
 
 
+@pytest.mark.in_turn
 def test_values_have_their_names_and_no_list_is_one(record: Record) -> None:
     names = {name for value in record.values for name in value.names}
     assert {"%a_tile", "%b_transposed", "%acc_next", "%sum", "%lda"} <= names
@@ -179,6 +180,7 @@ def test_the_overview_of_a_gemm_fits_a_screen(kernel: tilesat.Kernel, record: Re
     assert int(width[1]) * 96 / 72 <= 2000
 
 
+@pytest.mark.in_turn
 def test_viz_links_its_pictures(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     assert main(["compile", str(GEMM), "-o", str(tmp_path / "k.ptx"), "--viz", str(tmp_path / "viz")]) == 0
@@ -201,6 +203,7 @@ def test_viz_says_once_that_dot_is_missing(
     assert (tmp_path / "viz" / "sm_90a" / "overview.dot").exists()
 
 
+@pytest.mark.in_turn
 def test_focus_draws_what_is_asked_for(tmp_path: Path) -> None:
     command = ["compile", str(GEMM), "-o", str(tmp_path / "k.ptx"), "--viz", str(tmp_path / "viz")]
     assert main([*command, "--viz-focus", "%acc", "--viz-focus", "a_tile:2"]) == 0
@@ -269,6 +272,7 @@ def test_pictures_of_the_documentation_are_of_this_compiler(kernel: tilesat.Kern
     assert {path.stem for path in (DOCS / "pictures").iterdir()} == drawn
 
 
+@pytest.mark.in_turn
 def test_the_picture_of_tensor_memory_in_the_documentation_is_of_this_compiler() -> None:
     """To draw it again: the command beside it in docs/pictures.md."""
     record = record_of(tilesat.compile(EXAMPLES / "flash_attention.mlir", "sm_100a"), texts=False)
@@ -279,6 +283,7 @@ def test_the_picture_of_tensor_memory_in_the_documentation_is_of_this_compiler()
     assert f"tensor memory: {record.tensor_columns} of 512 columns" in committed
 
 
+@pytest.mark.in_turn
 def test_tiles_of_tensor_memory_lie_where_the_program_has_them() -> None:
     """Attention: scores, the sum, and the left factor that threads write; who begins, writes and reads."""
     kernel = tilesat.compile(EXAMPLES / "flash_attention.mlir", "sm_100a")
@@ -301,6 +306,7 @@ def test_tiles_of_tensor_memory_lie_where_the_program_has_them() -> None:
     assert "alloc_tensor_memory" in nv_tileas.lines[left.line]
 
 
+@pytest.mark.in_turn
 def test_scales_in_tensor_memory_are_four_times_there() -> None:
     """PTX ISA, Scale Factor layouts: row r in lane r mod 32 of each quarter, column r / 32, four scales a word."""
     record = record_of(tilesat.compile(EXAMPLES / "blackwell" / "gemm_mxfp8.mlir", "sm_100a"), texts=False)
@@ -312,6 +318,7 @@ def test_scales_in_tensor_memory_are_four_times_there() -> None:
     assert "l6+3" in tile_text(of_a)
 
 
+@pytest.mark.in_turn
 def test_accumulators_in_turn_are_stages() -> None:
     record = record_of(tilesat.compile(GEMM, "sm_100a", persistent="static"), texts=False)
     (accumulator,) = record.tensor_tiles
@@ -336,6 +343,7 @@ def test_a_ptxas_error_is_shown_instead_of_sass(kernel: tilesat.Kernel, monkeypa
     assert len(level.places) == len(level.lines)
 
 
+@pytest.mark.in_turn
 def test_without_ptxas_there_is_no_sass(kernel: tilesat.Kernel, monkeypatch: pytest.MonkeyPatch) -> None:
     def missing(*_: object) -> str:
         raise PtxasNotFoundError("ptxas is not installed")

@@ -35,6 +35,7 @@ def wanted() -> dict[str, str]:
     return {name: ptx(name) for name in NAMES}
 
 
+@pytest.mark.in_turn
 def test_second_thread_compiles_while_the_first_does(wanted: dict[str, str]) -> None:
     with ThreadPoolExecutor(2) as pool:
         futures = [(name, pool.submit(ptx, name)) for name in NAMES * 2]
@@ -81,6 +82,7 @@ def compile_all(wanted: dict[str, str]) -> None:
     assert all(ptx(name) == text for name, text in wanted.items())
 
 
+@pytest.mark.in_turn
 @pytest.mark.skipif(not FORKS, reason="no fork here")
 def test_forked_child_compiles_and_so_does_its_child(wanted: dict[str, str]) -> None:
     def work() -> None:
@@ -92,6 +94,7 @@ def test_forked_child_compiles_and_so_does_its_child(wanted: dict[str, str]) -> 
     compile_all(wanted)  # the parent's engine and its files are as they were
 
 
+@pytest.mark.in_turn
 @pytest.mark.skipif(not FORKS, reason="no fork here")
 def test_fork_while_other_threads_have_engines(wanted: dict[str, str]) -> None:
     """The child drops what its other threads had before any code of ours runs in it."""
@@ -119,6 +122,7 @@ def child_of_multiprocessing(name: str) -> str:
     return ptx(name)
 
 
+@pytest.mark.in_turn
 def test_multiprocessing_pools_compile(wanted: dict[str, str]) -> None:
     ways = [way for way in ("fork", "spawn") if way in multiprocessing.get_all_start_methods()]
     for way in ways:
@@ -141,6 +145,7 @@ print(os.waitstatus_to_exitcode(status))
 """
 
 
+@pytest.mark.in_turn
 @pytest.mark.skipif(not FORKS, reason="no fork here")
 def test_child_that_leaves_by_sys_exit_ends_and_removes_nothing_of_its_parent(tmp_path: Path) -> None:
     environment = {**os.environ, "PYTHONPATH": str(EXAMPLES.parent)}

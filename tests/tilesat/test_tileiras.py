@@ -55,7 +55,7 @@ def assembled(code, target):
         assert code == 5
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("gpu", ["sm_80", "sm_87", "sm_90", "sm_110", "sm_120", "sm_121"])
 def test_a_cubin_comes_out(gpu, target):
     options = ["-o", str(target), "--gpu-name", gpu, "-O3", "--lineinfo"]
@@ -300,6 +300,7 @@ def test_arrays_beyond_the_coordinates_of_tensor_copies():
     assert has_wide_arrays(entry)
 
 
+@pytest.mark.in_turn
 @pytest.mark.skipif(not has_ptxas(), reason="ptxas is not installed")
 @pytest.mark.parametrize("gpu", ["sm_80", "sm_90"])
 def test_lines_of_the_program_that_made_the_bytecode(gpu, target):

@@ -52,6 +52,7 @@ def test_the_trace_of_a_gemm_shows_copies_ahead_of_products(tmp_path: Path, monk
     assert of_agent["warps 0 to 3"] == "wgmma"
 
 
+@pytest.mark.in_turn
 @pytest.mark.skipif(not has_ptxas(), reason="ptxas is not installed")
 def test_mca_writes_what_a_warp_and_its_units_do(tmp_path: Path) -> None:
     (tmp_path / "k.ptx").write_text(tilesat.compile(EXAMPLES / "layernorm.mlir", "sm_80").ptx)

@@ -50,6 +50,7 @@ def test_right_rule_says_nothing(tmp_path):
         tilesat.compile(KERNEL, rules=[file(tmp_path, RIGHT)])
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize(
     ("text", "options", "code", "said"),
     [
@@ -70,6 +71,7 @@ def test_command_line_unchecked(tmp_path, capsys):
     assert "checked" not in capsys.readouterr().err
 
 
+@pytest.mark.in_turn
 def test_a_rule_takes_less_than_a_tenth_of_a_second():
     rules = [c for c in own_rules() if c.is_rule and c.ruleset in CHECKED_RULESETS][::5]
     check(rules[0], wanted=SAMPLES, tries=TRIES)  # loads what samples need

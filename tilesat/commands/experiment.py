@@ -6,10 +6,11 @@ import argparse
 import itertools
 import json
 import sys
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, cast
 
 from ir.core import Location, TileError
+from ir.narrowing import is_list, is_mapping
 from tilesat.cli import DEFAULT_TARGET, FAILED, OK
 from tilesat.lab.bench import Case
 from tilesat.lab.configuration import Configuration
@@ -97,16 +98,17 @@ def _number(what: str, text: str) -> float | int:
         raise TileError(f"{what}: expected a number, got {text!r}") from None
 
 
-def _from_file(path: Path) -> list[dict[str, object]]:
+def _from_file(path: Path) -> list[Mapping[str, object]]:
     """A JSON file: one configuration, or a list of them."""
     try:
-        found = json.loads(path.read_text())
+        found: object = json.loads(path.read_text())
     except ValueError as error:
         raise TileError(f"cannot read configurations: {error}", Location(str(path))) from None
-    many = cast("list[object]", found if isinstance(found, list) else [found])
-    if not all(isinstance(each, dict) for each in many):
+    many = found if is_list(found) else [found]
+    records = [each for each in many if is_mapping(each)]
+    if len(records) < len(many):
         raise TileError("expected an object, or a list of objects", Location(str(path)))
-    return cast("list[dict[str, Any]]", many)
+    return records
 
 
 def _format(arguments: argparse.Namespace) -> str:

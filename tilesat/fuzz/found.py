@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import Any, cast
-
-import numpy as np
 
 from tilesat.fuzz.judge import Verdict
 from tilesat.fuzz.program import Made, Random
 from tilesat.output import write_file
+from tilesat.spec import is_numpy
 
 
 def write_test(folder: Path, program: Made, verdict: Verdict, rules: tuple[str, ...] = ()) -> Path:
@@ -52,9 +50,8 @@ def argument(given: object) -> str:
     """An argument as Python: random numbers by their seed, an array by its elements, a number."""
     if isinstance(given, Random):
         return str(given)
-    if isinstance(given, np.ndarray):
-        array = cast("np.ndarray[Any, Any]", given)
-        return f'np.array({array.tolist()}, "{array.dtype}")'
+    if is_numpy(given):
+        return f'np.array({given.tolist()}, "{given.dtype}")'
     return repr(given)
 
 

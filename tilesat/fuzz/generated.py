@@ -6,14 +6,17 @@ exact tiles are compared with each other by cmpf, converted to integers, or used
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
-from typing import Any
+from typing import TypeVar
 
 import numpy as np
 
 from tilesat.fuzz.program import Program, Random, of
 from tilesat.fuzz.writer import Tile, Writer
+
+T = TypeVar("T")
 
 KINDS = ("f32", "f32", "f16", "i32", "i32", "i8", "bf16", "i64")
 SHAPES = ((64,), (256,), (8, 32), (32, 16), (64, 64), (1, 128), (16, 1), (4, 8, 16), (128, 32))
@@ -51,7 +54,7 @@ class Generator:
     def input(self) -> tuple[tuple[int, ...], str]:
         return SHAPES[self.rng.integers(len(SHAPES))], self.kinds[self.rng.integers(len(self.kinds))]
 
-    def pick(self, choices: Any) -> Any:
+    def pick(self, choices: Sequence[T]) -> T:
         return choices[int(self.rng.integers(len(choices)))]
 
     def write(self, outputs: list[tuple[tuple[int, ...], str, bool]] | None) -> str:

@@ -6,7 +6,8 @@ import re
 import traceback
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+
+import numpy as np
 
 import tilesat
 from ir.core import UnsupportedError
@@ -19,6 +20,7 @@ from tilesat.fuzz.program import Made, Program
 from tilesat.fuzz.promises import promised
 from tilesat.grid import as_grid
 from tilesat.kernel import Kernel
+from tilesat.spec import Argument
 
 KINDS: dict[str, Callable[[int], Program]] = {
     "mixed": mixed,
@@ -75,7 +77,7 @@ class Judge:
                 reason = raised(error)
             yield Verdict(program.name, target, WRONG if reason else OK, reason)
 
-    def fault(self, kernel: Kernel, program: Program, wanted: Sequence[Any], target: str) -> str:
+    def fault(self, kernel: Kernel, program: Program, wanted: Sequence[Argument], target: str) -> str:
         """What is wrong with a compiled program; empty where nothing is."""
         if self.assembled:
             found = assemble(kernel.ptx, target)
@@ -89,12 +91,12 @@ class Judge:
                     return f"argument {each.position} is off by {each.error:.3g}{order}"
         if program.expected is not None:
             for position, array in program.expected(*program.arguments()).items():
-                if (error := execution.largest_error(wanted[position], array)) > program.tolerance:
+                if (error := execution.largest_error(np.asarray(wanted[position]), array)) > program.tolerance:
                     return f"argument {position} of the interpreter is off by {error:.3g} from NumPy"
         return ""
 
 
-def run(kernel: Kernel, program: Program, on: str, schedule: str = "together") -> list[Any]:
+def run(kernel: Kernel, program: Program, on: str, schedule: str = "together") -> list[Argument]:
     """The arguments after a run; on the simulator in hazard mode, and in one of its schedules."""
     arguments = execution.check_arguments(kernel.entry, program.arguments())
     grid = as_grid(program.grid)

@@ -6,8 +6,6 @@ program are of one mode on integers, so that their order does not matter.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from ir.dialects import cuda_tile as ct
@@ -15,6 +13,7 @@ from ir.types import TileType
 from tilesat.fuzz.generated import INEXACT, KINDS, MAX_SIZE, Generator, Held
 from tilesat.fuzz.program import Program, Random, of
 from tilesat.fuzz.writer import Tile, Writer
+from tilesat.spec import Array
 
 STORED = ("f8E4M3FN", "f8E5M2", "tf32", "i1")
 """Types that arrays have, and arithmetic has not."""
@@ -201,6 +200,6 @@ def mixed(seed: int) -> Program:
     loaded = zip(first.extents, first.inputs, strict=True)
     inputs = [Random(extent, kind, i) for i, (extent, (_, kind)) in enumerate(loaded)]
     outputs = [Random(first.output_extent(i, shape), kind, 50 + i) for i, (shape, kind, _) in enumerate(first.outputs)]
-    data: list[Any] = [*inputs, *outputs, Random((COUNTERS,), "i32", 90), 2]
+    data: list[Random | Array | int | float] = [*inputs, *outputs, Random((COUNTERS,), "i32", 90), 2]
     tolerance = 0.0 if all(exact for _, _, exact in first.outputs) else INEXACT
     return of(f"mixed-{seed}", lambda: written(first.outputs)[1], data, (first.grid,), tolerance)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import ml_dtypes
 import numpy as np
 
-Array = np.ndarray[Any, Any]
+from tilesat.spec import Argument, Array
+
 DTYPES = {"bf16": ml_dtypes.bfloat16, "f16": np.float16, "f32": np.float32, "f64": np.float64, "tf32": np.float32,
           "i1": np.bool_, "i8": np.int8, "i16": np.int16, "i32": np.int32, "i64": np.int64,
           "f8E4M3FN": ml_dtypes.float8_e4m3fn, "f8E5M2": ml_dtypes.float8_e5m2,
@@ -27,7 +27,7 @@ class Program:
 
     name: str
     source: Callable[[], str | bytes]
-    arguments: Callable[[], list[Any]]
+    arguments: Callable[[], list[Argument | int | float]]
     grid: tuple[int, ...] = (1,)
     expected: Callable[..., dict[int, Array]] | None = None
     tolerance: float = 1e-5
@@ -69,13 +69,13 @@ def of(
 ) -> Made:
     """A program with these arguments."""
 
-    def arguments() -> list[Any]:
+    def arguments() -> list[Argument | int | float]:
         return [made(each) for each in data]
 
     return Made(name, source, arguments, grid, expected, tolerance, tuple(data), apart)
 
 
-def made(given: Random | Array | int | float) -> Any:
+def made(given: Random | Array | int | float) -> Array | int | float:
     """An argument, fresh."""
     if isinstance(given, Random):
         return random(given.shape, given.kind, given.seed, given.scale)

@@ -5,13 +5,16 @@ behind an early exit) are mostly false, about the same terms.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TypeVar
 
 import numpy as np
 
 from tilesat.fuzz.program import Program, of
+from tilesat.spec import Array
+
+T = TypeVar("T")
 
 NUMBERS = (0, 1, 2, 3, 4, 5, 7, 8, 12, 16, 24, 64, 100, -1, -2, -3, -8, 4096)
 OUTPUTS = 12
@@ -51,7 +54,7 @@ class Promises:
         self.known |= {"v": self.inputs[0], "w": self.inputs[1]}
         self.pool = ["v", "w"]
 
-    def pick(self, choices: Any) -> Any:
+    def pick(self, choices: Sequence[T]) -> T:
         return choices[int(self.rng.integers(len(choices)))]
 
     def number(self) -> int:
@@ -217,7 +220,7 @@ def promised(seed: int) -> Program:
 
     data = [np.array([-7], dtype), np.full(OUTPUTS, -9, dtype), *written.inputs, 0]
 
-    def expected(x: Any, y: Any, *rest: Any) -> dict[int, Any]:
+    def expected(x: Array, y: Array, *rest: Array) -> dict[int, Array]:
         return {0: x, 1: np.array([*results, *y[len(results) :]], dtype)}
 
     return of(f"promised-{seed}", lambda: text, data, expected=expected)

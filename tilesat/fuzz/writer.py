@@ -22,6 +22,7 @@ from ir.types import (
     SCALARS,
     TOKEN,
     FloatType,
+    IntType,
     PartitionViewType,
     PointerType,
     TensorViewType,
@@ -39,9 +40,9 @@ Side: TypeAlias = "Callable[[], Sequence[Tile] | None]"
 P = ct.Predicate
 
 
-def element(name: str) -> Any:
+def element(name: str) -> IntType | FloatType | PointerType:
     """An element type by its name; `ptr<f32>` is a pointer."""
-    return PointerType(cast(Any, SCALARS[name[4:-1]])) if name.startswith("ptr<") else SCALARS[name]
+    return PointerType(SCALARS[name[4:-1]]) if name.startswith("ptr<") else SCALARS[name]
 
 
 def _static(given: Sequence[int | Tile]) -> tuple[int | None, ...]:
@@ -441,7 +442,7 @@ class Writer:
 
     def identity(self, x: Tile, kind: str) -> Number:
         """What changes nothing in a fold of a tile's elements."""
-        info = None if x.floating else np.iinfo(ct.dtype_of(x.type.element)) if x.type.element != I1 else None
+        info = None if x.floating else np.iinfo(str(ct.dtype_of(x.type.element))) if x.type.element != I1 else None
         low, high = (-np.inf, np.inf) if info is None else (info.min, info.max)
         found = {"add": 0, "mul": 1, "max": low, "min": high, "and": -1, "or": 0, "xor": 0}[kind]
         return float(found) if x.floating else bool(found) if x.type.element == I1 else int(found)

@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from extract.own import name_of
 from ir.core import TileError
@@ -29,9 +29,10 @@ from tilesat.lab.configuration import Configuration
 from tilesat.lab.measured import assembled, extraction, saturation
 from tilesat.lab.record import Checked, Code, Record
 from tilesat.source import find_entry, read
-from tilesat.spec import parse
+from tilesat.spec import Argument, parse
 
 Found = TypeVar("Found")
+Key = TypeVar("Key")
 MOST_RESULTS, MOST_TEXTS = 48, 512
 """Results of shared passes that a kernel keeps, and texts of PTX that what was said of is remembered: some 200 MB."""
 INSTRUCTIONS = 20_000_000
@@ -46,16 +47,16 @@ class Case:
     by default that of the file or of the entry.
     """
 
-    source: Any
+    source: object
     entry: str | None = None
-    signature: Any = None
+    signature: object = None
     grid: int | Sequence[int] | None = None
     args: tuple[str, ...] = ()
     tolerance: float | None = None
     name: str = ""
 
     @staticmethod
-    def of(given: Any) -> Case:
+    def of(given: object) -> Case:
         """Any source as a case."""
         return given if isinstance(given, Case) else Case(given)
 
@@ -120,7 +121,7 @@ class Run:
         )
 
 
-def _code(function: Any) -> str:
+def _code(function: str | Callable[..., object] | None) -> str:
     """What a function of the user's is made of."""
     if isinstance(function, str):
         path = function.rpartition(":")[0]
@@ -140,7 +141,7 @@ class _Read:
     module: Module
     entry: Entry
     shared: dict[str, Shared] = field(default_factory=dict[str, Shared])
-    expected: dict[str, list[Any]] = field(default_factory=dict[str, list[Any]])
+    expected: dict[str, list[Argument]] = field(default_factory=dict[str, "list[Argument]"])
     """What the reference interpreter computed, by launch."""
 
 
@@ -148,9 +149,9 @@ class _Read:
 class Bench:
     """Runs, one after the other."""
 
-    kernels: dict[tuple[str, str | None], _Read] = field(default_factory=dict[Any, Any])
-    codes: dict[tuple[str, str], Code] = field(default_factory=dict[Any, Any])
-    results: dict[Any, Checked] = field(default_factory=dict[Any, Any])
+    kernels: dict[tuple[str, str | None], _Read] = field(default_factory=dict["tuple[str, str | None]", _Read])
+    codes: dict[tuple[str, str], Code] = field(default_factory=dict["tuple[str, str]", Code])
+    results: dict[tuple[str, str, str], Checked] = field(default_factory=dict["tuple[str, str, str]", Checked])
 
     def run(self, run: Run) -> Record:
         """A row, in any case: what is wrong with a run stands in it."""
@@ -239,7 +240,7 @@ class Bench:
         )
 
 
-def _once(known: dict[Any, Found], key: Any, make: Callable[[], Found]) -> Found:
+def _once(known: dict[Key, Found], key: Key, make: Callable[[], Found]) -> Found:
     if key not in known:
         if len(known) > MOST_TEXTS:
             known.clear()

@@ -11,6 +11,7 @@ from typing import Any
 from egraph.schedulers import SCHEDULERS
 from extract import CostFunction, Extractor
 from extract.own import name_of
+from ir.narrowing import is_tuple
 from lowering.pipeline import Options
 from tilesat import given
 from tilesat.lab.own import function
@@ -48,7 +49,7 @@ class Configuration:
     name: str = ""
 
     @staticmethod
-    def of(values: Mapping[str, Any]) -> Configuration:
+    def of(values: Mapping[str, object]) -> Configuration:
         """From plain data; lists and mappings do for tuples. Raises TileError for a name that there is not, and for a
         value that means nothing.
         """
@@ -116,15 +117,15 @@ def _names_function(value: object) -> bool:
     return isinstance(value, str) and ".py:" in value
 
 
-def _text(value: Any) -> str:
+def _text(value: object) -> str:
     if callable(value):
         return name_of(value)
-    if isinstance(value, tuple):
-        return "+".join(f"{e[0]}:{e[1]:g}" if isinstance(e, tuple) else str(e) for e in value)  # pyright: ignore
+    if is_tuple(value):
+        return "+".join(f"{e[0]}:{e[1]:g}" if is_tuple(e) else str(e) for e in value)
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
-def grid(**axes: Sequence[Any]) -> Iterator[Configuration]:
+def grid(**axes: Sequence[object]) -> Iterator[Configuration]:
     """Every combination of some values of each axis: `grid(forbid=[(), ("ldmatrix",)], extractor=["auto", "greedy"])`.
 
     Raises TileError as `Configuration.of` does.

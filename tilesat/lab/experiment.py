@@ -5,9 +5,10 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, TextIO
+from typing import TextIO
 
 from ir.core import TileError
+from ir.narrowing import is_row
 from tilesat import given
 from tilesat.lab.bench import Bench, Case, Run
 from tilesat.lab.configuration import Configuration
@@ -18,7 +19,7 @@ Runner = Callable[[Sequence[Run]], Iterator[Record]]
 
 
 def experiment(
-    kernels: Any,
+    kernels: object,
     targets: str | Sequence[str] = ("sm_80",),
     configurations: Iterable[Configuration | Mapping[str, object]] = (Configuration(),),
     *,
@@ -44,9 +45,9 @@ def experiment(
 
 
 def all_runs(
-    kernels: Any,
+    kernels: object,
     targets: str | Sequence[str],
-    configurations: Iterable[Configuration | Mapping[str, Any]],
+    configurations: Iterable[Configuration | Mapping[str, object]],
     *,
     assemble: bool = True,
     check: bool = False,
@@ -54,8 +55,7 @@ def all_runs(
     """The product, kernels slowest. Raises TileError for what there is not."""
     from lowering.targets import target
 
-    many = isinstance(kernels, list | tuple)
-    cases = [Case.of(each).loaded() for each in (kernels if many else (kernels,))]  # pyright: ignore[reportUnknownVariableType]
+    cases = [Case.of(each).loaded() for each in (kernels if is_row(kernels) else (kernels,))]
     tiers = [target(name).name for name in given.targets((targets,) if isinstance(targets, str) else targets)]
     found = [each if isinstance(each, Configuration) else Configuration.of(each) for each in configurations]
     for each in found:

@@ -11,7 +11,7 @@ from typing import Any
 from ir.core import Location, TileError
 
 
-def function(name: Any) -> Callable[..., Any]:
+def function(name: object) -> Callable[..., Any]:
     """The function NAME of FILE.py. Raises TileError where there is no such file or function, or the file raises."""
     path, _, own = str(name).rpartition(":")
     if not path.endswith(".py"):

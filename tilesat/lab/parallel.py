@@ -7,7 +7,8 @@ from contextlib import ExitStack
 from importlib import import_module
 from importlib.util import find_spec
 from itertools import islice
-from typing import Any, TypeVar
+from types import ModuleType
+from typing import Any, Protocol, TypeVar
 
 from ir.core import TileError
 from tilesat.lab.bench import Bench, Run
@@ -24,6 +25,26 @@ PATIENCE = "10s"
 AHEAD = 4
 """Tasks that wait for each worker, so that none is idle."""
 T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
+
+
+class Future(Protocol[T_co]):
+    """A task of Dask (`distributed.Future`)."""
+
+    @property
+    def status(self) -> str:
+        """Such as pending, finished or error."""
+        ...
+
+    def result(self) -> T_co:
+        """What it gives. Raises what it raised."""
+        ...
+
+    def exception(self) -> BaseException | None:
+        """What it raised."""
+        ...
+
+
 _BENCHES: list[Bench] = []
 """This worker's bench, once it has run anything."""
 
@@ -37,7 +58,7 @@ def on_cluster(runs: Sequence[Run], workers: int, scheduler: str | None = None) 
         stack.enter_context(dask.config.set(SETTINGS))
         client = stack.enter_context(_client(distributed, workers, scheduler, stack))
         tasks = {client.submit(run_here, run, key=f"run-{run.key}", retries=0): run for run in runs}
-        died: list[Any] = []
+        died: list[Future[Record]] = []
         for future in distributed.as_completed(tasks):
             if future.status == "finished":
                 yield future.result()
@@ -49,7 +70,7 @@ def on_cluster(runs: Sequence[Run], workers: int, scheduler: str | None = None) 
             yield _record(again, tasks[future])
 
 
-def submitted(task: Callable[..., T], every: Iterable[tuple[Any, ...]], scheduler: str) -> Iterator[T]:
+def submitted(task: Callable[..., T], every: Iterable[tuple[object, ...]], scheduler: str) -> Iterator[T]:
     """What a function gives for many arguments, as it comes. Raises TileError as `on_cluster`, and what a task raises.
 
     No more than `AHEAD` tasks a worker wait, so that arguments may come without end.
@@ -70,7 +91,7 @@ def submitted(task: Callable[..., T], every: Iterable[tuple[Any, ...]], schedule
             yield future.result()
 
 
-def _client(distributed: Any, workers: int, scheduler: str | None, stack: ExitStack) -> Any:
+def _client(distributed: ModuleType, workers: int, scheduler: str | None, stack: ExitStack) -> Any:
     if scheduler is not None:
         try:
             return distributed.Client(scheduler, timeout=PATIENCE)
@@ -80,7 +101,7 @@ def _client(distributed: Any, workers: int, scheduler: str | None, stack: ExitSt
     return distributed.Client(stack.enter_context(cluster))
 
 
-def _record(future: Any, run: Run) -> Record:
+def _record(future: Future[Record], run: Run) -> Record:
     """What a task gave, or the row of one that died."""
     if future.status == "finished":
         return future.result()

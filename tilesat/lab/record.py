@@ -6,12 +6,16 @@ import dataclasses
 import json
 import types
 import typing
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import TypeAlias, TypeVar, cast
 
 from egraph.report import RESOLUTION
 
 Plain = TypeVar("Plain")
+Cell: TypeAlias = str | int | float | None
+Row: TypeAlias = dict[str, Cell]
+"""A row of the table by its columns."""
 
 
 @dataclass(frozen=True)
@@ -150,10 +154,10 @@ class Record:
         """Of all passes, also those whose result another run had made: `seconds` has what this run took."""
         return sum(self.passes.values())
 
-    def row(self) -> dict[str, Any]:
+    def row(self) -> Row:
         """The columns of the table; None where there is nothing."""
         s, e, c = self.saturation, self.extraction, self.code
-        found: dict[str, Any] = {
+        found: Row = {
             "kernel": self.kernel,
             "target": self.target,
             "configuration": self.configuration,
@@ -191,16 +195,18 @@ class Record:
         return found
 
 
-def _made(cls: type[Plain], data: dict[str, Any]) -> Plain:
+def _made(cls: type[Plain], data: Mapping[str, object]) -> Plain:
     """A dataclass from what `asdict` made of it."""
     hints = typing.get_type_hints(cls)
     return cls(**{name: _value(hints[name], value) for name, value in data.items()})
 
 
-def _value(hint: Any, value: Any) -> Any:
+def _value(hint: object, value: object) -> object:
     options = typing.get_args(hint)
     if isinstance(hint, types.UnionType) or typing.get_origin(hint) is typing.Union:
         return None if value is None else _value(next(each for each in options if each is not type(None)), value)
     if typing.get_origin(hint) is tuple:
-        return tuple(_value(options[0], each) for each in value)
-    return _made(hint, value) if dataclasses.is_dataclass(hint) and isinstance(hint, type) else value
+        return tuple(_value(options[0], each) for each in cast("Sequence[object]", value))
+    if not isinstance(hint, type) or not dataclasses.is_dataclass(hint):
+        return value
+    return _made(hint, cast("Mapping[str, object]", value))

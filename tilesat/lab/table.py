@@ -10,10 +10,10 @@ from dataclasses import asdict
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, overload
+from typing import overload
 
 from ir.core import TileError
-from tilesat.lab.record import Record
+from tilesat.lab.record import Record, Row
 
 SHOWN = (
     "kernel", "target", "configuration", "seconds", "rows", "nodes", "cost", "gap", "registers", "spills", "loop",
@@ -63,7 +63,7 @@ class Table(Sequence[Record]):
         """The records of which a function says yes."""
         return Table(filter(keep, self.records))
 
-    def rows(self) -> list[dict[str, Any]]:
+    def rows(self) -> list[Row]:
         """A dictionary a run."""
         return [each.row() for each in self.records]
 
@@ -104,7 +104,7 @@ class Table(Sequence[Record]):
         lines = [kept, ["---"] * len(kept), *([_shown(row[name]) for name in kept] for row in rows)]
         return "".join(f"| {' | '.join(line)} |\n" for line in lines)
 
-    def to_pandas(self) -> Any:
+    def to_pandas(self) -> object:
         """A data frame. Raises TileError where pandas is not installed."""
         if find_spec("pandas") is None:
             raise TileError("pandas is not installed", hint="pip install pandas; rows() gives dictionaries")
@@ -139,7 +139,7 @@ def _who(record: Record) -> dict[str, object]:
     return {"kernel": record.kernel, "target": record.target, "configuration": record.configuration}
 
 
-def _shown(value: Any) -> str:
+def _shown(value: object) -> str:
     if value is None:
         return ""
     text = f"{value:.6g}" if isinstance(value, float) else str(value)

@@ -8,7 +8,10 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import pytest
 
 OPERATORS: dict[str, tuple[Callable[[Any, Any], bool], str]] = {
     "eq": (operator.eq, ""),
@@ -33,7 +36,7 @@ class MissingTool(Exception):
     """A quantity that needs a program which is not installed; the message explains how to get it."""
 
 
-def hidden(error: Any) -> bool:
+def hidden(error: pytest.ExceptionInfo[BaseException]) -> bool:
     """Does pytest leave frames of our own out of a traceback? Where they only say what a test expected."""
     return bool(error.errisinstance((ExpectationError, ExpectationFailed)))
 
@@ -45,7 +48,7 @@ __tracebackhide__ = hidden  # pytest looks for the name in a frame's module
 class Quantity:
     """Something that may be asked for: how it is found, and what a failure adds to show more."""
 
-    value: Callable[[], Any]
+    value: Callable[[], object]
     detail: Callable[[], list[str]] = list
 
 
@@ -55,28 +58,28 @@ class Condition:
 
     name: str
     operator: str
-    wanted: Any
+    wanted: object
 
-    def holds(self, found: Any) -> bool:
+    def holds(self, found: object) -> bool:
         """Does a value meet it? A text equals what it begins with, up to a dot: wgmma.m64n128k16 for any types."""
         if isinstance(found, str) and isinstance(self.wanted, str):
             begins = found == self.wanted or found.startswith(self.wanted + ".")
             return begins == (self.operator == "eq")
         return OPERATORS[self.operator][0](found, self.wanted)
 
-    def words(self, found: Any) -> str:
+    def words(self, found: object) -> str:
         """What a failure says of it."""
         return f"{self.name}: expected {OPERATORS[self.operator][1]}{shown(self.wanted)}, got {shown(found)}"
 
 
-def shown(value: Any) -> str:
+def shown(value: object) -> str:
     """A number or text as a person writes it."""
     if isinstance(value, float):
         return f"{value:.6g}"
     return value if isinstance(value, str) else repr(value)
 
 
-def parse(given: Mapping[str, Any], known: Mapping[str, Quantity], what: str) -> list[Condition]:
+def parse(given: Mapping[str, object], known: Mapping[str, Quantity], what: str) -> list[Condition]:
     """The conditions of a call of `expect` on `what`. Raises ExpectationError that lists what there is."""
     if not given:
         raise ExpectationError(f"expect() of {what} checks nothing; it accepts {', '.join(known)}")
@@ -94,7 +97,7 @@ def parse(given: Mapping[str, Any], known: Mapping[str, Quantity], what: str) ->
     return found
 
 
-def check(given: Mapping[str, Any], known: Mapping[str, Quantity], what: str) -> list[str]:
+def check(given: Mapping[str, object], known: Mapping[str, Quantity], what: str) -> list[str]:
     """Check all conditions; the names of those that could not be looked up, each with its reason.
 
     Raises ExpectationFailed that tells of every condition that does not hold.

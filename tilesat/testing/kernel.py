@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import cached_property, partial
 from math import prod
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
@@ -21,7 +21,7 @@ from tilesat.cli import STAGES
 from tilesat.execution import WrongResultError, check_arguments, compare
 from tilesat.grid import as_grid
 from tilesat.multicast import Multicast
-from tilesat.spec import parse
+from tilesat.spec import Argument, parse
 from tilesat.testing import golden, sass
 from tilesat.testing.choices import Chosen, chosen
 from tilesat.testing.conditions import ExpectationError, ExpectationFailed, MissingTool, Quantity, check, hidden
@@ -32,6 +32,8 @@ from tilesat.testing.sass import CodeLoop
 __tracebackhide__ = hidden
 
 if TYPE_CHECKING:
+    import numpy.typing as npt
+
     from lowering.compiled import Compiled
 
 DEAREST = 3
@@ -97,14 +99,14 @@ class CheckedKernel:
     def runs(
         self,
         grid: int | Sequence[int],
-        args: Sequence[Any],
+        args: Sequence[str | Argument | int | float],
         hazards: bool = True,
         tolerance: float | None = None,
-        expected: Mapping[int, Any] | None = None,
+        expected: Mapping[int, npt.ArrayLike] | None = None,
         suppress: Sequence[str] = (),
         max_instructions: int | None = None,
         schedule: str = "together",
-    ) -> list[Any]:
+    ) -> list[Argument]:
         """Run the PTX on the simulator, the source on the interpreter: all arrays must agree, and one must change.
 
         args: arrays, numbers, or SPECs of `tilesat run` ('f16[64,64]=normal:1'). hazards: also find races and missing
@@ -223,7 +225,9 @@ class CheckedKernel:
     def _explained(self) -> str:
         return self._origin.command("compile", "--explain", "-o", "k.ptx")
 
-    def _run_command(self, grid: int | Sequence[int], args: Sequence[Any], tolerance: float | None) -> str:
+    def _run_command(
+        self, grid: int | Sequence[int], args: Sequence[str | Argument | int | float], tolerance: float | None
+    ) -> str:
         """The command that repeats a run; arrays of the test are named by their place, as it does not have them."""
         words = ["--grid", ",".join(map(str, as_grid(grid))), "--check"]
         words += [] if tolerance is None else ["--tolerance", str(tolerance)]

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, cast
 
 from tilesat.testing.conditions import ExpectationError, hidden
+
+if TYPE_CHECKING:
+    from tilesat.compiler import CompileOptions
 
 __tracebackhide__ = hidden
 
@@ -28,7 +31,7 @@ class Origin:
     path: Path | None
     content: str | bytes
     target: str
-    options: Mapping[str, Any]
+    options: CompileOptions
     folder: Callable[[], Path]
 
     @cached_property
@@ -48,7 +51,7 @@ class Origin:
         for name, value in self.options.items():
             option = f"--{name.replace('_', '-')}"
             if name in LISTS:
-                given += [word for each in sorted(map(str, value)) for word in (option, each)]
+                given += [word for each in sorted(map(str, cast("Iterable[object]", value))) for word in (option, each)]
             elif value is True:
                 given.append(option)
             elif value is not None and value is not False:

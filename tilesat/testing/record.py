@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
-from typing import Any
+from typing import TypedDict
 
 from ir.core import Location, TileError
 from tilesat.fuzz.judge import raised
@@ -129,10 +129,26 @@ def write(run: Run, assembled: bool) -> str:
     return json.dumps({"form": FORM, "assembled": assembled, "kernels": kernels}, indent=1) + "\n"
 
 
+class _Measures(TypedDict, total=False):
+    cost: float
+    instructions: int
+    registers: int
+    spills: int
+    shared_memory: int
+    seconds: float
+    error: str
+
+
+class _File(TypedDict):
+    form: str
+    assembled: bool
+    kernels: dict[str, _Measures]
+
+
 def read_run(path: Path) -> tuple[Run, bool]:
     """A run from its file, and whether it counts SASS. Raises TileError where the file does not hold one."""
     try:
-        data: Mapping[str, Any] = json.loads(path.read_text())
+        data: _File = json.loads(path.read_text())
         if data["form"] != FORM:
             raise TileError(f"a run in another format: expected {FORM}, got {data['form']}", Location(str(path)))
         return {key: Figures(**figures) for key, figures in data["kernels"].items()}, bool(data["assembled"])

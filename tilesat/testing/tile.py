@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, cast
+from typing import Unpack, cast
 
 import tilesat
 from tilesat import cutile_kernels
-from tilesat.compiler import DEFAULT_TARGET
+from tilesat.compiler import DEFAULT_TARGET, CompileOptions
 from tilesat.kernel import Kernel
 from tilesat.testing import runs
 from tilesat.testing.conditions import hidden
@@ -46,7 +46,12 @@ class Tile:
         self._folder = folder
 
     def compile(
-        self, source: Any, target: str = DEFAULT_TARGET, *, signature: Any = None, **options: Any
+        self,
+        source: object,
+        target: str = DEFAULT_TARGET,
+        *,
+        signature: object = None,
+        **options: Unpack[CompileOptions],
     ) -> CheckedKernel:
         """Compile Tile IR, given as a file (from the test's folder or from here), as text or as bytecode, or a cuTile
         kernel with its signature, which may also be a text MODULE.py:KERNEL. `options` are those of `tilesat.compile`.

@@ -12,9 +12,17 @@ from importlib.resources import files
 from viz.record import Record, to_json
 
 SCRIPTS = (
-    "data.js", "list.js", "texts.js", "egraph.js", "schedule.js", "layouts.js", "saturation.js", "compare.js",
-    "details.js", "main.js",
-)  # fmt: skip
+    "data.js",
+    "list.js",
+    "texts.js",
+    "egraph.js",
+    "schedule.js",
+    "layouts.js",
+    "saturation.js",
+    "compare.js",
+    "details.js",
+    "main.js",
+)
 """In the order in which they are read: main.js makes the page of what the others declare."""
 
 

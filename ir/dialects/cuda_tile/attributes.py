@@ -12,7 +12,7 @@ import struct
 import sys
 from collections.abc import Iterator
 from functools import cache
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard
 
 import numpy as np
 
@@ -40,6 +40,11 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
 Array: TypeAlias = "npt.NDArray[Any]"
+
+
+def is_array(given: object) -> TypeGuard[Array]:
+    """Is this an array of NumPy?"""
+    return isinstance(given, np.ndarray)
 
 
 class TextEnum(enum.IntEnum):
@@ -379,7 +384,7 @@ def _pack(number: Any, dtype: str) -> bytes | None:
         return _pack(math.copysign(math.inf, number), dtype)
 
 
-def _unpack(data: bytes, dtype: str) -> Any:
+def _unpack(data: bytes, dtype: str) -> int | float:
     """The number of an element as a Python int, float or bool."""
     if dtype == "bfloat16":
         return struct.unpack("=f", struct.pack("=I", int.from_bytes(data, sys.byteorder) << 16))[0]
@@ -394,13 +399,13 @@ def dtype_name(element: Type) -> str:
     return "int64" if isinstance(element, PointerType) else _DTYPES[element]
 
 
-def dtype_of(element: Type) -> np.dtype[Any]:
+def dtype_of(element: Type) -> np.dtype[np.generic]:
     """The same, as NumPy has it."""
     return _dtype(dtype_name(element))
 
 
 @cache
-def _dtype(name: str) -> np.dtype[Any]:
+def _dtype(name: str) -> np.dtype[np.generic]:
     if name in _CODES:
         return np.dtype(name)
     import ml_dtypes

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from ir.core import Attr, Operand, Result, op, same_type_as
@@ -200,7 +198,7 @@ class IntExtremum(IntBinary):
     signedness = Attr(Signedness)
 
     @staticmethod
-    def choose(function: Any, lhs: Array, rhs: Array, signedness: Signedness) -> Array:
+    def choose(function: np.ufunc, lhs: Array, rhs: Array, signedness: Signedness) -> Array:
         """Apply numpy.maximum or minimum to the values as signed or unsigned."""
         if signedness:
             return np.asarray(function(read_wide(lhs), read_wide(rhs))).astype(lhs.dtype)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
@@ -25,7 +24,7 @@ class FloatUnary(TileOp):
     placement = ELEMENTWISE
 
 
-def apply(function: Callable[[Any], Any], source: Array) -> Array:
+def apply(function: Callable[[Array], Array], source: Array) -> Array:
     """An elementwise function in float64, rounded to the type of `source`."""
     with np.errstate(all="ignore"):
         return round_float64(np.asarray(function(source.astype(np.float64))), source.dtype)

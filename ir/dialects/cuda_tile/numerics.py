@@ -11,7 +11,6 @@ import math
 import operator
 from collections.abc import Callable
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 
@@ -21,7 +20,7 @@ from ir.types import F4E2M1FN, F8E4M3FN, F8E5M2, F8E5M3FNU, F8E8M0FNU, TF32, Int
 
 _PLAIN = tuple(set(Rounding) - {Rounding.ZERO, Rounding.NEGATIVE_INF, Rounding.POSITIVE_INF})
 """Modes whose reference is the nearest value: on a GPU the approximations may be off by ulps."""
-_COMPARE: dict[Predicate, Callable[[Any, Any], Any]] = {
+_COMPARE: dict[Predicate, Callable[[Array, Array], Array]] = {
     Predicate.EQUAL: operator.eq,
     Predicate.NOT_EQUAL: operator.ne,
     Predicate.LESS_THAN: operator.lt,
@@ -48,7 +47,7 @@ def read_wide(values: Array) -> Array:
     return -values.astype(np.int8) if values.dtype == np.bool_ else values
 
 
-def wrap(function: Callable[[Any, Any], Any], lhs: Array, rhs: Array) -> Array:
+def wrap(function: Callable[[Array, Array], Array], lhs: Array, rhs: Array) -> Array:
     """An integer function modulo 2^width, without NumPy's overflow warnings; i1 computes modulo 2."""
     if lhs.dtype == np.bool_:
         return (np.asarray(function(lhs.astype(np.uint8), rhs.astype(np.uint8))) & 1).astype(np.bool_)
@@ -81,7 +80,7 @@ def _sticky(value: Array, error: Array) -> Array:
     return np.where(lost & ((bits & 1) == 0), np.nextafter(value, towards), value)
 
 
-def round_float64(exact: Array, dtype: np.dtype[Any], rounding: Rounding = Rounding.NEAREST_EVEN) -> Array:
+def round_float64(exact: Array, dtype: np.dtype[np.generic], rounding: Rounding = Rounding.NEAREST_EVEN) -> Array:
     """float64 (or narrower) values in `dtype` by one rounding; modes that are not directed round to nearest."""
     nearest = _nearest(exact, dtype)
     return _redirect(nearest, exact - nearest.astype(np.float64), rounding) if rounding not in _PLAIN else nearest
@@ -139,7 +138,7 @@ def _root_error(r: Fraction, a: Fraction) -> Fraction:
     return a - r * r
 
 
-def _nearest(values: Array, dtype: np.dtype[Any]) -> Array:
+def _nearest(values: Array, dtype: np.dtype[np.generic]) -> Array:
     """Round to nearest even. Casts of ml_dtypes from float64 go through float32, so float32 is made odd first."""
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):
         if values.dtype != np.float64 or dtype.kind == "f":
@@ -221,7 +220,7 @@ def _wide(values: Array) -> Array:
     return np.asarray(values).astype(np.float64)
 
 
-def _plain(function: Callable[[Any, Any], Any], a: Array, b: Array) -> Array:
+def _plain(function: Callable[[Array, Array], Array], a: Array, b: Array) -> Array:
     """Round-to-nearest in the type itself; 16-bit floats through float32, where the double rounding is harmless.
 
     24 >= 2 * 11 + 2 bits makes it so for + - * / (Figueroa, "When is double rounding innocuous?", 1995).
@@ -373,7 +372,7 @@ def int_to_float(values: Array, element: Type, rounding: Rounding) -> Array:
     return convert_float(_sticky(*_two_sum(high.astype(np.float64), low)), element, rounding)
 
 
-def float_to_int(values: Array, signed: bool, dtype: np.dtype[Any]) -> Array:
+def float_to_int(values: Array, signed: bool, dtype: np.dtype[np.generic]) -> Array:
     """Floats truncated towards zero and saturated to the range of the integer; NaN gives 0."""
     if dtype == np.bool_:
         return np.trunc(np.nan_to_num(values.astype(np.float64))) != 0

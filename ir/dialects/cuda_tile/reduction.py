@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -35,7 +35,7 @@ class Combining(TileOp):
 
     operands_ = Variadic(ANY_TILE)
     dim = Attr(int)
-    identities = Attr[tuple[Any, ...]](tuple)
+    identities: Attr[tuple[int | float, ...]] = Attr(tuple)
     outs = VariadicResult()
     body = RegionField()
 

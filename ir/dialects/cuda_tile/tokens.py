@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any, cast
-
 from ir.core import WRITE, Attr, Operand, OptionalOperand, Result, Variadic, VariadicResult, op, optional
 from ir.dialects.cuda_tile.attributes import SKELETON, Dictionary
 from ir.dialects.cuda_tile.constraints import NUMBER, TOKEN_TYPE, TileOp
@@ -71,9 +69,9 @@ class PreviewCall(Ordered):
 
     operands_ = Variadic()
     callee = Attr(str)
-    const_args = Attr[tuple[Any, ...]](tuple, ())
-    arg_attrs = cast("Attr[tuple[Any, ...] | None]", optional(tuple))
-    res_attrs = cast("Attr[tuple[Any, ...] | None]", optional(tuple))
+    const_args: Attr[tuple[object, ...]] = Attr(tuple, ())
+    arg_attrs: Attr[tuple[object, ...] | None] = optional(tuple)
+    res_attrs: Attr[tuple[object, ...] | None] = optional(tuple)
     outs = VariadicResult()
 
     def verify(self) -> None:

@@ -158,9 +158,17 @@ class StAsync(Instruction):
 
 
 REPLACED = {
-    "global_address": "b64", "rank": "b32", "box_dim": "b32", "global_dim": "b32", "global_stride": "b64",
-    "element_stride": "b32", "elemtype": "b32", "interleave_layout": "b32", "swizzle_mode": "b32", "fill_mode": "b32",
-}  # fmt: skip
+    "global_address": "b64",
+    "rank": "b32",
+    "box_dim": "b32",
+    "global_dim": "b32",
+    "global_stride": "b64",
+    "element_stride": "b32",
+    "elemtype": "b32",
+    "interleave_layout": "b32",
+    "swizzle_mode": "b32",
+    "fill_mode": "b32",
+}
 """Field of a tensor map -> its type. Source: PTX ISA 8.8, tensormap.replace."""
 ORDINAL = ("box_dim", "global_dim", "global_stride", "element_stride")
 NUMBERED = ("elemtype", "interleave_layout", "swizzle_mode", "fill_mode")

@@ -308,9 +308,13 @@ class WgmmaWaitGroup(Instruction):
 @instruction(
     "nvvm.wgmma.mma_async",
     "wgmma.mma_async.sync.aligned.m{m}n{n}k{k}.{types} {out:vector}, {a:group}, {b:register}, "
-    "{scaleD:register|scale}{modifiers};", WGMMA, tied=("out", "c"), after_copies=WGMMA_FENCE,
-    source="PTX ISA 8.8, wgmma.mma_async", seed="nvgpu.warpgroup.mma",
-)  # fmt: skip
+    "{scaleD:register|scale}{modifiers};",
+    WGMMA,
+    tied=("out", "c"),
+    after_copies=WGMMA_FENCE,
+    source="PTX ISA 8.8, wgmma.mma_async",
+    seed="nvgpu.warpgroup.mma",
+)
 class WgmmaMmaAsync(Shaped):
     """D = A B + D by a warpgroup: `a` is a descriptor or four registers, `c` the accumulators tied to the results.
 

@@ -433,8 +433,11 @@ class TensorLd(TensorAccess):
 
 
 @instruction(
-    "nvvm.tcgen05.st", "", TCGEN05, source="PTX ISA 8.8, tcgen05.st",
-)  # fmt: skip
+    "nvvm.tcgen05.st",
+    "",
+    TCGEN05,
+    source="PTX ISA 8.8, tcgen05.st",
+)
 class TensorSt(TensorAccess):
     """Registers into tensor memory, which holds them only after a wait."""
 

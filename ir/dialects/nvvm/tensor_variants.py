@@ -160,9 +160,11 @@ class TensorLdReduced(TensorAccess):
 
 
 @instruction(
-    "nvvm.tcgen05.shift", "@{predicate} tcgen05.shift.cta_group::{group}.down [{taddr:register}+{column}];", SHIFT,
+    "nvvm.tcgen05.shift",
+    "@{predicate} tcgen05.shift.cta_group::{group}.down [{taddr:register}+{column}];",
+    SHIFT,
     source="PTX ISA 8.8, tcgen05.shift",
-)  # fmt: skip
+)
 class TensorShift(Instruction):
     """Moves rows of 32 bytes of tensor memory, but for the last, up by one lane; begun by one thread."""
 

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence, Set
-from typing import Any
 
 from ir.core import PURE, Block, Op, Value
 from ir.dialects import llvm, nvvm
@@ -258,7 +257,7 @@ def _chosen(value: Value, condition: Value, holds: bool) -> Value:
     return value
 
 
-def key(op: Op, same: dict[Value, Value]) -> tuple[Any, ...]:
+def key(op: Op, same: dict[Value, Value]) -> tuple[object, ...]:
     """A key that is equal for operations that compute the same; `same` maps operands to their equivalents."""
     operands = tuple(same.get(v, v) for v in op.operands)
     return type(op), operands, tuple(op.attributes.items()), op.segments, tuple(r.type for r in op.results)

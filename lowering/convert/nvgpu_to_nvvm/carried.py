@@ -8,9 +8,8 @@ Source: Alpern, Wegman, Zadeck, Detecting Equality of Variables in Programs, POP
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from itertools import combinations
-from typing import Any
 
 from ir.core import PURE, Block, Value
 from ir.dialects import llvm
@@ -52,7 +51,7 @@ def candidates(into: dict[Block, list[Edge]]) -> Iterator[Pair]:
             yield from combinations(each, 2)
 
 
-def rough(value: Value) -> Any:
+def rough(value: Value) -> Hashable:
     """What two values that are alike have in common."""
     op = value.op
     return None if op is None else op.value if isinstance(op, llvm.Constant) else (type(op), value.index)

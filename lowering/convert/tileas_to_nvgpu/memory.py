@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, cast
+from collections.abc import Callable, Iterator
 
 from ir.checked import checked
 from ir.core import Value
 from ir.dialects import arith, nv_tileas, nvvm
-from ir.types import I32, I64, PartitionViewType, TensorType
+from ir.types import I32, I64, PartitionViewType, TensorType, TensorViewType
 from lowering.convert.tileas_to_nvgpu import agents, compute, views, windows
 from lowering.convert.tileas_to_nvgpu.compute import layout_of, tensor_of
 from lowering.convert.tileas_to_nvgpu.context import Expander, Ring, SharedTile, lowers
@@ -20,14 +19,14 @@ from lowering.layouts.shared import SharedLayout
 @lowers(nv_tileas.MakeMemref)
 def memref(x: Expander, op: nv_tileas.MakeMemref) -> None:
     """Static sizes and strides are constants, the dynamic ones come in order."""
-    kind = op.result.type
+    kind = checked(op.result.type, TensorViewType)
     sizes, strides = iter(x.scalars(op.sizes)), iter(x.scalars(op.strides))
     emitter = x.emitter
-    static: Callable[[int | None, Any], Value] = lambda known, rest: (  # noqa: E731
+    static: Callable[[int | None, Iterator[Value]], Value] = lambda known, rest: (  # noqa: E731
         next(rest) if known is None else emitter.constant(known, I32 if known < 1 << 31 else I64)
     )
-    shape = [static(n, sizes) for n in cast(Any, kind).shape]
-    steps = [static(n, strides) for n in cast(Any, kind).strides]
+    shape = [static(n, sizes) for n in kind.shape]
+    steps = [static(n, strides) for n in kind.strides]
     x.values[op.result] = windows.Memref(x.scalar(op.base), shape, steps)
 
 

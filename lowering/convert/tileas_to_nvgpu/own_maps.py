@@ -14,13 +14,13 @@ CUTLASS's grouped GEMM publishes and acquires them this way (copy_sm90_desc.hpp)
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import reduce
-from typing import Any
 
 from ir.core import Block, Region, Value
 from ir.dialects import arith, gpu, llvm, nv_tileas, nvgpu, nvvm, scf
 from ir.dialects.nv_tileas import TiledTmaStore
+from ir.launch_records import Expression, TensorMapRecord
 from ir.types import GLOBAL_PTR, I32, I64, IntType, LLVMPointerType
 from lowering.convert.tileas_to_nvgpu.agents import branch
 from lowering.convert.tileas_to_nvgpu.context import Expander
@@ -182,7 +182,7 @@ class OwnMaps:
         emitter.open.discard(body)
         emitter.builder.block = outside
 
-    def fill(self, place: Value, record: Mapping[str, Any], pad: Value) -> None:
+    def fill(self, place: Value, record: TensorMapRecord, pad: Value) -> None:
         """Fill in every field of a zeroed map."""
         emitter, put = self.emitter, self.put
         base, dims = self.number(record["base"]), [self.number(each) for each in record["global_dim"]]
@@ -217,18 +217,18 @@ class OwnMaps:
         """A field given by a register."""
         self.emitter.effect(nvvm.TensorMapReplace, place, value, segments=(1, 1), field=field, ordinal=ordinal)
 
-    def may_be_empty(self, record: Mapping[str, Any]) -> bool:
+    def may_be_empty(self, record: TensorMapRecord) -> bool:
         """Is an extent unknown?"""
         return any("const" not in each for each in record["global_dim"])
 
-    def number(self, expression: Mapping[str, Any]) -> Value:
+    def number(self, expression: Expression) -> Value:
         """An expression of the launch manifest in 64 bits; narrower numbers are signed."""
         emitter = self.emitter
         ((kind, value),) = expression.items()
-        if kind == "const":
-            return emitter.constant(value, I64)
-        if kind == "arg":
-            given: Value = emitter.block.args[int(value)]
+        if isinstance(value, int):
+            if kind == "const":
+                return emitter.constant(value, I64)
+            given = emitter.block.args[value]
             if isinstance(given.type, LLVMPointerType):
                 return emitter.emit(llvm.PtrToInt, given, types=[I64])
             narrow = isinstance(given.type, IntType) and given.type.width < I64.width

@@ -493,9 +493,13 @@ def loads(x: Expander, address: Value, column: int, count: int, element: Type, r
     for first in range(0, count, CHUNK):
         held = min(CHUNK, count)
         made = x.emitter.builder.add(
-            nvvm.TensorLd, address, types=[element] * held, shape=shape, num=held // SHAPES[shape],
+            nvvm.TensorLd,
+            address,
+            types=[element] * held,
+            shape=shape,
+            num=held // SHAPES[shape],
             column=column + columns_of_registers(first, rows),
-        )  # fmt: skip
+        )
         values += made.results
     return x.emitter.builder.add(nvvm.TensorWait, *values, types=[element] * len(values), kind="ld").results
 

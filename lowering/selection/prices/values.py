@@ -69,9 +69,10 @@ def in_parts(pricer: Pricer, whole: Cost, site: NodeContext, pairs: int, degree:
     f32 = (str(F32),)
     found = whole.times(1 - pairs / OF)
     for form, each in (
-        (Form("fma", (F32X2,), f32), POLYNOMIALS[degree].paired), (Form("maxf", (), f32), CLAMPS),
+        (Form("fma", (F32X2,), f32), POLYNOMIALS[degree].paired),
+        (Form("maxf", (), f32), CLAMPS),
         (Form("shli", (), (str(I32),)), SHIFTS),
-    ):  # fmt: skip
+    ):
         found += machine.elementwise(form, registers).times(each * pairs / OF)
     return found
 

@@ -1,11 +1,10 @@
 """Judges every mutant of every rule: `make mutation`, or `python -m tests.egraph.mutations.sweep [PREFIX ...]`.
 
-A mutant is killed where the check of rules refutes it with `SAMPLES` samples; `make test` draws a quarter of these of
+A mutant is killed where the check of rules refutes it with `SAMPLES` samples; `make test` draws an eighth of these of
 each rule, `make test-all` more. What is not killed is equivalent (`equivalents.py` says why, mutant by mutant) or
 survives; survivors are listed with file and rule.
 """
 
-import subprocess
 import sys
 import time
 from collections import Counter
@@ -58,13 +57,6 @@ def judge(mutant: Mutant) -> Judged:
 def part(commit: str) -> Sequence[Mutant]:
     """Every tenth mutant, from a start that the commit's last digits choose."""
     return all_mutants()[int(commit[-8:], 16) % PARTS :: PARTS]
-
-
-def commit() -> str:
-    """The commit of this checkout; zeros where there is none, as in an unpacked archive."""
-    here = Path(__file__).parent
-    found = subprocess.run(["git", "rev-parse", "HEAD"], cwd=here, capture_output=True, text=True, check=False)
-    return found.stdout.strip() if found.returncode == 0 else "0" * 40
 
 
 def table(judged: Iterable[Judged]) -> list[str]:

@@ -3,8 +3,9 @@
 from egraph.rule import Rule, text
 from egraph.rulefile import Command, own_rules
 from egraph.soundness.mutants import OPERATORS, mutants, well_bound
+from tests.commit import commit
 from tests.egraph.mutations.equivalents import PROVED, WRITTEN
-from tests.egraph.mutations.sweep import SURVIVORS, all_mutants, commit, judge, part
+from tests.egraph.mutations.sweep import SURVIVORS, all_mutants, judge, part
 
 
 def test_a_tenth_of_the_mutants_is_refuted():

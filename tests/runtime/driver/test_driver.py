@@ -52,6 +52,7 @@ def sanitize(folder: Path, *arguments: str | Path) -> tuple[int, str]:
     return status, report.read_text()
 
 
+@pytest.mark.in_turn
 def test_a_program_that_uses_the_driver(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
     program = compiled(HERE / "program.c", folder)
     status, report = sanitize(folder, "--target", "sm_90", program, HERE / "axpy.ptx")
@@ -65,6 +66,7 @@ def test_a_program_that_uses_the_driver(folder: Path, capfd: pytest.CaptureFixtu
     assert status == 1
 
 
+@pytest.mark.in_turn
 @pytest.mark.skipif(headers() is None, reason="needs cuda.h (nvidia-cuda-runtime)")
 def test_a_kernel_compiled_ahead_of_time(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
     """A fat binary and a C header: the device takes its own code, and the header its launch plan; no hazards."""

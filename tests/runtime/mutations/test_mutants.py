@@ -41,7 +41,7 @@ def _sampled(operator: str) -> list[Mutant]:
     return found if operator == OPERATOR else found[:1]
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("operator", NAMES)
 def test_mutants_are_caught(operator: str) -> None:
     for mutant in _sampled(operator):

@@ -40,6 +40,7 @@ def table() -> lab.Table:
     return lab.experiment(SOFTMAX, "sm_80", ways, assemble=False)
 
 
+@pytest.mark.in_turn
 def test_a_row_for_each_configuration(table: lab.Table) -> None:
     assert [each.configuration for each in table] == [
         "measure=none", "default", "measure=rules", "extractor=cheapest", "costs=fewest", "rates=mufu:1",
@@ -55,6 +56,7 @@ def test_a_row_for_each_configuration(table: lab.Table) -> None:
         assert each.no_code == "not asked"
 
 
+@pytest.mark.in_turn
 def test_sizes_are_counted_where_asked(table: lab.Table) -> None:
     plain, counted, alone = (each.saturation for each in table[:3])
     assert plain is not None
@@ -279,6 +281,7 @@ def test_the_bar(capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().out == f"\r[{'#' * 15}{'.' * 15}] 2/4, 1 known before, 1 failed\n"
 
 
+@pytest.mark.in_turn
 def test_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     ways = tmp_path / "ways.json"
     ways.write_text('[{"name": "plain"}, {"name": "loose", "fast": ["nsz"]}]')

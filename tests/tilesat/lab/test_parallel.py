@@ -29,6 +29,7 @@ def dies(graph: Graph) -> dict[int, int]:
     os._exit(3)
 
 
+@pytest.mark.in_turn
 @pytest.mark.usefixtures("extra")
 def test_a_worker_that_dies_is_one_failed_row(tmp_path: Path) -> None:
     path = tmp_path / "records.jsonl"
@@ -69,6 +70,7 @@ def test_extras_that_are_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
         plots.pareto(lab.Table())
 
 
+@pytest.mark.in_turn
 @pytest.mark.usefixtures("extra")
 def test_plots() -> None:
     ways = [*lab.grid(budget=[1, 1000], forbid=[(), ("st.global.v8",)], measure=["none"]), {}]

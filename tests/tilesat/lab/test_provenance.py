@@ -13,6 +13,7 @@ EXAMPLES = Path(__file__).resolve().parents[3] / "examples"
 NEGATED, VECADD = str(EXAMPLES / "gemm_negated.mlir"), str(EXAMPLES / "vecadd_view.mlir")
 
 
+@pytest.mark.in_turn
 def test_why(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["compile", NEGATED, "--provenance", "--emit", "egraph"]) == 0
     done = capsys.readouterr()
@@ -32,6 +33,7 @@ def test_why(capsys: pytest.CaptureFixture[str]) -> None:
     assert "sink-negf/mma-to-rhs (iteration" in out
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize(
     ("left", "right", "message"),
     [("%nope", "%a", "there is no term '%nope'"), ("c99999", "%a", "there is no term 'c99999'"),
@@ -55,6 +57,7 @@ def test_in_python() -> None:
         assert plain.provenance
 
 
+@pytest.mark.in_turn
 def test_terms_as_chains_have_them(capsys: pytest.CaptureFixture[str]) -> None:
     words = ["why", NEGATED, "(mmaf %a_negated %b_transposed %acc 0)", "(mmaf %a_scaled (negf %b_transposed) %acc 0)"]
     assert main(words) == 0
@@ -72,6 +75,7 @@ def test_explain_as_json(capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().err == "tilesat: error: --json selects the form of --explain: pass both\n"
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize(("helped", "least", "most"), [(True, 0, 2), (False, 10, 20)])
 def test_matches_of_a_class_that_their_own_iteration_unites(
     helped: bool, least: int, most: int, monkeypatch: pytest.MonkeyPatch
