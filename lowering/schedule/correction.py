@@ -77,8 +77,16 @@ scores in 184 registers and 20 bytes in 176 (256 x 128 x 128, exact exponentials
 (128 x 64 x 128), each without the scaling of sums.
 """
 FEWEST = 136
+EARLY = 16
+"""Registers more of a product that is loaded an iteration early: 128 scores then spill 44 bytes in 184 registers (ptxas
+13.5, TileGym's attention_sink), 64 none in 160 (256 x 64 x 128, in loops over tiles).
+"""
 SURE = 40  # more where several CTAs share an SM: the register grant counts so (`MARGIN` of lowering/ptx/grant.py)
 MORE = 16  # of a thread that begins products in loops over tiles, at most (same file)
+SPLIT = 16
+"""Registers more where ptxas splits packed f32x2 operations: in 184 registers 128 scores spill 56 bytes on sm_110a and
+none on sm_100a and sm_103a; 64 scores spill none (ptxas 13.5).
+"""
 COLUMNS = 16  # that a correction warp scales at a time: what its registers have room for
 OFTEN = 0.85
 """Fraction of steps in which some row of a warp has another factor than 1: of 32 steps of random scores
@@ -128,19 +136,21 @@ class Correction:
         if not all(alone(factors_of(op)[0]) for op in self.scales):
             return "a thread has the factors of many rows, or shares them with others"
         ctas = max(1, TENSOR_COLUMNS // allocation(share_columns(self.products.consumer, 0)))
-        given, wanted = self.left(ctas, target), max(FEWEST, FREED + self.scores()) + (SURE if ctas > 1 else 0)
+        more = (SURE if ctas > 1 else 0) + (SPLIT if target.throughput.pair_slots > 1 else 0)
+        given, wanted = self.left(ctas, target), max(FEWEST, FREED + self.scores()) + more
         if given < wanted:
             return f"threads that compute would have {given} registers and need {wanted}"
         return ""
 
     def scores(self) -> int:
-        """Registers of the largest product that a thread loads in a loop, with the tiles that a loop carries beside it:
-        scores loaded an iteration early spill 44 bytes in 184 registers (ptxas 13.5, TileGym's attention_sink).
+        """Registers of the largest product that a thread loads in a loop, with the tiles that a loop carries beside it;
+        a product that is loaded an iteration early is carried, and takes a few more.
         """
-        read = [registers(load.result) for load in self.products.loads if not load.waited]
+        loaded = {load.result.type: registers(load.result) for load in self.products.loads if not load.waited}
         loops = {loop for op in self.scales for loop in enclosing(op) if isinstance(loop, LOOPS)}
-        kept = [[registers(v) for v in loop.regions[0].block.args] for loop in loops]
-        return max(read, default=0) + max((sum(n for n in each if n > FEW_FACTORS) for each in kept), default=0)
+        carried = [[v for v in loop.regions[0].block.args if registers(v) > FEW_FACTORS] for loop in loops]
+        beside = [sum(EARLY if v.type in loaded else registers(v) for v in each) for each in carried]
+        return max(loaded.values(), default=0) + max(beside, default=0)
 
     def left(self, ctas: int, target: Target) -> int:
         """Registers of a thread that computes where there are so many CTAs an SM; 0 without room for the warps."""

@@ -86,14 +86,15 @@ def program(shape: Shape, queries: int, keys: int) -> Program:
     return Program("attention", lambda: source(shape), arguments, (tiles, HEADS), None)
 
 
-def expected(shape: Shape, q: Any, k: Any, v: Any, o: Any, m: int, n: int) -> Any:
-    q, k, v = (x.astype(np.float64) for x in (q, k[:, :n], v[:, :n]))
+def expected(shape: Shape, q: Any, k: Any, v: Any, o: Any, m: Any, n: Any) -> Any:
+    rows, keys = int(m), int(n)
+    q, k, v = (x.astype(np.float64) for x in (q, k[:, :keys], v[:, :keys]))
     if shape[4] == "grouped":
         k, v = (np.repeat(x[:SHARED_HEADS], HEADS, axis=0) for x in (k, v))
     score = np.einsum("hqd,hkd->hqk", q, k) * 0.25
     if shape[4] in ("causal", "behind", "far"):
-        behind = np.arange(m) - (HIDDEN if shape[4] == "far" else 0)
-        score = np.where(np.arange(n) <= behind[:, None], score, -np.inf)
+        behind = np.arange(rows) - (HIDDEN if shape[4] == "far" else 0)
+        score = np.where(np.arange(keys) <= behind[:, None], score, -np.inf)
     power = np.exp2(score - score.max(2, keepdims=True, initial=LEAST))
     return power / np.maximum(power.sum(2, keepdims=True), 1e-30) @ v
 
