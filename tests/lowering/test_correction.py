@@ -112,7 +112,7 @@ def test_the_report_says_who_scales_and_why() -> None:
 
 
 FEW: dict[str, tuple[Shape, str, int, int]] = {
-    "two CTAs": ((128, 64, 128, "f16", ""), "sm_100a", 160, 176),
+    "two CTAs": ((128, 64, 128, "f16", ""), "sm_100a", 168, 176),
     "early": ((256, 128, 64, "bf16", "grouped"), "sm_100a", 184, 200),
     "split": ((256, 128, 128, "f16", ""), "sm_110a", 184, 200),
 }
@@ -138,10 +138,10 @@ def test_levels_that_lag_are_scaled_where_they_are() -> None:
 
 
 SIZES: dict[str, tuple[tuple[int, int], ...]] = {
-    "causal": ((300, 600), (300, 300)), "far": ((600, 600), (600, 500)),
+    "causal": ((300, 600), (300, 300), (300, 800)), "far": ((600, 600), (600, 500)),
 }  # fmt: skip
 """Queries and keys, in the order in which they are tried. "causal": powers lie apart from scores, so rings of powers
-and of factors have barriers that say that they are empty; ten and five steps, none or four of them without masks.
+and of factors have barriers that say that they are empty; ten, five and 13 steps, none or four of them without masks.
 "far": powers lie over scores, which implies both; five and four steps, none or two without masks. Rings go round more
 than once, and both loops have several steps, so that more is tried than what follows the last one.
 """
@@ -220,6 +220,9 @@ EQUIVALENT: dict[str, tuple[str, ...]] = {
         # test_products_of_one_thread_run_in_order).
         "no wait for P_, 1", "no wait for P_+1, 1",
         "no bar.sync 1, 3",  # as above
+        # Not equivalent on hardware: zeros must be stored before they are scaled. "causal" shows the same wait left out;
+        # no order tried here does.
+        "no tcgen05.wait::st, 2",
     ),
 }  # fmt: skip
 """What no order can show, and why."""
