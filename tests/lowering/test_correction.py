@@ -220,8 +220,8 @@ EQUIVALENT: dict[str, tuple[str, ...]] = {
         # test_products_of_one_thread_run_in_order).
         "no wait for P_, 1", "no wait for P_+1, 1",
         "no bar.sync 1, 3",  # as above
-        # Not equivalent on hardware: zeros must be stored before they are scaled. "causal" shows the same wait left out;
-        # no order tried here does.
+        # Not equivalent on hardware: zeros must be stored before they are scaled. "causal" shows that wait left out,
+        # no order that is tried here does.
         "no tcgen05.wait::st, 2",
     ),
 }  # fmt: skip
