@@ -112,9 +112,9 @@ def road(options: Options) -> tuple[Step, ...]:
     steps = with_options(
         steps, "best-of-candidates", clusters=choose, blocks=options.tile_blocks, consumers=options.consumers
     )
-    for name, atom in BELOW.items():
-        told = tuple(sorted(prefix for prefix in options.forbid if atom.startswith(prefix)))
-        steps = with_options(steps, name, forbid=told)
+    for name, atoms in BELOW.items():
+        given = sorted(prefix for prefix in options.forbid if any(atom.startswith(prefix) for atom in atoms))
+        steps = with_options(steps, name, forbid=tuple(given))
     if options.ocg_knobs:
         steps = with_pass(steps, "tileas-insert-ocg-knobs", before="select-instructions")
     return with_options(steps, "print-ptx", annotate=options.annotate, lineinfo=options.lineinfo)

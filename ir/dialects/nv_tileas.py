@@ -31,6 +31,7 @@ from ir.dialects.mirrored import mirror, mirrored
 from ir.dialects.nv_tileas_async import (
     CONSUME,
     COPY,
+    CORRECT,
     MULTIPLY,
     PRODUCE,
     ROLES,
@@ -415,6 +416,7 @@ __all__ = [
     "CONSUME",
     "CONSUMER_TOKEN",
     "COPY",
+    "CORRECT",
     "DONE_BYTES",
     "GROUPS",
     "KEEPING",

@@ -152,9 +152,16 @@ class StoreWait(Op):
     effect = WRITE
 
 
-CONSUME, PRODUCE, COPY, MULTIPLY, TRANSFORM = ROLES = ("consume", "produce", "copy", "multiply", "transform")
+CONSUME, PRODUCE, COPY, MULTIPLY, TRANSFORM, CORRECT = ROLES = (
+    "consume",
+    "produce",
+    "copy",
+    "multiply",
+    "transform",
+    "correct",
+)
 """The task of an agent: all its warps compute; one thread fills stages; all its threads fill stages; one thread issues
-products in tensor memory; all its warps compute tiles for the first.
+products in tensor memory; all its warps compute tiles for the first; all its warps scale sums in tensor memory.
 """
 
 

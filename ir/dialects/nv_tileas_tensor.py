@@ -92,11 +92,14 @@ class TensorStore(Op):
 
 @op("nv_tileas.tensor_scale")
 class TensorScale(Op):
-    """An accumulator times a tile in registers: loaded, multiplied element by element (`paired`: by f32x2), stored."""
+    """An accumulator times a tile in registers: loaded, multiplied element by element (`paired`: by f32x2) and stored,
+    so many `columns` at a time.
+    """
 
     d = Operand(is_tensor_memory)
     factor = Operand(is_tile)
     paired = flag()
+    columns = Attr(int, 32, least=1)
 
     effect = WRITE
 

@@ -8,6 +8,9 @@ from lowering.targets.target import Feature, Target
 REGISTER_STEP = 8  # PTX ISA, setmaxnreg: counts are multiples of 8
 PRODUCER_REGISTERS = 40  # ptxas 13.5 fits 16 ragged cp.async a thread into them without an instruction more
 LEAST_REGISTERS = 24  # PTX ISA, setmaxnreg: counts from 24 to 256; most producers of tensor copies need no more
+BEGINNER_REGISTERS = 32  # of a thread that issues products in tensor memory, at least (lowering/ptx/grant.py)
+CORRECTION_REGISTERS = 40  # of one that scales sums there, 16 columns at a time: ptxas 13.5 spills none
+CORRECTION_IN_LOOPS = 56  # in loops over tiles: ptxas 13.5 spills 4 bytes in 40 (attention, 256 x 128 x 128, sm_100a)
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,10 +99,11 @@ class Shares:
         return self.consumer > self.launch
 
 
-def register_shares(consumers: int, others: int, least: int, target: Target) -> Shares:
+def register_shares(consumers: int, others: int, least: float, target: Target) -> Shares:
     """All registers of an SM for one CTA, where the `others` threads give theirs to the `consumers` but for `least`, a
-    multiple of 8: what the consumers may not take stays with the others. If there are enough for each thread to have as
-    many as it can address, none are moved: setmaxnreg would leave the consumers 248, the multiple of 8 below 255.
+    multiple of 8 or the mean of several: what the consumers may not take stays with the others. If there are enough for
+    each thread to have as many as it can address, none are moved: setmaxnreg would leave the consumers 248, the
+    multiple of 8 below 255.
     """
     step, addressable = REGISTER_STEP, int(target.registers_per_thread)
     if int(target.registers_per_sm) // (consumers + others) >= addressable:
@@ -107,6 +111,6 @@ def register_shares(consumers: int, others: int, least: int, target: Target) -> 
     most = addressable // step * step
     launch = min(int(target.registers_per_sm) // (consumers + others) // step * step, most - step)
     other = min(launch, least)
-    consumer = min((launch + (launch - other) * others // consumers) // step * step, most)
+    consumer = min(int((launch + (launch - other) * others / consumers) // step * step), most)
     left = (launch * (consumers + others) - consumer * consumers) // others // step * step
-    return Shares(launch, consumer, max(other, min(left, launch)) if consumer > launch else launch)
+    return Shares(launch, consumer, max(int(other), min(left, launch)) if consumer > launch else launch)

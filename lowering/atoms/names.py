@@ -60,15 +60,17 @@ LOADS_AHEAD = "load.ahead"
 """Loads issued before barriers that they need not come after (lowering/modulo/straight.py)."""
 BY_TRANSFORMER = "agent.transform"
 """Tiles that an agent computes for the consumers (lowering/modulo/transforming.py)."""
+BY_CORRECTION = "agent.correction"
+"""Sums in tensor memory scaled by warps of their own (lowering/schedule/correction.py)."""
 OUTER_COPIES = "copy.outer"
 """Tiles copied to shared memory outside of innermost loops."""
 
-BELOW: Mapping[str, str] = {
-    "tileas-materialize-schedule": BY_AGENT_READ,
-    "tileas-peel-masks": PEELING,
-    "tileas-list-schedule": LOADS_AHEAD,
-    "convert-tileas-to-nvgpu": PREFETCH,
-    "convert-nvgpu-to-nvvm": RCP,
+BELOW: Mapping[str, tuple[str, ...]] = {
+    "tileas-materialize-schedule": (BY_AGENT_READ, BY_CORRECTION),
+    "tileas-peel-masks": (PEELING,),
+    "tileas-list-schedule": (LOADS_AHEAD,),
+    "convert-tileas-to-nvgpu": (PREFETCH,),
+    "convert-nvgpu-to-nvvm": (RCP,),
 }
 """Names that passes below the e-graph decide on, by the pass: they get them as an option, as extraction does all
 others.
@@ -77,7 +79,7 @@ others.
 OTHERS = (
     *MOVES, *ARITHMETIC, WIDE_LOAD.name, WIDE_STORE.name, EVICTION, PEELING, SCALING, ONLINE, ATTENTION, BLOCKS,
     MOMENTS, PAIRS, LANES, MERGED, SWAPPED, UNSIGNED, LAGGING, LOADS_AHEAD, OUTER_COPIES, BY_AGENT, BY_AGENT_READ,
-    BY_TRANSFORMER, STREAM,
+    BY_TRANSFORMER, BY_CORRECTION, STREAM,
 )  # fmt: skip
 
 

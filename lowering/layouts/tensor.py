@@ -21,6 +21,7 @@ from lowering.layouts.shared import SharedLayout
 WARPS = 4  # that reach all lanes; PTX ISA, tcgen05.ld, Access restrictions
 LEAST_COLUMNS = 32  # of an allocation; PTX ISA, tcgen05.alloc
 COLUMN_BITS = 32  # of a lane of a column; PTX ISA, Tensor Memory
+FEW_FACTORS = 4  # row factors of a thread, one for each of its rows; with more they are not row factors
 
 
 @dataclass(frozen=True, slots=True)

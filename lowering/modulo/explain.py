@@ -8,7 +8,7 @@ from string import ascii_lowercase, ascii_uppercase
 
 from egraph.skeleton import SkeletonEffect, SkeletonLoop
 from ir.dialects.nv_tileas_cluster import Exchange, Meet
-from lowering.atoms.tcgen05 import BY_AGENT_READ
+from lowering.atoms.names import BELOW
 from lowering.decode import decode
 from lowering.modulo.ahead import Prediction, choose, predictions
 from lowering.modulo.assignment import Assigned, assign, assignments, shortest
@@ -78,7 +78,8 @@ def masks(selection: Selection) -> Iterator[str]:
     choose_agents(selection, placed)
     rotate(placed, selection.target)
     place_accumulators(placed)
-    forbidden = tuple(prefix for prefix in selection.forbid if BY_AGENT_READ.startswith(prefix))
+    names = BELOW["tileas-materialize-schedule"]
+    forbidden = tuple(prefix for prefix in selection.forbid if any(name.startswith(prefix) for name in names))
     scheduled = lower_pipelines(materialize(placed, selection.target, forbid=forbidden), selection.target)
     yield from explained(scheduled, selection.target, tuple(selection.forbid))
 

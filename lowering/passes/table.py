@@ -113,8 +113,8 @@ PASSES: dict[str, Pass] = {
         Pass("tileas-materialize-schedule", "placed", "pipelined", f"{SOURCE}:materialize_schedule",
              (Option("consumers", "name", "cooperative", "warpgroups that compute on one tile, or alternate on "
                      "successive tiles of a persistent loop", CONSUMERS),
-              Option("forbid", "names", (), "tcgen05.agent.read, or a prefix of it: consumer threads issue the "
-                     "products they read",
+              Option("forbid", "names", (), "tcgen05.agent.read, agent.correction or prefixes: consumer threads "
+                     "issue the products they read, or scale their sums",
                      check="lowering.atoms.names:check_forbidden")), statistics=(
             Statistic("buffers", "buffers and rings in shared memory"),
             Statistic("pipelines", "rings that agents fill"),

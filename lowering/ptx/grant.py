@@ -7,11 +7,20 @@ if another CTA fits, in shared memory and warps too, each CTA gets its share of 
 
 from __future__ import annotations
 
-from math import prod
+from math import ceil, prod
 
 from ir.dialects import llvm
-from ir.dialects.nvvm import SetMaxRegister, TensorLoad, TensorLoadCluster, TensorMma, WgmmaMmaAsync
-from lowering.atoms.barrier import LEAST_REGISTERS, PRODUCER_REGISTERS, REGISTER_STEP, Shares, register_shares
+from ir.dialects.nvvm import SetMaxRegister, TensorLd, TensorLoad, TensorLoadCluster, TensorMma, WgmmaMmaAsync
+from lowering.atoms.barrier import (
+    BEGINNER_REGISTERS,
+    CORRECTION_IN_LOOPS,
+    CORRECTION_REGISTERS,
+    LEAST_REGISTERS,
+    PRODUCER_REGISTERS,
+    REGISTER_STEP,
+    Shares,
+    register_shares,
+)
 from lowering.ptx.instructions import plain_text
 from lowering.ptx.machine import MachineBlock
 from lowering.ptx.registers import Liveness
@@ -40,10 +49,10 @@ BESIDE_PRODUCTS = 26
 rejects the kernel (C7602: 64 sums want 90 registers, 32 sums and 4 registers of A 62; C7600 after a softmax).
 """
 
-BEGINNER_REGISTERS, UNIFORM = 32, 9
-"""Registers of a thread that issues products in tensor memory, and how many of its values are in uniform registers:
-most are descriptors. If values take 25 to 41 registers, ptxas 13.5 spills nothing in 32 registers and 4 to 104 bytes in
-24; if they take 50, it spills 60 bytes in 40 and nothing in 48 (attention of 7 shapes, sm_100a).
+UNIFORM = 9
+"""How many values of a thread that issues products in tensor memory are in uniform registers: most are descriptors. If
+values take 25 to 41 registers, ptxas 13.5 spills nothing in 32 registers and 4 to 104 bytes in 24; if they take 50, it
+spills 60 bytes in 40 and nothing in 48 (attention of 7 shapes, sm_100a).
 """
 IN_LOOPS, UNIFORM_IN_LOOPS = 34, 5
 """If its loop is inside a loop over tiles: the values that 32 registers do for, and how many of more are in uniform
@@ -58,24 +67,29 @@ def grant(func: llvm.Func, blocks: list[MachineBlock], live: Liveness) -> None:
     """
     asked, func.attributes["minctas"] = func.minctas, possible(func, blocks, live)
     sides = agents(blocks)
-    needs = {action: live.pressure(side) + MARGIN for action, side in sides.items()}
+    needs = {role: live.pressure(side) + MARGIN for role, side in sides.items()}
     func.attributes["registers"] = max(needs.values())
     if not func.consumers or "increase" not in needs:
         if func.maxnreg and func.minctas < asked:
             func.attributes["maxnreg"] = at_launch(func, max(func.minctas, 1))
         return
     before, need, threads = needs[""], needs["increase"], prod(func.block)
-    least = kept(sides["decrease"], live)
-    held = need * func.consumers + least * (threads - func.consumers)
+    own = {role: kept(side, live) for role, side in sides.items() if role not in ("", "increase")}
+    least = own["decrease"]
+    if "correct" in own:  # by as many threads as compute
+        others = threads - func.consumers
+        least = (own["correct"] * func.consumers + least * (others - func.consumers)) / others
+    held = ceil(need * func.consumers + least * (threads - func.consumers))
     func.attributes["registers"] = max(before, -(-held // threads))
     shares = most_shared(func, before, need, least)
     func.attributes["maxnreg"] = shares.launch
     if not shares.moved:
         leave_out(blocks)
         return
-    for block in blocks:
+    counts = {"increase": shares.consumer, **(own if len(own) > 1 else {"decrease": shares.other})}
+    for role, block in ((role, block) for role, side in sides.items() for block in side):
         for op in [op for op in block.source.ops if isinstance(op, SetMaxRegister)]:
-            op.attributes["regCount"] = shares.consumer if op.action == "increase" else shares.other
+            op.attributes["regCount"] = counts[role]
         for each in block.code:
             if isinstance(each.origin, SetMaxRegister):
                 each.text = plain_text(each.origin)
@@ -109,7 +123,7 @@ def possible(func: llvm.Func, blocks: list[MachineBlock], live: Liveness) -> int
     return ctas
 
 
-def shares_of(func: llvm.Func, ctas: int, least: int = LEAST_REGISTERS) -> Shares:
+def shares_of(func: llvm.Func, ctas: int, least: float = LEAST_REGISTERS) -> Shares:
     """The register shares of one of `ctas` CTAs an SM, with producers keeping `least`."""
     others = prod(func.block) - func.consumers
     return register_shares(func.consumers, others, least, target(func.target).shared_by(ctas))
@@ -136,7 +150,10 @@ def at_launch(func: llvm.Func, ctas: int) -> int:
 
 
 def kept(producer: list[MachineBlock], live: Liveness) -> int:
-    """Registers a thread that the producer keeps, and the agents of its warpgroup."""
+    """Registers a thread that the producer keeps, and the agents of its warpgroup; or one that scales sums."""
+    if any(isinstance(op, TensorLd) for block in producer for op in block.source.ops):
+        least = CORRECTION_IN_LOOPS if loops_in_loops(producer) else CORRECTION_REGISTERS
+        return max(least, -(-live.pressure(producer) // REGISTER_STEP) * REGISTER_STEP)
     if not any(isinstance(op, TensorMma) for block in producer for op in block.source.ops):
         if max(map(live.together, producer)) > SMALL:
             return PRODUCER_REGISTERS
@@ -156,12 +173,12 @@ def loops_in_loops(blocks: list[MachineBlock]) -> bool:
     return any(first < begin and end < last for first, last in loops for begin, end in loops)
 
 
-def most_shared(func: llvm.Func, before: int, need: int, least: int) -> Shares:
+def most_shared(func: llvm.Func, before: int, need: int, least: float) -> Shares:
     """The shares for the most CTAs an SM that leave `before` registers at launch and `need` to consumers; if it needs
     all registers, for as many CTAs as a hint asks for, otherwise one.
     """
     asked = max(func.minctas, 1)
-    most = occupancy(target(func.target), prod(func.block), least, func.dynamic_smem).count
+    most = occupancy(target(func.target), prod(func.block), int(least), func.dynamic_smem).count
     for ctas in range(asked if func.minctas else most, asked, -1):
         shares = shares_of(func, ctas, least)
         if shares.moved and shares.launch >= max(before, least) and shares.consumer >= need:
@@ -170,10 +187,17 @@ def most_shared(func: llvm.Func, before: int, need: int, least: int) -> Shares:
 
 
 def agents(blocks: list[MachineBlock]) -> dict[str, list[MachineBlock]]:
-    """The blocks after each setmaxnreg, by its action; those before any of them under ""."""
-    found: dict[str, list[MachineBlock]] = {"": []}
-    action = ""
+    """The blocks after each setmaxnreg, by its action, those that load from tensor memory with fewer registers under
+    "correct"; those before any of them under "".
+    """
+    parts: list[tuple[str, list[MachineBlock]]] = [("", [])]
     for block in blocks:
-        action = next((op.action for op in block.source.ops if isinstance(op, SetMaxRegister)), action)
-        found.setdefault(action, []).append(block)
+        action = next((op.action for op in block.source.ops if isinstance(op, SetMaxRegister)), "")
+        if action:
+            parts.append((action, []))
+        parts[-1][1].append(block)
+    found: dict[str, list[MachineBlock]] = {}
+    for action, part in parts:
+        loads = any(isinstance(op, TensorLd) for block in part for op in block.source.ops)
+        found.setdefault("correct" if loads and action == "decrease" else action, []).extend(part)
     return found

@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import field
 
+from ir.checked import checked
 from ir.core import Block, Builder, Op, Region, Type, Value
 from ir.dialects import arith, nv_tileas, scf
 from ir.dialects.nv_tileas import BARRIER_BYTES, SCALAR_BYTES
@@ -22,6 +23,7 @@ from ir.records import dataclass
 from ir.tensor_descriptors import TENSOR_COLUMNS
 from ir.types import I32
 from lowering.clusters.ranks import Ranks
+from lowering.layouts.shared import SharedLayout
 from lowering.layouts.tensor import allocation
 from lowering.schedule import pairs
 from lowering.schedule.agent_rings import AgentRing, Run
@@ -67,6 +69,8 @@ class Agents(Numbers):
     received: list[nv_tileas.Receive] = field(default_factory=list[nv_tileas.Receive])  # by it
     handovers: Sequence[Handed] = ()  # with agents that issue products threads read
     beginners: list[Block] = field(default_factory=list[Block])  # the code of these
+    corrector: Block | None = None  # the code of warps that scale sums for the consumers
+    buffers: Sequence[nv_tileas.AllocTensor] = ()  # of the factors
     blocks: Sequence[int] = ()  # of rows, of each of these
     transforms: list[Transform] = field(default_factory=list[Transform])  # tiles computed for the consumers
     said: str = ""  # who issues products that threads read, and why
@@ -168,6 +172,9 @@ class Agents(Numbers):
         if transformer is not None:
             agents.append(transformer)
             roles.append(nv_tileas.TRANSFORM)
+        if self.corrector is not None:
+            agents.append(self.corrector)
+            roles.append(nv_tileas.CORRECT)
         for each in self.beginners if multiplier is None else [multiplier]:
             agents.append(each)
             roles.append(nv_tileas.MULTIPLY)
@@ -224,6 +231,12 @@ class Agents(Numbers):
         for each in self.handovers:
             each.pipeline.attributes["offset"] = offset = align(rewriter.free, BARRIER_BYTES)
             rewriter.free = offset + 2 * BARRIER_BYTES * each.pipeline.groups
+        for each in self.buffers:
+            kind = each.result.type
+            assert isinstance(kind, nv_tileas.BufferType)
+            layout = checked(kind.layout, SharedLayout)
+            each.attributes["offset"] = offset = align(rewriter.free, layout.alignment)
+            rewriter.free = offset + each.stage_bytes
         self.place_accumulators(rewriter, self.beginners[0] if self.beginners else consumer)
         alone = {each.channel for each in self.received}
         several = any(each.memory.paired for each in self.accumulators)

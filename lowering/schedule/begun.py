@@ -24,7 +24,6 @@ Source of the roles: FlashAttention-4's MMA warp; CUTLASS's sm_100 fmha.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import field
 from functools import partial
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
@@ -32,15 +31,16 @@ from typing import TYPE_CHECKING, Any
 from ir.checked import checked
 from ir.core import Block, Builder, Op, Value
 from ir.dialects import nv_tileas, scf
-from ir.records import dataclass
 from ir.types import TensorType
+from lowering.atoms.forbidden import forbidden
 from lowering.atoms.tcgen05 import BY_AGENT_READ, M
 from lowering.layouts.tensor import WARPS
 from lowering.schedule.begun_time import Begun, predicted, together
 from lowering.schedule.boundary import ControlFlow, Slice, Way
+from lowering.schedule.correction import Correction, corrected
 from lowering.schedule.fills import Boxed
 from lowering.schedule.multiplier import Part, prune
-from lowering.schedule.pipes import consume, produce, stage_alone, unknown
+from lowering.schedule.pipes import Handover, consume, imply, produce, stage_alone, unknown
 from lowering.schedule.producer import Producer
 from lowering.schedule.runs import (
     before,
@@ -71,40 +71,31 @@ GONE = (nv_tileas.TensorDot, nv_tileas.TensorCommit, nv_tileas.TensorWait)
 """Ops removed from the consumers' code."""
 
 
-@dataclass
-class Handover:
-    """A ring of one stage in tensor memory, between the consumers, whose sites come first, and each agent."""
-
-    pipeline: nv_tileas.CreatePipeline
-    sites: list[dict[Op, Site]] = field(default_factory=lambda: [dict[Op, Site]()])
-    implied: bool = False  # by the other rings' barriers: when it is empty
-
-    @property
-    def iterator(self) -> Value:
-        """A placeholder until all code exists."""
-        return unknown(self.pipeline.result, 1)
-
-
 def begin_apart(consumer: Block, agents: Agents, warps: int, target: Target, forbid: tuple[str, ...]) -> None:
-    """Split the products from the consumers' code, if that is possible and predicted to be faster; record which."""
+    """Split the products from the consumers' code, if that is possible and predicted to be faster, and the scaling of
+    their sums from it too, likewise; record which.
+    """
     dots = [op for op in nested(consumer) if isinstance(op, nv_tileas.TensorDot)]
     if not dots:
         return
     found = Products(consumer, dots, agents, warps)
-    reason = f"{BY_AGENT_READ} is forbidden" if forbid else found.why_not()
+    reason = f"{BY_AGENT_READ} is forbidden" if forbidden(BY_AGENT_READ, forbid) else found.why_not()
     if reason:
         agents.said = f"consumer threads issue the products: {reason}"
         return
-    times = together([predicted(found.summary(loop), target) for loop in found.loops or [None]])
-    if times.better:
-        found.part()
+    summaries = [found.summary(loop) for loop in found.loops or [None]]
+    times = together([predicted(each, target) for each in summaries])
     agents.said = times.said()
+    if times.better:
+        found.correction, how = corrected(found, summaries, target, forbid)
+        agents.said += how
+        found.part()
 
 
 class ControlSkeleton(Part):
     """What an agent needs of the consumers' code: the loops and branches around products, and their control."""
 
-    def __init__(self, consumer: Block, dots: Sequence[nv_tileas.TensorDot]):
+    def __init__(self, consumer: Block, dots: Sequence[Op]):
         self.inside = {*nested(consumer)}
         around = {each for dot in dots for each in enclosing(dot)}
         Slice.__init__(self, (op for op in nested(consumer) if isinstance(op, ControlFlow) and op in around), ())
@@ -128,6 +119,7 @@ class Products:
         self.repeated = bool(self.loops) and innermost(self.loops[0]) is not None  # all of them, by a loop over tiles
         self.ends: dict[Op | None, Handover] = {}  # after each loop, and after all of them
         self.turns: dict[Op, Handover] = {}  # before each further loop: the place of its sums has been read
+        self.correction: Correction | None = None  # where warps of their own scale sums
 
     def why_not(self) -> str:
         """Why agents cannot have all that products need, or there are no warps besides the producer's; empty: they
@@ -255,6 +247,8 @@ class Products:
         ended = self.ended()
         self.ends = {each: self.handover(written=False) for each in (*ended, None)}
         self.mark()
+        if self.correction is not None:
+            self.correction.begin()
         if (
             self.repeated
         ):  # between two rounds of a turn threads wait for an end or a load, and before an end for a turn
@@ -263,10 +257,15 @@ class Products:
         for ring in self.rings.values():
             ring.pipeline.attributes |= {"consumers": self.groups, "each": nv_tileas.COMMIT, "meet": False}
         blocks = [Beginner(self, self.skeletons).build() for _ in range(self.groups)]
+        if self.correction is not None:
+            self.agents.corrector = self.correction.build()
         self.strip()
         self.agents.beginners = blocks
         self.agents.blocks = range(self.groups) if self.groups > 1 else (-1,)
         self.agents.handovers = self.handovers
+        if self.correction is not None:
+            self.agents.handovers += self.correction.hand_over()
+            self.agents.buffers = self.correction.buffers
 
     @property
     def turned(self) -> bool:
@@ -374,7 +373,7 @@ class Products:
         consume(made, ring.pipeline.result, ring.iterator, Block(), [])
         waits = made.block.ops[-1]
         release_of(waits).attributes["last"] = not ring.implied
-        imply(waits, nv_tileas.ConsumerRelease, ring)
+        imply(waits, nv_tileas.ConsumerRelease, ring.implied)
         ring.sites[0][waits] = stage_alone(waits, made)
         assert block is not None
         place(made, block.ops[block.ops.index(op) + 1])
@@ -387,7 +386,7 @@ class Products:
         if self.warps // self.groups > WARPS:
             made.add(nv_tileas.Barrier, types=(), publishes=False)
         filled = produce(made, turn.pipeline.result, turn.iterator, lambda _: None)
-        imply(filled, nv_tileas.ProducerAcquire, turn)
+        imply(filled, nv_tileas.ProducerAcquire, turn.implied)
         turn.sites[0][filled] = stage_alone(filled, made)
         place(made, mark)
         assert mark.parent is not None
@@ -395,8 +394,9 @@ class Products:
 
     def write(self, dot: nv_tileas.TensorDot, ring: Handover) -> None:
         """Fill a stage with what threads write for a product."""
-        block, moved = dot.parent, self.feeds(dot)
+        block = dot.parent
         assert block is not None
+        moved = [op for op in self.feeds(dot) if self.correction is None or op not in self.correction.factors]
         for op in moved:
             assert op.parent is not None
             op.parent.ops.remove(op)
@@ -407,7 +407,7 @@ class Products:
                 inside.block.append(op)
 
         filled = produce(made, ring.pipeline.result, ring.iterator, write)
-        imply(filled, nv_tileas.ProducerAcquire, ring)
+        imply(filled, nv_tileas.ProducerAcquire, ring.implied)
         ring.sites[0][filled] = stage_alone(filled, made)
         place(made, dot)
 
@@ -420,7 +420,7 @@ class Products:
         read.append(op)
         (tile,) = consume(made, ring.pipeline.result, ring.iterator, read, [op.result])
         reader = made.block.ops[-1]
-        imply(reader, nv_tileas.ConsumerRelease, ring)
+        imply(reader, nv_tileas.ConsumerRelease, ring.implied)
         ring.sites[0][reader] = stage_alone(reader, made)
         inside = {each for top in made.block.ops for each in top.walk()}
         replace(self.consumer, {op.result: tile}, inside)
@@ -486,7 +486,7 @@ class Beginner(Producer):
     def tell(self, end: Handover, b: Builder) -> None:
         """Signal the end of all issued products."""
         made = produce(b, end.pipeline.result, end.iterator, lambda _: None)
-        imply(made, nv_tileas.ProducerAcquire, end)
+        imply(made, nv_tileas.ProducerAcquire, end.implied)
         end.sites[-1][made] = stage_alone(made, b)
 
     def await_turn(self, turn: Handover, b: Builder) -> None:
@@ -494,7 +494,7 @@ class Beginner(Producer):
         consume(b, turn.pipeline.result, turn.iterator, Block(), [])
         made = b.block.ops[-1]
         release_of(made).attributes["last"] = not turn.implied
-        imply(made, nv_tileas.ConsumerRelease, turn)
+        imply(made, nv_tileas.ConsumerRelease, turn.implied)
         turn.sites[-1][made] = stage_alone(made, b)
 
     def consume(self, op: nv_tileas.ConsumeOne, b: Builder) -> None:
@@ -541,7 +541,7 @@ class Beginner(Producer):
             write(b)
             return
         made = produce(b, ring.pipeline.result, ring.iterator, write)
-        imply(made, nv_tileas.ProducerAcquire, ring)
+        imply(made, nv_tileas.ProducerAcquire, ring.implied)
         ring.sites[-1][made] = stage_alone(made, b)
 
     def drain(self, op: nv_tileas.TensorDot, b: Builder) -> None:
@@ -549,10 +549,3 @@ class Beginner(Producer):
         for ring in self.products.over(op.d):
             drained = b.add(nv_tileas.Drain, ring.pipeline.result, ring.iterator, types=[nv_tileas.IteratorType(1)])
             ring.sites[-1][drained] = Site([1], [drained.result])
-
-
-def imply(op: Op, kind: type[Op], ring: Handover) -> None:
-    """Mark the ops of a `kind` in a region as implied by the barriers of other rings, if the ring's are."""
-    for each in op.regions[0].block.ops:
-        if isinstance(each, kind):
-            each.attributes["implied"] = ring.implied

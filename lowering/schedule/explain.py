@@ -13,6 +13,7 @@ DOES = {
     "copy": "copies by all threads",
     "multiply": "products, issued by one thread",
     "transform": "tiles for the computation",
+    "correct": "sums in tensor memory, scaled for the computation",
 }
 
 

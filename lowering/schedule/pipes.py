@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import field
 
 from ir.core import Block, Builder, Op, Region, Value
 from ir.dialects import nv_tileas
+from ir.records import dataclass
 from lowering.schedule.states import Site
 
 
@@ -66,3 +68,24 @@ def stage_alone(op: Op, b: Builder) -> Site:
     """What a produce_one or consume_one outside of its ring's loop takes and leaves: its iterator goes on behind it."""
     step = b.add(nv_tileas.IncIter, op.operands[1])
     return Site([1], [step.result], [step, *op.walk()])
+
+
+def imply(op: Op, kind: type[Op], implied: bool) -> None:
+    """Mark the ops of a `kind` in a region that fills or reads a stage: other rings' barriers imply what they do."""
+    for each in op.regions[0].block.ops:
+        if isinstance(each, kind):
+            each.attributes["implied"] = implied
+
+
+@dataclass
+class Handover:
+    """A ring of one stage in tensor memory, between the consumers, whose sites come first, and each agent."""
+
+    pipeline: nv_tileas.CreatePipeline
+    sites: list[dict[Op, Site]] = field(default_factory=lambda: [dict[Op, Site]()])
+    implied: bool = False  # by the other rings' barriers: when it is empty
+
+    @property
+    def iterator(self) -> Value:
+        """A placeholder until all code exists."""
+        return unknown(self.pipeline.result, 1)

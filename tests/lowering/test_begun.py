@@ -13,9 +13,10 @@ import numpy as np
 import pytest
 
 from ir.dialects import nv_tileas
+from lowering.atoms.names import BY_CORRECTION
 from lowering.atoms.tcgen05 import BY_AGENT_READ
 from tests.lowering.protocol import caught, changed
-from tests.lowering.report import outline
+from tests.lowering.report import report
 from tests.lowering.test_clusters import ORDERS
 from tests.lowering.test_tensor_agents import clean, switch
 from tests.programs.program import Program, random, simulate
@@ -85,14 +86,15 @@ def program(shape: Shape, queries: int, keys: int) -> Program:
     return Program("attention", lambda: source(shape), arguments, (tiles, HEADS), None)
 
 
-def expected(shape: Shape, q: Any, k: Any, v: Any, o: Any, m: int, n: int) -> Any:
-    q, k, v = (x.astype(np.float64) for x in (q, k[:, :n], v[:, :n]))
+def expected(shape: Shape, q: Any, k: Any, v: Any, o: Any, m: Any, n: Any) -> Any:
+    rows, keys = int(m), int(n)
+    q, k, v = (x.astype(np.float64) for x in (q, k[:, :keys], v[:, :keys]))
     if shape[4] == "grouped":
         k, v = (np.repeat(x[:SHARED_HEADS], HEADS, axis=0) for x in (k, v))
     score = np.einsum("hqd,hkd->hqk", q, k) * 0.25
     if shape[4] in ("causal", "behind", "far"):
-        behind = np.arange(m) - (HIDDEN if shape[4] == "far" else 0)
-        score = np.where(np.arange(n) <= behind[:, None], score, -np.inf)
+        behind = np.arange(rows) - (HIDDEN if shape[4] == "far" else 0)
+        score = np.where(np.arange(keys) <= behind[:, None], score, -np.inf)
     power = np.exp2(score - score.max(2, keepdims=True, initial=LEAST))
     return power / np.maximum(power.sum(2, keepdims=True), 1e-30) @ v
 
@@ -100,7 +102,8 @@ def expected(shape: Shape, q: Any, k: Any, v: Any, o: Any, m: int, n: int) -> An
 @cache
 def compiled(shape: Shape, target: str = "sm_100a", by_agents: bool = True) -> Kernel:
     """Without a spill or a warning; agents have the rows that they should."""
-    kernel = clean(source(shape), target, fast=["triton"], forbid=[] if by_agents else [BY_AGENT_READ])
+    forbid = [BY_CORRECTION] if by_agents else [BY_AGENT_READ]  # which has its own tests: test_correction.py
+    kernel = clean(source(shape), target, fast=["triton"], forbid=forbid)
     made = switch(kernel)
     assert made.roles.count("multiply") == (by_agents and max(1, 1 + max(made.blocks, default=0)))
     return kernel
@@ -236,11 +239,11 @@ def tensor_rings(kernel: Kernel) -> list[nv_tileas.CreatePipeline]:
 
 @pytest.mark.in_turn
 def test_the_report_says_who_begins_products_and_why() -> None:
-    said = outline(compiled(TALL).compiled)
+    said = report(compiled(TALL))
     assert "warp 9: products, issued by one thread, for the rows of warpgroup 0" in said
     assert re.search(r"products are issued by agents of their own: predicted cycles per iteration \d+ if", said)
     forbidden = compiled(TALL, by_agents=False)
-    assert f"consumer threads issue the products: {BY_AGENT_READ} is forbidden" in outline(forbidden.compiled)
+    assert f"consumer threads issue the products: {BY_AGENT_READ} is forbidden" in report(forbidden)
     assert compiled(TALL).cost == forbidden.cost
 
 

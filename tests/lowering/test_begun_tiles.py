@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
+from lowering.atoms.names import BY_CORRECTION
 from lowering.atoms.tcgen05 import BY_AGENT_READ
-from lowering.compiled import Compiled
 from tests.lowering import test_begun as begun
-from tests.lowering.report import outline
+from tests.lowering.report import report
 from tests.lowering.test_begun import ERROR, HEADS, LEAST, SHAPES, Shape, expected
 from tests.lowering.test_clusters import ORDERS
 from tests.lowering.test_tensor_agents import clean, switch
@@ -93,7 +93,7 @@ def shape_of(name: str) -> Shape:
 @cache
 def compiled(name: str, target: str = "sm_100a", by_agents: bool = True) -> Kernel:
     """Without a spill or a warning; agents have the rows that they should."""
-    forbid = [] if by_agents else [BY_AGENT_READ]
+    forbid = [BY_CORRECTION] if by_agents else [BY_AGENT_READ]
     if name in OWN:
         kernel = clean(own(OWN[name]), target, fast=["triton"], forbid=forbid)
     else:
@@ -165,12 +165,6 @@ def test_skewed_orders(name: str, order: str) -> None:
 @pytest.mark.parametrize("name", ["one", "tall", "two"])
 def test_other_targets(name: str, target: str) -> None:
     assert error(name, 300, 100, target=target) < 1
-
-
-def report(kernel: Kernel) -> str:
-    """The report of a kernel that has just been compiled."""
-    assert isinstance(kernel.compiled, Compiled)
-    return outline(kernel.compiled)
 
 
 @pytest.mark.in_turn

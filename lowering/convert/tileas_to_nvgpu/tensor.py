@@ -27,6 +27,7 @@ from lowering.layouts.f2 import log2
 from lowering.layouts.layout import Layout
 from lowering.layouts.tensor import (
     COLUMN_BITS,
+    FEW_FACTORS,
     LANES,
     WARPS,
     TensorTile,
@@ -46,7 +47,6 @@ from lowering.targets.target import WARP
 CHUNK = TENSOR_LOAD  # columns of one load: its registers are consecutive
 MANY = 128  # registers of a base with which half as many are loaded: ptxas 13.5 issues three loads before it adds
 GROUP_BITS = log2(WARP * WARPS)
-FEW_FACTORS = 4  # row factors of a thread, one for each of its rows; with more they are not row factors
 
 
 class TensorMemory:
@@ -466,8 +466,8 @@ def scaled(x: Expander, op: nv_tileas.TensorScale) -> None:
     emitter, d, factor = x.emitter, memory(x, op.d), x.tile(op.factor)
     address, places = own(x, d, factor.layout), as_loaded(factor.layout, d.rows)
     kind = VectorType((2,), F32)
-    for first in range(0, len(places), CHUNK):
-        part = places[first : first + CHUNK]
+    for first in range(0, len(places), op.columns):
+        part = places[first : first + op.columns]
         column = d.column + columns_of_registers(first, d.rows)
         found = [*loads(x, address, column, len(part), d)]
         if op.paired:
