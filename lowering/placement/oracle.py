@@ -18,7 +18,7 @@ from ir.dialects import cuda_tile as ct
 from ir.records import dataclass
 from ir.types import F32, I1, PartitionViewType, TensorViewType, TileType
 from lowering.atoms.mma import SCALAR_ATOMS, MmaAtom, longest, scaled_atoms
-from lowering.atoms.tcgen05 import ALONE, PAIR, TensorAtom
+from lowering.atoms.tcgen05 import ALONE, FEW, PAIR, TensorAtom
 from lowering.atoms.wgmma import WgmmaAtom, wgmma_atom
 from lowering.layouts.access import MAX_BYTES, WIDE_BYTES, access_plan, global_access, ldmatrix, reads
 from lowering.layouts.anchors import coalesced
@@ -38,6 +38,7 @@ from lowering.layouts.shapes import (
 from lowering.layouts.shared import SharedLayout, swizzled
 from lowering.layouts.tensor import kept
 from lowering.layouts.wgmma import TRANSPOSED, matrix_operand, operand_layout, warpgroup_grids, wgmma_tile
+from lowering.placement.accumulated import rescaled
 from lowering.placement.copied import contiguous_dim, worth_staging
 from lowering.placement.tensor import left_products, scaled_products, tensor_products
 from lowering.targets import ALL_TARGETS, Feature
@@ -119,6 +120,7 @@ class LayoutOracle:
         folded = any(isinstance(op, ct.Combining) for op in program.source.values())
         self.chained = len(products) > 1 or bool(products and folded)
         self.tensor_forms = (ALONE, PAIR) if paired else (ALONE,)  # of sums that stay in tensor memory through a loop
+        self.rescales = any(True for _ in rescaled(program))  # a layout that no rule reads renumbers those behind it
         self.layouts = Layouts()
         self.kept: set[int] = set()  # layouts of sums that stay in tensor memory
         self.scales: set[int] = set()  # shared layouts from which scales are copied there
@@ -274,7 +276,7 @@ class LayoutOracle:
             for atom, left, right, layout in tensor_products(a, b, c, self.warps, self._operands, form=form):
                 columns = (*row, self.interner.attributes.id(MmaChoice(atom, (1, 1))), left, right)
                 yield "tensor_choice", (*columns, self.layout_id(layout))
-                if form == ALONE and c.element == F32:
+                if form == ALONE and c.element == F32 and (self.rescales or atom.shape[0] != FEW):
                     self.kept.add(carried := self.layout_id(kept(layout)))
                     yield "scaled_choice", (*columns, carried)
         for atom, held, right, layout in left_products(a, b, c, self.warps, self._operands):

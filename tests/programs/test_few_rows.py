@@ -11,6 +11,7 @@ import pytest
 
 import tilesat
 from lowering.atoms.names import SWAPPED
+from lowering.placement.oracle import LayoutOracle
 from ptxsim import SimulatorError
 from tests.lowering.test_steady_states import attention
 from tests.programs.products import product
@@ -108,8 +109,20 @@ def test_threads_read_products_of_attention(width: int, causal: bool, length: in
         assert largest_error(simulate(kernel, asked, schedule=order)[3], reference) <= asked.tolerance, order
 
 
+def test_layouts_of_rescaled_sums_are_numbered_where_a_loop_rescales() -> None:
+    """Others would renumber what comes behind them, and so change where the search ends."""
+    given, weights = sized(136).source(), attention(64, False, 130, "bf16", rows=64).source()
+    assert not oracle(given).kept
+    assert oracle(weights).kept
+
+
+def oracle(text: str | bytes) -> LayoutOracle:
+    """What gave a kernel its layouts."""
+    return tilesat.compile(text, "sm_100a", fast=["triton"], forbid=ONLY).compiled.selection.oracle
+
+
 @cache
-def rescaling() -> tuple[str, Kernel]:
+def rescaling() -> tuple[str | bytes, Kernel]:
     """Attention of 64 rows for any number of keys: weights are a left factor there, and their sum is rescaled there."""
     text = attention(64, False, 130, "bf16", rows=64).source()
     return text, tilesat.compile(text, "sm_100a", fast=["triton"], forbid=ONLY)
