@@ -29,7 +29,8 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[1]
 BENCHMARKS: dict[str, Sequence[str]] = {
     "gemm": (), "extraction": (), "tile_ir": (), "variants": (), "ablation": (), "schedules": (), "peers": (),
-    "saturation": (), "depth": (), "launch": (), "time_bound": ("examples",), "pictures": (), "simulator": (),
+    "saturation": (), "depth": (), "lane_sums": (), "divisions": (), "launch": (), "time_bound": ("examples",),
+    "pictures": (), "simulator": (),
     "diverged": (), "calibrate": ("--check",),
 }  # fmt: skip
 """By the module's name, with arguments. Not included: gpu needs a card; compile_time, corpus, fresh, llvm and

@@ -80,12 +80,12 @@ def grant(func: llvm.Func, blocks: list[MachineBlock], live: Liveness) -> None:
         others = threads - func.consumers
         least = (own["correct"] * func.consumers + least * (others - func.consumers)) / others
     held = ceil(need * func.consumers + least * (threads - func.consumers))
-    func.attributes["registers"] = max(before, -(-held // threads))
     shares = most_shared(func, before, need, least)
     func.attributes["maxnreg"] = shares.launch
     if not shares.moved:
         leave_out(blocks)
         return
+    func.attributes["registers"] = max(before, -(-held // threads))
     counts = {"increase": shares.consumer, **(own if len(own) > 1 else {"decrease": shares.other})}
     for role, block in ((role, block) for role, side in sides.items() for block in side):
         for op in [op for op in block.source.ops if isinstance(op, SetMaxRegister)]:

@@ -223,11 +223,16 @@ def test_a_producer_keeps_what_its_copies_need(forbid: tuple[str, ...], least: i
     assert ctas(kernel) == 1
 
 
-def test_printing_again_grants_the_same() -> None:
+@pytest.mark.parametrize("example", ["layernorm", "gemm"])
+def test_printing_again_grants_the_same(example: str) -> None:
+    """By setmaxnreg, and where it is left out."""
     from lowering import ptx
 
-    kernel = tilesat.compile(EXAMPLES / "layernorm.mlir", H100)
+    kernel = tilesat.compile(EXAMPLES / f"{example}.mlir", H100)
+    assert ("setmaxnreg" in kernel.ptx) == (example == "layernorm")
+    before = dict(kernel.compiled.modules["nvvm"].attributes)
     assert ptx.emit(kernel.compiled.modules["nvvm"]) == kernel.ptx  # pyright: ignore[reportArgumentType]
+    assert kernel.compiled.modules["nvvm"].attributes == before
 
 
 @pytest.mark.parametrize(("width", "copies", "registers"), [(4096, 32, 40), (2048, 16, 24)])
