@@ -110,7 +110,8 @@ def check_forbidden(prefixes: Iterable[str]) -> None:
             from difflib import get_close_matches  # for errors only
 
             close = get_close_matches(prefix, ["mma.sync", "wgmma", "tcgen05", *known])
-            others = ", ".join(sorted(name for name in OTHERS if not name.startswith("tcgen05")))
-            families = f"names start with mma.sync, wgmma, tcgen05, fma, mad or are one of {others}"
+            first = [name for name in sorted(OTHERS) if not any(name.startswith(f"{other}.") for other in OTHERS)]
+            others = ", ".join(name for name in first if not name.startswith("tcgen05"))
+            families = f"names start with mma.sync, wgmma, tcgen05, fma, mad or one of {others}"
             hint = f"did you mean {' or '.join(close)}?" if close else families
             raise TileError(f"forbid: no atom has a name that starts with {prefix!r}", hint=hint)

@@ -323,7 +323,7 @@ def test_three_agents() -> None:
         ({"roles": ("consume",)}, "must give warps and role of each region"),
         (
             {"roles": ("consume", "watch")},
-            "role must be one of ['consume', 'produce', 'copy', 'multiply', 'transform'], is watch",
+            "role must be one of ['consume', 'produce', 'copy', 'multiply', 'transform', 'correct'], is watch",
         ),
         ({"warp_id": (4, 3)}, "agents must have consecutive warps that they do not share"),
         ({"num_warps": (5, 4)}, "agents must have consecutive warps that they do not share"),
