@@ -37,6 +37,7 @@ from lowering.selection import Selection, first_bound, select
 from lowering.slicing import HELD, THREADS, Product, fitted, in_slices
 from lowering.source.half_bytes import in_bytes, of_halves
 from lowering.source.induction import from_counters, growing
+from lowering.source.inserts import by_places, of_few
 from lowering.source.sliced_loops import in_trips
 from lowering.source.supported import refuse_on_target, refuse_oversized, refuse_unsupported, registers_of
 from lowering.source.unit_batches import of_one, without_unit_batches
@@ -84,6 +85,13 @@ def drop_unit_batches(entry: ct.Entry, context: Context) -> ct.Entry:
     """Let products with a batch dimension of one be products of two dimensions, and loops carry their sums so."""
     made = without_unit_batches(entry)
     context.count(products=lambda: sum(map(of_one, entry.walk())))
+    return made
+
+
+def select_small_inserts(entry: ct.Entry, context: Context) -> ct.Entry:
+    """Let inserts of fewer elements than a CTA has threads be selects that compare places."""
+    made = by_places(entry)
+    context.count(inserts=lambda: sum(map(of_few, entry.walk())))
     return made
 
 

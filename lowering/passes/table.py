@@ -38,6 +38,8 @@ PASSES: dict[str, Pass] = {
              shared=True),
         Pass("drop-unit-batches", "cuda_tile", "cuda_tile", f"{SOURCE}:drop_unit_batches",
              statistics=(Statistic("products", "products that it made of two dimensions"),), shared=True),
+        Pass("select-small-inserts", "cuda_tile", "cuda_tile", f"{SOURCE}:select_small_inserts",
+             statistics=(Statistic("inserts", "inserts that it made selects by place"),), shared=True),
         Pass("tileas-dynamic-persistent", "cuda_tile", "cuda_tile", f"{SOURCE}:make_persistent",
              (Option("schedule", "name", "off", "how persistent CTAs take their tiles", PERSISTENT),
               Option("group", "count", 0, "tile blocks along x in a group, before those of the next y; 0: the "
@@ -173,8 +175,8 @@ PASSES: dict[str, Pass] = {
 
 ROAD = (
     "convert-cuda-tile-to-tileaa,convert-tileaa-to-cuda-tile,"
-    "drop-unit-batches,tileas-dynamic-persistent,tileas-plan-cta,pack-half-bytes,unroll-loops,simplify-induction-variables,"
-    "check-supported,tileas-slicing,"
+    "drop-unit-batches,select-small-inserts,tileas-dynamic-persistent,tileas-plan-cta,pack-half-bytes,unroll-loops,"
+    "simplify-induction-variables,check-supported,tileas-slicing,"
     "best-of-candidates("
     "encode,saturate,extract,decode,tileas-rotate-loops,tileas-place-accumulators,"
     "tileas-materialize-schedule,tileas-lower-pipelines,tileas-peel-masks,optimize-execution-unit-mapping"

@@ -122,7 +122,7 @@ def test_a_pass_at_the_wrong_level(text: str, level: str, column: int, message: 
 def test_parts_of_the_road() -> None:
     assert show(until(parse(ROAD), "saturate")) == (
         "convert-cuda-tile-to-tileaa,convert-tileaa-to-cuda-tile,drop-unit-batches,"
-        "tileas-dynamic-persistent,tileas-plan-cta,pack-half-bytes,unroll-loops,"
+        "select-small-inserts,tileas-dynamic-persistent,tileas-plan-cta,pack-half-bytes,unroll-loops,"
         "simplify-induction-variables,check-supported,tileas-slicing,encode,saturate"
     )
     assert since(parse(ROAD), "nv_tileaa") == parse(ROAD)[1:]

@@ -145,3 +145,7 @@ for known in (True, False):
     insert(f"insert-columns{word}", (32, 64), (32, 16), (0, 3), "f16", known)
     insert(f"insert-corner{word}", (32, 64), (8, 16), (3, 1), known=known)
     insert(f"insert-row{word}", (32, 64), (1, 64), (19, 0), "i32", known)
+    insert(f"insert-element{word}", (32, 64), (1, 1), (3, 5), known=known)
+insert("insert-few", (128, 128), (2, 2), (21, 62))
+insert("insert-few-planes-unknown", (8, 16, 16), (1, 4, 16), (5, 2, 0), "f16", known=False)
+insert("insert-element-i8-unknown", (256,), (1,), (200,), "i8", known=False)
