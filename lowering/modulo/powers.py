@@ -21,13 +21,11 @@ from lowering.atoms.powers import EXP2_FMA, OF, WHOLE, legal
 from lowering.layouts.layout import Layout
 from lowering.modulo.ahead import placed_loops
 from lowering.modulo.loops import Loop, loops
-from lowering.modulo.predict import LoopTime, loop_time, turns_of
+from lowering.modulo.predict import LESS, LoopTime, loop_time, turns_of
 from lowering.selection import Selection
 
 PARTS = (0, 1, 2, 3, 4, 6, 8, 12, 16)
 """Of `OF` pairs: FlashAttention-4 takes 10 to 25 % of them."""
-LESS = 0.99
-"""Times the cycles of ex2 alone: the tables do not tell a smaller difference apart."""
 LEAST = frozenset({REASSOC, AFN})
 """Permissions for degree 3: those for levels that lag (lowering/skeletons/table.py)."""
 ROUNDED = (F16, BF16)  # their rounding is coarser than the error of degree 3 (lowering/atoms/powers.py)

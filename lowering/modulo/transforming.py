@@ -15,7 +15,13 @@ from dataclasses import replace
 from ir.dialects import nv_tileas, scf
 from ir.records import dataclass
 from ir.types import TensorType
-from lowering.atoms.barrier import LEAST_REGISTERS, PRODUCER_REGISTERS, moves_registers, register_shares
+from lowering.atoms.barrier import (
+    LEAST_REGISTERS,
+    PRODUCER_REGISTERS,
+    REGISTER_MARGIN,
+    moves_registers,
+    register_shares,
+)
 from lowering.atoms.forbidden import forbidden
 from lowering.atoms.names import BY_TRANSFORMER
 from lowering.atoms.wgmma import WARPGROUP, wgmma_named
@@ -28,7 +34,7 @@ from lowering.modulo.graph import Graph
 from lowering.modulo.in_order import interval
 from lowering.modulo.loops import Loop, loops
 from lowering.modulo.predict import SOONER, turns_of
-from lowering.ptx.grant import BESIDE_PRODUCTS, MARGIN
+from lowering.ptx.grant import BESIDE_PRODUCTS
 from lowering.schedule import transform
 from lowering.schedule.boundary import Plan
 from lowering.schedule.pipelining import asynchronous
@@ -195,7 +201,7 @@ class _Split:
         threads, least = WARP * (selection.warps + self.writers), max(1, selection.target.asked_ctas, selection.ctas)
         most = occupancy(whole, threads + WARPGROUP, LEAST_REGISTERS, memory).count
         sums = max((registers_of(op.result) for op in self.loop.walk() if isinstance(op, nv_tileas.Dot)), default=0)
-        need = max(sums, self.held()) + MARGIN
+        need = max(sums, self.held()) + REGISTER_MARGIN
         for ctas in range(most, 0, -1):
             shares = register_shares(threads, WARPGROUP, PRODUCER_REGISTERS, whole.shared_by(ctas))
             if shares.consumer >= need and shares.launch > self.at_launch():

@@ -14,8 +14,7 @@ from ir.core import TileError
 from ir.dialects import llvm
 from ir.instruction import Instruction
 from ir.records import dataclass
-from lowering.atoms.barrier import LEAST_REGISTERS
-from lowering.ptx.grant import MARGIN
+from lowering.atoms.barrier import LEAST_REGISTERS, REGISTER_MARGIN
 from lowering.symbols import symbol
 from lowering.targets import Feature, target
 from lowering.targets.occupancy import occupancy
@@ -55,7 +54,7 @@ def registers_line(func: llvm.Func) -> str:
     threads = prod(func.block)
     held = occupancy(target(func.target), threads, LEAST_REGISTERS, func.dynamic_smem).count
     shares = [REGISTER_FILE // (ctas * threads) for ctas in (CROWD, held)]
-    return ".minnctapersm 1" if func.registers - MARGIN > shares[0] or func.registers <= shares[1] else ""
+    return ".minnctapersm 1" if func.registers - REGISTER_MARGIN > shares[0] or func.registers <= shares[1] else ""
 
 
 TARGET = Row(

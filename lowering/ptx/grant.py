@@ -17,6 +17,7 @@ from lowering.atoms.barrier import (
     CORRECTION_REGISTERS,
     LEAST_REGISTERS,
     PRODUCER_REGISTERS,
+    REGISTER_MARGIN,
     REGISTER_STEP,
     Shares,
     register_shares,
@@ -27,10 +28,6 @@ from lowering.ptx.registers import Liveness
 from lowering.targets import target
 from lowering.targets.occupancy import Occupancy, occupancy
 
-MARGIN = 40
-"""Registers added to the peak pressure of values in the order of our code. With 25 ptxas 13.5 spills none of 18
-kernels for sm_90a (TileGym, examples); with 35 one loop (LayerNorm, forward) gets 5 instructions longer, with 67 none.
-"""
 SMALL = 40
 """The most registers that all values of a producer's block may take for `LEAST_REGISTERS` to be enough: tensor copies
 read coordinates from uniform registers. ptxas 13.5 spills in none of 33 real kernels for sm_90a with at most 40, and 88
@@ -67,7 +64,7 @@ def grant(func: llvm.Func, blocks: list[MachineBlock], live: Liveness) -> None:
     """
     asked, func.attributes["minctas"] = func.minctas, possible(func, blocks, live)
     sides = agents(blocks)
-    needs = {role: live.pressure(side) + MARGIN for role, side in sides.items()}
+    needs = {role: live.pressure(side) + REGISTER_MARGIN for role, side in sides.items()}
     func.attributes["registers"] = max(needs.values())
     if not func.consumers or "increase" not in needs:
         if func.maxnreg and func.minctas < asked:
@@ -134,7 +131,7 @@ def lacking(func: llvm.Func) -> int:
     13.5 spilled 18, 12, 12 and 195 for a shortage of 29, 11, 32 and 77 (GEMM, attention), and once none for 17.
     """
     given = func.maxnreg or at_launch(func, func.minctas) if func.minctas else func.registers
-    return max(0, func.registers - MARGIN - given)
+    return max(0, func.registers - REGISTER_MARGIN - given)
 
 
 def resident(func: llvm.Func) -> Occupancy:

@@ -23,13 +23,21 @@ from ir.dialects import arith, math, nv_tileas
 from ir.records import dataclass
 from ir.tensor_descriptors import TENSOR_COLUMNS
 from ir.types import F32, TensorType
-from lowering.atoms.barrier import BEGINNER_REGISTERS, CORRECTION_IN_LOOPS, CORRECTION_REGISTERS, register_shares
+from lowering.atoms.barrier import (
+    BEGINNER_MORE,
+    BEGINNER_REGISTERS,
+    CORRECTION_IN_LOOPS,
+    CORRECTION_REGISTERS,
+    REGISTER_MARGIN,
+    register_shares,
+)
 from lowering.atoms.forbidden import forbidden
 from lowering.atoms.names import BY_CORRECTION
 from lowering.layouts.elements import element_bytes
 from lowering.layouts.layout import Layout
 from lowering.layouts.shared import SharedLayout
 from lowering.layouts.tensor import FEW_FACTORS, allocation
+from lowering.modulo.predict import LESS
 from lowering.schedule.begun_time import Begun, Scaled, scaled
 from lowering.schedule.boundary import Slice
 from lowering.schedule.multiplier import prune
@@ -81,8 +89,6 @@ EARLY = 16
 """Registers more of a product that is loaded an iteration early: 128 scores then spill 44 bytes in 184 registers (ptxas
 13.5, TileGym's attention_sink), 64 none in 160 (256 x 64 x 128, in loops over tiles).
 """
-SURE = 40  # more where several CTAs share an SM: the register grant counts so (`MARGIN` of lowering/ptx/grant.py)
-MORE = 16  # of a thread that begins products in loops over tiles, at most (same file)
 SPLIT = 16
 """Registers more where ptxas splits packed f32x2 operations: in 184 registers 128 scores spill 56 bytes on sm_110a and
 none on sm_100a and sm_103a; 64 scores spill none (ptxas 13.5).
@@ -92,7 +98,6 @@ OFTEN = 0.85
 """Fraction of steps in which some row of a warp has another factor than 1: of 32 steps of random scores
 (docs/benchmarks.md, "Left factors in tensor memory"); of 256 it is 0.32.
 """
-LESS = 0.99  # times the cycles of the other way: the tables do not tell a smaller difference apart
 SHAPES = (nv_tileas.Broadcast, nv_tileas.Reshape)
 
 
@@ -136,7 +141,7 @@ class Correction:
         if not all(alone(factors_of(op)[0]) for op in self.scales):
             return "a thread has the factors of many rows, or shares them with others"
         ctas = max(1, TENSOR_COLUMNS // allocation(share_columns(self.products.consumer, 0)))
-        more = (SURE if ctas > 1 else 0) + (SPLIT if target.throughput.pair_slots > 1 else 0)
+        more = (REGISTER_MARGIN if ctas > 1 else 0) + (SPLIT if target.throughput.pair_slots > 1 else 0)
         given, wanted = self.left(ctas, target), max(FEWEST, FREED + self.scores()) + more
         if given < wanted:
             return f"threads that compute would have {given} registers and need {wanted}"
@@ -159,7 +164,10 @@ class Correction:
         if WARP * int(target.warps_per_sm) < ctas * (2 * own + others):
             return 0
         around = products.repeated
-        scale, begin = CORRECTION_IN_LOOPS if around else CORRECTION_REGISTERS, BEGINNER_REGISTERS + MORE * around
+        scale, begin = (
+            CORRECTION_IN_LOOPS if around else CORRECTION_REGISTERS,
+            BEGINNER_REGISTERS + BEGINNER_MORE * around,
+        )
         least = (own * scale + others * begin) / (own + others)
         shares = register_shares(own, own + others, least, target.shared_by(ctas))
         return shares.consumer if shares.moved else 0
