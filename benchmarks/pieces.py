@@ -2,19 +2,23 @@
 
 python -m benchmarks.pieces [--kernel NAME[,NAME]] [--target T[,T]] [--column TITLE[;TITLE]]
 python -m benchmarks.pieces --waits [--target T] FILE...
+python -m benchmarks.pieces --ranges FILE...
 
 The first compares forms of kernels of the ablation. *apart*: two iterations one after the other, with both loads first
 (lowering/source/sliced_loops.py), exact; *joined*: one iteration with tiles of twice the size
 (lowering/skeletons/joined_steps.py), which needs reassoc where floats are added up. Cycles are those by `tilesat mca`
 in which an SM takes 1 KB of loaded tiles, with one CTA and with as many as it holds by its warps, its shared memory and
 the registers that ptxas assigns. The second finds such loops in other kernels, and how much of the predicted time they
-wait, with as many CTAs as the choice assumes and with as many as an SM holds. Nothing is measured on a card.
+wait, with as many CTAs as the choice assumes and with as many as an SM holds. The third counts pairs of loops over the
+same range in one block, by whether the later one needs a value that the earlier one leaves. Nothing is measured on a
+card.
 """
 
 from __future__ import annotations
 
 import argparse
 import warnings
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
@@ -22,14 +26,18 @@ import tilesat
 from benchmarks.ablation.__main__ import TARGETS, chosen, compiled
 from benchmarks.ablation.cases import CASES, COLUMNS, Case
 from egraph.permissions import granted
-from ir.core import TileError
+from ir.core import Block, Op, TileError, Value
 from ir.dialects import cuda_tile as ct
+from ir.load import load
 from ir.text import print_text
+from ir.types import TokenType
+from ir.walks import blocks
 from lowering.atoms.names import LANES, PEELING
 from lowering.modulo.predict import predicted
 from lowering.skeletons.joined_steps import steps_joined
+from lowering.skeletons.passes import same_bounds
 from lowering.skeletons.step_folds import PRODUCTS
-from lowering.source.sliced_loops import LOADS, in_trips, innermost, refuse_unsliceable
+from lowering.source.sliced_loops import LOADS, few, in_trips, innermost, refuse_unsliceable
 from lowering.targets import target as tier_of
 from lowering.targets.occupancy import occupancy
 from lowering.targets.target import WARP
@@ -105,7 +113,13 @@ def plain(entry: ct.Entry) -> int:
     found = 0
     for op in entry.walk():
         kinds = {type(each) for each in op.walk()}
-        if isinstance(op, ct.For) and innermost(op) and kinds.isdisjoint(PRODUCTS) and not kinds.isdisjoint(LOADS):
+        if (
+            isinstance(op, ct.For)
+            and innermost(op)
+            and not few(op, 2)
+            and kinds.isdisjoint(PRODUCTS)
+            and not kinds.isdisjoint(LOADS)
+        ):
             try:
                 refuse_unsliceable(op, 2)
             except TileError:
@@ -116,12 +130,12 @@ def plain(entry: ct.Entry) -> int:
 
 def waits(path: Path, target: str) -> str:
     """A line for a kernel with such loops; empty for others and for what is refused."""
+    count = sum(map(plain, load(path).entries))
+    if not count:
+        return ""
     try:
         kernel = tilesat.compile(path, target)
     except user_errors():
-        return ""
-    count = plain(kernel.entry)
-    if not count:
         return ""
     found, most = kernel.compiled.selection, held(kernel, assemble(kernel.ptx, target))
     assumed, full = predicted(found), predicted(found, most)
@@ -129,18 +143,51 @@ def waits(path: Path, target: str) -> str:
     return f"| {path.stem} | {count} | {found.ctas} to {most} | {shares} |"
 
 
+def ranges(paths: Sequence[Path]) -> Iterator[str]:
+    """Pairs of loops over the same range, by what the later one needs of the earlier one, and files with some."""
+    found = Counter[str]()
+    for path in paths:
+        pairs = [kind for entry in load(path).entries for block in blocks(entry.body.block) for kind in of_block(block)]
+        found.update(pairs)
+        found["files"] += 1
+        found["files with such pairs"] += bool(pairs)
+    yield from (f"{what}: {number}" for what, number in sorted(found.items()))
+
+
+def of_block(block: Block) -> Iterator[str]:
+    """What the later loop of each such pair of a block needs; a token is an order of accesses."""
+    inside = [op for op in block.ops if isinstance(op, ct.For)]
+    for place, first in enumerate(inside):
+        for second in (each for each in inside[place + 1 :] if same_bounds(first, each)):
+            left = set(first.results)
+            for op in block.ops[block.ops.index(first) + 1 : block.ops.index(second)]:
+                if not left.isdisjoint(read_by(op)):
+                    left.update(op.results)
+            needed = left & read_by(second)
+            tokens = all(isinstance(each.type, TokenType) for each in needed)
+            yield "needs nothing" if not needed else "needs a token" if tokens else "needs a value"
+
+
+def read_by(op: Op) -> set[Value]:
+    """All values that an operation, or one in it, reads."""
+    return {value for each in op.walk() for value in each.operands}
+
+
 def main(given: Sequence[str] | None = None) -> None:
     """Print a table."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.pieces", description="rows in pieces, two at a time")
     parser.add_argument("files", nargs="*", type=Path)
     parser.add_argument("--waits", action="store_true", help="of FILES: the share of the time that such loops wait")
+    parser.add_argument("--ranges", action="store_true", help="of FILES: pairs of loops over the same range")
     parser.add_argument("--kernel", default=KERNELS, metavar="NAME[,NAME]")
     parser.add_argument("--target", default=TARGETS, metavar="T[,T]")
     parser.add_argument("--column", default="IEEE;triton,reassoc,afn", metavar="TITLE[;TITLE]")
     arguments = parser.parse_args(given)
     warnings.simplefilter("ignore")
     targets = arguments.target.split(",")
-    if arguments.waits:
+    if arguments.ranges:
+        lines = ranges(arguments.files)
+    elif arguments.waits:
         print("| kernel | loops | CTAs, assumed and held | waits | waits if full |\n|---|---|---|---|---|")
         lines = (waits(path, target) for target in targets for path in arguments.files)
     else:
