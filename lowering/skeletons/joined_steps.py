@@ -43,27 +43,41 @@ class CannotJoinError(Exception):
 
 def levelled_steps(entry: ct.Entry) -> ct.Entry:
     """The entry with steps joined of products and of folds across their tiles, below levels that rise where they have
-    some; the same one where it has none. Names, places and hints stay.
+    some, where one may be left; the same one where it has none. Names, places and hints stay.
     """
-    return steps_joined(entry, frozenset({REASSOC, AFN}), both_kinds)
+    return steps_joined(entry, frozenset({REASSOC, AFN}), lambda folds: both_kinds(folds.loop) and may_leave(folds))
+
+
+def even_steps(entry: ct.Entry) -> ct.Entry:
+    """The same of loops all of whose steps are known to have a partner: no loop is written twice."""
+    return steps_joined(entry, frozenset({REASSOC, AFN}), lambda folds: both_kinds(folds.loop) and not may_leave(folds))
+
+
+def may_leave(folds: StepFolds) -> bool:
+    """Can an iteration be without a partner? All are where a scale turns out to be negative."""
+    trips = trips_of(folds.loop)
+    return trips is None or trips % PAIR > 0 or bool(folds.scales)
 
 
 def both_kinds(loop: ct.For) -> bool:
     """Has it products, and does it something else once a step, however large its tiles are? Loops that only add up
     products gain nothing by the tables: 128 x 128 x 32 on sm_90a costs 18,343 for 18,062, on sm_80 42,085 for 41,534.
-    Rows in pieces (softmax_passes of the ablation, sm_80) cost 42,106 for 52,791, but take twice the code.
+    Rows in pieces gain nothing where an SM holds as many CTAs as registers allow (docs/benchmarks.md, "Rows in pieces,
+    two at a time").
     """
     kinds = {type(op) for op in loop.body.block.ops}
     return ct.Reduce in kinds and not kinds.isdisjoint(PRODUCTS)
 
 
-def steps_joined(entry: ct.Entry, given: frozenset[int], wanted: Callable[[ct.For], bool] = lambda _: True) -> ct.Entry:
+def steps_joined(
+    entry: ct.Entry, given: frozenset[int], wanted: Callable[[StepFolds], bool] = lambda _: True
+) -> ct.Entry:
     """The entry with steps of the wanted loops joined, where they need no more than some permissions."""
     plan = dict[Op, StepFolds]()
     for op in entry.walk():
-        if isinstance(op, ct.For) and walkable(op) and wanted(op):
+        if isinstance(op, ct.For) and walkable(op):
             folds = StepFolds(op)
-            if folds.found() and folds.needs <= given:
+            if folds.found() and folds.needs <= given and wanted(folds):
                 plan[op] = folds
     if not plan:
         return entry
@@ -118,11 +132,11 @@ class _Writer(Rewriter):
         zero, one, done = count.constant(0), count.constant(1), count.times(both, two)
         for op in before.ops:
             b.block.append(op)
-        half, once = ({}, {}) if known is not None else ({"expected": UNKNOWN_TRIPS / PAIR}, {"expected": ODD})
-        values = self.loop(loop, (zero, both, one), values, inner, b, **half)
-        if known is None or known % PAIR:
+        half, once = (UNKNOWN_TRIPS / PAIR, ODD) if known is None else (known / PAIR, max(ODD, known % PAIR))
+        values = self.loop(loop, (zero, both, one), values, inner, b, expected=half)
+        if may_leave(folds):
             inner = self.rest(folds, Block([kind, *(value.type for value in values)]))
-            values = self.loop(loop, (done, trips, one), values, inner, b, **once)
+            values = self.loop(loop, (done, trips, one), values, inner, b, expected=once)
         self.bind(loop.results, values)
         self.joined += 1
 
@@ -152,9 +166,9 @@ class _Writer(Rewriter):
         return inner
 
     def loop(
-        self, like: ct.For, bounds: Sequence[Value], values: Sequence[Value], body: Block, b: Builder, **more: float
+        self, like: ct.For, bounds: Sequence[Value], values: Sequence[Value], body: Block, b: Builder, expected: float
     ) -> list[Value]:
-        """What a loop with the marks of another carries at its end."""
+        """What a loop with the marks of another carries at its end. `expected` iterations mark it as joined."""
         b.location = like.location
         made = b.add(
             ct.For,
@@ -163,7 +177,7 @@ class _Writer(Rewriter):
             types=[value.type for value in values],
             regions=[Region([body])],
             segments=(1, 1, 1, len(values)),
-            **like.attributes | more,
+            **like.attributes | {"expected": expected},
         )
         return list(made.results)
 

@@ -27,7 +27,7 @@ from lowering.atoms.names import (
     UNSIGNED,
 )
 from lowering.skeletons.by_lane import exact_by_lane, runs_of, sums_by_lane
-from lowering.skeletons.joined_steps import levelled_steps
+from lowering.skeletons.joined_steps import even_steps, levelled_steps
 from lowering.skeletons.lagging import lagging_levels
 from lowering.skeletons.merged_folds import crossing_of, merged_folds
 from lowering.skeletons.moments import moments_online
@@ -93,6 +93,7 @@ SKELETONS = (
     Skeleton(BLOCKS, frozenset({REASSOC, AFN, NINF}), finite_online_by_blocks),
     Skeleton(BLOCKS, frozenset({REASSOC, AFN}), online_by_blocks),
     Skeleton(MOMENTS, frozenset({REASSOC, AFN}), moments_online),
+    Skeleton(PAIRS, frozenset({REASSOC, AFN}), even_steps, timed=EQUAL),
     Skeleton(PAIRS, frozenset({REASSOC, AFN}), levelled_steps, timed=1.0),
     Skeleton(LAGGING, frozenset({REASSOC, AFN}), lagging_levels, scales_there),
     Skeleton(LANES, frozenset(), exact_by_lane, runs_of),

@@ -10,7 +10,7 @@ from egraph.permissions import AFN, NINF, REASSOC
 from ir.core import TileError
 from ir.dialects import cuda_tile as ct
 from lowering.skeletons.by_lane import exact_by_lane, sums_by_lane
-from lowering.skeletons.joined_steps import levelled_steps
+from lowering.skeletons.joined_steps import even_steps, levelled_steps
 from lowering.skeletons.lagging import lagging_levels
 from lowering.skeletons.merged_folds import merged_folds
 from lowering.skeletons.moments import moments_online
@@ -265,16 +265,16 @@ def test_skeletons_need_their_permissions() -> None:
         swapped, scales_behind, exact_by_lane, sums_by_lane, merged_folds,
     ]  # fmt: skip
     assert [each.made for each in permitted(("reassoc", "afn"), ("loop.scale", "loop.lanes", "scales"))] == [
-        swapped, sums_online, attention_online, online_by_blocks, moments_online, levelled_steps, lagging_levels,
-        merged_folds,
+        swapped, sums_online, attention_online, online_by_blocks, moments_online, even_steps, levelled_steps,
+        lagging_levels, merged_folds,
     ]  # fmt: skip
     assert list(permitted((), ("loop", "product", "scales", "fold"))) == []
     assert [(each.made, each.needs) for each in SKELETONS if each.needs] == [
         (scales_behind, {REASSOC}), (finite_sums_online, {REASSOC, AFN, NINF}), (sums_online, {REASSOC, AFN}),
         (finite_attention_online, {REASSOC, AFN, NINF}), (attention_online, {REASSOC, AFN}),
         (finite_online_by_blocks, {REASSOC, AFN, NINF}), (online_by_blocks, {REASSOC, AFN}),
-        (moments_online, {REASSOC, AFN}), (levelled_steps, {REASSOC, AFN}), (lagging_levels, {REASSOC, AFN}),
-        (sums_by_lane, {REASSOC}),
+        (moments_online, {REASSOC, AFN}), (even_steps, {REASSOC, AFN}), (levelled_steps, {REASSOC, AFN}),
+        (lagging_levels, {REASSOC, AFN}), (sums_by_lane, {REASSOC}),
     ]  # fmt: skip
     with pytest.raises(TileError, match=r"no atom has a name that starts with 'loop\.scaled'"):
         tilesat.compile(gemm(), forbid=("loop.scaled",))

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import tilesat
-from benchmarks import attention, cubin, gpu
+from benchmarks import attention, cubin, gpu, pieces
 from benchmarks.ablation import __main__ as ablation
 from benchmarks.calibrate import __main__ as calibrate
 from benchmarks.calibrate import clocks, forms
@@ -23,6 +23,8 @@ from benchmarks.peers import __main__ as peers
 from benchmarks.peers import cases, timings
 from benchmarks.schedules import __main__ as schedules
 from ir.bytecode import read_bytecode
+from ir.dialects import cuda_tile as ct
+from ir.load import load
 from lowering import counts
 from runtime import cuda
 from runtime.ptxas import assemble, disassemble
@@ -30,6 +32,7 @@ from tests.runtime.fake_driver import FakeDriver
 from tests.tilesat import example_cases
 from tests.tilesat.example_cases import EXAMPLES, QUICK
 from tilesat.cutile_kernels import is_kernel
+from tilesat.fuzz.writer import Writer
 from tilesat.mca.listing import functions
 
 
@@ -410,3 +413,28 @@ def test_each_case_of_the_ablation_is_a_program_or_a_kernel() -> None:
 def test_ablation_refuses_names_that_there_are_not() -> None:
     with pytest.raises(SystemExit, match=r"--kernel: expected one of gemm, .*, got 'hemm'"):
         ablation.main(["--kernel", "hemm"])
+
+
+def over_one_range(needs: str, counted: int = 4) -> ct.Entry:
+    """Two loops over the same range that sum rows; the second `needs` the sum of the first, or "nothing" of it."""
+    w = Writer("twice", x="ptr<f32>", y="ptr<f32>")
+    view = w.view(w.x, [counted, 64], [64, 1], [1, 64])
+    zero = w.const(0.0, "f32", 1, 64)
+    with w.loop(0, counted, carried=[zero]) as first:
+        first.values = [first.values[0] + w.load(view, first.counter, 0)]
+    with w.loop(0, counted, carried=[zero]) as second:
+        row = w.load(view, second.counter, 0)
+        second.values = [second.values[0] + (row * first.values[0] if needs == "a value" else row * row)]
+    for place, loop in enumerate((first, second)):
+        w.store(loop.values[0], w.view(w.y, [2, 64], [64, 1], [1, 64]), place, 0)
+    return load(w.text()).entries[0]
+
+
+@pytest.mark.parametrize("needs", ["a value", "nothing"])
+def test_pairs_of_loops_over_one_range(needs: str) -> None:
+    assert list(pieces.of_block(over_one_range(needs).body.block)) == [f"needs {needs}"]
+
+
+def test_loops_whose_iterations_can_be_done_two_at_a_time() -> None:
+    assert [pieces.plain(over_one_range("nothing", counted)) for counted in (1, 4)] == [0, 2]
+    assert pieces.plain(load(EXAMPLES / "gemm.mlir").entries[0]) == 0
