@@ -16,7 +16,7 @@ SIMPLIFY: Final = 0.020
 PASS: Final = 0.003
 """Units a node of one bottom-up pass."""
 
-ASCENT: Final = 0.0003
+ASCENT: Final = 0.00012
 """Units a node that a dual ascent looks at."""
 
 FLOW: Final = 0.0008

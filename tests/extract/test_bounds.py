@@ -1,12 +1,13 @@
 """Cuts, prices and relaxations: what they claim must hold of every answer that brute force finds."""
 
 import math
+from itertools import product
 
 import numpy as np
 import pytest
 
 from extract import Graph, GraphBuilder, InfeasibleError, check
-from extract.ascent import ascend
+from extract.ascent import ANEW, Ascent, ascend
 from extract.bounds import forced_bound, path_bound
 from extract.budget import Budget
 from extract.heuristics import preferences, run_bounds, run_greedy
@@ -27,8 +28,9 @@ def test_bound_prices_and_cuts_hold_of_every_answer(first: int) -> None:
         topology, weight = graph.topology, weights(graph.cost.tolist())
         every = answers(graph)
         random = np.random.default_rng(seed)
-        for prefer in (*preferences(graph, weight), random.uniform(size=graph.n_classes).tolist()):
-            found = ascend(topology, weight, prefer)
+        orders = [*preferences(graph, weight), random.uniform(size=graph.n_classes).tolist()]
+        for prefer, anew in product(orders, (ANEW, 0.0)):
+            found = ascend(topology, weight, prefer, anew)
             if not every:
                 assert found.bound == math.inf
                 continue
@@ -50,6 +52,44 @@ def test_a_chain_of_choices_is_bounded_exactly() -> None:
     expected = sum(min(3.0 + cls % 4, 4.0) for cls in range(50))
     weight = weights(graph.cost.tolist())
     assert ascend(graph.topology, weight, path_bound(graph.topology, weight)).bound == pytest.approx(expected)
+
+
+def spine(length: int, *, wide: bool) -> Graph:
+    """Two forms of a value at each step, each taking the form before or converted from the other; the step takes what
+    is made apart too, and wide: one of what all steps share.
+    """
+    builder = GraphBuilder()
+    shared = 3 * length
+    for step in range(length):
+        first, second, apart = 3 * step, 3 * step + 1, 3 * step + 2
+        common = [shared + step % 4] if wide else []
+        for cls, own, other, price in ((first, first + 3, second + 3, 2.0), (second, second + 3, first + 3, 8.0)):
+            below = ([own], [other]) if step + 1 < length else ([], [])
+            builder.add("stay", cls, [*below[0], apart, *common], price)
+            builder.add("convert", cls, [*below[1], apart, *common], 100.0)
+        builder.add("a", apart, [], 3.0 + step % 2)
+        builder.add("b", apart, common, 4.0)
+    for cls in range(shared, shared + 4):
+        builder.add("c", cls, [], 5.0)
+    return builder.build(0)
+
+
+@pytest.mark.parametrize("wide", [False, True])
+def test_steps_of_an_ascent_are_linear_in_the_length_of_a_spine(wide: bool) -> None:
+    """A quadratic ascent takes 16 times the steps for 4 times the length."""
+    found: list[list[Ascent]] = []
+    for length in (100, 400):
+        graph = spine(length, wide=wide)
+        weight = weights(graph.cost.tolist())
+        orders = [[float(sign * cls) for cls in range(graph.n_classes)] for sign in (1, -1)]
+        orders += preferences(graph, weight)
+        found.append([ascend(graph.topology, weight, prefer, 0.0) for prefer in orders])
+        for prefer, shrinking in zip(orders, found[-1], strict=True):
+            assert ascend(graph.topology, weight, prefer).steps < (2.0 + ANEW) * shrinking.steps
+    for short, long in zip(*found, strict=True):
+        assert long.steps < 4.4 * short.steps
+        assert sum(map(len, long.cuts)) < 4.4 * sum(map(len, short.cuts))
+        assert long.bound > 3.6 * short.bound
 
 
 def test_a_root_that_cannot_be_built_has_an_infinite_bound() -> None:
