@@ -19,6 +19,9 @@ PASS: Final = 0.003
 ASCENT: Final = 0.00012
 """Units a node that a dual ascent looks at."""
 
+NARROW: Final = 0.03
+"""Units a node of dynamic programming over small treewidth."""
+
 FLOW: Final = 0.0008
 """Units a vertex that a search for a path visits."""
 

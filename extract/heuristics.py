@@ -6,15 +6,15 @@ from typing import Final
 
 from extract.ascent import ascend, preferences
 from extract.bounds import rewards_below
-from extract.budget import ASCENT, PASS
+from extract.budget import ASCENT, NARROW, PASS
 from extract.errors import InfeasibleError
 from extract.graph import Graph
 from extract.session import Session
 from extract.settle import INFINITY, weights
 
 MAX_NARROW_NODES: Final = 500
-"""Larger reduced graphs are not tried for small treewidth: none of extraction-gym had it, and to see that takes 15 us a
-node."""
+"""Larger reduced graphs are tried for small treewidth only if they are long: none of extraction-gym had it, and to see
+that takes 15 us a node."""
 
 ROUNDS: Final = 5
 """Rounds of bounding, dropping and simplifying; on extraction-gym three were enough."""
@@ -44,13 +44,18 @@ def run_again(session: Session) -> None:
         session.repair_from(nodes, "greedy")
 
 
-def run_narrow(session: Session) -> None:
-    """Dynamic programming where the graph is small and narrow: exact, unless cycles or limits bind."""
+def run_narrow(session: Session, *, long: bool = False) -> None:
+    """Dynamic programming where the graph is small and narrow: exact, unless cycles or limits bind. long: where it is
+    large and long.
+    """
     graph = session.graph
-    if graph is None or session.optimal or graph.n_nodes > MAX_NARROW_NODES or graph.has_rewards:
+    if graph is None or session.optimal or long is (graph.n_nodes <= MAX_NARROW_NODES) or graph.has_rewards:
         return
-    from extract.treewidth import solve_narrow
+    from extract.treewidth import is_long, solve_narrow
 
+    if long and not is_long(graph):
+        return
+    session.budget.spend(NARROW * graph.n_nodes)
     found = solve_narrow(graph)
     if found is None:
         return
