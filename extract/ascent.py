@@ -67,8 +67,8 @@ class _Ascent:
         self.topology = topology
         self.prefer = prefer
         self.allowed = anew
-        self.price = weight.copy()
         self.zero = RELATIVE_ZERO * max((value for value in weight if value < INFINITY), default=1.0)
+        self.price = [value if value > self.zero else 0.0 for value in weight]
         self.pending = topology.arity.copy()
         self.built = bytearray(topology.n_classes)
         self.joined: dict[int, int] = {}

@@ -87,7 +87,7 @@ def _ascents(session: Session, graph: Graph, *, thorough: bool) -> list[int]:
     topology = graph.topology
     weight = weights(graph.columns.cost)
     rewards = rewards_below(topology, graph.columns.cost)
-    gone = bytearray(topology.n_nodes)
+    prices: list[tuple[float, list[float]]] = []
     cuts: dict[frozenset[int], list[int]] = {}
     session.budget.spend(2 * PASS * graph.n_nodes)
     for prefer in preferences(graph, weight)[: 3 if thorough else 2]:
@@ -98,14 +98,18 @@ def _ascents(session: Session, graph: Graph, *, thorough: bool) -> list[int]:
             session.prove("bounds")
             return []
         session.raise_bound(session.simplified.base + found.bound + rewards, "bounds")
-        least = found.bound + rewards
-        cutoff = session.cutoff
-        for node in topology.nodes:
-            if least + found.price[node] > cutoff:
-                gone[node] = 1
+        prices.append((found.bound + rewards, found.price))
         cuts.update((frozenset(cut), cut) for cut in found.cuts)
+        if thorough and not session.optimal:
+            session.build_from((node for node in topology.nodes if not found.price[node]), "bounds")
         if session.cost == INFINITY or session.optimal or session.left <= 0:
             break
+    gone = bytearray(topology.n_nodes)
+    cutoff = session.cutoff
+    for least, price in prices:
+        for node in topology.nodes:
+            if least + price[node] > cutoff:
+                gone[node] = 1
     session.cuts = list(cuts.values())
     for node in session.nodes() or ():
         gone[node] = 0
