@@ -48,6 +48,8 @@ class Ascent(NamedTuple):
     """Sets of nodes; every answer contains a node of each."""
     steps: int = 0
     """Nodes looked at, each time."""
+    grown: int = 0
+    """Nodes of the cuts and of the classes that W took in, each time: what a budget counts."""
 
 
 def ascend(topology: Topology, weight: list[float], prefer: Sequence[float], anew: float = ANEW) -> Ascent:
@@ -84,6 +86,7 @@ class _Ascent:
         """Nodes of W's classes that take no class of W: the cut."""
         self.cuts: list[list[int]] = []
         self.steps = 0
+        self.grown = 0
         self.anew = 0
         """Steps of sets W that began anew."""
 
@@ -98,7 +101,7 @@ class _Ascent:
                 cut = list(self.open)
                 step = min(map(price, cut), default=INFINITY)
                 if step == INFINITY:
-                    return Ascent(INFINITY, self.price, self.cuts, self.steps)
+                    return Ascent(INFINITY, self.price, self.cuts, self.steps, self.grown)
                 bound += step
                 self.cuts.append(cut)
                 free = self._pay(cut, step)
@@ -108,7 +111,7 @@ class _Ascent:
                     self._begin(root)
                 else:
                     self._extend(free + self._shrink())
-        return Ascent(bound, self.price, self.cuts, self.steps)
+        return Ascent(bound, self.price, self.cuts, self.steps, self.grown)
 
     def _begin(self, root: int) -> None:
         """Take the root into a new set of classes W, and what its free nodes need."""
@@ -147,6 +150,7 @@ class _Ascent:
         for cls in fresh:  # grows while it is walked
             members = class_nodes[cls]
             self.steps += len(members)
+            self.grown += len(members)
             for node in members:
                 if not cover[node]:
                     if price[node] <= zero:
@@ -174,6 +178,7 @@ class _Ascent:
                 free.append(node)
                 del self.open[node]
         self.steps += len(cut)
+        self.grown += len(cut)
         self._build([node for node in free if not self.pending[node]])
         return free
 

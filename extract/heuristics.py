@@ -16,6 +16,10 @@ MAX_NARROW_NODES: Final = 500
 """Larger reduced graphs are tried for small treewidth only if they are long: none of extraction-gym had it, and to see
 that takes 15 us a node."""
 
+LONG: Final = 12
+"""A graph is long if it has at most this many classes a level. On chains of 1,000 to 5,000 operations in two layouts
+there are 4 to 6, and relaxations take a time that is quadratic in the length; 18 kernels of TileGym have 20 to 70."""
+
 ROUNDS: Final = 5
 """Rounds of bounding, dropping and simplifying; on extraction-gym three were enough."""
 
@@ -49,12 +53,12 @@ def run_narrow(session: Session, *, long: bool = False) -> None:
     large and long.
     """
     graph = session.graph
-    if graph is None or session.optimal or long is (graph.n_nodes <= MAX_NARROW_NODES) or graph.has_rewards:
+    if graph is None or session.optimal or graph.has_rewards:
         return
-    from extract.treewidth import is_long, solve_narrow
+    if not _is_long(graph) if long else graph.n_nodes > MAX_NARROW_NODES:
+        return
+    from extract.treewidth import solve_narrow
 
-    if long and not is_long(graph):
-        return
     session.budget.spend(NARROW * graph.n_nodes)
     found = solve_narrow(graph)
     if found is None:
@@ -67,6 +71,20 @@ def run_narrow(session: Session, *, long: bool = False) -> None:
         return
     session.raise_bound(session.simplified.base + cost, "treewidth")
     session.repair_from(nodes, "treewidth", exact=True)
+
+
+def _is_long(graph: Graph) -> bool:
+    """Whether a large graph has few classes for each level below its roots."""
+    topology = graph.topology
+    if graph.n_nodes <= MAX_NARROW_NODES:
+        return False
+    level = dict.fromkeys(topology.roots, 0)
+    for cls in topology.classes:  # breadth first
+        below = level[cls] + 1
+        for node in topology.class_nodes[cls]:
+            for child in topology.children[node]:
+                level.setdefault(child, below)
+    return len(topology.classes) <= LONG * (1 + max(level.values()))
 
 
 def run_bounds(session: Session, *, thorough: bool) -> None:
@@ -93,14 +111,14 @@ def _ascents(session: Session, graph: Graph, *, thorough: bool) -> list[int]:
     for prefer in preferences(graph, weight)[: 3 if thorough else 2]:
         session.notify()
         found = ascend(topology, weight, prefer)
-        session.budget.spend(ASCENT * found.steps)
+        session.budget.spend(ASCENT * found.grown)
         if found.bound == INFINITY:
             session.prove("bounds")
             return []
         session.raise_bound(session.simplified.base + found.bound + rewards, "bounds")
         prices.append((found.bound + rewards, found.price))
         cuts.update((frozenset(cut), cut) for cut in found.cuts)
-        if thorough and not session.optimal:
+        if thorough and not session.optimal and _is_long(graph):
             session.build_from((node for node in topology.nodes if not found.price[node]), "bounds")
         if session.cost == INFINITY or session.optimal or session.left <= 0:
             break

@@ -25,12 +25,8 @@ from extract.settle import INFINITY
 MAX_WIDTH: Final = 16
 """A table then has 131,072 entries; a long graph has few of that size, where what all of it shares is eliminated."""
 
-MAX_ENTRIES: Final = 2048
+MAX_ENTRIES: Final = 1024
 """Entries of tables per variable; with more the 0-1 program is faster."""
-
-LONG: Final = 12
-"""A graph is long if it has at most this many classes a level. On chains of 1,000 to 5,000 operations in two layouts
-there are 4 to 6, and relaxations take a time that is quadratic in the length; 18 kernels of TileGym have 20 to 70."""
 
 Array = NDArray[np.float64]
 
@@ -74,18 +70,6 @@ class _Model:
         """Add a table, cut down to the variables that are not fixed."""
         index = tuple(1 if variable in self.fixed else slice(None) for variable in variables)
         self.tables.append(_Table(tuple(v for v in variables if v not in self.fixed), cost[index]))
-
-
-def is_long(graph: Graph) -> bool:
-    """Whether a graph has few classes for each level below its roots."""
-    topology = graph.topology
-    level = dict.fromkeys(topology.roots, 0)
-    for cls in topology.classes:  # breadth first
-        below = level[cls] + 1
-        for node in topology.class_nodes[cls]:
-            for child in topology.children[node]:
-                level.setdefault(child, below)
-    return len(topology.classes) <= LONG * (1 + max(level.values()))
 
 
 def solve_narrow(graph: Graph) -> tuple[list[int], float] | None:
