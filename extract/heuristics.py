@@ -57,9 +57,10 @@ def run_narrow(session: Session, *, long: bool = False) -> None:
         return
     if not _is_long(graph) if long else graph.n_nodes > MAX_NARROW_NODES:
         return
+    if long:
+        session.budget.spend(NARROW * graph.n_nodes)
     from extract.treewidth import solve_narrow
 
-    session.budget.spend(NARROW * graph.n_nodes)
     found = solve_narrow(graph)
     if found is None:
         return
