@@ -17,7 +17,10 @@ PASS: Final = 0.003
 """Units a node of one bottom-up pass."""
 
 ASCENT: Final = 0.0003
-"""Units a node that a dual ascent looks at."""
+"""Units a node of the cuts of a dual ascent, or of the classes that it takes in for them."""
+
+NARROW: Final = 0.03
+"""Units a node of dynamic programming over small treewidth."""
 
 FLOW: Final = 0.0008
 """Units a vertex that a search for a path visits."""

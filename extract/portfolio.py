@@ -124,6 +124,9 @@ def until_interrupted(session: Session) -> Generator[None]:
 
 def begin(session: Session) -> None:
     """The fast steps, which suffice for many graphs."""
+    run_narrow(session, long=True)
+    if session.optimal:
+        return
     large = session.graph is not None and session.graph.n_nodes > SMALL
     run_greedy(session, quick=large)
     run_bounds(session, thorough=True)

@@ -92,7 +92,7 @@ class Relaxation:
         found: dict[frozenset[int], list[int]] = {}
         for turn in range(BATCH):
             ascent = ascend(cuts.topology, cuts.weight, cuts.shaken(turn % len(cuts.bases)))
-            budget.spend(ASCENT * ascent.steps)
+            budget.spend(ASCENT * ascent.grown)
             for cut in ascent.cuts:
                 if sum(map(value.__getitem__, cut)) < 1.0 - VIOLATION:
                     found[frozenset(cut)] = cut

@@ -10,7 +10,7 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from extract.answer import SOLVER_TOLERANCE, Answer, Moment, Report, check, make_answer, slack
-from extract.budget import LONG_BUDGET, SIMPLIFY, Budget
+from extract.budget import LONG_BUDGET, PASS, SIMPLIFY, Budget
 from extract.constrained import Candidate, ConstrainedSearch, reachable_nodes
 from extract.errors import CheckError, ExtractionError, InfeasibleError
 from extract.graph import Graph
@@ -197,6 +197,24 @@ class Session:
         taken = self.offer(search.judge(settled.choice, cost, assignment), method)
         choice = improve(search.topology, cost, settled.choice, search.constraints, deep=not exact, bound=search.bound)
         return self.offer(search.judge(choice, cost, assignment), method) or taken
+
+    def build_from(self, usable: Iterable[int], method: str) -> bool:
+        """Take the greedy answer that uses some nodes alone, or what the switch moves of the local search find near it.
+        Only where neither groups nor limits bind: of the nodes that a relaxation would use, few answers meet these.
+        """
+        search = self._search()
+        if search.groups or search.limits:
+            return False
+        self.budget.spend(PASS * len(search.topology.nodes))
+        weight = [INFINITY] * len(search.cost)
+        for node in usable:
+            weight[node] = max(0.0, search.cost[node])
+        settled = settle_dag(search.topology, weight)
+        if not settled.builds(search.topology.roots):
+            return False
+        first, limits = settled.choice, search.constraints
+        choice = improve(search.topology, search.cost, first, limits, deep=False, bound=search.bound)
+        return self.offer(search.judge(choice, search.cost, {}), method)
 
     def narrow(self, limit: Limit | None, *, found: bool) -> None:
         """Answers must cost less from here on, where a limit says so; one that does not guides the search. found: it

@@ -3,7 +3,8 @@
 Source of the idea: e-graphs as circuits of bounded treewidth (A. Goharshady, C. K. Lam, L. Parreaux, OOPSLA 2024;
 G. Sun, Y. Zhang, H. Ni, arXiv 2408.17042). Here as bucket elimination (R. Dechter, AIJ 113, 1999): every class and each
 node is a 0-1 variable, what they demand of one another are small tables, and variables are eliminated one by one, each
-by a table over those it meets. A table has at most `MAX_WIDTH` + 1 variables, or the graph is refused.
+by a table over those it meets. A table has at most `MAX_WIDTH` + 1 variables, and all tables together a number of
+entries that is linear in that of the variables, or the graph is refused. What costs nothing to build is taken as built.
 
 Choice groups are variables too. Cycles and resource limits are not seen: an answer that meets them is optimal, any
 other only a bound.
@@ -21,8 +22,11 @@ from numpy.typing import NDArray
 from extract.graph import Graph
 from extract.settle import INFINITY
 
-MAX_WIDTH: Final = 10
-"""A table then has 2,048 entries; wider ones cost more than the 0-1 program does."""
+MAX_WIDTH: Final = 16
+"""A table then has 131,072 entries; a long graph has few of that size, where what all of it shares is eliminated."""
+
+MAX_ENTRIES: Final = 1024
+"""Entries of tables per variable; with more the 0-1 program is faster."""
 
 Array = NDArray[np.float64]
 
@@ -86,6 +90,7 @@ def _model(graph: Graph) -> _Model:
     model = _Model()
     wanted = {cls: model.new() for cls in topology.classes}
     model.fixed.update(wanted[root] for root in topology.roots)
+    model.fixed.update(wanted[cls] for cls in _free(graph))
     alternatives: dict[tuple[int, int], int] = {}
     for cls in topology.classes:
         rest = wanted[cls]
@@ -115,8 +120,27 @@ def _model(graph: Graph) -> _Model:
     return model
 
 
+def _free(graph: Graph) -> list[int]:
+    """Classes that can be built from nodes that cost nothing and bind no group: they may as well be."""
+    topology, cost, group = graph.topology, graph.columns.cost, graph.columns.group
+    pending = topology.arity.copy()
+    built: dict[int, None] = {}
+    stack = topology.leaves.copy()
+    while stack:
+        node = stack.pop()
+        cls = topology.node_class[node]
+        if cost[node] or group[node] >= 0 or cls in built:
+            continue
+        built[cls] = None
+        for user in topology.parents[cls]:
+            pending[user] -= 1
+            if not pending[user]:
+                stack.append(user)
+    return list(built)
+
+
 def _order(model: _Model) -> list[int] | None:
-    """Variables by rising number of those they meet when eliminated; None when one meets too many."""
+    """Variables by rising number of those they meet when eliminated; None when tables get too large."""
     meets: list[set[int]] = [set() for _ in range(model.size)]
     for table in model.tables:
         for variable in table.variables:
@@ -127,12 +151,14 @@ def _order(model: _Model) -> list[int] | None:
     heapify(heap)
     done = bytearray(model.size)
     order: list[int] = []
+    entries = MAX_ENTRIES * model.size
     while heap:
         degree, variable = heappop(heap)
         others = meets[variable]
         if done[variable] or degree != len(others):
             continue
-        if degree > MAX_WIDTH:
+        entries -= 2 << degree
+        if degree > MAX_WIDTH or entries < 0:
             return None
         done[variable] = 1
         order.append(variable)

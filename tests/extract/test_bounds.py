@@ -1,12 +1,13 @@
 """Cuts, prices and relaxations: what they claim must hold of every answer that brute force finds."""
 
 import math
+from itertools import product
 
 import numpy as np
 import pytest
 
-from extract import Graph, GraphBuilder, InfeasibleError, check
-from extract.ascent import ascend
+from extract import Graph, GraphBuilder, InfeasibleError, check, extract, heuristics
+from extract.ascent import ANEW, Ascent, ascend
 from extract.bounds import forced_bound, path_bound
 from extract.budget import Budget
 from extract.heuristics import preferences, run_bounds, run_greedy
@@ -27,8 +28,9 @@ def test_bound_prices_and_cuts_hold_of_every_answer(first: int) -> None:
         topology, weight = graph.topology, weights(graph.cost.tolist())
         every = answers(graph)
         random = np.random.default_rng(seed)
-        for prefer in (*preferences(graph, weight), random.uniform(size=graph.n_classes).tolist()):
-            found = ascend(topology, weight, prefer)
+        orders = [*preferences(graph, weight), random.uniform(size=graph.n_classes).tolist()]
+        for prefer, anew in product(orders, (ANEW, 0.0)):
+            found = ascend(topology, weight, prefer, anew)
             if not every:
                 assert found.bound == math.inf
                 continue
@@ -50,6 +52,74 @@ def test_a_chain_of_choices_is_bounded_exactly() -> None:
     expected = sum(min(3.0 + cls % 4, 4.0) for cls in range(50))
     weight = weights(graph.cost.tolist())
     assert ascend(graph.topology, weight, path_bound(graph.topology, weight)).bound == pytest.approx(expected)
+
+
+def spine(length: int, *, wide: bool) -> Graph:
+    """Two forms of a value at each step, from the form before or converted from the other; each also takes what is
+    reduced from the form before, converted or not, and what is made apart; wide: and one of what all steps share.
+    """
+    builder = GraphBuilder()
+    shared = 7 * length
+    for step in range(length):
+        here = [7 * step + k for k in range(7)]
+        apart, natives, taken = here[2], here[3:5], here[5:7]
+        common = [apart, shared + step % 4] if wide else [apart]
+        dear = 2.0 + 6.0 * (step % 5 > 2)  # the second form is cheaper at two steps of five
+        for form, price in ((0, dear), (1, 5.0)):
+            before, other = ([7 * (step + 1) + k] if step + 1 < length else [] for k in (form, 1 - form))
+            builder.add("stay", here[form], [*before, taken[form], *common], price)
+            builder.add("convert", here[form], [*other, taken[form], *common], 11.0)
+            builder.add("reduce", natives[form], before, 9.0 - 4.0 * form)
+            builder.add("identity", taken[form], [natives[form]], 0.0)
+            builder.add("convert", taken[form], [natives[1 - form]], 6.0)
+        builder.add("a", apart, [], 3.0 + step % 2)
+        builder.add("b", apart, common[1:], 4.0)
+    for cls in range(shared, shared + 4):
+        builder.add("c", cls, [], 5.0)
+    return builder.build(0)
+
+
+@pytest.mark.parametrize("wide", [False, True])
+def test_steps_of_an_ascent_are_linear_in_the_length_of_a_spine(wide: bool) -> None:
+    """A quadratic ascent takes 16 times the steps for 4 times the length."""
+    found: list[list[Ascent]] = []
+    for length in (100, 400):
+        graph = spine(length, wide=wide)
+        weight = weights(graph.cost.tolist())
+        orders = [[float(sign * cls) for cls in range(graph.n_classes)] for sign in (1, -1)]
+        orders += preferences(graph, weight)
+        found.append([ascend(graph.topology, weight, prefer, 0.0) for prefer in orders])
+    assert ascend(graph.topology, weight, orders[0]).steps < (2.0 + ANEW) * found[1][0].steps
+    for short, long in zip(*found, strict=True):
+        assert long.steps < 4.4 * short.steps
+        assert sum(map(len, long.cuts)) < 4.6 * sum(map(len, short.cuts))
+        assert long.bound > 3.6 * short.bound
+
+
+def test_a_long_graph_is_proved_with_work_linear_in_its_length() -> None:
+    """By dynamic programming, where it is narrow."""
+    spent: list[float] = []
+    for length in (60, 240):
+        budget = Budget()
+        answer = extract(spine(length, wide=True), "auto", budget=budget)
+        assert answer.optimal
+        assert answer.report is not None
+        assert answer.report.trace[-1].method == "treewidth"
+        spent.append(budget.spent)
+    assert spent[1] < 4.4 * spent[0]
+
+
+def test_a_long_graph_takes_the_answer_that_an_ascent_leaves_free(monkeypatch: pytest.MonkeyPatch) -> None:
+    graph = spine(120, wide=True)
+    session = Session(graph, Budget())
+    run_bounds(session, thorough=True)
+    answer = session.answer("bounds")
+    check(graph, answer)
+    assert extract(graph, "auto").cost <= answer.cost < 1.1 * session.bound
+    monkeypatch.setattr(heuristics, "LONG", 0)  # no graph is long
+    other = Session(graph, Budget())
+    run_bounds(other, thorough=True)
+    assert other.chosen is None
 
 
 def test_a_root_that_cannot_be_built_has_an_infinite_bound() -> None:

@@ -1,13 +1,18 @@
 """Every method against brute force on random small e-graphs: shared, cyclic, grouped, limited, with rewards."""
 
+import math
+from random import Random
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from extract import METHODS, Answer, Graph, GraphBuilder, InfeasibleError, check, extract
+from extract.ascent import ANEW, ascend
 from extract.greedy import greedy
-from tests.extract.brute import brute_force
+from extract.settle import weights
+from tests.extract.brute import answers, brute_force
 
 COSTS = st.one_of(st.integers(0, 9).map(float), st.just(0.0), st.just(float("inf")))
 SIGNED = st.one_of(st.integers(-5, 9).map(float), st.just(float("inf")))
@@ -125,3 +130,17 @@ def test_exact_method_accepts_any_start(graph: Graph) -> None:
 @given(st.one_of(graphs(constrained=False), graphs(constrained=True), graphs(constrained=True, costs=SIGNED)))
 def test_thousands_of_graphs_match_brute_force(graph: Graph) -> None:
     agree(graph, brute_force(graph))
+
+
+@given(graphs(constrained=False), st.sampled_from([ANEW, 0.0]), st.randoms(use_true_random=False))
+@settings(max_examples=100, deadline=None, derandomize=True)
+def test_ascents_find_cuts_and_no_bound_above_the_optimum(graph: Graph, anew: float, random: Random) -> None:
+    """Sets of classes that begin anew or only shrink: every answer holds a node of each cut and pays every price."""
+    prefer = [random.random() for _ in range(graph.n_classes)]
+    found = ascend(graph.topology, weights(graph.cost.tolist()), prefer, anew)
+    every = answers(graph)
+    assert (found.bound < math.inf) or not every
+    for cost, nodes in every:
+        assert cost >= found.bound - 1e-9
+        assert all(nodes.intersection(cut) for cut in found.cuts)
+        assert all(cost >= found.bound + found.price[node] - 1e-9 for node in nodes)
