@@ -43,6 +43,15 @@ def integers(operations: int) -> str:
     return stored(w, value)
 
 
+def literals(operations: int) -> str:
+    """Sums of the one before and a literal: each is the first value and one literal."""
+    w = Writer("literals", x="ptr<i32>", y="ptr<i32>")
+    value = w.load(w.view(w.x, [WIDTH], [1], [WIDTH]), 0)
+    for number in range(operations):
+        value = value + (1 + number % 7)
+    return stored(w, value)
+
+
 def elementwise(operations: int) -> str:
     """Each operation takes two of the last results: a graph in which half of the results are used twice."""
     w = Writer("elementwise", x="ptr<f32>", y="ptr<f32>")
@@ -72,7 +81,7 @@ def stored(w: Writer, value: Tile, shape: tuple[int, ...] = (WIDTH,)) -> str:
 
 
 KERNELS: Mapping[str, Callable[[int], str]] = {
-    "chain": chain, "integers": integers, "elementwise": elementwise, "mixed": mixed,
+    "chain": chain, "integers": integers, "literals": literals, "elementwise": elementwise, "mixed": mixed,
 }  # fmt: skip
 
 

@@ -30,6 +30,9 @@ ARGUMENTS: dict[str, list[str]] = {
     "the guard keeps a term from being subsumed that is its own operand; the equality holds without it": [
         f"shape/{each}-twice: guard dropped: (!= t (type x))" for each in ("reshape", "broadcast")
     ],
+    "the guard keeps a row from being replaced by itself; what is stated holds without it": [
+        f"integer/div-twice: guard dropped: {guard}" for guard in ("(!= v x)", "(!= x y)", "(!= v y)")
+    ],
     "an approximate or full division may give any number within 2 ulp of the quotient, and x is the quotient": [
         f"float/div-one: {change}" for change in _AT_MOST_3
     ],
