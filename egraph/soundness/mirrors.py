@@ -13,7 +13,7 @@ MIRRORS = {
     "times": "(times v x n o) (muli x (splat n t) o)",
     "over": "(over v x n s) (divi x (splat n t) s 1)",
 }
-"""By relation: a row, and the term that its first column is equal to (egraph/rules/integer.egg); t is the type of both."""
+"""By relation: a row, and the term that its first column is equal to (egraph/rules/integer.egg); t is their type."""
 
 
 def spelled_out(rule: Rule) -> Rule:

@@ -1,6 +1,5 @@
 """Chains of sums, products and quotients with literals: linear, closed cycles included, and equal in every term."""
 
-from functools import reduce
 from itertools import accumulate
 
 import pytest
@@ -97,7 +96,8 @@ def test_a_joined_sum_promises_nothing(kernel):
 @pytest.mark.parametrize(
     ("op", "kind", "literals", "one"),
     [("addi", "i8", [100, 100], -56), ("addi", "i16", [-30000] * 3, -24464), ("muli", "i8", [7, 37], 3),
-     ("muli", "i32", [3] * 21, 1870418611), ("addi", "i32", [2**31 - 1, 1], -(2**31)), ("muli", "i64", [2**40, 9], 9 * 2**40)],
+     ("muli", "i32", [3] * 21, 1870418611), ("addi", "i32", [2**31 - 1, 1], -(2**31)),
+     ("muli", "i64", [2**40, 9], 9 * 2**40)],
 )  # fmt: skip
 def test_literals_wrap_as_the_operation_does(kernel, op, kind, literals, one):
     text = f"%one = constant <{kind}: {one}> : tile<{kind}>\n%all = {op} %v0, %one : tile<{kind}>"
