@@ -31,7 +31,7 @@ ARGUMENTS: dict[str, list[str]] = {
     "the guard keeps a term from being subsumed that is its own operand; the equality holds without it": [
         f"shape/{each}-twice: guard dropped: (!= t (type x))" for each in ("reshape", "broadcast")
     ],
-    "the guard keeps a row from being replaced by itself, or a constant's from being made; what is stated holds anyway": [
+    "the guard keeps a row from being replaced by itself, or that of a constant; what is stated holds anyway": [
         *(f"integer/div-twice: guard dropped: {each}" for each in ("(!= v x)", "(!= x y)", "(!= v y)", _VARIES)),
         f"integer/div-twice: guard relaxed: {_VARIES} to (<= (low v) (high v))",
     ],
