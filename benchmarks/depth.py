@@ -10,9 +10,11 @@ from __future__ import annotations
 
 import argparse
 import gc
+import random
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import reduce
 from itertools import pairwise
 from math import log
 
@@ -20,7 +22,7 @@ import tilesat
 from tilesat.fuzz.writer import Tile, Writer
 
 SIZES = (300, 1000, 3000)
-WIDTH, ROWS, COLUMNS, KINDS = 256, 16, 64, 8
+WIDTH, ROWS, COLUMNS, KINDS, RECENT = 256, 16, 64, 8, 12
 ENDED = " (a budget ended)"
 SMALL = 10  # operations of the kernel that loads the rules
 
@@ -43,6 +45,15 @@ def integers(operations: int) -> str:
     return stored(w, value)
 
 
+def literals(operations: int) -> str:
+    """Sums of the one before and a literal: each is the first value and one literal."""
+    w = Writer("literals", x="ptr<i32>", y="ptr<i32>")
+    value = w.load(w.view(w.x, [WIDTH], [1], [WIDTH]), 0)
+    for number in range(operations):
+        value = value + (1 + number % 7)
+    return stored(w, value)
+
+
 def elementwise(operations: int) -> str:
     """Each operation takes two of the last results: a graph in which half of the results are used twice."""
     w = Writer("elementwise", x="ptr<f32>", y="ptr<f32>")
@@ -51,6 +62,18 @@ def elementwise(operations: int) -> str:
         left, right = values[-1], values[-2]
         values.append((left * right, left + right, left - right, left.max(right))[number % 4])
     return stored(w, values[-1])
+
+
+def tree(operations: int) -> str:
+    """Random operations on integers, each of two of the last results, or of one and a literal."""
+    w, rng = Writer("tree", x="ptr<i32>", y="ptr<i32>"), random.Random(2)
+    values = [w.load(w.view(each, [WIDTH], [1], [WIDTH]), 0) for each in (w.x, w.y)]
+    for _ in range(operations):
+        a = rng.choice(values[-RECENT:])
+        b = rng.choice(values[-RECENT:]) if rng.random() < 0.5 else rng.randrange(1, 9)
+        kinds = (a.__add__, a.__sub__, a.__mul__, a.min, a.max, a.__xor__)
+        values.append(rng.choice(kinds)(b))
+    return stored(w, reduce(Tile.__xor__, values[-RECENT:]))
 
 
 def mixed(operations: int) -> str:
@@ -72,7 +95,8 @@ def stored(w: Writer, value: Tile, shape: tuple[int, ...] = (WIDTH,)) -> str:
 
 
 KERNELS: Mapping[str, Callable[[int], str]] = {
-    "chain": chain, "integers": integers, "elementwise": elementwise, "mixed": mixed,
+    "chain": chain, "integers": integers, "literals": literals, "elementwise": elementwise, "tree": tree,
+    "mixed": mixed,
 }  # fmt: skip
 
 

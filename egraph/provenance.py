@@ -54,7 +54,7 @@ class Reason(NamedTuple):
 
 @dataclass(frozen=True)
 class Origin:
-    """Where a node comes from: the rule, when, and the terms that it matched, as text."""
+    """Where a node comes from: the rule, when, and the terms that it matched, as text; of facts alone none."""
 
     rule: str
     phase: str
@@ -69,7 +69,8 @@ class Origin:
     def __str__(self) -> str:
         if self.loaded:
             return "in the source"
-        return f"by {self.rule} in iteration {self.iteration} of {self.phase}, from {' and '.join(self.matched)}"
+        matched = f", from {' and '.join(self.matched)}" if self.matched else ""
+        return f"by {self.rule} in iteration {self.iteration} of {self.phase}{matched}"
 
 
 @dataclass(frozen=True)

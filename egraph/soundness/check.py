@@ -22,6 +22,7 @@ from egraph.rulefile import Command
 from egraph.sexpr import Atom, List, Sexpr
 from egraph.soundness import loops, meaning, permissions, rounding
 from egraph.soundness.instances import EQUALITIES
+from egraph.soundness.mirrors import spelled_out
 from egraph.soundness.sample import NO_HINTS, Bound, Datum, Hints, NotCovered, Reject, Sample, Unbound, Unsound
 from ir.records import dataclass
 
@@ -74,7 +75,7 @@ def check_rule(
     """Check one rule until `wanted` samples satisfied its guards, at most `tries` draws; `sample_of` makes a sample.
     Then try some that satisfy one of its comparisons with nothing to spare.
     """
-    rule = rule.replaced_by_themselves()
+    rule = spelled_out(rule.replaced_by_themselves())
     satisfied, tried, hints = 0, 0, _hints(rule)
     wanted *= GROUPED if hints.grouped > NO_HINTS.grouped or hints.short == _ROUNDING else 1
     while tried < tries and satisfied < wanted:

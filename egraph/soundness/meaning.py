@@ -178,12 +178,16 @@ ARITHMETIC: dict[str, Callable[[int, int], int]] = {
     "&": lambda a, b: a & b,
     "|": lambda a, b: a | b,
     "^": lambda a, b: a ^ b,
-    "<<": lambda a, b: a << b if 0 <= b < 64 else 1 << 70,
+    "<<": lambda a, b: _in_i64(a << b) if 0 <= b < 64 else 1 << 70,
     ">>": lambda a, b: a >> b if 0 <= b < 64 else 1 << 70,
     "min": min,
     "max": max,
 }
-"""egglog's own operations on numbers; a shift that its checked arithmetic refuses is beyond 64 bits."""
+"""egglog's own operations on numbers; what its checked arithmetic refuses is beyond 64 bits. A shift drops bits."""
+
+
+def _in_i64(a: int) -> int:
+    return ((a + (1 << 63)) & ((1 << 64) - 1)) - (1 << 63)
 
 
 def _quotient(a: int, b: int) -> int:

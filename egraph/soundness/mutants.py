@@ -14,6 +14,7 @@ from egraph.rule import Rule, text
 from egraph.rulefile import Command
 from egraph.sexpr import Atom, List, Sexpr
 from egraph.soundness import instances
+from egraph.soundness.mirrors import spelled_out
 from egraph.soundness.sampling import ELEMENTS
 from egraph.terms import Signature, by_name
 from ir.core import OPS
@@ -70,7 +71,7 @@ Change = tuple[str, Rule]
 def mutants(command: Command) -> list[Mutant]:
     """All mutants of a rule, in the order of OPERATORS; those of both directions of a birewrite."""
     found: dict[str, Mutant] = {}
-    for rule in Rule.of(command):
+    for rule in map(spelled_out, Rule.of(command)):
         for operator, generate in OPERATORS.items():
             for change, changed in generate(rule):
                 if well_bound(changed) and _states_another(changed, rule, operator == "operands"):

@@ -18,6 +18,7 @@ from egraph.facts import LARGEST_DIVISOR, limits
 from egraph.rule import Rule, text
 from egraph.sexpr import Atom, List, Sexpr
 from egraph.soundness.formula import Formula
+from egraph.soundness.mirrors import spelled_out
 from egraph.soundness.model import NotCovered, Reject, Unbound
 from egraph.terms import signatures
 from ir.records import dataclass
@@ -31,9 +32,10 @@ RLIMIT = 3_000_000
 _DOMAINS = {"signedness": (0, 1), "rounding": (1, 2, 3), "overflow": (0, 1, 2, 3), "predicate": tuple(range(6))}
 _BINARY = ("addi", "subi", "muli", "divi", "remi", "andi", "ori", "xori", "mini", "maxi", "shli", "shri")
 _NARROW, _BOOL = 4, 1
-_DIVISORS, _PRODUCTS, _MULTIPLES = 40, 72, 8
+_DIVISORS, _PRODUCTS, _MULTIPLES, _SHIFTED = 40, 72, 8, 66
 """Bits in which a divisor (up to 2^30) and a sum with one do not wrap, and in which the product of two does not;
-promised multiples are numbers of two bits fewer, and of at least so many more than the product of two values has.
+promised multiples are numbers of two bits fewer, and of at least so many more than the product of two values has. The
+last: bits in which the sum of two i64 does not wrap.
 """
 
 
@@ -89,6 +91,7 @@ def proved(rule: Rule, width: int, rlimit: int = RLIMIT, kind: type[Query] | Non
     Raises NotCovered for rules that are not about integers alone.
     """
     z3, path, found = _z3(), Path(), ""
+    rule = spelled_out(rule)
     while True:
         try:
             query = (kind or Query)(path, width)
@@ -128,6 +131,8 @@ class Query:
             self.wide = max(self.wide, _PRODUCTS if "(* (divisor " in spoken or self.most > 16 else _DIVISORS)
         elif "(multiple " in spoken:
             self.wide = max(self.wide, _PRODUCTS if self.most > 16 else 2 * self.most + _MULTIPLES)
+        elif "(- 64 " in spoken:  # shifts that drop the bits of an i64
+            self.wide = max(self.wide, _SHIFTED)
         waiting: list[Sexpr] = list(rule.body)
         while waiting:
             later: list[Sexpr] = []
@@ -314,12 +319,17 @@ class Query:
             return a / b if form.head == "/" else z3.SRem(a, b)
         if form.head in ("<<", ">>"):
             self.assumed += [b >= 0, b < min(64, self.wide)]
-            return a << b if form.head == "<<" else a >> b
+            return self.in_i64(a << b) if form.head == "<<" else a >> b
         simple = {"+": a + b, "-": a - b, "*": a * b, "&": a & b, "|": a | b, "^": a ^ b,
                   "min": z3.If(a < b, a, b), "max": z3.If(a > b, a, b)}  # fmt: skip
         if form.head not in simple:
             raise NotCovered(f"({form.head} ...)")
         return simple[form.head]
+
+    def in_i64(self, number: Formula) -> Formula:
+        """The lowest 64 bits of a number, with the sign that they have."""
+        extra = self.wide - 64
+        return self.z3.SignExt(extra, self.z3.Extract(63, 0, number)) if extra > 0 else number
 
     def log2(self, number: Formula) -> Formula:
         """The place of the highest bit."""

@@ -168,7 +168,7 @@ ESSENTIAL = [
     ("integer/div-of-sum", "(< (high y) c)"),
     ("integer/rem-of-sum", "(exact_product x (splat c t))"),
     ("integer/rem-of-small", "(>= (low x) 0)"),
-    ("integer/add-constants", "(<= n hi)"),
+    ("integer/add-constants", "(> w 1)"),
     ("integer/div-twice", "(<= n hi)"),
     ("conversion/narrow-sum", "(<= (high v) hi)"),
     ("conversion/narrow-product", "(>= (low v) lo)"),

@@ -15,6 +15,7 @@ _LIFTS = (
 )
 _QUOTIENTS = ("integer/div-signedness", "integer/div-as-unsigned", "integer/rem-signedness", "integer/rem-as-unsigned")
 _COMPARISONS = ("less-than", "greater-or-equal", "greater-than", "less-or-equal")
+_VARIES = "(< (low v) (high v))"
 _AT_MOST_3 = ("guard dropped: (<= r 3)", "guard relaxed: (<= r 3) to (<= r (+ 3 1))")
 _AT_MOST_1 = ("guard dropped: (<= r 1)", "guard relaxed: (<= r 1) to (<= r (+ 1 1))")
 
@@ -29,6 +30,10 @@ ARGUMENTS: dict[str, list[str]] = {
     "x is x": ["lift/same-source: guard dropped: (!= x y)", "integer/exact-quotient: guard dropped: (!= r 1)"],
     "the guard keeps a term from being subsumed that is its own operand; the equality holds without it": [
         f"shape/{each}-twice: guard dropped: (!= t (type x))" for each in ("reshape", "broadcast")
+    ],
+    "the guard keeps a row from being replaced by itself, or that of a constant; what is stated holds anyway": [
+        *(f"integer/div-twice: guard dropped: {each}" for each in ("(!= v x)", "(!= x y)", "(!= v y)", _VARIES)),
+        f"integer/div-twice: guard relaxed: {_VARIES} to (<= (low v) (high v))",
     ],
     "an approximate or full division may give any number within 2 ulp of the quotient, and x is the quotient": [
         f"float/div-one: {change}" for change in _AT_MOST_3
