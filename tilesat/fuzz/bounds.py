@@ -27,7 +27,8 @@ UNITS = {"f64": 53, "f32": 24, "tf32": 11, "f16": 11, "bf16": 8, "f8E4M3FN": 4, 
 """Bits of precision, the leading one among them."""
 LEAST = {"f64": 1022, "f32": 126, "tf32": 126, "f16": 14, "bf16": 126, "f8E4M3FN": 6, "f8E5M2": 14}
 """The smallest normal number is 2 to the power of minus this."""
-MOST = {"f64": 1e308, "f32": 3.4e38, "tf32": 3.4e38, "f16": 65504.0, "bf16": 3.38e38, "f8E4M3FN": 448.0, "f8E5M2": 57344.0}
+MOST = {"f64": 1e308, "f32": 3.4e38, "tf32": 3.4e38, "f16": 65504.0, "bf16": 3.38e38, "f8E4M3FN": 448.0,
+        "f8E5M2": 57344.0}  # fmt: skip
 FUNCTION_ULPS = 4
 """Units in the last place that a function may be off: those of CUDA's single-precision library have 2 (CUDA C++
 Programming Guide, Mathematical Functions), approximations and what stands for them 4."""
@@ -71,6 +72,10 @@ class Near:
     def moved(self, move: Callable[[Array], Array]) -> Near:
         """The same with its elements elsewhere."""
         return Near(move(self.real), move(self.size), move(self.error))
+
+
+About = tuple[Array, Array]
+"""Of an array: the real numbers that its elements are near, and how far they may be off."""
 
 
 def exactly(found: Array) -> Near:
@@ -124,6 +129,10 @@ class Followed(TileBlock):
         """What is known of an operation's results."""
         if isinstance(op, ct.StoreView):
             self.store(op)
+            return
+        if isinstance(op, ct.StorePtr | ct.AtomicRMW | ct.AtomicCAS | ct.AtomicRedView):
+            if any(self.loose(each) for each in op.operands):
+                raise UndecidedError(op.name)
             return
         for result in op.results:
             kind = result.type
@@ -343,7 +352,15 @@ def _multiplied(block: Followed, op: Any, element: str) -> Near:
     error = np.abs(a.real) @ b.error + a.error @ np.abs(b.real) + a.error @ b.error + c.error
     real, unit = a.real @ b.real + c.real, 2.0 ** -UNITS[element]
     error = error + (a.real.shape[-1] + 2) * unit * size
-    return rounded(block, real, size, error, element)
+    unknown = np.isinf(a.error).any(axis=-1)[..., None] | np.isinf(b.error).any(axis=-2)[..., None, :]
+    lost = [(np.abs(each.real) <= each.error) & (each.error > 0) for each in (a, b)]  # times infinity it may be NaN
+    crossing = np.isinf(a.real).astype(np.float64) @ lost[1] + lost[0].astype(np.float64) @ np.isinf(b.real)
+    return unless(unknown | np.isinf(c.error) | (crossing > 0), rounded(block, real, size, error, element))
+
+
+def unless(unknown: Array, about: Near) -> Near:
+    """What is known of a result, but for elements of which nothing is."""
+    return Near(np.where(unknown, 0.0, about.real), about.size, np.where(unknown, np.inf, about.error))
 
 
 def _folded(block: Followed, op: Any, element: str) -> Near:
@@ -364,14 +381,16 @@ def _folded(block: Followed, op: Any, element: str) -> Near:
     if isinstance(made, ct.AddF):
         size = along(np.add, a.size)
         error = along(np.add, a.error) + a.real.shape[dim] * 2.0 ** -UNITS[element] * size
-        return rounded(block, along(np.add, a.real), size, error, element)
+        unknown = along(np.logical_or, np.isinf(a.error))
+        return unless(unknown, rounded(block, along(np.add, a.real), size, error, element))
     if isinstance(made, ct.MaxF | ct.MinF) and not scan:
         choose = np.fmax if isinstance(made, ct.MaxF) else np.fmin
         real = choose.reduce(a.real, axis=dim)
         if made.propagate_nan:
             real = np.where(np.isnan(a.real).any(axis=dim), np.nan, real)
-        close = np.where(np.isfinite(a.real), a.error, 0.0)
-        return Near(real, np.where(np.isfinite(real), np.max(np.where(np.isfinite(a.size), a.size, 0), axis=dim), np.abs(real)), np.max(close, axis=dim))
+        close, sizes = (np.where(np.isfinite(a.real), each, 0.0) for each in (a.error, a.size))
+        size = np.where(np.isfinite(real), np.max(sizes, axis=dim), np.abs(real))
+        return Near(real, size, np.max(close, axis=dim))
     if np.any(a.error > 0):
         raise UndecidedError(op.name)
     return exactly(np.asarray(block.array(op.results[0])))
@@ -393,7 +412,7 @@ FLOATS: dict[type[Op], Rule] = {
 
 def bounds(
     module: ct.Module, entry: str, grid: Sequence[int], arguments: Sequence[Any], permitted: Permitted
-) -> list[tuple[Array, Array] | None]:
+) -> list[About | None]:
     """Of each float array among the arguments, after a run on them in place: the real numbers that its elements are
     near, and how far they may be off; None of other arguments. Raises UndecidedError where roundings decide more.
     """
@@ -404,7 +423,7 @@ def bounds(
         return blocks[-1]
 
     run(module, grid, arguments, entry, output=lambda _: None, block=followed)
-    found: list[tuple[Array, Array] | None] = []
+    found: list[About | None] = []
     first = blocks[0]
     (kernel,) = (each for each in module.entries if each.sym_name == entry)
     stored = {address: about for block in blocks for address, about in block.stored.items()}
@@ -423,7 +442,7 @@ def bounds(
     return found
 
 
-def outside(found: Array, wanted: Array, about: tuple[Array, Array] | None, zeros: bool = True) -> str:
+def outside(found: Array, wanted: Array, about: About | None) -> str:
     """How a result differs from what it may be: the interpreter's, or a number within the bound of it; "" where it
     does not.
     """

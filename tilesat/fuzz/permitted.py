@@ -19,13 +19,18 @@ T = TypeVar("T")
 INF = float("inf")
 LOG2E = 1.4426950408889634
 SPECIALS = (np.nan, np.inf, -np.inf, 0.0, -0.0, 1e-40, -1e-40, 6e4, -6e4, 1e30, 1.0)
+LEFT_OUT = ("window", "begin", "hole")
+"""Masks that leave out whole tiles at first."""
 TRIPS = (0, 1, 2, 3, 4, 5, 6, 7, 8)
 
 
 class Permitted:
-    """Writes one program. special: arrays have infinities, NaNs, subnormals, rows of nothing but -inf."""
+    """Writes one program. special: arrays have infinities, NaNs, subnormals, rows of nothing but -inf, and masks leave
+    out whole tiles; else all numbers are finite, and of each tile something is left in every row.
+    """
 
     def __init__(self, seed: int, special: bool):
+        self.finite = not special
         self.rng = np.random.default_rng([seed, 17])
         self.special = special
         self.data: dict[str, tuple[str, Array]] = {}
@@ -100,8 +105,11 @@ class Permitted:
     def mask_of(self, counter: Tile, size: int) -> Tile:
         """Of a piece of `width` columns: those before `size`, or before the row's own number."""
         columns = self.w.iota(self.width) + (counter * self.width).splat(self.width)
-        if self.chance():
+        shape = self.rng.integers(4)
+        if shape < 2:
             return (columns < size).row(self.rows)
+        if shape == 2 and not self.finite:
+            return (columns >= self.width + 3).row(self.rows)
         rows = self.w.iota(self.rows).column(self.width)
         return columns.row(self.rows).compare(ct.Predicate.LESS_THAN_OR_EQUAL, rows * int(self.pick((1, 3, 7))))
 
@@ -124,7 +132,7 @@ class Permitted:
         return x.exp2() if base_two else x.exp()
 
     def guarded(self, m: Tile) -> Tile:
-        return m.eq(-INF).where(m * 0.0 if self.special is None else self.w.like(0.0, m), m)
+        return m.eq(-INF).where(self.w.like(0.0, m), m)
 
     # --- families
 
@@ -201,8 +209,9 @@ class Permitted:
         q, scale, base_two = self.whole("q"), float(self.pick((1.0, 0.125, 0.125 * LOG2E))), self.chance()
         masked, guard, divided = self.chance(), self.chance(), self.chance()
         kv, vv = self.view("k", (n, d)), self.view("v", (n, d))
-        limit = keys - int(self.pick((0, 1, n // 2, n, keys)))
-        causal = self.chance()
+        limit = keys - int(self.pick((0, 1, n // 2, n - 1) if self.finite else (0, 1, n // 2, n, keys)))
+        shape = str(self.pick(("end", "end", "causal", *(() if self.finite and way != "row" else LEFT_OUT))))
+        guard = guard or (masked and shape in LEFT_OUT and way == "online")  # else NaN, or not where steps are joined
 
         def score(j: Tile) -> Tile:
             s = self.scores(q, w.load(kv, j, 0), scale)
@@ -210,8 +219,14 @@ class Permitted:
                 return s
             columns = w.iota(n) + (j * n).splat(n)
             mask = (columns < limit).row(m)
-            if causal:
-                mask = columns.row(m).compare(ct.Predicate.LESS_THAN_OR_EQUAL, w.iota(m).column(n))
+            if shape == "causal":
+                mask = columns.row(m) <= w.iota(m).column(n)
+            elif shape == "window":
+                mask = columns.row(m) >= (w.iota(m) * (keys // m)).column(n)
+            elif shape == "begin":
+                mask = (columns >= keys - limit).row(m)
+            elif shape == "hole":
+                mask = (columns.compare(ct.Predicate.LESS_THAN, n) | (columns >= 3 * n)).row(m)
             return mask.where(s, -INF)
 
         if way == "row":
@@ -322,16 +337,18 @@ class Permitted:
             (stored, self.rng.integers(-9, 9, (steps * k, n)).astype(np.int8)) if stored == "i8"
             else (kind, self.numbers((steps * k, n), kind, rows=False))
         )  # fmt: skip
-        self.argument("s", (m,), rows=False)
-        self.argument("t", (n,), rows=False)
+        for name, size in (("s", m), ("t", n)):  # an infinite scale makes NaN of factors of both signs, or keeps a sum's
+            self.argument(name, (size,), rows=False)
+            self.data[name][1][np.isinf(self.data[name][1])] = 2.0
         self.output("y", (m, n))
         w = self.begin()
         av, bv, s, t = self.view("a", (m, k)), self.view("b", (k, n)), self.whole("s"), self.whole("t")
         left, right, negated = self.chance(), self.chance(), self.chance(3)
+        s_rows, t_rows = s.reshape(m, 1), t.reshape(1, n)
         with w.loop(0, self.bound, carried=[w.const(0.0, "f32", m, n)]) as loop:
             a, b = w.load(av, 0, loop.counter), w.load(bv, loop.counter, 0)
-            a = (a.to("f32") * s.column(k)).to(kind) if left else a
-            b = (b.to("f32") * t.row(k)).to(kind) if right else b.to(kind) if stored == "i8" else b
+            a = (a.to("f32") * s_rows.broadcast(m, k)).to(kind) if left else a
+            b = (b.to("f32") * t_rows.broadcast(k, n)).to(kind) if right else b.to(kind) if stored == "i8" else b
             loop.values = [w.dot(-a if negated else a, b, loop.values[0])]
         y = loop.values[0]
         y = -y if self.chance(3) else y
