@@ -9,6 +9,7 @@ term. Source: Higham, Accuracy and Stability of Numerical Algorithms, 2nd editio
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
+from itertools import repeat
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,7 @@ from ir.interpreter.run import run
 from ir.interpreter.views import view_index, view_operand
 from ir.records import dataclass
 from ir.types import FloatType, TileType
+from tilesat.spec import is_numpy
 
 UNITS = {"f64": 53, "f32": 24, "tf32": 11, "f16": 11, "bf16": 8, "f8E4M3FN": 4, "f8E5M2": 3}
 """Bits of precision, the leading one among them."""
@@ -32,8 +34,8 @@ MOST = {"f64": 1e308, "f32": 3.4e38, "tf32": 3.4e38, "f16": 65504.0, "bf16": 3.3
 FUNCTION_ULPS = 4
 """Units in the last place that a function may be off: those of CUDA's single-precision library have 2 (CUDA C++
 Programming Guide, Mathematical Functions), approximations and what stands for them 4."""
-SPECIAL = 2.0
-"""Of a bound, what its own arithmetic may lose."""
+SLACK = 2.0
+"""What bounds are multiplied by: they are sums of first-order terms, computed in f64."""
 
 
 class UndecidedError(Exception):
@@ -56,7 +58,9 @@ class Permitted:
         """By names of `--fast`, for loops of so many steps."""
         fast = set(fast)
         return Permitted(
-            "reassoc" in fast, not fast.isdisjoint(("afn", "triton", "arcp")), not fast.isdisjoint(("ftz", "triton")),
+            "reassoc" in fast,
+            not fast.isdisjoint(("afn", "triton", "arcp")),
+            not fast.isdisjoint(("ftz", "triton")),
             4 + 2 * steps if "reassoc" in fast else 1,
         )
 
@@ -98,7 +102,7 @@ class Followed(TileBlock):
 
     def operation(self, op: Op) -> Outcome | None:
         """One; what it computes is followed, unless it is inside of a fold."""
-        if self.plain or op.name == "cuda_tile.for":
+        if self.plain or isinstance(op, ct.For | ct.Loop | ct.If):
             return super().operation(op)
         self.plain = isinstance(op, ct.Combining)
         ended = super().operation(op)
@@ -170,7 +174,7 @@ class Followed(TileBlock):
             a, b = self.near(op.lhs), self.near(op.rhs)
             with np.errstate(all="ignore"):
                 doubt = a.error + b.error
-                return (doubt > 0) & ~(np.abs(a.real - b.real) > doubt * SPECIAL)
+                return (doubt > 0) & ~(np.abs(a.real - b.real) > doubt * SLACK)
         floats = [each for each in op.operands if id(self.environment[each]) in self.kept]
         if isinstance(op, ct.Select | ct.Reshape | ct.Broadcast | ct.Permute | ct.AndI | ct.OrI | ct.XorI):
             masks = [self.unsure(each) for each in op.operands]
@@ -312,7 +316,7 @@ def extreme(a: Near, b: Near, choose: np.ufunc, propagate: bool) -> Near:
     real = choose(a.real, b.real)
     if propagate:
         real = np.where(np.isnan(a.real) | np.isnan(b.real), np.nan, real)
-    apart = np.abs(a.real - b.real) > (a.error + b.error) * SPECIAL
+    apart = np.abs(a.real - b.real) > (a.error + b.error) * SLACK
     apart = apart | ~(np.isfinite(a.real) & np.isfinite(b.real))
     first = real == a.real
     error = np.where(apart, np.where(first, a.error, b.error), np.maximum(a.error, b.error))
@@ -352,7 +356,8 @@ def _multiplied(block: Followed, op: Any, element: str) -> Near:
     error = np.abs(a.real) @ b.error + a.error @ np.abs(b.real) + a.error @ b.error + c.error
     real, unit = a.real @ b.real + c.real, 2.0 ** -UNITS[element]
     error = error + (a.real.shape[-1] + 2) * unit * size
-    unknown = np.isinf(a.error).any(axis=-1)[..., None] | np.isinf(b.error).any(axis=-2)[..., None, :]
+    rows, columns = np.any(np.isinf(a.error), axis=-1, keepdims=True), np.any(np.isinf(b.error), axis=-2, keepdims=True)
+    unknown = np.logical_or(rows, columns)
     lost = [(np.abs(each.real) <= each.error) & (each.error > 0) for each in (a, b)]  # times infinity it may be NaN
     crossing = np.isinf(a.real).astype(np.float64) @ lost[1] + lost[0].astype(np.float64) @ np.isinf(b.real)
     return unless(unknown | np.isinf(c.error) | (crossing > 0), rounded(block, real, size, error, element))
@@ -428,17 +433,14 @@ def bounds(
     (kernel,) = (each for each in module.entries if each.sym_name == entry)
     stored = {address: about for block in blocks for address, about in block.stored.items()}
     for parameter, argument in zip(kernel.parameters, arguments, strict=True):
-        if not isinstance(argument, np.ndarray) or argument.dtype.kind in "biu":
+        if not is_numpy(argument) or argument.dtype.kind in "biu":
             found.append(None)
             continue
-        base = int(first.array(parameter))
-        real, error = argument.astype(np.float64), np.zeros(argument.shape)
-        flat = real.reshape(-1), error.reshape(-1)
-        for place in range(argument.size):
-            about = stored.get(base + place * argument.dtype.itemsize)
-            if about is not None:
-                flat[0][place], flat[1][place] = about
-        found.append((real, error))
+        base, step = int(first.array(parameter)), argument.dtype.itemsize
+        plain = zip(argument.astype(np.float64).reshape(-1).tolist(), repeat(0.0))
+        pairs = [stored.get(base + place * step, each) for place, each in enumerate(plain)]
+        about = np.array(pairs, np.float64).reshape(*argument.shape, 2)
+        found.append((about[..., 0], about[..., 1]))
     return found
 
 
@@ -452,7 +454,7 @@ def outside(found: Array, wanted: Array, about: About | None) -> str:
     with np.errstate(all="ignore"):
         f, w = found.astype(np.float64), wanted.astype(np.float64)
         same = (f == w) | (np.isnan(f) & np.isnan(w))
-        near = np.abs(f - real) <= error * SPECIAL
+        near = np.abs(f - real) <= error * SLACK
         bad = ~(same | near | np.isinf(error))
     if not bad.any():
         return ""

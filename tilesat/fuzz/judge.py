@@ -17,7 +17,7 @@ from tilesat.fuzz.bounds import About, Permitted, UndecidedError, bounds, outsid
 from tilesat.fuzz.generated import generated
 from tilesat.fuzz.mixed import mixed
 from tilesat.fuzz.ordered import ordered
-from tilesat.fuzz.permitted import permitted
+from tilesat.fuzz.permitted import permitted, special
 from tilesat.fuzz.program import Made, Program
 from tilesat.fuzz.promises import promised
 from tilesat.grid import as_grid
@@ -30,6 +30,7 @@ KINDS: dict[str, Callable[[int], Program]] = {
     "ordered": ordered,
     "promised": promised,
     "permitted": permitted,
+    "special": special,
 }
 """Generators by name: a program for each seed."""
 MIX = ("mixed", "generated", "mixed", "ordered", "mixed", "generated", "mixed", "promised")
@@ -84,9 +85,7 @@ class Judge:
     def judge(self, program: Program, targets: Sequence[str]) -> Iterator[Verdict]:
         """A verdict for each target. Whatever is raised is wrong, but for a refusal in words."""
         try:
-            kernels = tilesat.compile_for(
-                program.source(), targets, rules=self.rules, unchecked=True, fast=self.fast
-            )
+            kernels = tilesat.compile_for(program.source(), targets, rules=self.rules, unchecked=True, fast=self.fast)
             wanted = self.wanted(kernels[0], program)
         except UndecidedError as undecided:
             said = f"roundings decide what '{undecided}' does"

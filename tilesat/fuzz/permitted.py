@@ -34,7 +34,6 @@ class Permitted:
         self.rng = np.random.default_rng([seed, 17])
         self.special = special
         self.data: dict[str, tuple[str, Array]] = {}
-        self.views: list[Callable[[Writer], None]] = []
         self.rows = int(self.pick((1, 4, 8, 16, 32)))
         self.width = int(self.pick((16, 32, 64, 128)))
         self.trips = int(self.pick(TRIPS))
@@ -42,9 +41,11 @@ class Permitted:
         self.family = str(self.pick(tuple(FAMILIES)))
 
     def pick(self, choices: Sequence[T]) -> T:
+        """One of them."""
         return choices[int(self.rng.integers(len(choices)))]
 
     def chance(self, one_in: int = 2) -> bool:
+        """Once in so many times."""
         return not self.rng.integers(one_in)
 
     # --- arguments
@@ -59,16 +60,19 @@ class Permitted:
             for row in range(found.shape[0]):
                 if self.chance(3):
                     a, b = sorted(self.rng.integers(0, found.shape[1] + 1, 2).tolist())
-                    whole = slice(None) if self.chance(2) else slice(a, b)
-                    found[row, whole] = self.pick((-np.inf, -np.inf, *SPECIALS))
+                    span = self.pick((slice(None), slice(a, b), slice(0, self.width)))
+                    found[row, span] = self.pick((-np.inf,) * len(SPECIALS) + SPECIALS)
         with np.errstate(all="ignore"):
             return found.astype(DTYPES[kind])
 
-    def argument(self, name: str, shape: Sequence[int], kind: str = "f32", scale: float = 1.0, rows: bool = True) -> str:
+    def argument(
+        self, name: str, shape: Sequence[int], kind: str = "f32", scale: float = 1.0, rows: bool = True
+    ) -> None:
+        """One more array that is read."""
         self.data[name] = kind, self.numbers(shape, kind, scale, rows)
-        return name
 
     def output(self, name: str, shape: Sequence[int], kind: str = "f32") -> None:
+        """One more array that is written."""
         self.data[name] = kind, np.full(tuple(shape), 77).astype(DTYPES[kind])
 
     def begin(self) -> Writer:
@@ -80,26 +84,31 @@ class Permitted:
         return w
 
     def view(self, name: str, tile: Sequence[int], padding: str = "zero") -> Tile:
+        """An array in tiles."""
         shape = self.data[name][1].shape
         strides = [int(np.prod(shape[i + 1 :])) for i in range(len(shape))]
         return self.w.view(self.w.args[name], shape, strides, tile, padding)
 
     def whole(self, name: str) -> Tile:
+        """An array as one tile."""
         shape = self.data[name][1].shape
         return self.w.load(self.view(name, shape), *[0] * len(shape))
 
     def put(self, tile: Tile, name: str) -> None:
+        """Store a tile as a whole array."""
         shape = self.data[name][1].shape
         self.w.store(tile, self.view(name, shape), *[0] * len(shape))
 
-    def program(self, seed: int) -> Made:
+    def program(self, name: str) -> Made:
+        """What is written, with its arguments."""
         FAMILIES[self.family](self)
         text = self.w.text()
-        return of(f"permitted-{seed}", lambda: text, [*(x for _, x in self.data.values()), self.trips], tolerance=0.0)
+        return of(name, lambda: text, [*(x for _, x in self.data.values()), self.trips], tolerance=0.0)
 
     # --- parts
 
     def literal(self) -> float:
+        """A number that rules look for, or another one."""
         return float(self.pick((0.5, 2.0, 0.125, LOG2E, 0.3, -1.5, 1.0, 0.0, -0.0, 0.08838834764831845)))
 
     def mask_of(self, counter: Tile, size: int) -> Tile:
@@ -129,9 +138,11 @@ class Permitted:
         return x
 
     def power(self, x: Tile, base_two: bool) -> Tile:
+        """An exponential."""
         return x.exp2() if base_two else x.exp()
 
     def guarded(self, m: Tile) -> Tile:
+        """A maximum, or 0 where it is that of nothing."""
         return m.eq(-INF).where(self.w.like(0.0, m), m)
 
     # --- families
@@ -189,6 +200,7 @@ class Permitted:
                 w.store(p.to(self.data["y"][0]) if self.data["y"][0] != "f32" else p, y, 0, last.counter)
 
     def scores(self, q: Tile, k: Tile, scale: float) -> Tile:
+        """Of queries and a block of keys."""
         s = self.w.dot(q, k.T)
         return s * scale if scale != 1.0 else s
 
@@ -233,11 +245,11 @@ class Permitted:
             s = score(w.i32(0))
             level = s.reduce(1, "max")
             p = self.power(s - (self.guarded(level) if guard else level).column(n), base_two)
-            l = p.reduce(1, "add")
-            p = p / l.column(n) if divided else p
+            total = p.reduce(1, "add")
+            p = p / total.column(n) if divided else p
             o = w.dot(p.to(kind), w.load(vv, 0, 0))
-            self.put(o if divided else o / l.column(d), "o")
-            self.put(l, "l")
+            self.put(o if divided else o / total.column(d), "o")
+            self.put(total, "l")
         elif way == "passes":
             with w.loop(0, self.bound, carried=[w.const(-INF, "f32", m)]) as first:
                 first.values = [first.values[0].max(score(first.counter).reduce(1, "max"))]
@@ -245,29 +257,29 @@ class Permitted:
             with w.loop(0, self.bound, carried=[w.const(0.0, "f32", m)]) as second:
                 p = self.power(score(second.counter) - level.column(n), base_two)
                 second.values = [second.values[0] + p.reduce(1, "add")]
-            (l,) = second.values
+            (total,) = second.values
             with w.loop(0, self.bound, carried=[w.const(0.0, "f32", m, d)]) as third:
                 p = self.power(score(third.counter) - level.column(n), base_two)
-                p = p / l.column(n) if divided else p
+                p = p / total.column(n) if divided else p
                 third.values = [w.dot(p.to(kind), w.load(vv, third.counter, 0), third.values[0])]
             (o,) = third.values
-            self.put(o if divided else o / l.column(d), "o")
-            self.put(l, "l")
+            self.put(o if divided else o / total.column(d), "o")
+            self.put(total, "l")
         else:
             begin = [w.const(-INF, "f32", m), w.const(0.0, "f32", m), w.const(0.0, "f32", m, d)]
             with w.loop(0, self.bound, carried=begin) as loop:
-                before, l, o = loop.values
+                before, total, o = loop.values
                 s = score(loop.counter)
                 after = before.max(s.reduce(1, "max"))
                 level = self.guarded(after) if guard else after
                 p, f = self.power(s - level.column(n), base_two), self.power(before - level, base_two)
                 loop.values = [
-                    after, l * f + p.reduce(1, "add"),
+                    after, total * f + p.reduce(1, "add"),
                     w.dot(p.to(kind), w.load(vv, loop.counter, 0), o * f.column(d)),
                 ]  # fmt: skip
-            after, l, o = loop.values
-            self.put(o / l.column(d), "o")
-            self.put(after + (l.log2() if base_two else l.log()), "l")
+            after, total, o = loop.values
+            self.put(o / total.column(d), "o")
+            self.put(after + (total.log2() if base_two else total.log()), "l")
 
     def moments(self) -> None:
         """A mean, and squares about it, in passes over pieces; the end of the last may be masked."""
@@ -298,7 +310,7 @@ class Permitted:
             second.values = [second.values[0] + away * away]
         q = second.values[0].reduce(1, "add") * (1.0 / size)
         self.put(q, "q")
-        self.put((q + 1e-5).rsqrt() if self.chance() else 1.0 / (q + 1e-5).sqrt() if False else t, "t")
+        self.put((q + 1e-5).rsqrt() if self.chance() else t, "t")
 
     def lanes(self) -> None:
         """Folds of tiles that a loop carries, of several kinds, some with a factor; two folds side by side."""
@@ -337,7 +349,10 @@ class Permitted:
             (stored, self.rng.integers(-9, 9, (steps * k, n)).astype(np.int8)) if stored == "i8"
             else (kind, self.numbers((steps * k, n), kind, rows=False))
         )  # fmt: skip
-        for name, size in (("s", m), ("t", n)):  # an infinite scale makes NaN of factors of both signs, or keeps a sum's
+        for name, size in (
+            ("s", m),
+            ("t", n),
+        ):  # an infinite scale makes NaN of factors of both signs, or keeps a sum's
             self.argument(name, (size,), rows=False)
             self.data[name][1][np.isinf(self.data[name][1])] = 2.0
         self.output("y", (m, n))
@@ -361,7 +376,6 @@ class Permitted:
             self.argument(name, (rows, width))
         self.argument("r", (rows,), rows=False)
         self.argument("s", (width,), rows=False)
-        w = self.w = Writer("permitted")
         state = self.rng.bit_generator.state
         kinds: list[tuple[tuple[int, ...], str]] = []
         for again in (False, True):
@@ -369,7 +383,7 @@ class Permitted:
             if again:
                 for place, (shape, kind) in enumerate(kinds):
                     self.output(f"y{place}", shape, kind)
-            w = self.begin()
+            self.begin()
             pool = [self.whole(name) for name in "abc"]
             scales = [self.whole("r").column(width), self.whole("s").row(rows)]
             for _ in range(int(self.rng.integers(3, 12))):
@@ -399,8 +413,10 @@ class Permitted:
             lambda: a.to("f16").to("f32"), lambda: a.to("bf16").to("f32") + b, lambda: a.max(b), lambda: a.min(number),
             lambda: (pool[0] < pool[1]).where(a, b), lambda: (pool[0] < 0.5).where(a * number, w.like(0.0, a)),
             lambda: a.absf().max(0.1).log(), lambda: a.absf().max(0.1).log2(), lambda: (a + b) - b,
-            lambda: w.op(ct.DivF, a, b, rounding=ct.Rounding.APPROX), lambda: w.op(ct.DivF, a, scale, rounding=ct.Rounding.FULL),
-            lambda: w.op(ct.Exp, a.min(5.0), rounding=ct.Rounding.APPROX), lambda: w.op(ct.Sqrt, a.absf(), rounding=ct.Rounding.APPROX),
+            lambda: w.op(ct.DivF, a, b, rounding=ct.Rounding.APPROX),
+            lambda: w.op(ct.DivF, a, scale, rounding=ct.Rounding.FULL),
+            lambda: w.op(ct.Exp, a.min(5.0), rounding=ct.Rounding.APPROX),
+            lambda: w.op(ct.Sqrt, a.absf(), rounding=ct.Rounding.APPROX),
             lambda: w.const(0.0, "f32", width).row(rows).reduce(1, "add").column(width) + a,
         ]  # fmt: skip
         pool.append(self.pick(made)())
@@ -416,12 +432,8 @@ class Permitted:
         a, b, c = (self.whole(name) for name in "abc")
         x = a * b + c
         most = x.reduce(1, "max").reduce(0, "max")
-        w.store(most.compare(ct.Predicate.GREATER_THAN, 1.0).to("i32", signed=False).reshape(1), self.view("z", (1,)), 0)
-        def yes() -> list[Tile]:
-            return [x * 0.5 + b]
-        def no() -> list[Tile]:
-            return [x - a * b]
-        (y,) = w.branch(most > 1.5, yes, no)
+        self.put((most > 1.0).to("i32", signed=False).reshape(1), "z")
+        (y,) = w.branch(most > 1.5, lambda: [x * 0.5 + b], lambda: [x - a * b])
         trips = most.max(0.0).min(6.0).to("i32") if self.chance() else self.bound
         with w.loop(0, trips, carried=[y]) as loop:
             loop.values = [loop.values[0] * 0.5 + x]
@@ -439,8 +451,17 @@ FAMILIES: dict[str, Callable[[Permitted], None]] = {
 }
 
 
-def permitted(seed: int, special: bool | None = None, family: str = "") -> Made:
-    """A random program; of every other seed the arrays have special values."""
-    writer = Permitted(seed, bool(seed % 2) if special is None else special)
+def permitted(seed: int, family: str = "") -> Made:
+    """A random program on finite numbers; of one family, where that is given."""
+    return _written("permitted", seed, family, special=False)
+
+
+def special(seed: int, family: str = "") -> Made:
+    """One on infinities, NaNs and subnormals too, for permissions that exclude none of them."""
+    return _written("special", seed, family, special=True)
+
+
+def _written(name: str, seed: int, family: str, special: bool) -> Made:
+    writer = Permitted(seed, special)
     writer.family = family or writer.family
-    return writer.program(seed)
+    return writer.program(f"{name}-{seed}")
