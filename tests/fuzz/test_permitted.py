@@ -80,7 +80,7 @@ def faults(program: Made, ways: dict[str, Way]) -> Iterator[tuple[str, str]]:
 TEN = 10
 
 
-@pytest.mark.sampled(20)
+@pytest.mark.sampled(40)
 @pytest.mark.parametrize("first", range(0, 800, TEN))
 def test_loops_done_another_way_stay_within_bounds(first: int) -> None:
     for seed in range(first, first + TEN):
@@ -92,6 +92,7 @@ def test_loops_done_another_way_stay_within_bounds(first: int) -> None:
         assert not wrong, program.name
 
 
+@pytest.mark.in_turn
 def test_a_missing_guard_is_found() -> None:
     """Sums in one pass that take no care of rows that begin with a tile of nothing but -inf."""
     said = [found for seed in range(24) for found in faults(special(seed, "softmax"), FINITE)]
@@ -106,7 +107,7 @@ SETS = (
 TARGETS = ("sm_80", "sm_90a", "sm_100a", "sm_120a")
 
 
-@pytest.mark.sampled(110)
+@pytest.mark.sampled(220)
 @pytest.mark.parametrize("fast", SETS, ids="-".join)
 @pytest.mark.parametrize("seed", range(20))
 def test_kernels_stay_within_bounds(seed: int, fast: tuple[str, ...]) -> None:
@@ -235,7 +236,7 @@ def one(kind: str, a: np.ndarray, b: np.ndarray, c: np.ndarray) -> np.ndarray:
                 "fma": lambda: fma(a, b, c)}[kind]()  # fmt: skip
 
 
-@pytest.mark.sampled(10)
+@pytest.mark.sampled(20)
 @pytest.mark.parametrize("first", range(0, 100, 5))
 def test_contracted_chains_are_fused_or_not_and_nothing_between(first: int) -> None:
     given = [made(Random((64,), "f32", seed)) for seed in range(3)]
