@@ -19,11 +19,14 @@ from lowering.steering import steering
 
 class Loops:
     """The loops of a program; they decide whether a placed term may be chosen for its value class; `owner`: the value
-    class and the layout of each placed class.
+    class and the layout of each placed class; `written`: value classes that no replacement is chosen for.
     """
 
-    def __init__(self, saturated: Saturated, owner: Mapping[int, tuple[int, int]]):
+    def __init__(
+        self, saturated: Saturated, owner: Mapping[int, tuple[int, int]], written: frozenset[int] = frozenset()
+    ):
         self.saturated = saturated
+        self.written = written
         self.frozen: Frozen = saturated.frozen
         self.owner = owner
         self.loops = {item.loop: item for item in saturated.program.skeleton.walk() if isinstance(item, SkeletonLoop)}
@@ -34,7 +37,7 @@ class Loops:
         are in question.
         """
         value = self.owner.get(node.cls, (-1, -1))[0]
-        if isinstance(node, Instead) and value in self.steering:
+        if isinstance(node, Instead) and (value in self.steering or value in self.written):
             return False
         if self.promising and self.leaks(node, value):
             return False

@@ -474,7 +474,15 @@ def _add_fuzz(parser: argparse.ArgumentParser) -> None:
         "--seed", type=int, default=0, metavar="N", help="seed of the first program, default %(default)s"
     )
     parser.add_argument(
-        "--kinds", metavar="K[,K...]", help="generators to use in turn: mixed, generated, ordered, promised"
+        "--kinds",
+        metavar="K[,K...]",
+        help="generators to use in turn: mixed, generated, ordered, promised; permitted, special (for --fast)",
+    )
+    parser.add_argument(
+        "--fast",
+        metavar="NAME[,NAME]",
+        default="",
+        help="compile with these permissions; results must be within bounds",
     )
     parser.add_argument(
         "--rules", type=Path, action="append", default=[], metavar="F.egg", help="also use these rewrite rules"

@@ -31,13 +31,15 @@ def run(
     entry: str | None = None,
     seed: int | None = None,
     output: Callable[[str], object] | None = None,
+    block: Callable[[Launch, Grid, Environment], TileBlock] = TileBlock,
 ) -> None:
     """Run an entry for every tile block of `grid`; arrays among `args` are read and written in place.
 
     args: one for each entry parameter; a C-contiguous array of the pointee's dtype for a pointer (4-bit elements and
     fnv8E5M3FNU as bytes), for a pointer to i64 also a list of integers and of arrays, which represent their addresses;
     a number otherwise. seed: determines the order of the tile blocks, to reveal programs that depend on an order; None
-    is x fastest, then y, then z. output: receives what the kernel prints, standard output by default. Raises
+    is x fastest, then y, then z. output: receives what the kernel prints, standard output by default. block: makes a
+    tile block, which may follow more than the values of its operations. Raises
     InterpreterError at the operation whose behaviour is undefined, UnsupportedError for what is not interpreted.
     """
     verify(module)
@@ -58,7 +60,7 @@ def run(
         random.Random(seed).shuffle(order)
     with np.errstate(all="ignore"):
         for block_id in order:
-            TileBlock(launch, block_id, dict(bound)).run(kernel.body)
+            block(launch, block_id, dict(bound)).run(kernel.body)
 
 
 def _place(each: ct.Global, memory: Memory) -> int:

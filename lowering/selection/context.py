@@ -29,7 +29,10 @@ class Problem(ABC):
     rows: Rows
     builder: GraphBuilder
 
-    def __init__(self, saturated: Saturated, oracle: LayoutOracle, target: Target, forbid: frozenset[str]):
+    def __init__(
+        self, saturated: Saturated, oracle: LayoutOracle, target: Target, forbid: frozenset[str],
+        written: frozenset[int] = frozenset(),
+    ):  # fmt: skip
         self.saturated = saturated
         self.frozen: Frozen = saturated.frozen
         self.program = saturated.program
@@ -42,7 +45,7 @@ class Problem(ABC):
         self.trips = Trips(trip_counts(saturated), self.paths)
         self.pace = Pace(saturated, target)
         self.owner = places(self.frozen)
-        self.loops = Loops(saturated, self.owner)
+        self.loops = Loops(saturated, self.owner, written)
         self.buildable = buildable(self.frozen, self.loops.stands)
         self.pricer = Pricer(saturated, oracle, target, forbid, self.owner)
         self.dense: dict[int, int] = {}

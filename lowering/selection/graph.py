@@ -61,10 +61,16 @@ def saturated_early(saturated: Saturated, what: str, place: Location) -> Unsuppo
 
 
 class Selector(Problem):
-    """The extraction problem of a program, and the meaning of its answers."""
+    """The extraction problem of a program, and the meaning of its answers. `written`: value classes that are computed
+    as the source says.
+    """
 
-    def __init__(self, saturated: Saturated, oracle: LayoutOracle, target: Target, forbid: frozenset[str], apart: bool):
-        super().__init__(saturated, oracle, target, forbid)
+    def __init__(
+        self, saturated: Saturated, oracle: LayoutOracle, target: Target, forbid: frozenset[str], apart: bool,
+        written: frozenset[int] = frozenset(),
+    ):  # fmt: skip
+        super().__init__(saturated, oracle, target, forbid, written)
+        self.apart = apart
         self.repeated = any(count > 1 for count in self.trips.counts.values())  # else only agents fill rings
         self.counted = {loop for loop, item in self.loops.loops.items() if not item.again}  # only they have rings
         inner = self.loops.loops.keys() - self.around
@@ -99,6 +105,11 @@ class Selector(Problem):
         roots += self.pressure.roots()
         self.pressure.finish()
         return self.builder.build(sorted(set(roots)), n_classes=len(self.names), class_name=self.names)
+
+    def as_written(self, values: frozenset[int]) -> Selector:
+        """The same problem without replacements of these values too."""
+        known = self.loops.written | values
+        return Selector(self.saturated, self.oracle, self.target, self.forbid, self.apart, known)
 
     def offered(self, graph: Graph) -> dict[str, tuple[int, ...]]:
         """The candidate numbers of warps and of CTAs an SM, unless the costs forbid all of them."""

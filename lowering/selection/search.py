@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping
 from typing import Any, cast
 
+from egraph.placed import Instead
 from egraph.saturate import Saturated
 from extract import (
     Answer,
@@ -64,9 +65,28 @@ def select(
     Raises UnsupportedError or TileError, located, if no program exists or shared memory does not suffice.
     """
     known = {} if known is None else known
-    return search(saturated, oracle, target, forbid, apart, known).run(
-        method, budget, below, unspilled, cost, aside, shape, sliced
-    )
+    while True:
+        one = search(saturated, oracle, target, forbid, apart, known)
+        found = one.run(method, budget, below, unspilled, cost, aside, shape, sliced)
+        several = in_several_forms(found)
+        if not several:
+            return found
+        known[target, forbid, apart] = Search(one.selector.as_written(several))
+
+
+def in_several_forms(found: Selection) -> frozenset[int]:
+    """Values that a program computes in one way in one layout and, by a permission, in another way in another layout.
+    All who read a value must see the same number: a maximum is one of the numbers that it is the maximum of.
+    """
+    owner, forms = found.owner, dict[int, set[int]]()
+    if not any(isinstance(node, Instead) for node in found.node.values()):
+        return frozenset()
+    for placed, node in found.node.items():
+        value = owner[placed][0] if placed in owner else -1
+        if value >= 0 and all(owner.get(child, (-1,))[0] != value for child in node.children):  # else it is only moved
+            form = owner[node.source][0] if isinstance(node, Instead) else -1
+            forms.setdefault(value, set()).add(form)
+    return frozenset(value for value, ways in forms.items() if len(ways) > 1)
 
 
 def first_bound(

@@ -11,16 +11,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence, Set
 from dataclasses import replace
 
-from ir.core import Builder, Op, Value
+from ir.core import Op, Value
 from ir.dialects import cuda_tile as ct
-from ir.dialects.cuda_tile.constraints import element_type, shape_of, tile_type
+from ir.dialects.cuda_tile.constraints import element_type, shape_of
 from ir.records import dataclass
-from ir.types import BF16, F8E8M0FNU, F32, F64, FloatType, TileType
-from lowering.skeletons.passes import SHAPING, closure, folds, moved, shaped_from
+from ir.types import BF16, F8E8M0FNU, F32, F64, FloatType
+from lowering.skeletons.passes import SHAPING, Rows, closure, folds, moved, shaped_from
 from lowering.skeletons.scaled_products import inside, zero
-
-Rows = tuple[int, ...]
-"""Where a tile has those dimensions of another one that have more than one element, in their order."""
 
 
 @dataclass(frozen=True)
@@ -69,15 +66,6 @@ def rows_of(value: Value, base: Value) -> Rows | None:
     assert isinstance(op, SHAPING)
     found = rows_of(op.source, base)
     return None if found is None else through(found, lambda dim: moved(op, dim))
-
-
-def spread(value: Value, rows: Rows, shape: tuple[int, ...], b: Builder) -> Value:
-    """A value in a shape, where its rows have these places."""
-    element = tile_type(value).element
-    kind = TileType(tuple(size if dim in rows else 1 for dim, size in enumerate(shape)), element)
-    value = value if value.type == kind else b.value(ct.Reshape, value, types=[kind])
-    whole = TileType(shape, element)
-    return value if kind == whole else b.value(ct.Broadcast, value, types=[whole])
 
 
 class Sums:

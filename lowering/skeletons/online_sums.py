@@ -24,8 +24,19 @@ from ir.dialects.cuda_tile.constraints import shape_of, tile_type
 from ir.records import dataclass
 from ir.types import I1, TileType
 from ir.walks import blocks
-from lowering.skeletons.below import Rows, Scale, Sums, rows_of, spread
-from lowering.skeletons.passes import addend, alike, folded, only_reads, same_bounds, shaped_from, steady
+from lowering.skeletons.below import Scale, Sums, rows_of
+from lowering.skeletons.passes import (
+    Rows,
+    addend,
+    alike,
+    folded,
+    only_reads,
+    ran,
+    same_bounds,
+    shaped_from,
+    spread,
+    steady,
+)
 from lowering.skeletons.step_folds import guarded
 from lowering.source.rewriting import Rewriter, constant
 
@@ -210,16 +221,16 @@ class _Writer(Rewriter):
         for op in (*passes.between, *passes.sums.behind):
             super().operation(op, b)
         b.location = second.location
-        ran = self.ran(first, b)
+        iterates = ran(first, self.new, b)
         if not self.finite and not passes.guarded:
-            more = self.nothing_found(found[passes.place], ran, b)
+            more = self.nothing_found(found[passes.place], iterates, b)
             rows = [
                 spread(more, term.rows, shape_of(total), b)
                 for term, total in zip(passes.sums.totals, totals, strict=True)
             ]
             totals = [b.value(ct.AddF, *each, types=[each[0].type]) for each in zip(totals, rows, strict=True)]
         for result, total, term in zip(second.results, totals, passes.sums.totals, strict=True):
-            self.new[result] = self.scaled(total, term.scales, ran, b)
+            self.new[result] = self.scaled(total, term.scales, iterates, b)
 
     def step(self, passes: Passes, inner: Block) -> None:
         """An iteration of both."""
@@ -254,11 +265,11 @@ class _Writer(Rewriter):
         else:
             self.new[op.results[0]] = self.new[plain]
 
-    def scaled(self, total: Value, scales: Sequence[Scale], ran: Value, b: Builder) -> Value:
+    def scaled(self, total: Value, scales: Sequence[Scale], iterates: Value, b: Builder) -> Value:
         """A sum times, or divided by, what its terms were; it is 0 where there were none, whatever the scales are."""
         for each in scales:
             by, kind = self.new[each.value], tile_type(each.value)
-            by = b.value(ct.Select, spread(ran, (), kind.shape, b), by, constant(b, 1.0, kind), types=[kind])
+            by = b.value(ct.Select, spread(iterates, (), kind.shape, b), by, constant(b, 1.0, kind), types=[kind])
             by = spread(by, each.rows, shape_of(total), b)
             total = b.value(type(each.op), total, by, types=[total.type], **each.op.attributes)
         return total
@@ -282,15 +293,9 @@ class _Writer(Rewriter):
         fallen = b.value(ct.SubF, before, taken, types=[kind], **passes.difference.attributes)
         return b.value(type(power), fallen, types=[kind], **power.attributes)
 
-    def ran(self, loop: ct.For, b: Builder) -> Value:
-        """Has a loop any iterations? `loop.lag` knows it by the bounds of the loop that is written."""
-        sign = ct.Signedness.UNSIGNED if loop.unsigned_cmp else ct.Signedness.SIGNED
-        ends = (self.new[loop.lower_bound], self.new[loop.upper_bound])
-        return b.value(ct.CmpI, *ends, types=[TileType((), I1)], predicate=ct.Predicate.LESS_THAN, signedness=sign)
-
-    def nothing_found(self, highest: Value, ran: Value, b: Builder) -> Value:
+    def nothing_found(self, highest: Value, iterates: Value, b: Builder) -> Value:
         """NaN where the loop has run and the maximum is infinite, as -inf - -inf has made it there; else 0."""
         kind = tile_type(highest)
         none = b.value(ct.SubF, highest, highest, types=[kind])
-        some = spread(ran, (), kind.shape, b)
+        some = spread(iterates, (), kind.shape, b)
         return b.value(ct.Select, some, none, constant(b, 0.0, kind), types=[kind])

@@ -4,14 +4,17 @@ two values are computed alike.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
-from ir.core import PURE, READ, Op, Value
+from ir.core import PURE, READ, Builder, Op, Value
 from ir.dialects import cuda_tile as ct
-from ir.dialects.cuda_tile.constraints import shape_of
+from ir.dialects.cuda_tile.constraints import shape_of, tile_type
+from ir.types import I1, TileType
 from lowering.source.unrolling import constant_of, continues_early
 
 SHAPING = (ct.Broadcast, ct.Reshape)
+Rows = tuple[int, ...]
+"""Where a tile has those dimensions of another one that have more than one element, in their order."""
 
 
 def alone(loop: ct.For) -> bool:
@@ -37,6 +40,13 @@ def same_bounds(first: ct.For, second: ct.For) -> bool:
         alike(a, b, {}) or (constant_of(a) is not None and constant_of(a) == constant_of(b))
         for a, b in zip(*ends, strict=True)
     )
+
+
+def ran(loop: ct.For, new: Mapping[Value, Value], b: Builder) -> Value:
+    """Has a loop any iterations? `lagging` knows it by the bounds of the loop that is written, which are `new`."""
+    sign = ct.Signedness.UNSIGNED if loop.unsigned_cmp else ct.Signedness.SIGNED
+    ends = new[loop.lower_bound], new[loop.upper_bound]
+    return b.value(ct.CmpI, *ends, types=[TileType((), I1)], predicate=ct.Predicate.LESS_THAN, signedness=sign)
 
 
 def addend(loop: ct.For, kind: type[ct.AddF | ct.MaxF] = ct.AddF, place: int = 0) -> Value | None:
@@ -117,3 +127,12 @@ def steady(loop: ct.For) -> list[Op]:
         else:
             varying.update(op.results)
     return found
+
+
+def spread(value: Value, rows: Rows, shape: tuple[int, ...], b: Builder) -> Value:
+    """A value in a shape, where its rows have these places."""
+    element = tile_type(value).element
+    kind = TileType(tuple(size if dim in rows else 1 for dim, size in enumerate(shape)), element)
+    value = value if value.type == kind else b.value(ct.Reshape, value, types=[kind])
+    whole = TileType(shape, element)
+    return value if kind == whole else b.value(ct.Broadcast, value, types=[whole])

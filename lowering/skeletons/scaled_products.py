@@ -17,7 +17,9 @@ from ir.dialects.cuda_tile.constraints import element_type, shape_of
 from ir.dialects.nv_tileas_tokens import within
 from ir.records import dataclass
 from ir.types import BF16, F16, F32, FloatType, IntType, TileType, Type
-from lowering.source.rewriting import Rewriter
+from lowering.skeletons.passes import ran, spread
+from lowering.source.rewriting import Rewriter, constant
+from lowering.source.unrolling import trips_of
 
 EXACT_INTEGERS = 8
 """Bits of integers that every 16-bit float holds: bf16 has 8 bits of mantissa, with the leading one."""
@@ -145,7 +147,8 @@ class _Writer(Rewriter):
         else:
             self.product(product, b)
         for each in self.loops.get(op, ()):
-            self.scale(op.results[each.place], each, b)
+            assert isinstance(op, ct.For)
+            self.scale(op, each, b)
 
     def product(self, product: Product, b: Builder) -> None:
         """The product, of factors that are converted where they must be."""
@@ -155,12 +158,16 @@ class _Writer(Rewriter):
         made = b.value(ct.MmaF, *operands, types=[product.op.result.type], **product.op.attributes)
         self.bind([product.op.result], [made])
 
-    def scale(self, result: Value, product: Product, b: Builder) -> None:
-        """A sum times the scales of its factors."""
-        kind, found = result.type, self.new[result]
+    def scale(self, loop: ct.For, product: Product, b: Builder) -> None:
+        """A sum times the scales of its factors; it is 0 where there were none, though a scale may be NaN."""
+        result = loop.results[product.place]
+        kind, found, certain = result.type, self.new[result], bool(trips_of(loop))
         for scaled in product.factors.values():
             small = TileType(shape_of(scaled.scale), F32)
             one = converted(self.new[scaled.scale], small, b)
+            if not certain:
+                iterates = spread(ran(loop, self.new, b), (), small.shape, b)
+                one = b.value(ct.Select, iterates, one, constant(b, 1.0, small), types=[small])
             alike = one if small == kind else b.value(ct.Broadcast, one, types=[kind])
             found = b.value(ct.MulF, found, alike, types=[kind])
         self.new[result] = found

@@ -12,6 +12,7 @@ Source: Rabe and Staats, Self-attention does not need O(n^2) memory, arXiv 2112.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from math import isinf
 
 from ir.core import PURE, READ, Block, Builder, Op, Region, Type, Value
 from ir.dialects import cuda_tile as ct
@@ -30,6 +31,10 @@ WIDTH = 64
 """Keys of a block: those of a step of attention as most write it (cuTile's samples, FlashAttention-2)."""
 
 
+INFINITE = ("neg_inf", "pos_inf")
+"""Paddings of views."""
+
+
 class _NoBlocksError(Exception):
     """Something cannot be computed block by block."""
 
@@ -44,6 +49,15 @@ class Row:
     ops: dict[Op, OpCut]
     joins: tuple[ct.Reduce | ct.MmaF, ...]
     count: int
+
+    @property
+    def infinite(self) -> bool:
+        """Does a mask or padding put infinities into it?"""
+        views = (op.view.type for op in self.ops if isinstance(op, ct.LoadView))
+        padded = any(isinstance(each, PartitionViewType) and each.padding in INFINITE for each in views)
+        makers = (value.op for op in self.ops for value in op.operands)
+        literals = (op.value for op in makers if isinstance(op, ct.Constant))
+        return padded or any(any(map(isinf, each.array.reshape(-1).tolist())) for each in literals)
 
     def levels(self) -> dict[Op, int]:
         """How many loops, one after the other, each operation waits for."""
@@ -60,13 +74,15 @@ def online_by_blocks(entry: ct.Entry) -> ct.Entry:
 
 
 def finite_online_by_blocks(entry: ct.Entry) -> ct.Entry:
-    """The same where no block of scores has an infinite maximum."""
-    return _by_blocks(entry, finite_attention_online)
+    """The same where no block of scores has an infinite maximum: of a tile that a mask leaves out in part, or padding,
+    some blocks are left out whole.
+    """
+    return _by_blocks(entry, finite_attention_online, finite=True)
 
 
-def _by_blocks(entry: ct.Entry, online: Callable[[ct.Entry], ct.Entry]) -> ct.Entry:
+def _by_blocks(entry: ct.Entry, online: Callable[[ct.Entry], ct.Entry], finite: bool = False) -> ct.Entry:
     found = [row for block in blocks(entry.body.block) for row in rows(block)]
-    if not found:
+    if not found or (finite and any(row.infinite for row in found)):
         return entry
     try:
         made = _Writer(found).entry(entry)

@@ -165,7 +165,7 @@ def test_programs_are_of_all_that_is_promised() -> None:
 
 
 def test_each_kind_has_its_turn() -> None:
-    assert set(MIX) | {"nested"} == set(KINDS)
+    assert set(MIX) | {"nested", "permitted", "special"} == set(KINDS)
     assert [of_seed(seed).name for seed in range(8)] == [f"{kind}-{seed}" for seed, kind in enumerate(MIX)]
     assert nests.KINDS is KINDS
 
@@ -207,6 +207,8 @@ def test_time_ends_a_run(monkeypatch: pytest.MonkeyPatch) -> None:
     [
         (["--kinds", "magic"], "unknown kind 'magic': choose from mixed, generated, ordered, promised"),
         (["--targets", "sm_1"], "sm_1"),
+        (["--fast", "quick"], "there is no permission 'quick'"),
+        (["--fast", "nnan", "--kinds", "special"], "kind 'special' has NaNs and infinities, which nnan excludes"),
     ],
 )
 def test_wrong_words(words: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -224,10 +226,10 @@ def test_a_test_file_has_its_arguments_as_python() -> None:
     assert argument(Random((3,), "f16", 7, 0.5)) == 'random((3,), "f16", 7, 0.5)'
     assert argument(np.array([1, 2], np.int32)) == 'np.array([1, 2], "int32")'
     program = of("p-1", lambda: 'entry @k() { // \\ """\n}', [3], tolerance=0.5)
-    made = text("p_1_sm_80", program, Verdict("p-1", "sm_80", "wrong", "ptxas: line 3"), ())
+    made = text("p_1_sm_80", program, Verdict("p-1", "sm_80", "wrong", "ptxas: line 3"))
     assert "    k.expect(warnings=0)\n    k.runs((1,), ARGUMENTS, tolerance=0.5)" in made
     apart = Verdict("p-1", "sm_80", "wrong", "argument 0 is off by 2 where warps run skewed:1")
-    assert 'tolerance=0.5, schedule="skewed:1")' in text("p_1_sm_80", program, apart, ())
+    assert 'tolerance=0.5, schedule="skewed:1")' in text("p_1_sm_80", program, apart)
     names: dict[str, Any] = {}
     exec(made, names)
     assert names["SOURCE"].strip() == program.source()

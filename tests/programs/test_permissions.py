@@ -10,6 +10,7 @@ import pytest
 import tilesat
 from tests.programs import cutile, cutile_cases  # noqa: F401
 from tests.programs.program import PROGRAMS, check
+from tilesat.fuzz.writer import Writer
 
 FAST = {
     "contract": ("contract",),
@@ -146,6 +147,35 @@ def test_what_control_depends_on_is_computed_as_written() -> None:
     found, wanted, ptx = run(elementwise(body, 3), "sm_80", FAST["all"], *inputs)
     assert "fma" not in ptx
     np.testing.assert_array_equal(found, wanted)
+
+
+def columns_of_maxima(size: int) -> str:
+    """y and z = a b' - c, as rows and as columns; i = the row in which a column has its maximum. The product is stored
+    too: there a difference costs less, elsewhere a fused one.
+    """
+    w = Writer("k", **dict.fromkeys("abcyzp", "ptr<f32>"), i="ptr<i32>")
+    w.promise(**dict.fromkeys("abcyzp", 16), i=16)
+    a, b, c = (w.load(w.view(w.args[name], [size], [1], [size]), 0) for name in "abc")
+    product = a.column(size) * b.row(size)
+    x = product - c.row(size)
+    highest = x.eq(x.reduce(0, "max").row(size))
+    found = highest.where(w.iota(size).column(size), w.const(size, "i32", size, size)).reduce(0, "min")
+    for name, tile in (("p", product), ("y", x), ("z", x.T)):
+        w.store(tile, w.view(w.args[name], [size, size], [size, 1], [size, size]), 0, 0)
+    w.store(found, w.view(w.i, [size], [1], [size]), 0)
+    return w.text()
+
+
+@pytest.mark.parametrize("target", ["sm_80", pytest.param("sm_100a", marks=SLOW)])
+def test_a_value_is_one_number_in_all_layouts(target: str) -> None:
+    """What is fused in one layout and not in another would have a maximum that is none of its numbers."""
+    size = 64
+    kernel = tilesat.compile(columns_of_maxima(size), target, fast=("contract",))
+    y, z, p = (np.zeros((size, size), np.float32) for _ in range(3))
+    rows = np.full(size, -1, np.int32)
+    kernel.run((1,), *(numbers(seed)[:size] for seed in range(3)), y, z, p, rows, on="sim")
+    np.testing.assert_array_equal(y, z.T)
+    np.testing.assert_array_equal(rows, y.argmax(0))
 
 
 FROM_ZEROS = f"""  %zero = constant <f32: 0.0> : {T}

@@ -22,8 +22,8 @@ FAST = ("reassoc", "afn")
 
 class Attention:
     """Attention of one tile of queries and one of keys, of which `t` times STEP are looked at, scores with a bias.
-    divided: terms by their sum, or times its "reciprocal", or the "result"; mask: "causal", where one is; wrong: what
-    is not as it has to be.
+    divided: terms by their sum, or times its "reciprocal", or the "result"; mask: "causal" as well, "late": what is
+    before is left out, "none"; wrong: what is not as it has to be.
     """
 
     def __init__(
@@ -43,8 +43,9 @@ class Attention:
         keys = w.load(w.view(w.k, [self.length, WIDTH], [WIDTH, 1], [self.keys, WIDTH]), 0, 0)
         bias = w.load(w.view(w.x, [ROWS, self.length], [self.length, 1], [ROWS, self.keys]), 0, 0)
         found = w.dot(query, keys.T) + bias
-        place = w.iota(self.keys).row(ROWS)
-        found = (place < (w.t * STEP).splat(ROWS, self.keys)).where(found, -np.inf)
+        place, bound = w.iota(self.keys).row(ROWS), (w.t * STEP).splat(ROWS, self.keys)
+        if self.mask != "none":
+            found = ((place >= bound) if self.mask == "late" else (place < bound)).where(found, -np.inf)
         if self.mask == "causal":
             found = (place <= w.iota(ROWS).column(self.keys)).where(found, -np.inf)
         return found.T if self.transposed else found
@@ -96,7 +97,7 @@ FORMS: dict[str, dict[str, Any]] = {
 @pytest.mark.parametrize("name", FORMS)
 def test_blocks_say_what_the_whole_does(name: str, finite: bool) -> None:
     """NaN and infinities in the same places: whole blocks masked out, first, last and all."""
-    given = FORMS[name]
+    given = {**FORMS[name], "mask": "none"} if finite else FORMS[name]
     plain, made = load(attention(**given)), load(attention(**given))
     entry, ops = made.entries[0], made.body.block.ops
     ops[ops.index(entry)] = (finite_online_by_blocks if finite else online_by_blocks)(entry)
@@ -129,6 +130,14 @@ def test_attention_by_blocks(name: str, target: str) -> None:
     tried = {each.name: each.taken for each in made.compiled.selection.loops}
     assert tried["loop.blocks"] is (made.cost < whole.cost)
     assert loops(made.compiled.saturated.program.entry) == tried["loop.blocks"]
+
+
+@pytest.mark.parametrize("mask", ["", "causal", "late"])
+def test_blocks_that_a_mask_leaves_out_are_no_infinities(mask: str) -> None:
+    """By ninf a mask may leave out a part of a tile; that may be a whole block, of which only a guard knows."""
+    entry = entry_of(attention(mask=mask))
+    assert finite_online_by_blocks(entry) is entry
+    assert online_by_blocks(entry) is not entry
 
 
 WHOLE: dict[str, dict[str, Any]] = {

@@ -36,12 +36,13 @@ PLAIN, ROWS, ALONG = "plain", "rows", "along"
 
 def gemm(
     left: str = PLAIN, right: str = PLAIN, a: str = "f16", b: str = "f16", factor: str = "f16", start: float = 0.0,
-    read: bool = False, late: bool = False,
+    read: bool = False, late: bool = False, counted: bool = False,
 ) -> str:  # fmt: skip
     """y = (s a) (b t): factors of the type `factor` out of arrays of types `a` and `b`. start: of the sum; read: its
-    maximum is carried too; late: scales are loaded in the loop.
+    maximum is carried too; late: scales are loaded in the loop; counted: an argument says how many steps there are.
     """
-    w = Writer("gemm", a=f"ptr<{a}>", b=f"ptr<{b}>", s="ptr<f32>", t="ptr<f32>", y="ptr<f32>")
+    more = {"n": "i32"} if counted else {}
+    w = Writer("gemm", a=f"ptr<{a}>", b=f"ptr<{b}>", s="ptr<f32>", t="ptr<f32>", y="ptr<f32>", **more)
     w.promise(a=16, b=16, s=16, t=16, y=16)
     views = [w.view(w.a, [M, K], [K, 1], [M, STEP]), w.view(w.b, [K, N], [N, 1], [STEP, N])]
     out = w.view(w.y, [M, N], [N, 1], [M, N])
@@ -64,7 +65,7 @@ def gemm(
 
     before = None if late else scales()
     carried = [w.const(start, "f32", M, N), *([w.const(0.0, "f32", M)] if read else [])]
-    with w.loop(0, K // STEP, carried=carried) as loop:
+    with w.loop(0, w.n if counted else K // STEP, carried=carried) as loop:
         by = before or scales()
         operands = [
             scaled(w.load(views[0], 0, loop.counter), by[0]), scaled(w.load(views[1], loop.counter, 0), by[1])
@@ -118,6 +119,22 @@ def test_scales_move_behind_their_products(name: str, target: str) -> None:
     as_written = tilesat.compile(text, target)
     assert moved.cost < as_written.cost
     assert tilesat.compile(text, target, fast=("reassoc",), forbid=("loop.scale",)).ptx == as_written.ptx
+
+
+@pytest.mark.parametrize("steps", [0, 1])
+def test_a_sum_of_no_products_is_zero_whatever_the_scale(steps: int) -> None:
+    """Nothing is multiplied with a scale that is NaN where the loop has no iterations."""
+    kernel = tilesat.compile(gemm(left=ROWS, counted=True), "sm_80", fast=("reassoc",))
+    assert {each.name for each in kernel.compiled.selection.loops if each.taken} == {"loop.scale"}
+    found: list[Any] = []
+    for on in ("sim", "ref"):
+        given = [*arguments(), steps]
+        given[2][3] = np.nan
+        given[4][:] = 7.0
+        kernel.run((1,), *given, on=on)
+        found.append(given[4])
+    np.testing.assert_allclose(*found, rtol=1e-4, atol=1e-4)
+    assert np.isnan(found[1]).any() == bool(steps)
 
 
 STAYING = {

@@ -6,6 +6,7 @@ import argparse
 import sys
 from pathlib import Path
 
+from egraph.permissions import check_permissions
 from ir.core import TileError
 from lowering.targets import target as target_named
 from runtime.ptxas import PtxasNotFoundError, find
@@ -19,6 +20,8 @@ from tilesat.spec import SpecError
 
 TIERS = ("sm_80", "sm_86", "sm_89", "sm_90a", "sm_100a", "sm_103a", "sm_120a")
 """Seven targets that differ in what they have."""
+EXCLUDING = frozenset(("nnan", "ninf"))
+"""Permissions for which arguments are finite."""
 COUNT = 100
 """Programs where neither a number nor minutes are given."""
 
@@ -31,7 +34,11 @@ def run(arguments: argparse.Namespace) -> int:
     kinds = tuple(arguments.kinds.split(",")) if arguments.kinds else MIX
     if said := unknown_kind(kinds):
         raise SpecError(said)
-    judge = Judge(tuple(map(str, arguments.rules)), _assembled(arguments))
+    fast = tuple(name for name in arguments.fast.split(",") if name)
+    check_permissions(fast)
+    if "special" in kinds and (excluded := EXCLUDING.intersection(fast)):
+        raise SpecError(f"kind 'special' has NaNs and infinities, which {min(excluded)} excludes: choose permitted")
+    judge = Judge(tuple(map(str, arguments.rules)), _assembled(arguments), fast)
     count = arguments.programs or (None if arguments.minutes else COUNT)
     seconds = 60.0 * arguments.minutes if arguments.minutes else None
     scheduler = arguments.scheduler or ""
@@ -80,7 +87,7 @@ def _reduce(judge: Judge, verdict: Verdict, folder: Path) -> None:
     except TileError as error:  # a program that does not even read
         print(f"  not reduced: {error.message}")
         small = program
-    path = write_test(folder, small, Verdict(program.name, verdict.target, WRONG, reasons[-1]), judge.rules)
+    path = write_test(folder, small, Verdict(program.name, verdict.target, WRONG, reasons[-1]), judge)
     before, after = (size(each) if len(reasons) > 1 else 0 for each in (program, small))
     shown = f"{before} operations reduced to {after}" if len(reasons) > 1 else "not reduced"
     print(f"  {shown}: {path}", flush=True)

@@ -13,9 +13,11 @@ import tilesat
 from ir.core import UnsupportedError
 from runtime.ptxas import assemble
 from tilesat import execution
+from tilesat.fuzz.bounds import About, Permitted, UndecidedError, bounds, outside
 from tilesat.fuzz.generated import generated
 from tilesat.fuzz.mixed import mixed
 from tilesat.fuzz.ordered import ordered
+from tilesat.fuzz.permitted import permitted, special
 from tilesat.fuzz.program import Made, Program
 from tilesat.fuzz.promises import promised
 from tilesat.grid import as_grid
@@ -27,6 +29,8 @@ KINDS: dict[str, Callable[[int], Program]] = {
     "generated": generated,
     "ordered": ordered,
     "promised": promised,
+    "permitted": permitted,
+    "special": special,
 }
 """Generators by name: a program for each seed."""
 MIX = ("mixed", "generated", "mixed", "ordered", "mixed", "generated", "mixed", "promised")
@@ -49,17 +53,44 @@ class Verdict:
 
 
 @dataclass(frozen=True)
+class Wanted:
+    """The arguments after a run of the source; about: under permissions, of each array of floats what it may be."""
+
+    arguments: Sequence[Argument]
+    about: Sequence[About | None] | None = None
+
+    def missed(self, found: Sequence[Argument], tolerance: float) -> str:
+        """How a run differs by more than it may; empty if it does not."""
+        if self.about is None:
+            for each in execution.compare(found, self.arguments, tolerance):
+                if each.error > tolerance:
+                    return f"argument {each.position} is off by {each.error:.3g}"
+            return ""
+        for position, (given, wanted, about) in enumerate(zip(found, self.arguments, self.about, strict=True)):
+            if isinstance(given, np.ndarray) and (said := outside(given, np.asarray(wanted), about)):
+                return f"argument {position}: {said}"
+        return ""
+
+
+@dataclass(frozen=True)
 class Judge:
-    """How programs are judged. rules: files of rewrite rules to compile with; assembled: ptxas must not complain."""
+    """How programs are judged. rules: files of rewrite rules to compile with; assembled: ptxas must not complain; fast:
+    permissions to compile with, by which results are held against bounds and not against a tolerance.
+    """
 
     rules: tuple[str, ...] = ()
     assembled: bool = True
+    fast: tuple[str, ...] = ()
 
     def judge(self, program: Program, targets: Sequence[str]) -> Iterator[Verdict]:
         """A verdict for each target. Whatever is raised is wrong, but for a refusal in words."""
         try:
-            kernels = tilesat.compile_for(program.source(), targets, rules=self.rules, unchecked=True)
-            wanted = run(kernels[0], program, "ref")
+            kernels = tilesat.compile_for(program.source(), targets, rules=self.rules, unchecked=True, fast=self.fast)
+            wanted = self.wanted(kernels[0], program)
+        except UndecidedError as undecided:
+            said = f"roundings decide what '{undecided}' does"
+            yield from (Verdict(program.name, target, REFUSED, said) for target in targets)
+            return
         except UnsupportedError as refusal:
             if len(targets) > 1:  # another target may take it
                 for target in targets:
@@ -77,7 +108,16 @@ class Judge:
                 reason = raised(error)
             yield Verdict(program.name, target, WRONG if reason else OK, reason)
 
-    def fault(self, kernel: Kernel, program: Program, wanted: Sequence[Argument], target: str) -> str:
+    def wanted(self, kernel: Kernel, program: Program) -> Wanted:
+        """What the interpreter says, and, under permissions, how far results may be off that."""
+        if not self.fast:
+            return Wanted(run(kernel, program, "ref"))
+        arguments = execution.check_arguments(kernel.entry, program.arguments())
+        permitted = Permitted.by(self.fast, program.steps)
+        about = bounds(kernel.module, kernel.entry.sym_name, as_grid(program.grid), arguments, permitted)
+        return Wanted(arguments, about)
+
+    def fault(self, kernel: Kernel, program: Program, wanted: Wanted, target: str) -> str:
         """What is wrong with a compiled program; empty where nothing is."""
         if self.assembled:
             found = assemble(kernel.ptx, target)
@@ -85,13 +125,12 @@ class Judge:
                 return f"ptxas: {(*found.warnings, *found.infos)[0]}"
         for schedule in ("together", *(FAR_APART if isinstance(program, Made) and program.apart else ())):
             found = run(kernel, program, "sim", schedule)
-            for each in execution.compare(found, wanted, program.tolerance):
-                if each.error > program.tolerance:
-                    order = "" if schedule == "together" else f" where warps run {schedule}"
-                    return f"argument {each.position} is off by {each.error:.3g}{order}"
+            if said := wanted.missed(found, program.tolerance):
+                return said if schedule == "together" else f"{said} where warps run {schedule}"
         if program.expected is not None:
             for position, array in program.expected(*program.arguments()).items():
-                if (error := execution.largest_error(np.asarray(wanted[position]), array)) > program.tolerance:
+                given = np.asarray(wanted.arguments[position])
+                if (error := execution.largest_error(given, array)) > program.tolerance:
                     return f"argument {position} of the interpreter is off by {error:.3g} from NumPy"
         return ""
 

@@ -31,6 +31,8 @@ class Program:
     grid: tuple[int, ...] = (1,)
     expected: Callable[..., dict[int, Array]] | None = None
     tolerance: float = 1e-5
+    steps: int = 8
+    """Iterations of its longest loop, at most: each may round once more where loops are done another way."""
 
 
 @dataclass(frozen=True)
@@ -72,7 +74,7 @@ def of(
     def arguments() -> list[Argument | int | float]:
         return [made(each) for each in data]
 
-    return Made(name, source, arguments, grid, expected, tolerance, tuple(data), apart)
+    return Made(name, source, arguments, grid, expected, tolerance, data=tuple(data), apart=apart)
 
 
 def made(given: Random | Array | int | float) -> Array | int | float:
