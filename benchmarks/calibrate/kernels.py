@@ -16,13 +16,14 @@ from benchmarks.calibrate.forms import Case
 from ir.core import TileError
 from ir.dialects import cuda_tile as ct
 from ir.types import I8, SCALARS, TileType
+from lowering.atoms.bytes import BYTES
 from lowering.targets.target import WARP
 from tilesat.fuzz.writer import Tile, Writer
 
 THREADS = 128
 """For a CTA of four warps, the smallest that the compiler makes."""
 DIVISOR = 7
-FORBIDDEN = ("f32x2",)
+FORBIDDEN = ("f32x2", BYTES)
 """Atoms with a separate price."""
 Body = Callable[[Writer, Sequence[Tile]], Sequence[Tile]]
 
