@@ -385,12 +385,9 @@ class TruncF(FloatCast):
 
 
 class IntegerCast(FloatCast):
-    """A conversion from an integer; `mantissas`: for tiles, a register of bytes at a time, as mantissas of floats; sums
-    of f32 by f32x2 if `paired`.
-    """
+    """A conversion from an integer; `mantissas`: for tiles, a register of bytes at a time, as mantissas of floats."""
 
     mantissas = flag()
-    paired = flag()
 
 
 @op("arith.sitofp", upstream=True)

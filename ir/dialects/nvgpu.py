@@ -96,13 +96,10 @@ class Exp2Pair(Op):
 
 @op("nvgpu.bytes_to_floats")
 class BytesToFloats(Op):
-    """A register of bytes as f16, bf16 or f32, which are exact: rows of two. `signed`: how bytes are read; `paired`:
-    sums of f32 by f32x2.
-    """
+    """A register of bytes as f16, bf16 or f32, which are exact: rows of two. `signed`: how bytes are read."""
 
     operand = Operand(Constraint("a register of bytes", lambda t: t == VectorType((1, 4), I8)))
     signed = flag()
-    paired = flag()
     result = Result(
         Constraint(
             "vector<2x2xT> of f16, bf16 or f32", lambda t: t in [VectorType((2, 2), e) for e in (F16, BF16, F32)]

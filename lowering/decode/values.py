@@ -19,7 +19,7 @@ from ir.dialects.cuda_tile.storage import find_global
 from ir.types import F32, I32, PointerType, TensorType, TileType
 from lowering.atoms.bytes import bytes_atom
 from lowering.atoms.lanes import SHUFFLES
-from lowering.atoms.pairs import pairs_atom, pairs_cost_less
+from lowering.atoms.pairs import pairs_atom
 from lowering.atoms.wgmma import WgmmaAtom
 from lowering.convert.elementwise import scalar_op
 from lowering.counts import Form, modifiers
@@ -53,13 +53,11 @@ def elementwise(d: Decoder, node: PlacedForm, b: Builder, made: Made) -> Value:
 
 
 def as_mantissas(d: Decoder, node: PlacedForm, source: Type, result: Type) -> dict[str, bool]:
-    """The flags of a conversion of bytes that is priced as mantissas."""
+    """The flag of a conversion of bytes that is priced as mantissas."""
     types = tuple(str(element_type(kind)) for kind in (source, result))
     form = Form(node.title(), modifiers(node.operation, node.numbers), types)
-    target, forbid = d.selection.target, d.selection.forbid
-    if not bytes_atom(target, forbid, form, getattr(result, "layout", None)):
-        return {}
-    return {"mantissas": True, **({"paired": True} if pairs_cost_less(target, forbid) else {})}
+    atom = bytes_atom(d.selection.target, d.selection.forbid, form, getattr(result, "layout", None))
+    return {"mantissas": True} if atom else {}
 
 
 def literal(d: Decoder, b: Builder, number: int | float, kind: Type) -> Value:

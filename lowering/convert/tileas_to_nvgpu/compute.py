@@ -84,11 +84,10 @@ def mantissas(
     """Floats out of registers of bytes."""
     op.expect(operand.element == I8 and layout.n_regs % WORD == 0, "mantissas are whole registers of bytes")
     signed = {"signed": True} if isinstance(op, arith.SIToFP) else {}
-    paired = {"paired": True} if op.paired else {}
 
     def make(start: int, shape: tuple[int, int]) -> Value:
         kind = VectorType(shape, result.scalar_type)
-        return emitter.emit(nvgpu.BytesToFloats, operand.group(start, (1, WORD)), types=[kind], **signed, **paired)
+        return emitter.emit(nvgpu.BytesToFloats, operand.group(start, (1, WORD)), types=[kind], **signed)
 
     result = ByGroup(emitter, layout, element, (WORD // 2, 2), make)
     return result

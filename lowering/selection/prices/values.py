@@ -51,8 +51,7 @@ def arithmetic(pricer: Pricer, node: PlacedForm, site: NodeContext) -> NodeCost 
     tile = pricer.oracle.layouts[site.layout]
     registers = tile.n_regs if isinstance(tile, Layout) else 1  # shared operands are renamed, not computed
     if bytes_atom(pricer.target, pricer.forbid, form, tile):
-        made = as_mantissas(pricer.target, pricer.forbid, form)
-        return NodeCost(pricer.machines[site.warps].counted(made, registers))
+        return NodeCost(pricer.machines[site.warps].counted(as_mantissas(form), registers))
     if form.types[-1] == str(F32) and pairs_atom(pricer.target, pricer.forbid, node.title(), F32, registers):
         form = form._replace(modifiers=(*form.modifiers, F32X2))
     return NodeCost(pricer.machines[site.warps].elementwise(form, registers))
