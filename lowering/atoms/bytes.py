@@ -20,13 +20,12 @@ COUNTS: Mapping[tuple[str, bool], Counts] = {
     (str(F16), True): {"int_add": 3 / 4, "fma_f16": 1.0},
     (str(F16), False): {"int_add": 2 / 4, "fma_f16": 1.0},
     (str(BF16), True): {"int_add": 4 / 4, "fma_f32": 1 / 4, "convert": 3 / 4},
-    (str(BF16), False): {"int_add": 4 / 4, "fma_f32": 1 / 4, "convert": 3 / 4},
     (str(F32), True): {"int_add": 2 / 4, "fma_f32": 1 / 4, "convert": 3 / 4},
-    (str(F32), False): {"int_add": 2 / 4, "fma_f32": 1 / 4, "convert": 3 / 4},
 }
 """Results by pipe for a byte, by result and signedness. Of f16 two by PRMT and HADD2, after LOP3 that flips the signs
 of four. Of four f32 the highest by a shift, LOP3 and FADD, the others by I2F: with two of each all pipes would be done
 sooner, but the code is longer than with conversions and shifts (docs/benchmarks.md). bf16 are rounded f32, two by F2FP.
+Unsigned bytes of f32 and bf16 would be longer: ptxas converts some of them by I2FP after other instructions.
 Source: SASS of ptxas 13.5, all targets (`python -m benchmarks.byte_conversions`).
 """
 
