@@ -23,6 +23,7 @@ Relations (all columns i64; `ty`, `shape`, `element`, `attr` are interned ids; e
     within attr low high d         both bounds (those of i64 where one is missing), and what divides those given
     combiner body which            reductions by one operation (egraph.combiners.Combiner)
     widens element element         floats: every value of the first is one of the second
+    holds element width             floats: every integer of so many bits, signed or not, is one of them
     symmetric element               floats with a sign that have a NaN: conversions to them keep signs apart
     computed element                floats that have arithmetic (CUDA Tile IR 13.4, element types)
     view_rank ty r                 partition views: rank of the tile
@@ -99,6 +100,7 @@ DECLARATIONS = """
 (relation same_elements (i64 i64 i64))
 (relation combiner (i64 i64))
 (relation widens (i64 i64))
+(relation holds (i64 i64))
 (relation symmetric (i64))
 (relation computed (i64))
 (relation view_rank (i64 i64))
@@ -195,6 +197,10 @@ def _types(interner: Interner, rows: Rows) -> None:
     for narrow, wide in itertools.permutations([e for e in elements if isinstance(e, FloatType)], 2):
         if (narrow, wide) in WIDENING:
             rows["widens"].append((types.id(narrow), types.id(wide)))
+    widths = sorted({element.width for element in elements if isinstance(element, IntType) and element.width > 4})
+    for element, width in itertools.product([each for each in ARITHMETIC_FLOATS if each in elements], widths):
+        if width <= FLOATS[element][1] + 1:
+            rows["holds"].append((types.id(element), width))
     shape_ids = {shape: interner.attributes.id(shape) for shape in shapes}
     for id_, type_ in types.items():
         if isinstance(type_, TileType):

@@ -13,7 +13,7 @@ from ir.core import OPS, TileError
 from ir.dialects.cuda_tile.constraints import TileOp
 from ir.records import dataclass
 from lowering.atoms.pairs import F32X2, share
-from lowering.counts import DECLARED, ISSUE, Form, counts, measured
+from lowering.counts import DECLARED, ISSUE, Counts, Form, counts, measured
 from lowering.layouts.access import GlobalPlan, ThreadPart
 from lowering.layouts.elements import REGISTER_BYTES
 from lowering.layouts.f2 import Echelon
@@ -142,11 +142,14 @@ class Machine:
         if found is None:
             hint = "a rule file may add terms of sort V; one of sort P needs a cost and a lowering of its own"
             raise TileError(f"the cost tables do not know '{form.mnemonic}'", hint=hint)
-        each = share(self.target) if F32X2 in form.modifiers else 1.0
+        if form.mnemonic in EXPONENTIALS and "mufu" in found:
+            found = {**found, "mufu": found["mufu"] * self.target.throughput.ex2_slots}
+        return self.counted(found, registers, share(self.target) if F32X2 in form.modifiers else 1.0)
+
+    def counted(self, found: Counts, registers: int, each: float = 1.0) -> Cost:
+        """Results by pipe of an element, times `each`, for `registers` elements a thread."""
         cost = FREE
         for pipe, count in found.items():
-            if pipe == "mufu" and form.mnemonic in EXPONENTIALS:
-                count *= self.target.throughput.ex2_slots
             total = max(1.0, each * count * registers) if count < 1 and pipe != ISSUE else each * count * registers
             cost += self.slots(total) if pipe == ISSUE else self.busy(pipe, total)
         return cost

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from egraph import placed
+from egraph.forms import PlacedForm
 from egraph.placed import Mechanism
 from egraph.skeleton import SkeletonEffect
 from egraph.term import Node, Term
@@ -19,11 +20,12 @@ from extract import Answer, Budget, ExtractionError, extract
 from ir.checked import checked
 from ir.core import Block, Location, Op, Value
 from ir.dialects import llvm
-from ir.dialects.cuda_tile import AtomicCAS, AtomicRMW, Entry, LoadPtr, StoreView
+from ir.dialects.cuda_tile import AtomicCAS, AtomicRMW, Entry, IToF, LoadPtr, StoreView
 from ir.dialects.nv_tileas import Func
 from ir.records import dataclass
 from ir.text.names import Names
 from ir.types import TileType
+from lowering.atoms.bytes import bytes_atom
 from lowering.atoms.copy import BYTE_MATRICES
 from lowering.atoms.evictions import NAME as EVICTION
 from lowering.atoms.evictions import streamed_classes
@@ -31,6 +33,7 @@ from lowering.atoms.forbidden import forbidden
 from lowering.atoms.pairs import pairs_atom
 from lowering.atoms.wgmma import IMM_SCALE
 from lowering.compiled import Compiled
+from lowering.counts import Form, modifiers, type_names
 from lowering.layouts.layout import Layout
 from lowering.modulo.explain import masks, powers, schedules
 from lowering.modulo.predict import predicted
@@ -364,8 +367,13 @@ class Explanation:
         layout = self.oracle.layouts[id]
         if not isinstance(kind, TileType) or not isinstance(layout, Layout):
             return ""
-        selection = self.selection
-        atom = pairs_atom(selection.target, selection.forbid, title(node), kind.element, layout.n_regs)
+        target, forbid = self.selection.target, self.selection.forbid
+        atom = pairs_atom(target, forbid, title(node), kind.element, layout.n_regs)
+        if isinstance(node, PlacedForm) and node.operation is IToF:
+            source = self.frozen.analysis["type"].get(self.selection.owner[node.operand(IToF.from_)][0])
+            types = type_names(None if source is None else self.program.interner.type(source), kind)
+            form = Form(title(node), modifiers(node.operation, node.numbers), types)
+            atom = bytes_atom(target, forbid, form, layout)
         return f" by {atom}" if atom else ""
 
     def atom(self, node: Node) -> str:

@@ -16,13 +16,14 @@ from benchmarks.calibrate.forms import Case
 from ir.core import TileError
 from ir.dialects import cuda_tile as ct
 from ir.types import I8, SCALARS, TileType
+from lowering.atoms.bytes import BYTES
 from lowering.targets.target import WARP
 from tilesat.fuzz.writer import Tile, Writer
 
 THREADS = 128
 """For a CTA of four warps, the smallest that the compiler makes."""
 DIVISOR = 7
-FORBIDDEN = ("f32x2",)
+FORBIDDEN = ("f32x2", BYTES)
 """Atoms with a separate price."""
 Body = Callable[[Writer, Sequence[Tile]], Sequence[Tile]]
 
@@ -118,9 +119,9 @@ def _read(w: Writer, base: Tile, kind: str, total: int) -> Tile:
     return tile if size == total else w.op(ct.Unpack, tile, types=[TileType((total,), SCALARS[kind])])
 
 
-def micro(case: Case, body: Body, name: str, elements: int, target: str) -> Micro:
+def micro(case: Case, body: Body, name: str, elements: int, target: str, forbid: Sequence[str] = FORBIDDEN) -> Micro:
     """One kernel compiled. Raises TileError if the target does not have the operation on these types."""
-    kernel = tilesat.compile(source(case, body, name, elements), target, forbid=FORBIDDEN)
+    kernel = tilesat.compile(source(case, body, name, elements), target, forbid=forbid)
     threads = kernel.manifest["block"][0]
     if threads != THREADS:
         raise TileError(f"{case.form.key}: expected {THREADS} threads, got {threads}")

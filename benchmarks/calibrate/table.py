@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import lowering.targets
 from benchmarks.calibrate.forms import Case
-from benchmarks.calibrate.kernels import micro, sizes, terms
+from benchmarks.calibrate.kernels import FORBIDDEN, micro, sizes, terms
 from benchmarks.calibrate.sass import added, along_path, listings, per_element
 from ir.core import TileError
 from lowering.counts import FILE, PIPES, Counts, Form, Row, by_pipe, load, look_up
@@ -37,13 +37,15 @@ SLACK = 0.5
 """Instructions by which prices may differ regardless of their size: half an instruction per element is packing."""
 
 
-def count(cases: Iterable[Case], target: str) -> dict[Form, Counts]:
-    """The cost of an element of each form on a target; forms that the target lacks are left out and reported."""
+def count(cases: Iterable[Case], target: str, forbid: Sequence[str] = FORBIDDEN) -> dict[Form, Counts]:
+    """The cost of an element of each form on a target, without some atoms; forms that the target lacks are left out and
+    reported.
+    """
     texts, parts = dict[str, str](), dict[Form, list[tuple[int, str, str, int]]]()
     for number, case in enumerate(cases):
         try:
             kernels = [
-                (times, [micro(case, body, f"k{number}_{at}_{size}", size, target) for size in sizes(case)])
+                (times, [micro(case, body, f"k{number}_{at}_{size}", size, target, forbid) for size in sizes(case)])
                 for at, (times, body) in enumerate(terms(case))
             ]
         except TileError as error:

@@ -384,13 +384,19 @@ class TruncF(FloatCast):
         return source > result
 
 
+class IntegerCast(FloatCast):
+    """A conversion from an integer; `mantissas`: for tiles, a register of bytes at a time, as mantissas of floats."""
+
+    mantissas = flag()
+
+
 @op("arith.sitofp", upstream=True)
-class SIToFP(FloatCast):
+class SIToFP(IntegerCast):
     """Signed integer to float."""
 
 
 @op("arith.uitofp", upstream=True)
-class UIToFP(FloatCast):
+class UIToFP(IntegerCast):
     """Unsigned integer to float."""
 
 

@@ -60,6 +60,7 @@ from ir.types import (
 BARRIER_GROUP = Constraint("a group of mbarriers", lambda t: isinstance(t, BarrierGroupType))
 ONE_BARRIER = Constraint("an mbarrier", lambda t: t == BARRIER_TYPE)
 VECTOR = Constraint("a vector", lambda t: isinstance(t, VectorType))
+FOUR_FLOATS = tuple([VectorType((2, 2), element) for element in (F16, BF16, F32)])
 MMA_TYPES: dict[Type, str] = {
     F16: "f16",
     BF16: "bf16",
@@ -91,6 +92,19 @@ class Exp2Pair(Op):
     operand = Operand(Constraint("a pair of f32", lambda t: t == VectorType((2,), F32)))
     degree = Attr(int, 5, among=(3, 5))
     result = same_type_as("operand")
+
+
+@op("nvgpu.bytes_to_floats")
+class BytesToFloats(Op):
+    """A register of bytes as f16, bf16 or f32, which are exact: rows of two. `signed`: how bytes are read."""
+
+    operand = Operand(Constraint("a register of bytes", lambda t: t == VectorType((1, 4), I8)))
+    signed = flag()
+    result = Result(
+        Constraint(
+            "vector<2x2xT> of f16, bf16 or f32", lambda t: t in [VectorType((2, 2), e) for e in (F16, BF16, F32)]
+        )
+    )
 
 
 @op("nvgpu.mma.sync")

@@ -7,6 +7,7 @@ from functools import cache
 
 from ir.core import TileError
 from ir.dialects.nv_tileas import Dot, Func
+from lowering.atoms.bytes import BYTES
 from lowering.atoms.copy import BYTE_MATRICES, WIDE_LOAD, WIDE_STORE
 from lowering.atoms.evictions import NAME as EVICTION
 from lowering.atoms.folds import MINMAX3
@@ -24,9 +25,9 @@ MOVES = (
     TMA_REDUCE, PREFETCH,
 )  # fmt: skip
 """Data movement; `tma` alone is tensor copies in both directions, `st.global` stores of any width."""
-ARITHMETIC = (F32X2, MINMAX3, REDUX, RCP, IMM_SCALE, EXP2_FMA)
+ARITHMETIC = (F32X2, MINMAX3, REDUX, RCP, IMM_SCALE, EXP2_FMA, BYTES)
 """Instructions that replace several: on pairs of f32, on three operands, on all lanes of a warp; reciprocals instead of
-quotients, warpgroup products that negate a factor; powers of two without ex2, in part.
+quotients, warpgroup products that negate a factor; powers of two without ex2, in part; bytes as mantissas of floats.
 """
 
 PEELING = "loop.peel"

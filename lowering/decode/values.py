@@ -17,10 +17,12 @@ from ir.dialects import arith, nv_tileas
 from ir.dialects import cuda_tile as ct
 from ir.dialects.cuda_tile.storage import find_global
 from ir.types import F32, I32, PointerType, TensorType, TileType
+from lowering.atoms.bytes import bytes_atom
 from lowering.atoms.lanes import SHUFFLES
 from lowering.atoms.pairs import pairs_atom
 from lowering.atoms.wgmma import WgmmaAtom
 from lowering.convert.elementwise import scalar_op
+from lowering.counts import Form, modifiers
 from lowering.decode.combiners import combiner
 from lowering.decode.context import Decoder, Made, lowers
 from lowering.decode.types import element_type, uniform_type
@@ -45,7 +47,17 @@ def elementwise(d: Decoder, node: PlacedForm, b: Builder, made: Made) -> Value:
     registers = layout.n_regs if isinstance(layout, Layout) else 1
     if pairs_atom(d.selection.target, d.selection.forbid, node.title(), element_type(kind), registers):
         extra["paired"] = True
+    if op is ct.IToF:
+        extra |= as_mantissas(d, node, operands[0].type, kind)
     return b.value(found, *operands, types=[kind], **extra)
+
+
+def as_mantissas(d: Decoder, node: PlacedForm, source: Type, result: Type) -> dict[str, bool]:
+    """The flag of a conversion of bytes that is priced as mantissas."""
+    types = tuple(str(element_type(kind)) for kind in (source, result))
+    form = Form(node.title(), modifiers(node.operation, node.numbers), types)
+    atom = bytes_atom(d.selection.target, d.selection.forbid, form, getattr(result, "layout", None))
+    return {"mantissas": True} if atom else {}
 
 
 def literal(d: Decoder, b: Builder, number: int | float, kind: Type) -> Value:

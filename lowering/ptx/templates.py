@@ -8,7 +8,7 @@ from __future__ import annotations
 from ir.core import Op, Value
 from ir.dialects import llvm
 from ir.instruction import ptx_type
-from ir.types import F32, F64, I1, I32, I64, IntType
+from ir.types import F32, F64, I1, I8, I32, I64, IntType
 from lowering.ptx.instructions import constant_of
 from lowering.ptx.machine import immediate, move_type, register_bits
 from lowering.ptx.mixed import narrowed, sources
@@ -449,12 +449,28 @@ def convert_float(s: Selector, op: Op) -> None:
 
 @lowers(llvm.SIToFP, llvm.UIToFP)
 def integer_to_float(s: Selector, op: Op) -> None:
-    """cvt.rn from an integer."""
+    """cvt.rn from an integer; from a signed byte of a word by bfe, which ptxas 13.5 makes a part of I2F, but not a
+    shift and a conversion of bytes.
+    """
     letter = "s" if isinstance(op, llvm.SIToFP) else "u"
     kind = f"{ptx_type(op.results[0].type)}.{letter}{bits(op.operands[0])}"
     uses: list[Value] = []
+    if (byte := signed_byte(s, op)) is not None:
+        number = Value(I32, op, -1)
+        s.emit(f"cvt.{op.attributes.get('rounding', 'rn')}.{kind} %s, %s;", [op.results[0]], [number])
+        s.emit(f"bfe.s32 %s, {s.register(byte[0], uses)}, {byte[1]}, 8;", [number], uses)
+        return
     operand = s.register(op.operands[0], uses)
     s.emit(f"cvt.{op.attributes.get('rounding', 'rn')}.{kind} %s, {operand};", [op.results[0]], uses)
+
+
+def signed_byte(s: Selector, op: Op) -> tuple[Value, int] | None:
+    """The word and the place of a byte that is extended for a conversion alone, and shifted down before."""
+    wide = s.foldable(op.operands[0], op, llvm.SExt) if isinstance(op, llvm.SIToFP) else None
+    cut = wide.operands[0].op if wide is not None and bits(op.operands[0]) == 32 else None
+    moved = cut.operands[0].op if isinstance(cut, llvm.Trunc) and cut.results[0].type == I8 else None
+    place = constant_of(moved.operands[1]) if isinstance(moved, llvm.LShr) and bits(moved.results[0]) == 32 else None
+    return (moved.operands[0], place) if moved is not None and place in (8, 16, 24) else None
 
 
 @lowers(llvm.FPToSI, llvm.FPToUI)

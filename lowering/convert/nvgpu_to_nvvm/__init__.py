@@ -13,6 +13,7 @@ from ir.descriptors import TensorMapDescriptor
 from ir.dialects import arith, gpu, llvm, ub
 from ir.types import TENSOR_MAP
 from lowering.convert.nvgpu_to_nvvm import (
+    byte_floats,
     control,
     counted_bits,
     elementwise,
@@ -25,7 +26,10 @@ from lowering.convert.nvgpu_to_nvvm import (
 from lowering.convert.nvgpu_to_nvvm.context import Conversion, lowers
 from lowering.convert.nvgpu_to_nvvm.values import register_types
 
-__all__ = ["control", "convert", "counted_bits", "elementwise", "functions", "hopper", "memory", "pairs", "powers"]
+__all__ = [
+    "byte_floats", "control", "convert", "counted_bits", "elementwise", "functions", "hopper", "memory", "pairs",
+    "powers",
+]  # fmt: skip
 """Importing them fills the table of patterns."""
 
 

@@ -167,10 +167,30 @@ def _bytes_of(e: Emitter, value: Value, kind: VectorType) -> list[Value]:
 
 
 def _word_of(e: Emitter, parts: list[Value], to: Type) -> Value:
-    """Bytes side by side in one register."""
+    """Bytes side by side in one register; undoes an unpack."""
+    whole = _whole_word(e, parts)
+    if whole is not None:
+        return bitcast(e, whole, to)
     integer = I32 if len(parts) == 4 else I16
     word = e.constant(integer, 0)
     for i, part in enumerate(parts):
         wide = ints.extend(e, bitcast(e, part, I8), integer, False)
         word = ints.bit_or(e, word, ints.shl(e, wide, e.constant(integer, 8 * i)))
     return bitcast(e, word, to)
+
+
+def _whole_word(e: Emitter, parts: list[Value]) -> Value | None:
+    """The i32 whose bytes these are, the lowest first."""
+    found: list[tuple[Value, int]] = []
+    for part in parts:
+        cut = bitcast(e, part, I8).owner
+        if type(cut) is not llvm.Trunc:
+            return None
+        source = cut.operands[0]
+        moved = source.owner
+        if type(moved) is llvm.LShr and moved.operands[1] in e.known and found:
+            found.append((moved.operands[0], int(e.known[moved.operands[1]])))
+        else:
+            found.append((source, 0))
+    word = found[0][0]
+    return word if word.type == I32 and found == [(word, 8 * at) for at in range(4)] else None

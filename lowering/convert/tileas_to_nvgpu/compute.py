@@ -25,7 +25,7 @@ from lowering.atoms.mma import MmaAtom
 from lowering.atoms.pairs import PAIRED
 from lowering.atoms.powers import by_polynomial
 from lowering.convert.tileas_to_nvgpu.emitter import Emitter
-from lowering.convert.tileas_to_nvgpu.registers import Computed, Grouped, Held, Registers, Renamed
+from lowering.convert.tileas_to_nvgpu.registers import ByGroup, Computed, Grouped, Held, Registers, Renamed
 from lowering.convert.tileas_to_nvgpu.views import (
     SharedMatrices,
     SharedVectors,
@@ -39,7 +39,7 @@ from lowering.layouts.mma import fma_tile, mma_tile
 from lowering.layouts.shared import SharedLayout
 from lowering.layouts.shuffles import Exchange, ShuffleSteps
 
-WORD = 4  # bytes of a register, each a scale
+WORD = 4  # bytes of a register
 
 
 def register_type(element: Type) -> Type:
@@ -66,6 +66,8 @@ def elementwise(emitter: Emitter, op: Op, operands: Sequence[Registers], layout:
         rest = {name: value for name, value in attributes.items() if name != "paired"}
         return emitter.emit(PAIRED[cls], *pairs, types=[pairs[0].type], **rest)
 
+    if isinstance(op, arith.SIToFP | arith.UIToFP) and op.mantissas:
+        return mantissas(emitter, op, operands[0], layout, element)
     if isinstance(op, math.Exp2) and op.pairs:
         return powers(emitter, op, operands[0], layout)
     if attributes.get("paired"):
@@ -74,6 +76,21 @@ def elementwise(emitter: Emitter, op: Op, operands: Sequence[Registers], layout:
     result = Computed(emitter, layout, element, scalar)
     halves = result.packed and all(o.packed and o.element == element for o in operands)
     return Computed(emitter, layout, element, None, pair) if halves else result
+
+
+def mantissas(
+    emitter: Emitter, op: arith.SIToFP | arith.UIToFP, operand: Registers, layout: Layout, element: Type
+) -> Registers:
+    """Floats out of registers of bytes."""
+    op.expect(operand.element == I8 and layout.n_regs % WORD == 0, "mantissas are whole registers of bytes")
+    signed = {"signed": True} if isinstance(op, arith.SIToFP) else {}
+
+    def make(start: int, shape: tuple[int, int]) -> Value:
+        kind = VectorType(shape, result.scalar_type)
+        return emitter.emit(nvgpu.BytesToFloats, operand.group(start, (1, WORD)), types=[kind], **signed)
+
+    result = ByGroup(emitter, layout, element, (WORD // 2, 2), make)
+    return result
 
 
 def powers(emitter: Emitter, op: math.Exp2, operand: Registers, layout: Layout) -> Registers:

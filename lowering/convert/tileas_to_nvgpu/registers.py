@@ -139,6 +139,37 @@ class Computed(Registers):
         return super().make_pair(i) if self._make_pair is None else self._make_pair(i)
 
 
+class ByGroup(Registers):
+    """Registers given as groups of one shape, rows of two, by a function of the first register and the shape."""
+
+    def __init__(
+        self,
+        emitter: Emitter,
+        layout: Layout,
+        element: Type,
+        shape: tuple[int, int],
+        make: Callable[[int, tuple[int, int]], Value],
+    ):
+        super().__init__(emitter, layout, element)
+        self.shape = shape
+        self.size = shape[0] * shape[1]
+        self._make = make
+
+    def make_scalar(self, i: int) -> Value:
+        """Register i out of its group."""
+        return self.emitter.extract(self.group(i - i % self.size, self.shape), (i % self.size // 2, i % 2))
+
+    def make_pair(self, i: int) -> Value:
+        """A row of its group."""
+        start = 2 * i - 2 * i % self.size
+        return self.emitter.extract(self.group(start, self.shape), ((2 * i - start) // 2,))
+
+    def make_group(self, start: int, shape: tuple[int, ...]) -> Value:
+        """From the function, or put together."""
+        whole = shape == self.shape and start % self.size == 0
+        return self._make(start, self.shape) if whole else super().make_group(start, shape)
+
+
 class Held(Registers):
     """Registers that exist already: carried by a loop (pairs where the tile is packed) or computed one by one."""
 

@@ -10,6 +10,7 @@ from ir.core import Operand as One
 from ir.core import Variadic
 from ir.dialects.cuda_tile import DenseElements, Exp2
 from ir.types import F32, I32, TileType
+from lowering.atoms.bytes import as_mantissas, bytes_atom
 from lowering.atoms.folds import thread_share
 from lowering.atoms.lanes import REDUX
 from lowering.atoms.pairs import F32X2, pairs_atom
@@ -49,6 +50,8 @@ def arithmetic(pricer: Pricer, node: PlacedForm, site: NodeContext) -> NodeCost 
     form = pricer.form(node)
     tile = pricer.oracle.layouts[site.layout]
     registers = tile.n_regs if isinstance(tile, Layout) else 1  # shared operands are renamed, not computed
+    if bytes_atom(pricer.target, pricer.forbid, form, tile):
+        return NodeCost(pricer.machines[site.warps].counted(as_mantissas(form), registers))
     if form.types[-1] == str(F32) and pairs_atom(pricer.target, pricer.forbid, node.title(), F32, registers):
         form = form._replace(modifiers=(*form.modifiers, F32X2))
     return NodeCost(pricer.machines[site.warps].elementwise(form, registers))
