@@ -3,7 +3,7 @@
 from itertools import accumulate
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from egraph.encode import encode
@@ -225,14 +225,14 @@ def every_term_is_equal(program, numbers):
 NUMBERS = st.lists(st.integers(-(2**63), 2**63 - 1) | st.integers(-20, 20), min_size=3, max_size=5)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(programs(), NUMBERS)
 def test_every_term_of_a_random_chain_has_its_value(program, numbers):
     every_term_is_equal(program, numbers)
 
 
 @pytest.mark.slow
-@settings(max_examples=600, deadline=None)
+@settings(max_examples=600, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(programs(), NUMBERS)
 def test_every_term_of_many_random_chains_has_its_value(program, numbers):
     every_term_is_equal(program, numbers)
