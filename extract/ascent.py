@@ -30,8 +30,8 @@ RELATIVE_ZERO: Final = 1e-12
 
 ANEW: Final = 24.0
 """Steps that sets W that begin anew may take for each other step. They are smaller than sets that shrink: their bounds
-are higher on 19 of 320 files of extraction-gym, by at most 12 %, and lower on 3. They take up to 15.5 there, but 46 to 64
-on a chain of 1,000 operations.
+are higher on 19 of 320 files of extraction-gym, by at most 12 %, and lower on 3. They take up to 15.5 there, but 46 to
+64 on a chain of 1,000 operations.
 """
 
 ROOT: Final = -1
