@@ -13,6 +13,7 @@ import pytest
 import tilesat
 from benchmarks import attention, cubin, gpu
 from benchmarks.ablation import __main__ as ablation
+from benchmarks.ablation.figures import kernels
 from benchmarks.calibrate import __main__ as calibrate
 from benchmarks.calibrate import clocks, forms
 from benchmarks.calibrate import table as counted
@@ -404,7 +405,7 @@ def test_ablation_says_what_a_family_changes(capsys: pytest.CaptureFixture[str])
 def test_each_case_of_the_ablation_is_a_program_or_a_kernel() -> None:
     pytest.importorskip("cuda.tile")
     for case in ablation.CASES:
-        assert case.file.is_file() if case.file else is_kernel(ablation.kernels()[case.name]), case.name
+        assert case.file.is_file() if case.file else is_kernel(kernels()[case.name]), case.name
 
 
 def test_ablation_refuses_names_that_there_are_not() -> None:

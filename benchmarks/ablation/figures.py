@@ -1,0 +1,136 @@
+"""What is counted in a kernel: SASS instructions of its hot loop, of all its code and of what rarely runs, registers,
+cost, matches and time.
+"""
+
+from __future__ import annotations
+
+import runpy
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import tilesat
+from benchmarks.ablation.cases import Case
+from lowering.atoms.names import BY_TRANSFORMER, PAIRS, PEELING, all_names
+from lowering.skeletons.joined_steps import PAIR
+from runtime.ptxas import assemble, disassemble
+from tilesat.mca.flow import Loop, blocks, loops, product_loop
+from tilesat.mca.listing import Function, functions
+
+INTERNAL = "$__internal_"
+"""Names of functions of ptxas's own begin so."""
+KERNELS = Path(__file__).with_name("kernels.py")
+IN_PASSES, WITH_PRODUCTS = (PEELING, PAIRS), (BY_TRANSFORMER,)
+"""What is forbidden where hot loops are counted: where all are, and where one with products is."""
+
+
+@dataclass(frozen=True)
+class Figures:
+    """The result for a kernel: its cost, SASS instructions of the hot loop and in total, registers; rule matches and
+    CPU seconds of a warm compilation to PTX. steps: of the source's loop, performed by one iteration of the hot loop;
+    rare: instructions of slow paths (`benchmarks.ablation.counts.rarely`).
+    """
+
+    cost: float
+    hot: int
+    steps: int
+    sass: int
+    rare: int
+    registers: int
+    matches: int
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Code:
+    """A kernel as shipped: SASS instructions, those of them that rarely run, and registers per thread."""
+
+    sass: int
+    rare: int
+    registers: int
+
+
+def code_of(ptx: str, target: str) -> Code:
+    """The counts of a kernel as shipped."""
+    cubin = assemble(ptx, target)
+    (function,) = functions(disassemble(cubin))
+    counted = [each.family != "NOP" for each in function.instructions]  # NOP pads the code to a multiple of 128 bytes
+    rare = rarely(function)
+    return Code(sum(counted), sum(counted[at] for at in rare), cubin.registers)
+
+
+def rarely(function: Function) -> set[int]:
+    """The instructions of slow paths: calls of ptxas's own functions and what only these reach. It calls one where an
+    operand or the result of a quotient or a root may be subnormal or infinite, and moves the operands there.
+    """
+    code, made = function.instructions, blocks(function)
+    calls = {at for at, op in enumerate(code) if op.family == "CALL" and INTERNAL in op.operands}
+    calling = {at for at, each in enumerate(made) if not calls.isdisjoint(range(each.first, each.end))}
+    reached, rest = set[int](), [0]
+    while rest:
+        at = rest.pop()
+        if at not in reached and at not in calling:
+            reached.add(at)
+            rest += made[at].follow
+    return {i for at, each in enumerate(made) if at not in reached for i in range(each.first, each.end)}
+
+
+def rolled(ptx: str, target: str) -> list[Loop]:
+    """The innermost loops of a kernel, none unrolled by ptxas."""
+    (function,) = functions(disassemble(assemble(not_unrolled(ptx), target)))
+    return loops(function)
+
+
+def not_unrolled(ptx: str) -> str:
+    """PTX with loops that ptxas does not unroll: an iteration is then one of the source, in all columns."""
+    head, brace, body = ptx.partition("\n{\n")
+    assert brace, "expected an entry"
+    return f'{head}\n.pragma "nounroll";{brace}{body}'
+
+
+def hot_of(ptx: str, target: str, passes: bool, otherwise: Callable[[Sequence[str]], Any]) -> tuple[int, bool, Any]:
+    """Instructions of the hot loop of a kernel, 0 without loops; is it the one with the most products, rather than all
+    loops; and the kernel where it is counted: compiled `otherwise`, without the given names. `passes`: as in a case.
+    """
+    found = rolled(ptx, target)
+    if not found:
+        return 0, False, None
+    alone = not passes and product_loop(found) is not None
+    kernel = otherwise(WITH_PRODUCTS if alone else IN_PASSES)
+    found = rolled(kernel.ptx, target)
+    hot = product_loop(found) if alone else None
+    return len(hot.path) if hot else sum(len(loop.path) for loop in found), hot is not None, kernel
+
+
+@cache
+def kernels() -> dict[str, Any]:
+    """The cuTile kernels by name."""
+    return runpy.run_path(str(KERNELS))
+
+
+def compiled(case: Case, target: str, fast: Sequence[str], family: Sequence[str]) -> Any:
+    """The kernel of a case, without the rules and skeletons of a family."""
+    without, forbid = ([name for name in family if (name in all_names()) is there] for there in (False, True))
+    more: dict[str, Any]
+    source, more = (case.file, {}) if case.file else (kernels()[case.name], {"signature": case.signature})
+    return tilesat.compile(source, target, fast=fast, without=without, forbid=forbid, **more)
+
+
+@cache
+def figures(case: Case, target: str, fast: tuple[str, ...], without: tuple[str, ...]) -> Figures:
+    """Compile and count; a second compilation is timed, since the first loads the rules."""
+    kernel = compiled(case, target, fast, without)
+    start = time.process_time()
+    compiled(case, target, fast, without)
+    seconds = time.process_time() - start
+    code = code_of(kernel.ptx, target)
+    inner, with_products, other = hot_of(
+        kernel.ptx, target, case.passes, lambda more: compiled(case, target, fast, (*without, *more))
+    )
+    pairs = with_products and any(each.name == PAIRS and each.taken for each in other.compiled.selection.loops)
+    steps = PAIR if pairs else 1
+    matches = sum(sum(each.matches.values()) for each in kernel.compiled.saturated.report.iterations)
+    return Figures(kernel.cost, inner or code.sass, steps, code.sass, code.rare, code.registers, matches, seconds)
