@@ -78,6 +78,7 @@ def rarely(function: Function) -> set[int]:
     return {i for at, each in enumerate(made) if at not in reached for i in range(each.first, each.end)}
 
 
+@cache
 def rolled(ptx: str, target: str) -> list[Loop]:
     """The innermost loops of a kernel, none unrolled by ptxas."""
     (function,) = functions(disassemble(assemble(not_unrolled(ptx), target)))
