@@ -1,4 +1,4 @@
-"""What is counted in a kernel: SASS instructions of its hot loop, of all its code and of what rarely runs, registers,
+"""What is counted in a kernel: SASS instructions of its hot loop, of all its code and of its slow paths, registers,
 cost, matches and time.
 """
 
@@ -28,38 +28,48 @@ IN_PASSES, WITH_PRODUCTS = (PEELING, PAIRS), (BY_TRANSFORMER,)
 
 
 @dataclass(frozen=True)
-class Figures:
-    """The result for a kernel: its cost, SASS instructions of the hot loop and in total, registers; rule matches and
-    CPU seconds of a warm compilation to PTX. steps: of the source's loop, performed by one iteration of the hot loop;
-    rare: instructions of slow paths (`benchmarks.ablation.counts.rarely`).
-    """
+class Made:
+    """The PTX of a kernel; whether an iteration of one of its loops does two steps of the source."""
 
-    cost: float
-    hot: int
-    steps: int
-    sass: int
-    rare: int
-    registers: int
-    matches: int
-    seconds: float
+    ptx: str
+    pairs: bool
 
 
 @dataclass(frozen=True)
 class Code:
-    """A kernel as shipped: SASS instructions, those of them that rarely run, and registers per thread."""
+    """SASS instructions, those of them in slow paths, and registers per thread."""
 
     sass: int
     rare: int
     registers: int
 
 
+@dataclass(frozen=True)
+class Counts(Code):
+    """The same for a kernel as it ships, and instructions of its hot loop: of all its code where it has none. steps: of
+    the source's loop, performed by one iteration of the hot loop.
+    """
+
+    hot: int
+    steps: int
+
+
+@dataclass(frozen=True)
+class Figures(Counts):
+    """The same with its cost, rule matches, and CPU seconds of a warm compilation to PTX."""
+
+    cost: float
+    matches: int
+    seconds: float
+
+
+@cache
 def code_of(ptx: str, target: str) -> Code:
-    """The counts of a kernel as shipped."""
+    """The counts of all code of a kernel."""
     cubin = assemble(ptx, target)
     (function,) = functions(disassemble(cubin))
     counted = [each.family != "NOP" for each in function.instructions]  # NOP pads the code to a multiple of 128 bytes
-    rare = rarely(function)
-    return Code(sum(counted), sum(counted[at] for at in rare), cubin.registers)
+    return Code(sum(counted), sum(counted[at] for at in rarely(function)), cubin.registers)
 
 
 def rarely(function: Function) -> set[int]:
@@ -70,17 +80,19 @@ def rarely(function: Function) -> set[int]:
     calls = {at for at, op in enumerate(code) if op.family == "CALL" and INTERNAL in op.operands}
     calling = {at for at, each in enumerate(made) if not calls.isdisjoint(range(each.first, each.end))}
     reached, rest = set[int](), [0]
-    while rest:
+    while rest and calls:
         at = rest.pop()
         if at not in reached and at not in calling:
             reached.add(at)
             rest += made[at].follow
-    return {i for at, each in enumerate(made) if at not in reached for i in range(each.first, each.end)}
+    return {i for at, each in enumerate(made) if calls and at not in reached for i in range(each.first, each.end)}
 
 
 @cache
 def rolled(ptx: str, target: str) -> list[Loop]:
     """The innermost loops of a kernel, none unrolled by ptxas."""
+    if " bra " not in ptx:
+        return []
     (function,) = functions(disassemble(assemble(not_unrolled(ptx), target)))
     return loops(function)
 
@@ -92,18 +104,19 @@ def not_unrolled(ptx: str) -> str:
     return f'{head}\n.pragma "nounroll";{brace}{body}'
 
 
-def hot_of(ptx: str, target: str, passes: bool, otherwise: Callable[[Sequence[str]], Any]) -> tuple[int, bool, Any]:
-    """Instructions of the hot loop of a kernel, 0 without loops; is it the one with the most products, rather than all
-    loops; and the kernel where it is counted: compiled `otherwise`, without the given names. `passes`: as in a case.
+def counts(ptx: str, target: str, passes: bool, otherwise: Callable[[Sequence[str]], Made]) -> Counts:
+    """The counts of a kernel. Its hot loop is that of the kernel compiled `otherwise`, without the given names: the one
+    with the most products, or all where there is none, or with several `passes` over the same tiles (`Case`).
     """
-    found = rolled(ptx, target)
-    if not found:
-        return 0, False, None
-    alone = not passes and product_loop(found) is not None
-    kernel = otherwise(WITH_PRODUCTS if alone else IN_PASSES)
-    found = rolled(kernel.ptx, target)
-    hot = product_loop(found) if alone else None
-    return len(hot.path) if hot else sum(len(loop.path) for loop in found), hot is not None, kernel
+    code, found = code_of(ptx, target), rolled(ptx, target)
+    inner, pairs = code.sass, False
+    if found:
+        alone = not passes and product_loop(found) is not None
+        made = otherwise(WITH_PRODUCTS if alone else IN_PASSES)
+        found = rolled(made.ptx, target)
+        hot = product_loop(found) if alone else None
+        inner, pairs = (len(hot.path), made.pairs) if hot else (sum(len(loop.path) for loop in found), False)
+    return Counts(code.sass, code.rare, code.registers, inner, PAIR if pairs else 1)
 
 
 @cache
@@ -120,6 +133,16 @@ def compiled(case: Case, target: str, fast: Sequence[str], family: Sequence[str]
     return tilesat.compile(source, target, fast=fast, without=without, forbid=forbid, **more)
 
 
+def counted(case: Case, target: str, fast: Sequence[str], kernel: Any, without: Sequence[str] = ()) -> Counts:
+    """The counts of a compiled case."""
+
+    def otherwise(names: Sequence[str]) -> Made:
+        other = compiled(case, target, fast, (*without, *names))
+        return Made(other.ptx, any(each.name == PAIRS and each.taken for each in other.compiled.selection.loops))
+
+    return counts(kernel.ptx, target, case.passes, otherwise)
+
+
 @cache
 def figures(case: Case, target: str, fast: tuple[str, ...], without: tuple[str, ...]) -> Figures:
     """Compile and count; a second compilation is timed, since the first loads the rules."""
@@ -127,11 +150,6 @@ def figures(case: Case, target: str, fast: tuple[str, ...], without: tuple[str, 
     start = time.process_time()
     compiled(case, target, fast, without)
     seconds = time.process_time() - start
-    code = code_of(kernel.ptx, target)
-    inner, with_products, other = hot_of(
-        kernel.ptx, target, case.passes, lambda more: compiled(case, target, fast, (*without, *more))
-    )
-    pairs = with_products and any(each.name == PAIRS and each.taken for each in other.compiled.selection.loops)
-    steps = PAIR if pairs else 1
     matches = sum(sum(each.matches.values()) for each in kernel.compiled.saturated.report.iterations)
-    return Figures(kernel.cost, inner or code.sass, steps, code.sass, code.rare, code.registers, matches, seconds)
+    found = counted(case, target, fast, kernel, without)
+    return Figures(**vars(found), cost=kernel.cost, matches=matches, seconds=seconds)
