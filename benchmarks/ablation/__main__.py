@@ -1,6 +1,7 @@
 """The effect of families of rules: cost, SASS of the hot loop and of the kernel, registers, and the cost of saturation.
 
 python -m benchmarks.ablation [--kernel NAMES] [--target NAMES] [--family NAMES] [--column NAMES] [--json OUT.json]
+python -m benchmarks.ablation --reads [--kernel NAMES] [--target NAMES] [--column NAMES]
 python -m benchmarks.ablation --beside WORKTREE [--kernel NAMES] [--target NAMES] [--column NAMES]
 
 Each kernel of benchmarks/ablation/cases.py is compiled under the permissions of a column, with all rules and without
@@ -20,12 +21,13 @@ import json
 import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
+from itertools import product
 from math import exp, log
 from pathlib import Path
 
 from benchmarks.ablation import beside
 from benchmarks.ablation.cases import CASES, COLUMNS, FAMILIES, Case
-from benchmarks.ablation.figures import Figures, figures
+from benchmarks.ablation.figures import Figures, figures, reads
 
 TARGETS = "sm_80,sm_90a,sm_100a,sm_120a"
 ALL = "all"
@@ -116,6 +118,7 @@ def main(given: Sequence[str] | None = None) -> None:
     parser.add_argument("--family", default=ALL, metavar="NAME[,NAME]", help="default %(default)s")
     parser.add_argument("--column", metavar="TITLE[;TITLE]")
     parser.add_argument("--json", type=Path)
+    parser.add_argument("--reads", action="store_true", help="only count loads of tiles from global memory")
     parser.add_argument("--beside", type=Path, metavar="WORKTREE", help="compare with the kernels of another commit")
     arguments = parser.parse_args(given)
     warnings.simplefilter("ignore")
@@ -124,6 +127,12 @@ def main(given: Sequence[str] | None = None) -> None:
     families = chosen(arguments.family, [ALL, *FAMILIES], "family")
     cases = [case for case in CASES if case.name in names]
     targets = arguments.target.split(",")
+    if arguments.reads:
+        print(f"| kernel | target | {' | '.join(columns)} |\n|{'---|' * (len(columns) + 2)}")
+        for case, target in product(cases, targets):
+            counted = (reads(case, target, COLUMNS[column]) for column in columns)
+            print(f"| {case.name} | {target} | {' | '.join(map(str, counted))} |", flush=True)
+        return
     if arguments.beside is not None:
         for text in beside.lines(arguments.beside.resolve(), cases, targets, columns):
             print(text, flush=True)

@@ -14,6 +14,7 @@ from typing import Any
 
 import tilesat
 from benchmarks.ablation.cases import Case
+from egraph import placed
 from lowering.atoms.names import BY_TRANSFORMER, PAIRS, PEELING, all_names
 from lowering.skeletons.joined_steps import PAIR
 from runtime.ptxas import assemble, disassemble
@@ -141,6 +142,12 @@ def counted(case: Case, target: str, fast: Sequence[str], kernel: Any, without: 
         return Made(other.ptx, any(each.name == PAIRS and each.taken for each in other.compiled.selection.loops))
 
     return counts(kernel.ptx, target, case.passes, otherwise)
+
+
+def reads(case: Case, target: str, fast: Sequence[str]) -> int:
+    """How many tiles a kernel loads from global memory, each in one of its loops or outside."""
+    nodes = compiled(case, target, fast, ()).compiled.selection.node.values()
+    return sum(isinstance(node, placed.LoadView | placed.Copy) for node in nodes)
 
 
 @cache
