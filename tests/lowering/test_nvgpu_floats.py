@@ -1,6 +1,7 @@
 """Float arith and math ops, scalar and packed: PTX on the simulator against NumPy."""
 
 import re
+from typing import Any
 
 import ml_dtypes
 import numpy as np
@@ -468,7 +469,7 @@ def turned() -> str:
 def test_a_number_and_its_negation_are_widened_once() -> None:
     """Arithmetic negates operands by itself, so the second conversion would be an instruction more."""
 
-    def arguments() -> list[np.ndarray]:
+    def arguments() -> list[Any]:
         halves = [random((1024,), "f16", seed) for seed in range(4)]
         halves[1][:4], halves[3][:4] = [0.0, -0.0, np.inf, 6e-8], [1.0, 2.0, 3.0, -1.0]
         return [*halves, random((1024,), "f32", 5), random((1024,), "f32", 6)]
