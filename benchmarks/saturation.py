@@ -97,8 +97,8 @@ def in_process(tree: Path, source: Path, target: str, fast: str) -> Figures | No
 
 def exported(target: str, names: list[str], folder: Path) -> dict[str, Path]:
     """A file for each kernel of the ablation, of all or of those that are named; those of cuTile become bytecode."""
-    from benchmarks.ablation.__main__ import kernels
     from benchmarks.ablation.cases import CASES
+    from benchmarks.ablation.figures import kernels
     from tilesat.cutile_kernels import export
 
     found: dict[str, Path] = {}

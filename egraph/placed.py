@@ -296,6 +296,13 @@ class TensorScaledProduct(InTensorMemory):
     factor = Operand()
 
 
+@term("p.tcgen05_kept", source="PTX ISA, tcgen05.mma")
+class TensorKeptProduct(InTensorMemory):
+    """A product that accumulates there throughout a loop whose threads compute more than its factors' addresses."""
+
+    __slots__ = ()
+
+
 @term("p.tcgen05_block_scaled", source="PTX ISA, tcgen05.mma with .block_scale and tcgen05.cp")
 class TensorBlockScaledProduct(TensorProduct):
     """A product that accumulates there throughout a loop, each factor with its scales, all four in shared memory."""

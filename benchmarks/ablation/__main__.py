@@ -1,6 +1,8 @@
 """The effect of families of rules: cost, SASS of the hot loop and of the kernel, registers, and the cost of saturation.
 
 python -m benchmarks.ablation [--kernel NAMES] [--target NAMES] [--family NAMES] [--column NAMES] [--json OUT.json]
+python -m benchmarks.ablation --reads [--kernel NAMES] [--target NAMES] [--column NAMES]
+python -m benchmarks.ablation --beside WORKTREE [--kernel NAMES] [--target NAMES] [--column NAMES]
 
 Each kernel of benchmarks/ablation/cases.py is compiled under the permissions of a column, with all rules and without
 those of a family (of all families, where none is named). The hot loop is that with the most products; a kernel without
@@ -16,42 +18,20 @@ from __future__ import annotations
 
 import argparse
 import json
-import runpy
-import time
 import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
-from functools import cache
+from itertools import product
 from math import exp, log
 from pathlib import Path
-from typing import Any
 
-import tilesat
+from benchmarks.ablation import beside
 from benchmarks.ablation.cases import CASES, COLUMNS, FAMILIES, Case
-from lowering.atoms.names import BY_TRANSFORMER, PAIRS, PEELING, all_names
-from lowering.skeletons.joined_steps import PAIR
-from runtime.ptxas import assemble, disassemble
-from tilesat.mca.flow import Loop, loops, product_loop
-from tilesat.mca.listing import functions
+from benchmarks.ablation.figures import Figures, figures, reads
 
 TARGETS = "sm_80,sm_90a,sm_100a,sm_120a"
 ALL = "all"
 """The name for all families together."""
-
-
-@dataclass(frozen=True)
-class Figures:
-    """The result for a kernel: its cost, SASS instructions of the hot loop and in total, registers; rule matches and
-    CPU seconds of a warm compilation to PTX. steps: of the source's loop, performed by one iteration of the hot loop.
-    """
-
-    cost: float
-    hot: int
-    steps: int
-    sass: int
-    registers: int
-    matches: int
-    seconds: float
 
 
 @dataclass(frozen=True)
@@ -74,57 +54,6 @@ class Row:
     def ratio(self) -> float:
         """The fraction of the hot loop's instructions that remains."""
         return self.hot / self.without.hot
-
-
-@cache
-def kernels() -> dict[str, Any]:
-    """The cuTile kernels by name."""
-    return runpy.run_path(str(Path(__file__).with_name("kernels.py")))
-
-
-def compiled(case: Case, target: str, fast: Sequence[str], family: Sequence[str]) -> Any:
-    """The kernel of a case, without the rules and skeletons of a family."""
-    without, forbid = ([name for name in family if (name in all_names()) is there] for there in (False, True))
-    more: dict[str, Any]
-    source, more = (case.file, {}) if case.file else (kernels()[case.name], {"signature": case.signature})
-    return tilesat.compile(source, target, fast=fast, without=without, forbid=forbid, **more)
-
-
-@cache
-def figures(case: Case, target: str, fast: tuple[str, ...], without: tuple[str, ...]) -> Figures:
-    """Compile and count; a second compilation is timed, since the first loads the rules."""
-    kernel = compiled(case, target, fast, without)
-    start = time.process_time()
-    compiled(case, target, fast, without)
-    seconds = time.process_time() - start
-    cubin = assemble(kernel.ptx, target)
-    (function,) = functions(disassemble(cubin))
-    code = [each for each in function.instructions if each.family != "NOP"]
-    found = rolled(kernel.ptx, target)
-    hot = None if case.passes else product_loop(found)
-    counted = kernel
-    if found:
-        forbidden = (PEELING, PAIRS) if hot is None else (BY_TRANSFORMER,)
-        counted = compiled(case, target, fast, (*without, *forbidden))
-        found = rolled(counted.ptx, target)
-        hot = None if hot is None else product_loop(found)
-    inner = len(hot.path) if hot else sum(len(loop.path) for loop in found)
-    steps = PAIR if hot and any(each.name == PAIRS and each.taken for each in counted.compiled.selection.loops) else 1
-    matches = sum(sum(each.matches.values()) for each in kernel.compiled.saturated.report.iterations)
-    return Figures(kernel.cost, inner or len(code), steps, len(code), cubin.registers, matches, seconds)
-
-
-def rolled(ptx: str, target: str) -> list[Loop]:
-    """The innermost loops of a kernel, none unrolled by ptxas."""
-    (function,) = functions(disassemble(assemble(not_unrolled(ptx), target)))
-    return loops(function)
-
-
-def not_unrolled(ptx: str) -> str:
-    """PTX with loops that ptxas does not unroll: an iteration is then one of the source, in all columns."""
-    head, brace, body = ptx.partition("\n{\n")
-    assert brace, "expected an entry"
-    return f'{head}\n.pragma "nounroll";{brace}{body}'
 
 
 def rows(
@@ -189,16 +118,29 @@ def main(given: Sequence[str] | None = None) -> None:
     parser.add_argument("--family", default=ALL, metavar="NAME[,NAME]", help="default %(default)s")
     parser.add_argument("--column", metavar="TITLE[;TITLE]")
     parser.add_argument("--json", type=Path)
+    parser.add_argument("--reads", action="store_true", help="only count loads of tiles from global memory")
+    parser.add_argument("--beside", type=Path, metavar="WORKTREE", help="compare with the kernels of another commit")
     arguments = parser.parse_args(given)
     warnings.simplefilter("ignore")
     names = chosen(arguments.kernel, [case.name for case in CASES], "kernel")
     columns = chosen(arguments.column, list(COLUMNS), "column")
     families = chosen(arguments.family, [ALL, *FAMILIES], "family")
     cases = [case for case in CASES if case.name in names]
+    targets = arguments.target.split(",")
+    if arguments.reads:
+        print(f"| kernel | target | {' | '.join(columns)} |\n|{'---|' * (len(columns) + 2)}")
+        for case, target in product(cases, targets):
+            counted = (reads(case, target, COLUMNS[column]) for column in columns)
+            print(f"| {case.name} | {target} | {' | '.join(map(str, counted))} |", flush=True)
+        return
+    if arguments.beside is not None:
+        for text in beside.lines(arguments.beside.resolve(), cases, targets, columns):
+            print(text, flush=True)
+        return
     print("| kernel | target | fast | family | cost | hot loop | SASS | registers | matches | CPU s | of hot loop |")
     print(f"|{'---|' * 11}")
     found: list[Row] = []
-    for row in rows(cases, arguments.target.split(","), columns, families):
+    for row in rows(cases, targets, columns, families):
         found.append(row)
         print(line(row), flush=True)
     print(f"\n| target | fast | family | of hot loops | of softmax | longer loop | more code |\n|{'---|' * 7}")

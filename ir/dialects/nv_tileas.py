@@ -378,8 +378,8 @@ class Dot(Op):
     scheduling, for a loop's product to be issued one iteration ahead of its readers; `turns`: warpgroups then take
     turns at the computation between it and the next product. `passes`: after its first instruction a warpgroup passes
     its turn on. `read`: a product in tensor memory, read when it is complete and added to c in registers (`paired`: by
-    f32x2). `kept`: a product in tensor memory whose sum, which its loop scales first, stays there. `promote`: warpgroup
-    products accumulate at most this many elements of K, and these sums are added in registers; 0: all of K.
+    f32x2). `kept`: a product in tensor memory whose sum, which its loop may scale first, stays there. `promote`:
+    warpgroup products accumulate at most this many elements of K, and these sums are added in registers; 0: all of K.
     """
 
     a = Operand(is_tile)

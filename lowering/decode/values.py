@@ -385,6 +385,7 @@ def product(d: Decoder, node: placed.Product, b: Builder, made: Made) -> Value:
         )
         flag = {"paired": True} if paired else {}
         operands[2] = b.value(arith.MulF, c, factor, types=[c.type], **flag)
+    if isinstance(node, placed.TensorScaledProduct | placed.TensorKeptProduct):
         more["kept"] = True
     if isinstance(node, placed.TensorReadProduct):
         registers = d.selection.oracle.layout(d.selection.owner[node.cls][1]).n_regs

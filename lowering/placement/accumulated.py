@@ -85,6 +85,18 @@ def rescaled(program: EncodedProgram) -> Iterator[tuple[int, int, int]]:
         yield product, carried, factor
 
 
+def summed(program: EncodedProgram) -> Iterator[tuple[int, int]]:
+    """Numbers of products that a loop only adds to a value that it carries, and of that value; not of those that one
+    warp may accumulate in a loop of its own.
+    """
+    alone = {*adding_up(program)}
+    for op in products(program):
+        loop = above(op)
+        carried = isinstance(loop, ct.For) and op.acc in loop.body.block.args[1:]
+        if carried and op not in alone and op.parent is not None and added(op, op.acc, op.parent):
+            yield program.number_of(op.results[0]), program.number_of(op.acc)
+
+
 def seldom_scaled(program: EncodedProgram) -> Iterator[int]:
     """Numbers of such factors that are 1 in most steps, because the running level of the sums lags."""
     return (program.number_of(factor) for *_, factor in rescaling(program) if lags(factor))
@@ -127,10 +139,19 @@ def plain(op: ct.MulF) -> bool:
 
 def stays(op: ct.MmaF | ct.MmaI, scaled: ct.MulF, carried: Value, body: Block) -> bool:
     """Does a loop only scale its carried value, add a product to it, and carry the result?"""
-    loop, end, result = body.parent_op, body.terminator, op.results[0]
-    if not isinstance(loop, ct.For) or carried not in body.args[1:] or scaled.operands.count(carried) != 1:
+    if carried not in body.args[1:] or scaled.operands.count(carried) != 1:
         return False
-    chain = ((carried, scaled), (op.acc, op), (result, end))
+    return added(op, carried, body, (carried, scaled))
+
+
+def added(op: ct.MmaF | ct.MmaI, carried: Value, body: Block, *before: tuple[Value, Op]) -> bool:
+    """Does a loop use a carried value, and what it makes of it `before` the product, for nothing but the product, and
+    carry the result?
+    """
+    loop, end, result = body.parent_op, body.terminator, op.results[0]
+    if not isinstance(loop, ct.For):
+        return False
+    chain = (*before, (op.acc, op), (result, end))
     alone = all([each for each in loop.walk() if v in each.operands] == [user] for v, user in chain)
     return alone and end.operands[body.args.index(carried) - 1] is result and end.operands.count(result) == 1
 

@@ -58,13 +58,14 @@ CHOICES = {
     "p.tcgen05_negated": ("tensor_choice",),
     "p.tcgen05_read": ("tensor_choice", "tensor_left_choice"),
     "p.tcgen05_scaled": ("scaled_choice", "scaled_left_choice"),
+    "p.tcgen05_kept": ("scaled_choice", "scaled_left_choice"),
     "p.mmaf_scaled": ("block_scaled_choice",),
     "p.tcgen05_block_scaled": ("tensor_scaled_choice",),
 }
 """The choices that a placed product may use."""
 BY_SCALES = ("p.mmaf_scaled", "p.tcgen05_block_scaled")
 SCALED_SUM = "r.scaled_sum"
-NUMBERED = ("r.read", "r.accumulated", "r.negated", SCALED_SUM)
+NUMBERED = ("r.read", "r.accumulated", "r.summed", "r.negated", SCALED_SUM)
 """Relations of the numbers of products: where their sum is kept, which claims nothing about its value."""
 SCALED = "r.scaled"
 """The numbers of a product by scales, and of its operands."""

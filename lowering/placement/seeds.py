@@ -14,7 +14,7 @@ from ir.dialects.nv_tileas_cluster import Exchange
 from ir.types import PartitionViewType, TileType
 from lowering.atoms.tma import reduction
 from lowering.placement import printing
-from lowering.placement.accumulated import accumulated, negated, read_alone, rescaled, scaled_sums
+from lowering.placement.accumulated import accumulated, negated, read_alone, rescaled, scaled_sums, summed
 from lowering.placement.ahead import ahead
 from lowering.placement.copied import contiguous_dim
 from lowering.placement.held import held, runs
@@ -34,6 +34,7 @@ def seed(program: EncodedProgram, oracle: LayoutOracle) -> dict[str, list[Row]]:
     rows["r.negated"] = [(number,) for number in negated(program)] if tensor else []
     rows["r.read"] = [(number,) for number in read_alone(program)] if tensor else []
     rows["r.rescaled"] = [*rescaled(program)] if tensor else []
+    rows["r.summed"] = [*summed(program)] if tensor else []
     rows["r.scaled_sum"] = [(number,) for number in scaled_sums(program)] if tensor else []
     numbers = (
         (factors, *map(program.number_of, (*op.results, *op.operands[2:]))) for op, factors in program.factors.items()

@@ -178,7 +178,7 @@ class Products:
             read = [load for load in self.loads if load.d is d]
             if any(load.written is not None for load in read) or (feeds and len(dots) > 1):
                 return False
-            kept = any(isinstance(op, nv_tileas.TensorScale) for op in feeds)
+            kept = bool(feeds) and {load.waited for load in read} == {True}
             begins = (op.value.type for op in self.written if isinstance(op, nv_tileas.TensorStore) and op.d is d)
             if self.repeated and {*begins} - {load.result.type for load in read}:
                 return False  # a thread would store where another one still loads the last tile's sum

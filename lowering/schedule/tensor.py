@@ -7,7 +7,8 @@ they load. Every other product is read when it is complete, and its addend stays
 
     r = A B + c; ...; use r             becomes        D = A B;  commit D;  ...;  r = c + load D;  use r
 
-A sum that a loop scales before it adds a product stays there too, in a dedicated layout; all wait for it:
+A sum to which a loop adds a product while its threads compute stays there too, in a dedicated layout; the loop may
+scale it first; all wait for it:
 
     for: r = A B + r f                  becomes        store D;  for: D *= f;  D += A B;  commit D;  wait D
 
@@ -108,16 +109,17 @@ def read_alone(func: nv_tileas.Func, product: nv_tileas.Dot, shared: dict[Value,
 
 
 def keep(func: nv_tileas.Func, product: nv_tileas.Dot) -> None:
-    """A sum that a loop scales and adds a product to stays in tensor memory: stored before the loop, loaded after
-    it.
+    """A sum that a loop adds a product to, and may scale first, stays in tensor memory: stored before the loop, loaded
+    after it.
     """
-    body, scaled, kind = product.parent, product.c.op, product.result.type
+    body, kind = product.parent, product.result.type
     loop = None if body is None else body.parent_op
-    if body is None or not isinstance(loop, scf.For) or not isinstance(scaled, arith.MulF) or scaled.parent is not body:
-        refuse(product, "its loop does not scale the carried value")
+    if body is None or not isinstance(loop, scf.For):
+        refuse(product, "it is in no loop")
         raise AssertionError
     assert isinstance(kind, TensorType)
-    carried, factor = scaled.operands
+    scaled = product.c.op if isinstance(product.c.op, arith.MulF) and product.c.op.parent is body else None
+    carried, *factor = [product.c] if scaled is None else scaled.operands
     outside, place = loop.parent, body.terminator.operands.index(product.result)
     if outside is None or body.args[1 + place] is not carried:
         refuse(product, "its loop does not carry it")
@@ -127,8 +129,10 @@ def keep(func: nv_tileas.Func, product: nv_tileas.Dot) -> None:
     d = first.value(nv_tileas.AllocTensorMemory, types=[accumulator(kind)], segments=(0,))
     before.add(nv_tileas.TensorStore, d, loop.init[place], types=())
     a = left(product, first, made)
-    more: dict[str, Any] = {"paired": True} if scaled.attributes.get("paired") else {}
-    made.add(nv_tileas.TensorScale, d, factor, types=(), **more)
+    if scaled is not None:
+        more: dict[str, Any] = {"paired": True} if scaled.attributes.get("paired") else {}
+        made.add(nv_tileas.TensorScale, d, *factor, types=(), **more)
+        body.ops.remove(scaled)
     adds = made.value(arith.Constant, types=[I1], value=True)
     made.add(nv_tileas.TensorDot, a, product.b, d, adds, types=(), segments=(1, 1, 1, 1, 0), atom=product.atom)
     made.add(nv_tileas.TensorCommit, d, types=())
@@ -137,7 +141,6 @@ def keep(func: nv_tileas.Func, product: nv_tileas.Dot) -> None:
     result = loop.results[place]
     for op in func.walk():
         op.operands = [tile if v is result else v for v in op.operands]
-    body.ops.remove(scaled)
     body.ops[-1:-1] = adopted(end.block, body)
     at = body.ops.index(product)
     body.ops[at : at + 1] = adopted(made.block, body)
@@ -396,11 +399,12 @@ def looped(loop: Op) -> bool:
 
 
 def multiplies(loop: Op) -> bool:
-    """Does a loop begin products in tensor memory and read none of them? One warp then runs it."""
+    """Does a loop begin products in tensor memory and neither read nor await any of them? One warp then runs it."""
     if not isinstance(loop, scf.For):
         return False
     begun = {each.d for each in loop.walk() if isinstance(each, nv_tileas.TensorDot)}
-    return bool(begun) and not any(isinstance(each, READS) and each.d in begun for each in loop.walk())
+    awaits = (*READS, nv_tileas.TensorWait)
+    return bool(begun) and not any(isinstance(each, awaits) and each.d in begun for each in loop.walk())
 
 
 def in_phases(block: Block, numbers: Numbers) -> None:
@@ -437,6 +441,11 @@ def order(block: Block, warps: int) -> None:
         assert made is not None
         if kind.shape[0] // M == warps // WARPS and not any(multiplies(each) for each in enclosing(dot)):
             made.attributes["groups"] = kind.shape[0] // M
+    for dot in dots:
+        for begins in [op for op in nested(block) if isinstance(op, nv_tileas.TensorStore) and op.d is dot.d]:
+            if not any(isinstance(op, nv_tileas.TensorScale) and op.d is dot.d for op in nested(block)):
+                assert begins.parent is not None
+                meet(begins.parent.ops[begins.parent.ops.index(begins) + 1], apart(dot))
     for dot in reversed(dots):  # a barrier before a later one may serve an earlier one of the next iteration
         if not met(dot, block):
             meet(dot, apart(dot))

@@ -100,7 +100,7 @@ class Pricer:
         self.without_tma = loads_without_tma(saturated, target)
         self.host = Host(self.frozen, self.interner)
         self.by_agent = {self.frozen.class_of(number): scaled for number, scaled in by_agent(saturated.program).items()}
-        stay = (placed.TensorProduct, placed.TensorScaledProduct)
+        stay = (placed.TensorProduct, placed.TensorScaledProduct, placed.TensorKeptProduct)
         sums = (n.c for n in self.frozen.nodes if isinstance(n, stay) and not self.agent_forbidden(n))
         self.summed = {owner[c] for c in sums if target.has(Feature.TCGEN05) and not self.forbidden("tcgen05")}
         self.seldom = {self.frozen.class_of(number) for number in seldom_scaled(saturated.program)}

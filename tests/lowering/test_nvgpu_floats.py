@@ -1,6 +1,7 @@
 """Float arith and math ops, scalar and packed: PTX on the simulator against NumPy."""
 
 import re
+from typing import Any
 
 import ml_dtypes
 import numpy as np
@@ -8,6 +9,7 @@ import pytest
 
 from ir.core import UnsupportedError
 from ir.dialects import arith, math, vector
+from ir.dialects import cuda_tile as ct
 from ir.dialects.cuda_tile import Rounding
 from ir.dialects.cuda_tile.numerics import convert_float
 from ir.types import F8E4M3FN
@@ -33,6 +35,8 @@ from tests.lowering.nvgpu_harness import (
     one,
     run,
 )  # fmt: skip
+from tests.programs.program import Program, check, random
+from tilesat.fuzz.writer import Writer
 
 COUNT = 384
 ALL = [F16, BF16, F32, F64]
@@ -448,3 +452,27 @@ def test_extended_halves_are_compared_with_a_half_as_such(predicate: str) -> Non
     with np.errstate(invalid="ignore"):
         wanted = {"ogt": wide > bounds, "ult": ~(wide >= bounds), "oeq": wide == bounds, "une": wide != bounds}
     np.testing.assert_array_equal(got, wanted[predicate])
+
+
+def turned() -> str:
+    """What a rotation does to two halves: a c - b s and b c + a s, as cuTile exports it."""
+    w = Writer("turned", **dict.fromkeys("abcs", "ptr<f16>"), x="ptr<f32>", y="ptr<f32>")
+    w.promise(**dict.fromkeys((*"abcs", "x", "y"), 16))
+    a, b, c, s = (w.load(w.view(getattr(w, name), [1024], [1], [1024]), 0).to("f32") for name in "abcs")
+    first = w.op(ct.Fma, a, c, w.op(ct.NegF, b * s))
+    second = w.op(ct.Fma, b, c, a * s)
+    for array, made in ((w.x, first), (w.y, second)):
+        w.store(made, w.view(array, [1024], [1], [1024]), 0)
+    return w.text()
+
+
+def test_a_number_and_its_negation_are_widened_once() -> None:
+    """Arithmetic negates operands by itself, so the second conversion would be an instruction more."""
+
+    def arguments() -> list[Any]:
+        halves = [random((1024,), "f16", seed) for seed in range(4)]
+        halves[1][:4], halves[3][:4] = [0.0, -0.0, np.inf, 6e-8], [1.0, 2.0, 3.0, -1.0]
+        return [*halves, random((1024,), "f32", 5), random((1024,), "f32", 6)]
+
+    kernel = check(Program("turned", turned, arguments, tolerance=0.0), "sm_80")
+    assert kernel.ptx.count("cvt.f32.f16") == 4 * 1024 // kernel.manifest["block"][0]

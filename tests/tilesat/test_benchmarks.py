@@ -13,6 +13,8 @@ import pytest
 import tilesat
 from benchmarks import attention, cubin, gpu, pieces
 from benchmarks.ablation import __main__ as ablation
+from benchmarks.ablation import beside
+from benchmarks.ablation.figures import Counts, code_of, kernels, reads
 from benchmarks.calibrate import __main__ as calibrate
 from benchmarks.calibrate import clocks, forms
 from benchmarks.calibrate import table as counted
@@ -404,10 +406,64 @@ def test_ablation_says_what_a_family_changes(capsys: pytest.CaptureFixture[str])
     assert counts[1][1] < counts[1][0]
 
 
+@pytest.mark.in_turn
+@pytest.mark.parametrize("target", ["sm_80", "sm_100a"])
+def test_a_softmax_in_passes_reads_its_row_twice_and_one_that_fits_once(target: str) -> None:
+    """Maxima and sums in one pass, the quotients in another; without permissions there are three passes."""
+    pytest.importorskip("cuda.tile")
+    cases = {case.name: case for case in ablation.CASES}
+    all_of_them = ablation.COLUMNS["triton,reassoc,afn"]
+    assert [reads(cases["softmax_passes"], target, fast) for fast in ((), all_of_them)] == [3, 2]
+    assert [reads(cases["softmax_scaled"], target, fast) for fast in ((), all_of_them)] == [1, 1]
+
+
+def test_what_is_longer_than_at_another_commit() -> None:
+    """The hot loop in any case; code without one not where only calls of slow paths are longer."""
+
+    def code(hot: int, sass: int, rare: int = 0, steps: int = 1) -> Counts:
+        return Counts(sass, rare, 64, hot, steps)
+
+    assert beside.longer(code(40, 300), code(40, 400)) == ""
+    assert beside.longer(code(40, 300), code(41, 200)) == "longer"
+    assert beside.longer(code(40, 300), code(78, 300, steps=2)) == ""
+    assert beside.longer(code(300, 300, 100), code(310, 310, 110)) == "slow paths"
+    assert beside.longer(code(300, 300, 100), code(310, 310, 109)) == "longer"
+
+
+CALL = """.version 8.8
+.target sm_80
+.address_size 64
+.visible .entry f(.param .u64 x) {
+.reg .f32 %f<4>; .reg .b64 %rd<2>;
+ld.param.u64 %rd0, [x]; ld.global.f32 %f0, [%rd0]; ld.global.f32 %f1, [%rd0+4];
+OPERATION
+st.global.f32 [%rd0], %f2; ret;
+}
+"""
+
+
+def test_slow_paths_are_calls_and_what_they_reach() -> None:
+    """A quotient rounded to nearest has one, an approximate one has none."""
+    rare = [
+        code_of(CALL.replace("OPERATION", f"div.{how}.f32 %f2, %f0, %f1;"), "sm_80").rare for how in ("rn", "approx")
+    ]
+    assert rare[0] > 20
+    assert rare[1] == 0
+
+
+@pytest.mark.slow
+def test_kernels_of_a_worktree_beside_ours(capsys: pytest.CaptureFixture[str]) -> None:
+    """Of this very commit: the same in both columns."""
+    root = Path(__file__).parents[2]
+    ablation.main(["--beside", str(root), "--kernel", "softmax", "--target", "sm_80", "--column", "IEEE"])
+    (line,) = (line.split(" | ") for line in capsys.readouterr().out.splitlines() if line.startswith("| softmax |"))
+    assert line[2] == line[3]
+
+
 def test_each_case_of_the_ablation_is_a_program_or_a_kernel() -> None:
     pytest.importorskip("cuda.tile")
     for case in ablation.CASES:
-        assert case.file.is_file() if case.file else is_kernel(ablation.kernels()[case.name]), case.name
+        assert case.file.is_file() if case.file else is_kernel(kernels()[case.name]), case.name
 
 
 def test_ablation_refuses_names_that_there_are_not() -> None:

@@ -20,7 +20,7 @@ from lowering.convert.nvgpu_to_nvvm import integers as ints
 from lowering.convert.nvgpu_to_nvvm.context import lowers_each
 from lowering.convert.nvgpu_to_nvvm.emitter import Emitter, uncrossed, width_of, width_of_type
 from lowering.convert.nvgpu_to_nvvm.extrema import extremum
-from lowering.convert.nvgpu_to_nvvm.floats import compare, negative
+from lowering.convert.nvgpu_to_nvvm.floats import compare, negative, widened_with_other_sign
 from lowering.convert.nvgpu_to_nvvm.values import BYTES, bitcast, narrowed, pack, unpack, widened_byte
 from lowering.targets import Feature
 
@@ -198,6 +198,8 @@ def convert(e: Emitter, x: Value, to: Type, rounding: str = "rn", ftz: bool = Fa
         return bitcast(e, convert(e, x, F32), TF32) if exact else rounded_to_tf32(e, convert_odd(e, x), rounding)
     if BF16 in (kind, to) and F32 not in (kind, to):
         return convert(e, rounded_to_odd(e, x) if kind == F64 else convert(e, x, F32, rounding, ftz), to, rounding, ftz)
+    if (kind, to) == (F16, F32) and not ftz and (opposite := widened_with_other_sign(e, x)) is not None:
+        return negative(e, opposite)
     wider = width_of(x) < (to.width if isinstance(to, FloatType) else 0)
     attributes: dict[str, Any] = {} if wider or rounding in ("rn", "rna") else {"rounding": rounding}
     if ftz:

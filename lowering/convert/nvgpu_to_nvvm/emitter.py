@@ -107,6 +107,11 @@ class Emitter:
         """First result of `pure`."""
         return self.pure(cls, [type], operands, **attributes).results[0]
 
+    def seen(self, cls: type[OpT], type: Type, *operands: Value) -> OpT | None:
+        """What `pure` would find, without attributes; None where it would make an op."""
+        outer = max(self.level[value] for value in operands)
+        return self._found((cls, type, operands), outer)  # pyright: ignore[reportReturnType]
+
     def symmetric(self, cls: type[Op], x: Value, y: Value, **attributes: object) -> Value:
         """`value` of two commuting operands: an op of the other order is reused too. New ops keep their order: ptxas
         13.5 schedules by the order it reads, and a loop of attention grew by 2 % with the older operand first.

@@ -18,6 +18,24 @@ def negative(e: Emitter, x: Value) -> Value:
     return inner.operands[0] if type(inner) is llvm.FNeg else e.value(llvm.FNeg, x.type, x)
 
 
+def widened_with_other_sign(e: Emitter, x: Value) -> Value | None:
+    """f32 of -x, which there is already, for x of f16: then f32 of x is its negation, an operand's modifier, and not a
+    second conversion. The sign may be of a register of two.
+    """
+    made, other = x.owner, x
+    if type(made) is llvm.FNeg:
+        other = made.operands[0]
+    elif type(made) is nvvm.Unpack:
+        (register,) = made.operands
+        inner = register.owner
+        negated = inner if type(inner) is llvm.FNeg else e.seen(llvm.FNeg, register.type, register)
+        opposite = None if negated is None else negated.operands[0] if negated is inner else negated.results[0]
+        parts = None if opposite is None else e.seen(nvvm.Unpack, x.type, opposite)
+        other = x if parts is None else parts.results[made.results.index(x)]
+    found = None if other is x else e.seen(llvm.FPExt, F32, other)
+    return None if found is None else found.results[0]
+
+
 def magnitude(e: Emitter, x: Value) -> Value:
     """|x|; of a magnitude itself, of -x that of x."""
     if x in e.known:
