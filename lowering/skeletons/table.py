@@ -61,10 +61,12 @@ class Skeleton:
     timed: float = 0.0
 
     def instead(
-        self, entry: ct.Entry, found: Selection, once: Callable[[Hashable, Callable[[], ct.Entry]], ct.Entry]
+        self, entry: ct.Entry, found: Selection | None, once: Callable[[Hashable, Callable[[], ct.Entry]], ct.Entry]
     ) -> ct.Entry:
-        """An entry, for which a program was found, rewritten this way; made `once` for each entry and what was seen."""
-        asked = () if self.seen is None else (self.seen(found),)
+        """An entry, for which a program was found, rewritten this way; made `once` for each entry and what was seen.
+        `found`: None where nothing is `seen`.
+        """
+        asked = () if self.seen is None or found is None else (self.seen(found),)
         return once((self, entry, *asked), partial(self.made, entry, *asked))
 
 
