@@ -234,13 +234,13 @@ def of_skeletons(entry: ct.Entry, steps: Sequence[Step], context: Context) -> li
 
 
 def foresee(entry: ct.Entry, skeletons: Sequence[Skeleton], steps: Sequence[Step], context: Context) -> None:
-    """Note the operations of the alternatives that are made from the source alone, each of the one before it: rules are
+    """Note the operations of the alternatives that the source lets expect, each made of the one before it: rules are
     loaded once for all of them. To load them again for one with other operations takes 60 to 100 ms of CPU, more than
     its saturation.
     """
     encoding = [*takewhile(lambda step: step.work.name != "saturate", steps)]
     for skeleton in skeletons:
-        other = entry if skeleton.seen else skeleton.instead(entry, None, context.shared.once)
+        other = skeleton.foreseen(entry, context.shared.once)
         if other is not entry:
             entry = other
             encoded = context.trying(skeleton.name).through(encoding, entry)

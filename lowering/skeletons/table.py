@@ -26,10 +26,10 @@ from lowering.atoms.names import (
     SWAPPED,
     UNSIGNED,
 )
-from lowering.skeletons.by_lane import exact_by_lane, runs_of, sums_by_lane
+from lowering.skeletons.by_lane import exact_by_lane, runs_of, sums_by_lane, supposed_runs
 from lowering.skeletons.joined_steps import levelled_steps
 from lowering.skeletons.lagging import lagging_levels
-from lowering.skeletons.merged_folds import crossing_of, merged_folds
+from lowering.skeletons.merged_folds import crossing_of, merged_folds, supposed_crossing
 from lowering.skeletons.moments import moments_online
 from lowering.skeletons.online_sums import (
     attention_online,
@@ -50,8 +50,9 @@ if TYPE_CHECKING:
 @dataclass(frozen=True)
 class Skeleton:
     """`name`: what --forbid calls it; `needs`: permissions; `made`: gives an entry itself where it finds nothing;
-    `seen`: what it asks the entry's chosen program, its second argument; `timed`: it must be predicted to take less
-    than this times the time too, where what overlaps in its loops is no longer what did (0: whatever the time).
+    `seen`: what it asks the entry's chosen program, its second argument; `supposed`: what that may be, by the entry
+    alone; `timed`: it must be predicted to take less than this times the time too, where what overlaps in its loops is
+    no longer what did (0: whatever the time).
     """
 
     name: str
@@ -59,6 +60,13 @@ class Skeleton:
     made: Callable[..., ct.Entry]
     seen: Callable[[Selection], Hashable] | None = None
     timed: float = 0.0
+    supposed: Callable[[ct.Entry], Hashable] | None = None
+
+    def foreseen(self, entry: ct.Entry, once: Callable[[Hashable, Callable[[], ct.Entry]], ct.Entry]) -> ct.Entry:
+        """An entry rewritten this way before a program is found for it, as far as can be supposed."""
+        if self.seen is None:
+            return self.instead(entry, None, once)
+        return entry if self.supposed is None else self.made(entry, self.supposed(entry))
 
     def instead(
         self, entry: ct.Entry, found: Selection | None, once: Callable[[Hashable, Callable[[], ct.Entry]], ct.Entry]
@@ -97,9 +105,9 @@ SKELETONS = (
     Skeleton(MOMENTS, frozenset({REASSOC, AFN}), moments_online),
     Skeleton(PAIRS, frozenset({REASSOC, AFN}), levelled_steps, timed=1.0),
     Skeleton(LAGGING, frozenset({REASSOC, AFN}), lagging_levels, scales_there),
-    Skeleton(LANES, frozenset(), exact_by_lane, runs_of),
-    Skeleton(LANES, frozenset({REASSOC}), sums_by_lane, runs_of),
-    Skeleton(MERGED, frozenset(), merged_folds, crossing_of),
+    Skeleton(LANES, frozenset(), exact_by_lane, runs_of, supposed=supposed_runs),
+    Skeleton(LANES, frozenset({REASSOC}), sums_by_lane, runs_of, supposed=supposed_runs),
+    Skeleton(MERGED, frozenset(), merged_folds, crossing_of, supposed=supposed_crossing),
 )
 """In the order in which they are tried, each on the cheapest kernel before it."""
 
