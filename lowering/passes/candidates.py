@@ -219,6 +219,9 @@ def of_skeletons(entry: ct.Entry, steps: Sequence[Step], context: Context) -> li
         other = other_way(skeleton, best, context)
         if other is best.entry:
             continue
+        if crowded := skeleton.crowded(other, best.found):
+            tried.append(OtherLoops(skeleton.name, crowded=crowded))
+            continue
         try:
             trial = whole(other, with_options(steps, "extract", below=best.most), context, skeleton.name)
         except TileError:  # it costs more
