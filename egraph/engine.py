@@ -116,18 +116,12 @@ class IterationReport:
 
 
 class Engine:
-    """An egglog EGraph with `commands` loaded. `relations`: those read when it is frozen, None: all; `unread`: those
-    that the commands do not declare, because nothing reads them: their rows are not loaded.
+    """An egglog EGraph with `commands` loaded. `relations`: those read when it is frozen, None:
 
-    Raises RuleError, located, for a command that egglog rejects and for two rules with the same name.
+    all. Raises RuleError, located, for a command that egglog rejects and for two rules with the same name.
     """
 
-    def __init__(
-        self,
-        commands: Iterable[Command],
-        relations: Container[str] | None = None,
-        unread: Container[str] = frozenset[str](),
-    ):
+    def __init__(self, commands: Iterable[Command], relations: Container[str] | None = None):
         memory = _MEMORY if os.access(_MEMORY, os.W_OK) else None
         self._facts = tempfile.mkdtemp(prefix="tilesat-facts-", dir=memory)
         self._remove_facts = weakref.finalize(self, _remove, self._facts)
@@ -137,7 +131,6 @@ class Engine:
         self._filled = False
         self._empty = 0
         self._relations = relations
-        self._unread = unread
         self.rows = 0
         self.broken = False
         self._declare(list(commands))
@@ -214,7 +207,7 @@ class Engine:
     def load(self, facts: Facts) -> None:
         """Insert rows of i64 into relations."""
         for relation, rows in facts.items():
-            if rows and relation not in self._unread:
+            if rows:
                 text = "\n".join(["\t".join(map(str, row)) for row in rows])
                 with open(f"{self._facts}/{relation}.tsv", "wb", buffering=0) as file:
                     file.write(f"{text}\n".encode("ascii"))

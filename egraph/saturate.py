@@ -417,8 +417,7 @@ def _engine(rules: Sequence[Command], extra: Sequence[Command], operations: froz
     if recorder is not None:
         loading = recorder.commands(loading)
     kept = KEPT | {c.text.split()[1] for c in extra if c.head == "relation"}
-    unread = vocabulary.unread(loading) - kept
-    engine = Engine([c for c in loading if vocabulary.declared(c) not in unread], kept, unread)
+    engine = Engine(loading, kept)
     asking = frozenset(c.name for c in usable if f"({ASK}" in c.text)
     return _Loaded(engine, wanted, tuple(usable), own, recorder, asking)
 

@@ -30,9 +30,6 @@ _ROWS = re.compile(r"\(relation (r\.\S+)")
 _KIND = re.compile(r"\((float_is) \S+ (-?\d+)\)")
 """What a float literal is asked to be."""
 
-_TABLES = ("relation", "function", "constructor")
-"""Commands that declare a table."""
-
 ALWAYS = frozenset(each.constructor for each in LEAVES if not each.rare)
 """Terms that any program may have."""
 
@@ -110,17 +107,3 @@ def reachable(commands: Sequence[Command], operations: frozenset[str]) -> frozen
 def usable(commands: Sequence[Command], constructors: frozenset[str]) -> list[Command]:
     """The declarations and rules that a graph of `constructors`, and of what rules derive, can use."""
     return [c for c in commands if needs_and_makes(c)[0] <= constructors]
-
-
-def unread(commands: Sequence[Command]) -> frozenset[str]:
-    """The tables that are declared and that no rule names: they stay empty, or nothing reads what is loaded into them.
-
-    Every iteration that unites classes rebuilds every table, twice at least, and every Push copies it.
-    """
-    named = {name for c in commands if c.is_rule for name in _HEADS.findall(c.text)}
-    return frozenset(name for c in commands if (name := declared(c)) and name not in named)
-
-
-def declared(command: Command) -> str:
-    """The table that a command declares, "" for another command."""
-    return command.text.split(None, 2)[1] if command.head in _TABLES else ""

@@ -8,8 +8,7 @@ from egraph import saturate as module
 from egraph.encode import encode
 from egraph.rulefile import Command
 from egraph.saturate import engine_for, saturate
-from egraph.vocabulary import everything, needs_and_makes, operations, reachable, unread
-from ir.core import TileError
+from egraph.vocabulary import everything, needs_and_makes, operations, reachable
 from ir.load import load
 
 EXAMPLES = sorted((Path(__file__).parents[2] / "examples").glob("*.mlir"))
@@ -74,28 +73,6 @@ def test_reachable_follows_rules_that_can_fire():
     assert reachable(rules, frozenset(("addf",))) == {"addf", "subf"}
     assert reachable(rules, frozenset(("addf", "negf"))) == {"addf", "subf", "negf", "mulf"}
     assert reachable(rules, frozenset(("mulf",))) == {"mulf"}
-
-
-def test_tables_that_no_rule_names_are_unread():
-    texts = (
-        "(relation addf_seen (V))",
-        "(relation never (V))",
-        "(function low (V) i64 :no-merge)",
-        "(constructor negf (V) V)",
-        "(ruleset never)",
-        '(rule ((= v (negf x))) ((addf_seen v)) :ruleset canon :name "never/never")',
-    )
-    assert unread([Command.of(text, "<test>") for text in texts]) == {"never", "low"}
-
-
-def test_engines_declare_what_is_read_and_refuse_rows_of_other_tables(monkeypatch):
-    monkeypatch.setattr(module, "_ENGINES", module._Engines())
-    engine = engine_for(operations=frozenset(("addi", "r.addi")))
-    with engine.program():
-        engine.load({"r.loop_init": [(0, 0, 1)]})  # this program has no loops: no rule reads it
-        assert engine.size() == 0
-        with pytest.raises(TileError, match=r"r\.loop_inits"):
-            engine.load({"r.loop_inits": [(0, 0, 1)]})
 
 
 def test_rules_of_programs_that_follow_are_loaded_with_the_first(monkeypatch):
