@@ -43,6 +43,9 @@ without their terms is better than none."""
 KEPT = frozenset({"instead"})
 """Relations of ours that are kept beside the user's: which replacements are permitted."""
 
+ASK = "ask_"
+"""What the names of relations start with that hold questions to the oracle."""
+
 ROWS_PER_MATCH = 2
 """Rows that a budget of matches allows: the kernels under tests/data/programs end with 0.9 to 2.7 rows a match."""
 
@@ -145,6 +148,10 @@ class _Run:
     scheduler: Turns = field(default_factory=Turns)
     counting: bool = False
     """Are rows counted after every iteration?"""
+    asking: frozenset[str] = frozenset()
+    """Names of the rules that ask the oracle."""
+    asked: bool = True
+    """Has any of them matched since questions were last read?"""
     matches: int = 0
     measured: int = 0
     """Matches when rows were last counted."""
@@ -169,6 +176,7 @@ class _Run:
         """One iteration of a ruleset, reported; True where it changed anything."""
         done = self.scheduler.step(self.engine, ruleset, phase, iteration)
         self.matches += sum(done.matches.values())
+        self.asked = self.asked or not self.asking.isdisjoint(done.matches)
         due = self.counting or self.matches - self.measured >= min(MEASURED, self.limits.matches)
         rows = self.measure() if due else None
         self.report.iterations.append(
@@ -213,19 +221,23 @@ class _Run:
         """Iterate `rulesets`, each to its own fixpoint before the next, until none changes anything, or the iteration
         is `pause`.
         """
+        quiet = 0  # rulesets, one after the other, that have found nothing since anything changed
         while True:
-            changed = False
             for ruleset in rulesets:
+                quiet += 1
                 while self.step(phase, iteration, ruleset):
-                    changed = True
+                    quiet = 1
                     iteration += 1
                     reason = self.exceeded(iteration)
                     if reason is not None or iteration >= pause:
                         return iteration, reason or StopReason.PAUSED
                     if ruleset in ("canon", "algebra"):
+                        quiet = 0  # it may have more
                         break  # new terms get their facts before the next round of rewrites
-            if (not changed or len(rulesets) == 1) and not self.scheduler.rested():
-                return iteration, StopReason.SATURATED
+                if quiet >= len(rulesets):
+                    if not self.scheduler.rested():
+                        return iteration, StopReason.SATURATED
+                    quiet = 0
 
     def placed(self, iteration: int) -> tuple[int, StopReason]:
         """Demand, place and isel to their fixpoint. Where that takes long, demand is followed along chains."""
@@ -279,13 +291,15 @@ class _Run:
         iteration = 0
         seen: dict[str, set[tuple[int, ...]]] = {}
         loaded: dict[str, set[tuple[int, ...]]] = {}
-        relations: dict[str, list[tuple[int, ...]]] | None = None
+        relations: dict[str, list[tuple[int, ...]]] = {}
+        answered = True
         while True:
-            if relations is None:
+            if answered:
                 iteration, reason = self.placed(iteration)
                 if reason is not StopReason.SATURATED:
                     return reason
-                relations = self.engine.relations(("ask_",))
+            if self.asked:
+                relations, self.asked = self.engine.relations((ASK,)), False
             query = Query(relations, seen)
             answers, asked = oracle(query), any(query.new(name) for name in relations)
             for name, rows in relations.items():
@@ -296,8 +310,10 @@ class _Run:
                     loaded.setdefault(name, set()).update(rows)
                 self.engine.load(new)
                 self.answers.append(new)
-                relations = None
-            elif not asked:
+                answered = True
+            elif asked:
+                answered = False
+            else:
                 return StopReason.SATURATED
 
 
@@ -320,6 +336,8 @@ class _Loaded:
     commands: tuple[Command, ...]
     rules: Rules | None
     recorder: Recorder | None
+    asking: frozenset[str]
+    """Names of the rules that ask the oracle."""
 
 
 MOST_ENGINES = 8
@@ -396,9 +414,12 @@ def _engine(rules: Sequence[Command], extra: Sequence[Command], operations: froz
 
         recorder = Recorder.of(usable)
     loading = usable if own is None else own.commands
-    declared = KEPT | {c.text.split()[1] for c in extra if c.head == "relation"}
-    engine = Engine(loading if recorder is None else recorder.commands(loading), declared)
-    return _Loaded(engine, wanted, tuple(usable), own, recorder)
+    if recorder is not None:
+        loading = recorder.commands(loading)
+    kept = KEPT | {c.text.split()[1] for c in extra if c.head == "relation"}
+    engine = Engine(loading, kept)
+    asking = frozenset(c.name for c in usable if f"({ASK}" in c.text)
+    return _Loaded(engine, wanted, tuple(usable), own, recorder, asking)
 
 
 def saturate(
@@ -411,12 +432,14 @@ def saturate(
     scheduling: str = TURNS,
     counting: bool = False,
     provenance: bool = False,
+    ahead: frozenset[str] = frozenset(),
 ) -> Saturated:
     """Saturate an encoded kernel.
 
     `rules` are more rule files, `without` name prefixes of rules to leave out, `fast` the permissions given
     (egraph.permissions), `scheduling` one of `egraph.schedulers`; `counting`: rows are counted after every iteration;
-    `provenance`: what each rule matches is noted, with the first of the schedulers only.
+    `provenance`: what each rule matches is noted, with the first of the schedulers only; `ahead`: operations of
+    programs that follow, whose rules are loaded with those of this one.
     Raises TileError for bad rule files and for rules that contradict each other.
     """
     limits = limits or Limits()
@@ -425,7 +448,7 @@ def saturate(
         raise TileError(f"provenance is recorded only with the scheduler {TURNS}, not with {scheduling}")
     kind = TRACED if provenance else PLAIN if scheduling == TURNS else APART
     fast = tuple(fast)
-    loaded = _loaded(rules, without, vocabulary.operations(program.facts), fast, kind)
+    loaded = _loaded(rules, without, vocabulary.operations(program.facts) | ahead, fast, kind)
     ready = time.perf_counter()
     report = Report()
     early: list[str] = []
@@ -434,7 +457,7 @@ def saturate(
         recorder = None if loaded.recorder is None else loaded.recorder.fresh()
         turns = recorder or scheduler(scheduling, {} if loaded.rules is None else loaded.rules.own)
         followed = loaded.commands if recorder is None else ()  # what is followed has no rule to note
-        run = _Run(loaded.engine, limits, report, followed, turns, counting or loaded.rules is not None)
+        run = _Run(loaded.engine, limits, report, followed, turns, counting or loaded.rules is not None, loaded.asking)
         frozen = run.attempt(program, fast, rulesets, oracle, last=rulesets == ATTEMPTS[-1])
         early += [text for text in run.ended if text not in early]
         if frozen is not None:

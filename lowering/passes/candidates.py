@@ -11,9 +11,11 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Se
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
+from itertools import takewhile
 
 from egraph.permissions import REASSOC, granted
 from egraph.skeleton import SkeletonLoop
+from egraph.vocabulary import operations
 from ir.core import TileError, VerifyError
 from ir.dialects import cuda_tile as ct
 from ir.dialects import nv_tileas
@@ -210,11 +212,15 @@ def of_skeletons(entry: ct.Entry, steps: Sequence[Step], context: Context) -> li
     (forbid,) = (step.options["forbid"] for step in steps if step.work.name == "extract")
     skeletons = tuple(permitted(fast, forbid))
     entry = fitting(entry, skeletons, context)
+    foresee(entry, skeletons, steps, context)
     best = whole(entry, steps, context, "whole")
     trials, tried = [best], list[OtherLoops]()
     for skeleton in skeletons:
         other = other_way(skeleton, best, context)
         if other is best.entry:
+            continue
+        if crowded := skeleton.crowded(other, best.found):
+            tried.append(OtherLoops(skeleton.name, crowded=crowded))
             continue
         try:
             trial = whole(other, with_options(steps, "extract", below=best.most), context, skeleton.name)
@@ -228,6 +234,20 @@ def of_skeletons(entry: ct.Entry, steps: Sequence[Step], context: Context) -> li
         trials.insert(0 if better else 1, trial)
     best.found.loops = tuple(tried)
     return trials
+
+
+def foresee(entry: ct.Entry, skeletons: Sequence[Skeleton], steps: Sequence[Step], context: Context) -> None:
+    """Note the operations of the alternatives that the source lets expect, each made of the one before it: rules are
+    loaded once for all of them. To load them again for one with other operations takes 60 to 100 ms of CPU, more than
+    its saturation.
+    """
+    encoding = [*takewhile(lambda step: step.work.name != "saturate", steps)]
+    for skeleton in skeletons:
+        other = skeleton.foreseen(entry, context.shared.once)
+        if other is not entry:
+            entry = other
+            encoded = context.trying(skeleton.name).through(encoding, entry)
+            context.shared.operations |= operations(encoded.program.facts)
 
 
 def other_way(skeleton: Skeleton, best: Trial, context: Context) -> ct.Entry:

@@ -37,7 +37,8 @@ class Watcher:
 class Shared:
     """State shared by the targets of one compilation: results of shared passes, and run options; `sliced`: the kernel
     had to be cut; `uncut`: the original kernel, by cut kernel; `unfit`: why a kernel cannot be cut that had to
-    be, for alternatives to it may fit.
+    be, for alternatives to it may fit; `operations`: those of programs that may follow, beside the one that is
+    saturated (`egraph.vocabulary.operations`).
     """
 
     targets: tuple[Target, ...]
@@ -48,6 +49,7 @@ class Shared:
     uncut: dict[Any, Any] = field(default_factory=dict[Any, Any])
     unfit: dict[Any, TileError] = field(default_factory=dict[Any, TileError])
     results: dict[Any, Any] = field(default_factory=dict[Any, Any])
+    operations: set[str] = field(default_factory=set[str])
 
     def once(self, key: object, make: Callable[[], Any]) -> Any:
         """The result of `make`, cached under this key."""

@@ -239,7 +239,10 @@ def saturate(
     """Run all rules: rewrites and analyses to their fixpoint, then the placement of values in layouts."""
     program = encoded.program
     limits = Limits.of(program, budget or None, rows or None, iterations or None)
-    found = saturate_program(program, encoded.oracle, rules, without, limits, fast, scheduler, counting, provenance)
+    ahead = frozenset(context.shared.operations)
+    found = saturate_program(
+        program, encoded.oracle, rules, without, limits, fast, scheduler, counting, provenance, ahead
+    )
     report = found.report
     context.count(matches=report.matches, iterations=len(report.iterations), rows=report.size)
     return Prepared(found, encoded.oracle)

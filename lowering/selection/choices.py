@@ -153,15 +153,18 @@ def times(cycles: tuple[float, float]) -> str:
 @dataclass(frozen=True)
 class OtherLoops:
     """Alternative loops: their name; the cost of the program, 0 if it is too high; predicted cycles of it and of the
-    best one before, if these count.
+    best one before, if these count; registers of a thread for results of products, if it was not tried for them.
     """
 
     name: str
     cost: float = 0.0
     cycles: tuple[float, ...] = ()
     taken: bool = False
+    crowded: int = 0
 
     def __str__(self) -> str:
+        if self.crowded:
+            return f"{self.name}: not tried, its products' results would take {self.crowded} registers a thread"
         if not self.cost:
             return f"{self.name}: costs more"
         time = f", predicted {self.cycles[0]:.0f} cycles, {self.cycles[1]:.0f} without" if self.cycles else ""

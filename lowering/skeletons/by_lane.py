@@ -30,6 +30,7 @@ from lowering.skeletons.any_order import EXACT, IDEMPOTENT
 from lowering.skeletons.scaled_products import Uses, zero
 from lowering.source.rewriting import Rewriter, constant
 from lowering.source.unrolling import continues_early
+from lowering.targets.target import LEAST_WARPS, WARP
 
 if TYPE_CHECKING:
     from lowering.selection import Selection
@@ -115,6 +116,16 @@ def runs_of(found: Selection) -> tuple[Runs, ...]:
         layout = None if number is None else made.get((frozen.class_of(number), kind, fold.dim))
         runs.append(() if layout is None else cut(kind.shape, fold.dim, layout))
     return tuple(runs)
+
+
+def supposed_runs(entry: ct.Entry) -> tuple[Runs, ...]:
+    """What `runs_of` may say of an entry whose program is not known yet: large folds are cut as in a product's rows, of
+    which each lane holds neighbours in pairs.
+    """
+    kinds = [checked(fold.operands[0].type, TileType) for fold in folds(entry)]
+    sizes = [(kind.shape[fold.dim], prod(kind.shape)) for fold, kind in zip(folds(entry), kinds, strict=True)]
+    large = FEW * WARP * LEAST_WARPS
+    return tuple([((n // 8, True), (4, False), (2, True)) if n >= 16 and size > large else () for n, size in sizes])
 
 
 def cut(shape: Sequence[int], dim: int, layout: Layout) -> Runs:

@@ -58,6 +58,11 @@ def crossing_of(found: Selection) -> tuple[bool, ...]:
     return tuple(n is not None and (frozen.class_of(n), dim) in shared for n, dim in numbers)
 
 
+def supposed_crossing(entry: ct.Entry) -> tuple[bool, ...]:
+    """The same of an entry whose program is not known yet: all of them."""
+    return (True,) * len(folds(entry))
+
+
 def groups(entry: ct.Entry, wanted: set[ct.Reduce]) -> Iterator[Group]:
     """Folds that can be merged. Those of one group come before those of the next, so no two wait for each other."""
     for block in dict.fromkeys(fold.parent for fold in folds(entry) if fold in wanted):

@@ -75,6 +75,16 @@ def test_reachable_follows_rules_that_can_fire():
     assert reachable(rules, frozenset(("mulf",))) == {"mulf"}
 
 
+def test_rules_of_programs_that_follow_are_loaded_with_the_first(monkeypatch):
+    monkeypatch.setattr(module, "_ENGINES", module._Engines())
+    program = encode(load(EXAMPLES[0]))
+    alone = saturate(program)
+    again = saturate(program, ahead=frozenset(("cat", "r.cat")))
+    assert shape_of(alone.frozen) == shape_of(again.frozen)
+    assert alone.report.matches() == again.report.matches()
+    assert "load/cat" in {c.name for c in again.source.commands} - {c.name for c in alone.source.commands}
+
+
 def test_operations_of_a_program():
     found = operations(encode(load(EXAMPLES[0])).facts)
     assert {"mmaf", "load_view_tko", "permute"} <= found <= everything()

@@ -5,6 +5,8 @@ interpreter and, as chosen and as forced, by the simulator in hazard mode and in
 from __future__ import annotations
 
 from functools import cache
+from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -19,17 +21,20 @@ from ir.dialects import nv_tileas, scf
 from ir.interpreter import run
 from ir.load import load
 from ir.text import print_text
-from lowering.skeletons import joined_steps
+from lowering.skeletons import joined_steps, table
 from lowering.skeletons.joined_steps import Steps, even_steps, levelled_steps, steps_joined
+from lowering.skeletons.room import held_by_products
 from lowering.skeletons.step_folds import StepFolds
 from lowering.skeletons.table import EQUAL
 from lowering.source.sliced_loops import Numbers
+from lowering.targets import target as target_named
 from runtime.ptxas import assemble
 from tests.lowering.test_steady_states import attention, gemm
 from tests.programs.program import Program, interpret, random, simulate
 from tilesat.execution import largest_error
 from tilesat.fuzz.writer import Loop, Tile, Writer
 from tilesat.kernel import Kernel
+from tilesat.source import find_entry, read
 
 FAST = ("reassoc", "afn")
 ROWS, STEP, WIDTH, MOST = 16, 32, 16, 7
@@ -300,6 +305,38 @@ def test_steps_of_equal_time_are_joined_where_no_loop_is_written_twice() -> None
         row.run((2, 1, 1), *given)
         row.run((2, 1, 1), *here, 0.1, on="ref")
         np.testing.assert_allclose(given[3].astype(np.float32), here[3].astype(np.float32), rtol=1e-2, atol=1e-2)
+
+
+FLASH = Path(__file__).parents[2] / "examples" / "flash_attention.mlir"
+LARGE = Path(__file__).parents[1] / "data" / "programs" / "attention-128.tileirbc"
+
+
+def test_registers_for_the_results_of_products() -> None:
+    """Of 128 threads: scores of 128 x 128 and sums of 128 x 64, in words; scores of both steps side by side count."""
+    entry = find_entry(read(FLASH, {}), None)[1]
+    found = SimpleNamespace(target=target_named("sm_80"), warps=4)
+    assert held_by_products(entry, found) == (128 * 64 + 128 * 64) // 128
+    assert held_by_products(levelled_steps(entry), found) == (128 * 128 + 128 * 64) // 128
+    for name in ("sm_90a", "sm_100a"):  # products of warpgroups, in tensor memory
+        assert held_by_products(levelled_steps(entry), SimpleNamespace(target=target_named(name), warps=4)) == 0
+
+
+def test_large_steps_are_not_tried_in_pairs() -> None:
+    kernel = tilesat.compile(FLASH, "sm_80", fast=FAST)
+    (pairs,) = [each for each in kernel.compiled.selection.loops if each.name == "loop.pairs"]
+    assert str(pairs) == "loop.pairs: not tried, its products' results would take 192 registers a thread"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("target", ["sm_80", "sm_120a"])
+@pytest.mark.parametrize("path", [FLASH, LARGE], ids=lambda path: path.stem)
+def test_what_is_not_tried_would_not_be_taken(path: Path, target: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    without = tilesat.compile(path, target, fast=FAST)
+    assert any(each.crowded for each in without.compiled.selection.loops)
+    monkeypatch.setattr(table, "CROWDED", 1 << 20)
+    tried = tilesat.compile(path, target, fast=FAST)
+    assert "loop.pairs" in [each.name for each in tried.compiled.selection.loops if not each.crowded]
+    assert tried.ptx == without.ptx
 
 
 @pytest.mark.slow

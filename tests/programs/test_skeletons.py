@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 
 import tilesat
+from egraph import saturate, vocabulary
+from egraph.encode import encode
 from egraph.permissions import AFN, NINF, REASSOC
 from ir.core import TileError
 from ir.dialects import cuda_tile as ct
@@ -223,6 +225,24 @@ def test_sums_online_agree_with_three_passes(power: str, target: str) -> None:
         for kernel in (online, two)
     ]
     assert loops == [2, 3]
+
+
+def test_rules_are_loaded_once_for_the_kernel_and_its_forms(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The form with a running maximum selects, the written one does not: more rules, loaded with the first."""
+    loaded = list[frozenset[str]]()
+    engine = saturate._engine
+
+    def counting(rules: Any, extra: Any, operations: frozenset[str], kind: str) -> Any:
+        loaded.append(operations)
+        return engine(rules, extra, operations, kind)
+
+    monkeypatch.setattr(saturate, "_ENGINES", saturate._Engines())
+    monkeypatch.setattr(saturate, "_engine", counting)
+    kernel = tilesat.compile(softmax("exp"), "sm_80", fast=("reassoc", "afn"))
+    assert [each.name for each in kernel.compiled.selection.loops if each.taken] == ["loop.online", "loop.lanes"]
+    (operations,) = loaded
+    written = vocabulary.operations(encode(entry_of(softmax("exp"))).facts)
+    assert "select" in operations - written
 
 
 def finite_rows() -> list[Any]:
