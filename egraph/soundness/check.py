@@ -43,8 +43,8 @@ _ROUNDING = 0.5
 """How often a rule that lets operations round otherwise is tried on floats of few bits."""
 _NEAR = 0.8
 """How often such a draw is of numbers beside zero or a limit."""
-_TIGHT = 6
-"""One more draw in so many is to satisfy a comparison with nothing to spare."""
+_TIGHT, _TIGHTER = 6, 3
+"""One more draw in so many is to satisfy a comparison with nothing to spare: of few samples, and of SAMPLES."""
 RIGHT = "right side"
 """Under this name a counterexample shows what the right side is; no variable has a space in it."""
 _BOUNDS = ("(set (low ", "(set (high ")
@@ -111,7 +111,8 @@ def check_rule(
     near = hints if hints.grouped > NO_HINTS.grouped else replace(hints, edged=_NEAR)
     compared = [f for f in rule.body if isinstance(f, List) and f.head in _SPARE and not _bounds_rounding(f, rule)]
     bounds = any(_text(action).startswith(_BOUNDS) for action in rule.actions)
-    for more in range(tries // _TIGHT if satisfied and (compared or bounds) else 0):
+    part = _TIGHT if wanted < SAMPLES else _TIGHTER
+    for more in range(tries // part if satisfied and (compared or bounds) else 0):
         sample = sample_of(np.random.default_rng((seed, tries + more)), near)
         sample.tight = compared[more % len(compared)] if compared else None
         found = _sample(rule, sample)

@@ -105,16 +105,18 @@ def _ids(form: Sexpr) -> Iterator[tuple[str, bool]]:
         yield from _ids(item)
 
 
-def _value(value: Datum) -> str:
+def _value(value: object) -> str:
     """A tile, a token, or a list of values, in words."""
-    if value.data is None:
+    if not isinstance(value, Datum):
+        return str(value)
+    data: object = value.data
+    if data is None:
         return "nothing"
-    if value.type is None:
-        return f"({', '.join(map(_value, cast('tuple[Datum, ...]', value.data)))})"
+    if value.type is None and isinstance(data, tuple):
+        return f"({', '.join(map(_value, cast('tuple[object, ...]', data)))})"
     if value.type == TOKEN:
         events: frozenset[int] = value.data
         return f"token {' '.join(map(str, sorted(events)))}"
-    data: object = value.data
     return f"{value.type} {shown(data) if is_array(data) else data}"
 
 

@@ -373,13 +373,10 @@ class Sampler:
             return TileType(cls.computed(tiles, attributes, first).shape, first.element)
         if mnemonic in ("cmpi", "cmpf"):
             return TileType(first.shape, I1)
-        if self.near is not None and self.chance(0.5):
+        fit = _beside(first.element, _LONGER[mnemonic]) if mnemonic in _LONGER else ()
+        if self.near is not None and (not fit or self.near.element in fit) and self.chance(0.5):
             return TileType(first.shape, self.near.element)
-        if (
-            mnemonic in _LONGER
-            and isinstance(first.element, IntType)
-            and (fit := _beside(first.element, _LONGER[mnemonic]))
-        ):
+        if fit:
             return TileType(first.shape, self.pick(fit))
         kind = FloatType if mnemonic in ("ftof", "itof") else IntType if mnemonic in _TO_INTEGERS else Element
         return TileType(first.shape, self.pick([e for e in ELEMENTS if isinstance(e, kind)]))
@@ -398,7 +395,7 @@ class Sampler:
         if mnemonic in ("mmaf", "mmai"):
             return self._matrix(index, known, mnemonic == "mmai")
         wanted = result if isinstance(result, TileType) else self.near
-        if wanted is not None and (found := self._source(mnemonic, wanted)) is not None:
+        if wanted is not None and (found := self._source(mnemonic, wanted, result is not None)) is not None:
             return found
         if group.check is not None and group.check(TOKEN):
             return TOKEN
@@ -409,14 +406,16 @@ class Sampler:
             return other
         return TileType(other.shape, self.pick(_accepted(group) or ELEMENTS))
 
-    def _source(self, mnemonic: str, wanted: TileType) -> TileType | None:
-        """A type of which an operation can make one that is wanted; None where any other may do."""
+    def _source(self, mnemonic: str, wanted: TileType, bound: bool) -> TileType | None:
+        """A type of which an operation can make one that is wanted, or `bound`; None where any other may do."""
         if mnemonic == "broadcast":
             return TileType(tuple(1 if self.chance(0.5) else n for n in wanted.shape), wanted.element)
         if mnemonic == "reshape":
             return TileType(self._reshaped(wanted.shape), wanted.element)
         if mnemonic in _LONGER and isinstance(wanted.element, IntType):
             sources = _beside(wanted.element, not _LONGER[mnemonic])
+            if not bound and _LONGER[mnemonic] and wanted.element.width <= I8.width:
+                sources = (I8,)  # of few numbers many are at a limit: the result is longer
             again = [element for element, _ in self.drawn if element in sources]  # two operands, extended alike
             sources = tuple(again) if again and self.chance(0.6) else sources
             return TileType(wanted.shape, self.pick(sources)) if sources else None

@@ -56,7 +56,7 @@ def test_rule_whose_guards_few_samples_satisfy_is_a_warning(tmp_path, text, said
     (warning,) = found.warnings
     assert re.search(said, warning)
     assert warning.startswith(f"{path}:1:1: rule 'mine/")
-    assert "loosen the guards" in warning
+    assert "loosen its guards" in warning
     assert max(found.samples) == SAMPLES
     assert len(found.samples) == (2 if text == FEW else 1)
     assert str(found) == (
