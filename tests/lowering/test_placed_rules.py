@@ -37,7 +37,7 @@ def test_columns_of_an_operation_are_kept():
         (= tc (type c))) ((union (native v lc) (p.mmaf (held_in a la) (held_in b lb) (held_in c lc) x tc tc)))
         :ruleset isel :name "wrong/rule")"""
     found = check_placed(Command.of(wrong, "<test>"), SEED, 60).failure
-    assert found.startswith("column 'fast_acc' of p.mmaf is not that of mmaf")
+    assert found.startswith("column 'fast' of p.mmaf is not that of mmaf")
 
 
 WRONG = {
