@@ -20,12 +20,14 @@ import time
 import weakref
 from collections.abc import Container, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 from egraph import bindings
 from egraph.frozen import SORTS, Frozen
 from egraph.rulefile import Command
+from egraph.terms import by_name
 from ir.core import Location, TileError
 from ir.records import dataclass
 
@@ -34,6 +36,7 @@ Facts = Mapping[str, Sequence[Row]]
 
 _POSITION = re.compile(r"In (\d+):(\d+)-\S+ of (.*?): ?", re.S)
 
+_ARITY = re.compile(r"\((\S+) .*Arity mismatch")
 _MEMORY = "/dev/shm"
 """Where Linux keeps files in memory: rows pass through some 30 files a program, each 0.05 ms there and, on a busy disk,
 1.5 ms (measured: opening one for writing)."""
@@ -165,10 +168,13 @@ class Engine:
         if command is None:
             hint = "two rules claim different types, values or facts for one class; bisect with without=..."
             return RuleError(f"the rules contradict each other: {message}", hint=hint)
-        found = _POSITION.search(text)
+        here = [
+            each for each in _POSITION.finditer(text) if each[3] == Path(command.file).name
+        ]  # others are declared there
+        found = here[-1] if here else None
         line, column = (int(found[1]), int(found[2])) if found else (command.line, command.column)
         what = f"{command.head} '{command.name}'" if command.name else f"'{command.head}'"
-        hint = "see egraph/rules/README.md for sorts, columns and rulesets"
+        hint = _columns(message) or "see egraph/rules/README.md for sorts, columns and rulesets"
         return RuleError(f"{what}: {message}", Location(command.file, line, column), hint)
 
     def _run(self, text: str) -> list[Any]:
@@ -268,6 +274,13 @@ class Engine:
     def freeze(self) -> Frozen:
         """An immutable copy of the e-graph on dense class ids."""
         return Frozen.of(self._egraph, self._relations)
+
+
+def _columns(message: str) -> str:
+    """What an operation's term consists of, where egglog says that it has too many parts or too few."""
+    found = _ARITY.match(message)
+    term = by_name().get(found[1]) if found else None
+    return f"write ({' '.join((term.name, *term.operands, *term.integers))})" if term is not None else ""
 
 
 def _remove(facts: str) -> None:

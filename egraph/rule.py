@@ -9,6 +9,9 @@ from egraph.rulefile import Command
 from egraph.sexpr import Atom, List, Sexpr
 from ir.records import dataclass
 
+REWRITTEN = "left side"
+"""The variable that stands for what a rewrite matches; no variable of a rule has a space in its name."""
+
 
 @dataclass(frozen=True)
 class Rule:
@@ -73,7 +76,7 @@ def _option(form: List, key: str) -> Sexpr | None:
 
 def _rewrite(name: str, left: Sexpr, right: Sexpr, guards: tuple[Sexpr, ...]) -> Rule:
     line = left.line
-    root = Atom("rewritten", line)
+    root = Atom(REWRITTEN, line)
     equal = List((Atom("=", line), root, left), line, 0, 0)
     union = List((Atom("union", line), root, right), line, 0, 0)
     return Rule(name, (equal, *guards), (union,))

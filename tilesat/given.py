@@ -109,7 +109,7 @@ def options(
         raise TileError(message, hint=f"pass num_ctas={AUTO!r} or persistent={AUTO!r} too")
     files = names("rules", rules, paths=True)
     if files and not unchecked:
-        for each in tried_rules(files).untried:
+        for each in tried_rules(files).warnings:
             warnings.warn(each, stacklevel=4)
     return Options(
         files,

@@ -9,7 +9,8 @@ placed values and relations of the user's own cannot be evaluated and are report
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import product
 
@@ -22,8 +23,10 @@ from egraph.rulefile import Command
 from egraph.sexpr import Atom, List, Sexpr
 from egraph.soundness import loops, meaning, permissions, rounding
 from egraph.soundness.instances import EQUALITIES
+from egraph.soundness.knowledge import described
 from egraph.soundness.mirrors import spelled_out
 from egraph.soundness.sample import NO_HINTS, Bound, Datum, Hints, NotCovered, Reject, Sample, Unbound, Unsound
+from egraph.terms import by_name
 from ir.records import dataclass
 
 CHECKED_RULESETS = ("analysis", "canon", "algebra")
@@ -41,21 +44,30 @@ _ROUNDING = 0.5
 """How often a rule that lets operations round otherwise is tried on floats of few bits."""
 _NEAR = 0.8
 """How often such a draw is of numbers beside zero or a limit."""
-_TIGHT = 6
-"""One more draw in so many is to satisfy a comparison with nothing to spare."""
+_TIGHT, _TIGHTER = 6, 3
+"""One more draw in so many is to satisfy a comparison with nothing to spare: of few samples, and of SAMPLES."""
+RIGHT = "right side"
+"""Under this name a counterexample shows what the right side is; no variable has a space in it."""
+_BOUNDS = ("(set (low ", "(set (high ")
+"""What states a bound: wrong most often of numbers beside a limit."""
+_MANY = 1 << 62
+"""No attribute is that large."""
 _SPARE = {"<=": 0, ">=": 0, "<": 1, ">": 1}
 """How far apart the sides of such a comparison are."""
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """What checking a rule found: `failure` says how it is wrong, `reason` why it cannot be checked."""
+    """What checking a rule found: `failure` says how it is wrong, `reason` why it cannot be checked, `obstacle` what
+    most draws did not satisfy, where too few did.
+    """
 
     rule: str
     satisfied: int
     tries: int
     failure: str = ""
     reason: str = ""
+    obstacle: str = ""
 
     @property
     def sound(self) -> bool:
@@ -63,36 +75,56 @@ class Verdict:
         return self.satisfied > 0 and not self.failure
 
 
-def check(command: Command, seed: int = 0, wanted: int = SAMPLES, tries: int = TRIES) -> Verdict:
-    """Check one rule on random tiles."""
-    verdicts = [check_rule(rule, seed, wanted, tries) for rule in Rule.of(command)]
-    return next((v for v in verdicts if not v.sound), verdicts[0])
+def check(
+    command: Command, seed: int = 0, wanted: int = SAMPLES, tries: int = TRIES, grouped: int = GROUPED
+) -> Verdict:
+    """Check one rule on random tiles, both directions of a birewrite; the verdict is that of the direction that is
+    wrong, or that fewer samples satisfied.
+    """
+    verdicts = [check_rule(rule, seed, wanted, tries, grouped=grouped) for rule in Rule.of(command)]
+    return next((v for v in verdicts if not v.sound), min(verdicts, key=lambda v: v.satisfied))
 
 
 def check_rule(
-    rule: Rule, seed: int = 0, wanted: int = SAMPLES, tries: int = TRIES, sample_of: type[Sample] = Sample
+    rule: Rule,
+    seed: int = 0,
+    wanted: int = SAMPLES,
+    tries: int = TRIES,
+    sample_of: type[Sample] = Sample,
+    grouped: int = GROUPED,
 ) -> Verdict:
-    """Check one rule until `wanted` samples satisfied its guards, at most `tries` draws; `sample_of` makes a sample.
-    Then try some that satisfy one of its comparisons with nothing to spare.
+    """Check one rule until `wanted` samples satisfied its guards, or `grouped` times as many (see GROUPED), at most
+    `tries` draws; `sample_of` makes a sample. Then try some that satisfy one of its comparisons with nothing to spare.
     """
-    rule = spelled_out(rule.replaced_by_themselves())
+    rule = _terms_first(spelled_out(rule.replaced_by_themselves()), sample_of(np.random.default_rng(seed)))
     satisfied, tried, hints = 0, 0, _hints(rule)
-    wanted *= GROUPED if hints.grouped > NO_HINTS.grouped or hints.short == _ROUNDING else 1
+    obstacles: list[Sexpr | str] = []
+    wanted *= grouped if hints.grouped > NO_HINTS.grouped or hints.short == _ROUNDING else 1
     while tried < tries and satisfied < wanted:
-        found = _sample(rule, sample_of(np.random.default_rng((seed, tried)), hints))
+        sample = sample_of(np.random.default_rng((seed, tried)), hints)
+        found = _sample(rule, sample)
         tried += 1
         if isinstance(found, Verdict):
             return replace(found, satisfied=satisfied, tries=tried)
         satisfied += found
+        if not found:
+            obstacles.append(sample.obstacle)
     near = hints if hints.grouped > NO_HINTS.grouped else replace(hints, edged=_NEAR)
-    compared = [f for f in rule.body if isinstance(f, List) and f.head in _SPARE]
-    for more in range(tries // _TIGHT if compared and satisfied else 0):
+    compared = [f for f in rule.body if isinstance(f, List) and f.head in _SPARE and not _bounds_rounding(f, rule)]
+    bounds = any(_text(action).startswith(_BOUNDS) for action in rule.actions)
+    part = _TIGHT if wanted < SAMPLES else _TIGHTER
+    for more in range(tries // part if satisfied and (compared or bounds) else 0):
         sample = sample_of(np.random.default_rng((seed, tries + more)), near)
-        sample.tight = compared[more % len(compared)]
+        sample.tight = compared[more % len(compared)] if compared else None
         found = _sample(rule, sample)
         if isinstance(found, Verdict):
             return replace(found, satisfied=satisfied, tries=tried + more + 1)
-    return Verdict(rule.name, satisfied, tried)
+    return Verdict(rule.name, satisfied, tried, obstacle=_most_common(obstacles) if satisfied < wanted else "")
+
+
+def _most_common(obstacles: Iterable[Sexpr | str]) -> str:
+    counts = Counter(each if isinstance(each, str) else _text(each) for each in obstacles)
+    return counts.most_common(1)[0][0] if counts else ""
 
 
 def _sample(rule: Rule, sample: Sample) -> bool | Verdict:
@@ -104,8 +136,10 @@ def _sample(rule: Rule, sample: Sample) -> bool | Verdict:
         return False
     except NotCovered as missing:
         return Verdict(rule.name, 0, 0, reason=str(missing))
+    except Unbound as name:
+        return Verdict(rule.name, 0, 0, reason=f"nothing binds the variable {name}")
     except Unsound as wrong:
-        return Verdict(rule.name, 0, 0, failure=f"{wrong}; {sample.describe()}")
+        return Verdict(rule.name, 0, 0, failure=f"{wrong}; {described(rule, sample.env, sample.interner)}")
     return True
 
 
@@ -126,9 +160,9 @@ def _hints(rule: Rule) -> Hints:
     found: dict[str, tuple[float, ...]] = {}
     rounds = not _permissions(rule) <= permissions.EXACT
     for fact in rule.body:
-        if isinstance(fact, List) and isinstance(name := fact.items[1], Atom):
+        if isinstance(fact, List) and len(fact.items) > 1 and isinstance(name := fact.items[1], Atom):
             if fact.head == "float_is" and isinstance(fact.items[2], Atom):
-                found[name.text] = _SINGLED_OUT[fact.items[2].text]
+                found[name.text] = _SINGLED_OUT.get(fact.items[2].text, ())
             elif fact.head == "float_splat" and rounds:
                 found[name.text] = _FACTORS
             elif fact.head == "float_reciprocal":
@@ -139,9 +173,39 @@ def _hints(rule: Rule) -> Hints:
         isinstance(f, List) and f.head in ("<", "<=", ">", ">=", "exact_sum", "exact_product") for f in rule.body
     )
     edged = 0.45 if compared and grouped == NO_HINTS.grouped else NO_HINTS.edged
-    edged = 0.45 if "(itof " in spoken else edged
+    edged = 0.45 if any(said in spoken for said in ("(itof ", *_BOUNDS)) else edged
     flushes = any(f"({name} " in spoken for name in permissions.FUNCTIONS)
-    return Hints(found, grouped, edged, _ROUNDING if rounds else 0.2 if flushes else 0.0)
+    return Hints(found, grouped, edged, _ROUNDING if rounds else 0.2 if flushes else 0.0, _ranges(rule))
+
+
+def _ranges(rule: Rule) -> dict[str, tuple[int, int]]:
+    """The least and the greatest number of each variable that a guard compares with a number."""
+    found: dict[str, tuple[int, int]] = {}
+    for fact in rule.body:
+        if isinstance(fact, List) and fact.head in ("<=", ">=", "<", ">"):
+            name, bound = fact.items[1:]
+            if isinstance(name, Atom) and isinstance(bound, Atom) and bound.text.lstrip("-").isdigit():
+                least, most = found.get(name.text, (-_MANY, _MANY))
+                end = int(bound.text)
+                below, above = (end if fact.head == "<=" else end - 1, end if fact.head == ">=" else end + 1)
+                found[name.text] = (least, min(most, below)) if "<" in fact.head else (max(least, above), most)
+    return found
+
+
+def _bounds_rounding(fact: List, rule: Rule) -> bool:
+    """Does a comparison bound a rounding by a number? There are few roundings: samples are drawn within (`_ranges`)."""
+    name, bound = fact.items[1:]
+    both = isinstance(name, Atom) and isinstance(bound, Atom) and bound.text.isdigit()
+    return both and any(_text(name) == column for term in rule.body for column in _roundings(term))
+
+
+def _roundings(form: Sexpr) -> Iterator[str]:
+    """The columns of a term and of those in it that are roundings."""
+    if isinstance(form, List):
+        if (term := by_name().get(form.head)) is not None and "rounding" in term.integers:
+            yield _text(form.items[1 + len(term.operands) + term.integers.index("rounding")])
+        for item in form.items:
+            yield from _roundings(item)
 
 
 def _permissions(rule: Rule) -> set[int]:
@@ -154,11 +218,15 @@ def _permissions(rule: Rule) -> set[int]:
 
 
 def _match(body: Sequence[Sexpr], sample: Sample) -> None:
-    """Make the body true: draw its terms, then evaluate the rest, binding what it computes."""
-    terms = [f for f in body if _defined_term(f, sample) is not None]
-    rest = [f for f in body if _defined_term(f, sample) is None]
-    for fact in _definitions_first(terms, sample):
-        name, term = _defined_term(fact, sample) or ("", fact)
+    """Make a body true that has its terms first: draw them, then evaluate the rest, binding what it computes."""
+    rest: list[Sexpr] = []
+    for fact in body:
+        defined = _defined_term(fact, sample)
+        if defined is None:
+            rest.append(fact)
+            continue
+        name, term = defined
+        sample.obstacle = term
         value = sample.draw(term)
         if name in sample.env:
             sample.require(sample.same(sample.env[name], value))
@@ -167,6 +235,7 @@ def _match(body: Sequence[Sexpr], sample: Sample) -> None:
     while rest:
         waiting: list[Sexpr] = []
         for fact in rest:
+            sample.obstacle = fact
             try:
                 _fact(fact, sample)
             except Unbound:
@@ -187,6 +256,13 @@ def _defined_term(fact: Sexpr, sample: Sample) -> tuple[str, List] | None:
         if isinstance(left, Atom) and isinstance(right, List) and sample.is_term(right):
             return left.text, right
     return None
+
+
+def _terms_first(rule: Rule, sample: Sample) -> Rule:
+    """The rule with the terms of its body before all other facts, in the order in which they can be drawn."""
+    terms = [f for f in rule.body if _defined_term(f, sample) is not None]
+    rest = [f for f in rule.body if _defined_term(f, sample) is None]
+    return replace(rule, body=(*_definitions_first(terms, sample), *rest))
 
 
 def _definitions_first(terms: list[Sexpr], sample: Sample) -> list[Sexpr]:
@@ -266,7 +342,9 @@ def _act(rule: Rule, sample: Sample) -> None:
     for action in rule.actions:
         if not isinstance(action, List) or action.head == "subsume":
             continue
-        if action.head in EQUALITIES:
+        if action.head == "let":
+            sample.env[_text(action.items[1])] = sample.evaluate(action.items[2])
+        elif action.head in EQUALITIES:
             _union(rule, action, sample, allowed)
         elif action.head == "set":
             target = action.items[1]
@@ -284,14 +362,17 @@ def _union(rule: Rule, action: List, sample: Sample, allowed: set[int]) -> None:
     left, right = (sample.evaluate(item) for item in action.items[1:])
     if _same(sample, left, right, allowed) and not sample.approximates:
         return
+    sides = " is not ".join(map(_text, action.items[1:]))
+    shown = {RIGHT: right} if isinstance(action.items[2], List) else {}
     if not allowed and not sample.approximates:
-        raise Unsound(f"{_text(action.items[1])} is not {_text(action.items[2])}")
+        sample.env |= shown
+        raise Unsound(sides)
     named = dict(found for fact in rule.body if (found := _defined_term(fact, sample)))
     before, after = (permissions.written_out(item, named) for item in action.items[1:])
-    for nudged in (False, True) if sample.approximates else (False,):
-        wrong = _difference(sample, before, after, nudged, allowed)
-        if wrong:
-            raise Unsound(f"{_text(action.items[1])} is not {_text(action.items[2])}: {wrong}")
+    wrong = _difference(sample, before, after, (False, True) if sample.approximates else (False,), allowed)
+    if wrong:
+        sample.env |= shown
+        raise Unsound(f"{sides}: {wrong}")
 
 
 def _same(sample: Sample, left: Bound, right: Bound, allowed: set[int]) -> bool:
@@ -301,19 +382,29 @@ def _same(sample: Sample, left: Bound, right: Bound, allowed: set[int]) -> bool:
     return sample.same(left, right, NSZ in allowed)
 
 
-def _difference(sample: Sample, before: Sexpr, after: Sexpr, nudged: bool, allowed: set[int]) -> str:
-    """How the term `after` differs from all that `before` may be computed as; the empty string where it does not."""
+def _difference(sample: Sample, before: Sexpr, after: Sexpr, ways: Sequence[bool], allowed: set[int]) -> str:
+    """How the term `after` differs from all that `before` may be computed as; the empty string where it does not. In
+    each of the `ways`: with approximations that are the nearest numbers, or others.
+    """
     if not allowed <= permissions.EXACT:
         approximate, flushed = (bool(allowed & each) for each in (permissions.APPROXIMATE, permissions.FLUSHING))
-        return rounding.difference(sample, before, after, nudged, approximate, flushed)
-    right = sample.computed(after, nudged)
+        return rounding.difference(sample, before, after, ways, approximate, flushed)
+    return (
+        ""
+        if all(_is_alternative(sample, before, sample.computed(after, way), allowed) for way in ways)
+        else "they differ"
+    )
+
+
+def _is_alternative(sample: Sample, before: Sexpr, right: Bound, allowed: set[int]) -> bool:
+    """Is the right value, bit for bit, one of those that the permissions let the term be computed as?"""
     for form, near in product(permissions.alternatives(before, allowed), (False, True)):
         try:
             if _same(sample, sample.computed(form, near), right, allowed):
-                return ""
+                return True
         except Unsound:  # no term: only f32 is flushed
             continue
-    return "they differ"
+    return False
 
 
 def _claimed_contiguity(rule: Rule, sample: Sample, claims: dict[str, int]) -> int | None:

@@ -5,32 +5,47 @@ from __future__ import annotations
 from collections.abc import Iterable
 from functools import cache
 
-from egraph.rulefile import Command
+from egraph.engine import Engine
+from egraph.facts import DECLARATIONS
+from egraph.rulefile import Command, own_rules, read_commands
 from egraph.soundness.check import Verdict, check
+from egraph.terms import declarations
 from ir.core import Location, TileError
 from ir.records import dataclass
 
 SEEDS = 12
 """Draws from so many seeds are searched for the counterexample that is read soonest."""
-SAMPLES, TRIES = 16, 200
-"""Samples of each rule, and draws to find them in: see docs/benchmarks.md (2026-11-24) for what they take."""
+SAMPLES, TRIES = 20, 150
+"""Samples of each rule, of whatever kind, and draws to find them in: docs/benchmarks.md says what they take."""
+FEW = 6
+"""Fewer samples than this are too few to rely on: a warning."""
 
 
 @dataclass(frozen=True)
 class Checked:
-    """Rules that samples satisfied, and those that could not be tried, each with its place and the reason."""
+    """How many samples satisfied each rule that was tried; warnings about rules that none or few did, or that cannot be
+    evaluated, each with its place, the reason and what to do.
+    """
 
-    tried: int
-    untried: tuple[str, ...]
+    samples: tuple[int, ...]
+    warnings: tuple[str, ...]
 
     def __str__(self) -> str:
         """In one line."""
-        return f"{self.tried} rule{'s' * (self.tried != 1)} checked on {SAMPLES} samples each"
+        number, least, most = len(self.samples), min(self.samples, default=0), max(self.samples, default=0)
+        if not number:
+            return "0 rules checked"
+        each = f"{most} sample{'s' * (most != 1)}" if least == most else f"{least} to {most} samples"
+        return f"1 rule checked on {each}" if number == 1 else f"{number} rules checked on {each} each"
 
 
 def checked(commands: Iterable[Command]) -> Checked:
-    """Try every rule among the commands. Raises TileError, located, for one with a counterexample."""
-    tried, untried = 0, list[str]()
+    """Try every rule among the commands. Raises TileError, located, for one that egglog refuses to load, and for one
+    with a counterexample.
+    """
+    commands = list(commands)
+    _load(commands)
+    samples, warnings = list[int](), list[str]()
     for command in commands:
         if not command.is_rule:
             continue
@@ -39,16 +54,34 @@ def checked(commands: Iterable[Command]) -> Checked:
             hint = "correct the rule, or pass --unchecked (in Python unchecked=True) to use it anyway"
             raise TileError(f"rule '{command.name}' is wrong: {verdict.failure}", place, hint)
         if verdict.satisfied:
-            tried += 1
-        else:
-            reason = verdict.reason or f"none of {verdict.tries} samples satisfies its left side"
-            untried.append(f"{place}: rule '{command.name}' is not checked: {reason}")
-    return Checked(tried, tuple(untried))
+            samples.append(verdict.satisfied)
+        if verdict.satisfied < FEW:
+            warnings.append(f"{place}: rule '{command.name}' is {_how_little(verdict)}")
+    return Checked(tuple(samples), tuple(warnings))
+
+
+def _load(commands: Iterable[Command]) -> None:
+    """Let egglog read the commands: what it refuses has no samples."""
+    tables = [command for command in own_rules() if not command.is_rule]
+    Engine([*declarations(), *read_commands(DECLARATIONS, "<facts>"), *tables, *commands]).close()
+
+
+def _how_little(verdict: Verdict) -> str:
+    """Why a rule was tried on few samples or none, and what to do."""
+    if verdict.reason:
+        return f"not checked: {verdict.reason}"
+    found = f"checked on only {verdict.satisfied} sample{'s' * (verdict.satisfied != 1)}"
+    obstacle = f", mostly because of {verdict.obstacle}" if verdict.obstacle else ""
+    what = found if verdict.satisfied else "not checked"
+    return (
+        f"{what}: {verdict.satisfied or 'none'} of {verdict.tries} random left sides satisfy it{obstacle}; loosen "
+        "its guards or split the rule, or draw more: egraph.soundness.check_all(egraph.rulefile.read_file(path))"
+    )
 
 
 @cache
 def _verdict(command: Command) -> Verdict:
     """What samples say; of counterexamples the shortest."""
-    first = check(command, wanted=SAMPLES, tries=TRIES)
-    others = [check(command, seed, SAMPLES, TRIES) for seed in range(SEEDS)] if first.failure else []
+    first = check(command, 0, SAMPLES, TRIES, grouped=1)
+    others = [check(command, seed, SAMPLES, TRIES, grouped=1) for seed in range(SEEDS)] if first.failure else []
     return min((v for v in (first, *others) if v.failure), key=lambda v: len(v.failure), default=first)

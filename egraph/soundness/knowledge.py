@@ -5,13 +5,21 @@ A value in the body of a loop has been several tiles; a fact about it must hold 
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
+from typing import cast
+
 import numpy as np
 
+from egraph.interner import Interner
+from egraph.rule import Rule, text
+from egraph.sexpr import Atom, Sexpr
 from egraph.soundness import meaning
 from egraph.soundness.model import Datum, Unsound, tiles
 from egraph.soundness.sampling import Sampler
-from ir.dialects.cuda_tile.attributes import Array
-from ir.types import TileType
+from egraph.terms import by_name
+from ir.dialects.cuda_tile import DenseElements
+from ir.dialects.cuda_tile.attributes import Array, is_array
+from ir.types import TOKEN, TileType
 
 _SHOWN = 16
 """Elements of a tile that a counterexample shows."""
@@ -50,6 +58,73 @@ class Knowledge:
             self._bounds[id(value), head] = number
             if self._bounds.get((id(value), "low"), number) > self._bounds.get((id(value), "high"), number):
                 raise Unsound("bounds contradict each other, so anything follows")
+
+
+_TYPES, _ATTRIBUTES = ("ty", "type", "types"), ("value", "permutation", "predicate")
+_OF_FACTS = {
+    "tile": (True, False, True),
+    "integer": (True,),
+    "floating": (True,),
+    "rank": (True,),
+    "dimension": (True,),
+}
+"""Which columns of a fact are ids: True of types, False of attributes."""
+
+
+def described(rule: Rule, values: Mapping[str, Datum | int], interner: Interner) -> str:
+    """The values of a rule's variables, in words: an id as the type or attribute that it is of."""
+    ids = {name: of_type for form in (*rule.body, *rule.actions) for name, of_type in _ids(form)}
+    parts: list[str] = []
+    for name, value in values.items():
+        if isinstance(value, Datum):
+            parts.append(f"{name} = {_value(value)}")
+        else:
+            table = interner.types if ids.get(name) else interner.attributes
+            known = name in ids and 0 <= value < len(table)
+            parts.append(f"{name} = {_attribute(table[value]) if known else value}")
+    return "sample: " + ", ".join(parts)
+
+
+def _ids(form: Sexpr) -> Iterator[tuple[str, bool]]:
+    """The variables of a form that are ids: True where of types, False where of attributes."""
+    if isinstance(form, Atom):
+        return
+    term = by_name().get(form.head)
+    if term is not None:
+        for item, column in zip(form.items[1 + len(term.operands) :], term.integers, strict=False):
+            listed = column in ("types",) or (column == "type" and term.results != 1)
+            enumerated = column == "predicate" and term.mnemonic in ("cmpi", "cmpf")
+            if isinstance(item, Atom) and column in (*_TYPES, *_ATTRIBUTES) and not enumerated:
+                yield item.text, column in _TYPES and not listed
+    elif form.head == "=" and isinstance(name := form.items[1], Atom) and text(form.items[2]).startswith("(type "):
+        yield name.text, True
+    for item, of_type in zip(form.items[1:], _OF_FACTS.get(form.head, ()), strict=False):
+        if isinstance(item, Atom):
+            yield item.text, of_type
+    for item in form.items:
+        yield from _ids(item)
+
+
+def _value(value: object) -> str:
+    """A tile, a token, or a list of values, in words."""
+    if not isinstance(value, Datum):
+        return str(value)
+    data: object = value.data
+    if data is None:
+        return "nothing"
+    if value.type is None and isinstance(data, tuple):
+        return f"({', '.join(map(_value, cast('tuple[object, ...]', data)))})"
+    if value.type == TOKEN:
+        events: frozenset[int] = value.data
+        return f"token {' '.join(map(str, sorted(events)))}"
+    return f"{value.type} {shown(data) if is_array(data) else data}"
+
+
+def _attribute(value: object) -> str:
+    """An attribute or a type: a literal by its numbers, several types by their names."""
+    if isinstance(value, DenseElements):
+        return shown(value.array)
+    return f"({', '.join(map(str, cast('tuple[object, ...]', value)))})" if isinstance(value, tuple) else str(value)
 
 
 def shown(data: Array) -> str:

@@ -19,9 +19,9 @@ BY_DIMENSION = ("contiguity", "constancy", "alignment", "run")
 def integers(data: Array) -> npt.NDArray[np.int64]:
     """Elements as signed 64-bit integers, i1 as 0 and 1; floats by their bits, where only equality means anything."""
     values = np.ascontiguousarray(data)
-    if values.dtype.name == "int4":
-        return values.astype(np.int64).reshape(np.shape(data))
     if values.dtype.kind not in "biu":
+        if values.dtype.name == "int4":
+            return values.astype(np.int64).reshape(np.shape(data))
         values = values.view(f"i{values.dtype.itemsize}")
     return values.astype(np.int64).reshape(np.shape(data))
 

@@ -112,6 +112,8 @@ def evaluate(op: Op, data: list[Datum]) -> Datum:
         raise NotCovered(f"'{op.name}' has no reference semantics")
     if not hasattr(type(op), "reference"):
         raise NotCovered(f"'{op.name}' has no value outside a kernel")
+    if any(isinstance(each.data, tuple) for each in data):
+        raise NotCovered(f"'{op.name}' of a list has no value outside a kernel")
     with np.errstate(all="ignore"):
         found = np.asarray(op.evaluate([d.data for d in data]))
     return Datum(op.results[0].type, found)

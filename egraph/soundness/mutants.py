@@ -68,11 +68,14 @@ class Mutant:
 Change = tuple[str, Rule]
 
 
-def mutants(command: Command) -> list[Mutant]:
-    """All mutants of a rule, in the order of OPERATORS; those of both directions of a birewrite."""
+Operator = Callable[[Rule], Iterator[Change]]
+
+
+def mutants(command: Command, operators: Mapping[str, Operator] | None = None) -> list[Mutant]:
+    """All mutants of a rule by the operators, or OPERATORS, in order; those of both directions of a birewrite."""
     found: dict[str, Mutant] = {}
     for rule in map(spelled_out, Rule.of(command)):
-        for operator, generate in OPERATORS.items():
+        for operator, generate in (OPERATORS if operators is None else operators).items():
             for change, changed in generate(rule):
                 if well_bound(changed) and _states_another(changed, rule, operator == "operands"):
                     mutant = Mutant(changed, command.file, command.ruleset, operator, change)
@@ -93,7 +96,8 @@ def _rewritten(form: Sexpr, change: Callable[[List], Iterator[tuple[str, Sexpr]]
             yield what, List((*form.items[:at], changed, *form.items[at + 1 :]), form.line, form.start, form.end)
 
 
-def _in_actions(rule: Rule, change: Callable[[List], Iterator[tuple[str, Sexpr]]]) -> Iterator[Change]:
+def in_actions(rule: Rule, change: Callable[[List], Iterator[tuple[str, Sexpr]]]) -> Iterator[Change]:
+    """The rule with one list of its actions changed, for every list and every change of it."""
     for at, action in enumerate(rule.actions):
         if isinstance(action, List) and action.head == "subsume":
             continue
@@ -110,7 +114,7 @@ def _in_body(rule: Rule, change: Callable[[List], Iterator[tuple[str, Sexpr]]]) 
 def _everywhere(rule: Rule, change: Callable[[List], Iterator[tuple[str, Sexpr]]]) -> Iterator[Change]:
     for what, changed in _in_body(rule, change):
         yield f"{what} on the left", changed
-    for what, changed in _in_actions(rule, change):
+    for what, changed in in_actions(rule, change):
         yield f"{what} on the right", changed
 
 
@@ -184,7 +188,7 @@ def _order(rule: Rule) -> Iterator[Change]:
 
     for what, changed in _in_body(rule, matched):
         yield f"{what} on the left", changed
-    for what, changed in _in_actions(rule, change):
+    for what, changed in in_actions(rule, change):
         yield f"{what} on the right", changed
 
 
@@ -213,7 +217,7 @@ def _attribute(names: frozenset[str], other: Callable[[str, Atom], str | None]) 
             if value is not None:
                 yield f"{name} of {text(form)} to {value}", _with(form, at, Atom(value, form.line))
 
-    return lambda rule: _in_actions(rule, change)
+    return lambda rule: in_actions(rule, change)
 
 
 def _other_bit(_: str, item: Atom) -> str | None:
@@ -251,7 +255,7 @@ def _any_attribute(rule: Rule) -> Iterator[Change]:
     yield from _in_body(rule, change)
 
 
-OPERATORS: dict[str, Callable[[Rule], Iterator[Change]]] = {
+OPERATORS: dict[str, Operator] = {
     "guard dropped": _dropped,
     "guard relaxed": _relaxed,
     "pattern relaxed": _any_attribute,

@@ -10,7 +10,7 @@ results on the left does so on the right, and nothing else does.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -88,18 +88,34 @@ class Traced:
 
 
 def difference(
-    sample: Sample, left: Sexpr, right: Sexpr, nudged: bool, approximate: bool, flushed: bool = False
+    sample: Sample,
+    left: Sexpr,
+    right: Sexpr,
+    ways: Sequence[bool] = (False,),
+    approximate: bool = False,
+    flushed: bool = False,
 ) -> str:
     """How the right term differs from the left one by more than rounding allows, where it may replace it and round
-    differently; empty if it does not. `nudged`: approximations on the right give another number than the nearest;
+    differently; empty if it does not. `ways`: approximations on the right give the nearest number (False), or another;
     `approximate`: functions may be approximated; `flushed`: subnormals may be zeros.
     """
     roundings, flushing = list(columns(sample, left, "rounding")), list(columns(sample, left, "flush_to_zero"))
     licence = Licence(frozenset(roundings), flushed or any(flushing), approximate or _APPROXIMATE in roundings)
     before = trace(sample, left, licence)
-    sample.nudged = nudged
-    after = trace(sample, right, licence)
-    sample.nudged = False
+    for nudged in ways:
+        sample.nudged = nudged
+        after = trace(sample, right, licence)
+        sample.nudged = False
+        wrong = _apart(sample, before, after, right, nudged)
+        if not wrong and flushing and all(flushing) and not nudged:
+            wrong = _unflushed(sample, left, right, after)
+        if wrong:
+            return wrong
+    return ""
+
+
+def _apart(sample: Sample, before: Traced, after: Traced, right: Sexpr, nudged: bool) -> str:
+    """How far two terms' elements are apart, where that is more than rounding allows; empty where it is not."""
     ordinary = before.ordinary & after.ordinary
     with np.errstate(all="ignore"):
         apart = np.abs(before.found.astype(np.longdouble) - after.found.astype(np.longdouble))
@@ -110,11 +126,7 @@ def difference(
         if np.any(ordinary & (apart > (before.error + after.error) * SLACK)):
             return "further apart than their roundings are"
         lost = np.isnan(before.found.astype(np.float64)) != np.isnan(after.found.astype(np.float64))
-    if np.any(lost & _given_nan(sample, right, before.found.shape)):
-        return "a NaN is lost"
-    if flushing and all(flushing) and not nudged:
-        return _unflushed(sample, left, right, after)
-    return ""
+    return "a NaN is lost" if np.any(lost & _given_nan(sample, right, before.found.shape)) else ""
 
 
 def columns(sample: Sample, form: Sexpr, name: str) -> Iterator[int]:
@@ -190,21 +202,23 @@ def flushed(data: Array) -> Array:
 
 def trace(sample: Sample, form: Sexpr, licence: Licence) -> Traced:
     """A term's elements, followed from its leaves."""
-    value = sample.datum(form)
-    found = np.asarray(value.data)
-    if isinstance(form, Atom):
-        return _leaf(found, licence)
-    if form.head == "constant":
-        return _literal(_leaf(found, licence))
-    term = _signature(form)
-    operands = [trace(sample, item, licence) for item in form.items[1 : 1 + len(term.operands)]]
-    if form.head == "broadcast":
-        return operands[0].broadcast(found)
-    if form.head == "negf":
-        return operands[0].negated(found)
-    operation = _OPERATIONS.get(form.head)
-    if operation is None:
+    return _followed(sample, form, licence)[0]
+
+
+def _followed(sample: Sample, form: Sexpr, licence: Licence) -> tuple[Traced, Datum]:
+    """The same, and the term's value: each operation is evaluated once, on its operands' values."""
+    if isinstance(form, Atom) or form.head == "constant":
+        value = sample.datum(form)
+        leaf = _leaf(np.asarray(value.data), licence)
+        return leaf if isinstance(form, Atom) else _literal(leaf), value
+    term, operation = _signature(form), _OPERATIONS.get(form.head)
+    if operation is None and form.head not in ("broadcast", "negf"):
         raise NotCovered(f"the rounding of '{form.head}' is not described")
+    followed = [_followed(sample, item, licence) for item in form.items[1 : 1 + len(term.operands)]]
+    value = sample.applied(form, [data for _, data in followed])
+    operands, found = [traced for traced, _ in followed], np.asarray(value.data)
+    if operation is None:
+        return operands[0].broadcast(found) if form.head == "broadcast" else operands[0].negated(found), value
     rounding = [
         sample.integer(i)
         for i, c in zip(form.items[1 + len(operands) :], term.integers, strict=True)
@@ -212,7 +226,7 @@ def trace(sample: Sample, form: Sexpr, licence: Licence) -> Traced:
     ]
     element = value.type.element if isinstance(value.type, TileType) else None
     assert isinstance(element, FloatType)
-    return _rounded(operation, operands, found, element, rounding, licence)
+    return _rounded(operation, operands, found, element, rounding, licence), value
 
 
 def _leaf(found: Array, licence: Licence) -> Traced:

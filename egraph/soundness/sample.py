@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import enum
 from collections.abc import Mapping, Sequence
+from dataclasses import field
 from functools import cache
 from itertools import product
 from typing import ClassVar
@@ -12,9 +12,10 @@ import numpy as np
 
 from egraph import facts, promises
 from egraph.interner import Interner
+from egraph.rule import text as _text
 from egraph.sexpr import Atom, List, Sexpr
-from egraph.soundness import folds, meaning, permissions
-from egraph.soundness.knowledge import Knowledge, shown
+from egraph.soundness import attempts, folds, meaning, permissions
+from egraph.soundness.knowledge import Knowledge
 from egraph.soundness.model import (
     APPROXIMATIONS,
     Carried,
@@ -32,15 +33,15 @@ from egraph.soundness.model import (
 )
 from egraph.soundness.sampling import Sampler
 from egraph.terms import Signature, by_name, integer_of, is_hint
-from ir.core import OPS, Block, Op, OperandGroup, OptionalOperand, TileError, Type, Value, verify
-from ir.core import Operand as OneOperand
+from ir.core import OPS, Block, Op, Operand, OperandGroup, OptionalOperand, TileError, Type, verify
 from ir.dialects.cuda_tile import DenseElements, TileOp, dtype_of
-from ir.dialects.cuda_tile.attributes import is_array
 from ir.records import dataclass
 from ir.types import F16, F32, I1, I32, I64, TOKEN, FloatType, IntType, PointerType, TileType
 
 _TRIES = 30
 """Draws of types for the free operands of one term before the whole sample is drawn again."""
+_UNDEFINED = 2
+"""Undefined results after which a draw is given up: a promise of no overflow is often broken, other tiles keep it."""
 _ALIKE = 5
 """Identical verifier errors in a row after which a draw is given up: a drawn type would appear in the message, and half
 of the attributes would have been drawn correctly by then."""
@@ -57,13 +58,14 @@ def _classes() -> dict[str, type[TileOp]]:
 @dataclass(frozen=True)
 class Hints:
     """What a rule's guards ask for: numbers by the variable of a float literal; how often groups, limits, and floats of
-    few bits.
+    few bits; the least and the greatest number of an attribute by its variable.
     """
 
     literals: Mapping[str, tuple[float, ...]]
     grouped: float
     edged: float
     short: float = 0.0
+    ranges: Mapping[str, tuple[int, int]] = field(default_factory=dict[str, tuple[int, int]])
 
 
 NO_HINTS = Hints({}, 0.1, 0.1)
@@ -80,10 +82,11 @@ class Sample:
         self.interner = Interner()
         self.env: dict[str, Bound] = {}
         self.building = False
+        self.obstacle: Sexpr | str = ""  # what is being drawn or tested
         self.tight: Sexpr | None = None  # a comparison that is to hold with nothing to spare
         self.approximates = False  # an operation was approximated
         self.nudged = False  # and gives another number than the nearest
-        self._literals = hints.literals
+        self._literals, self._ranges = hints.literals, hints.ranges
         self._group: OperandGroup | None = None
         self._rows: tuple[tuple[int, int], dict[str, list[tuple[int, ...]]]] = ((-1, -1), {})
         self._block = Block()
@@ -138,6 +141,16 @@ class Sample:
             return self.evaluate(form)
         finally:
             self.nudged = False
+
+    def applied(self, form: List, operands: Sequence[Datum]) -> Datum:
+        """The value of an operation whose operands have these values."""
+        names = [Atom(f"operand {at}", form.line) for at in range(len(operands))]  # no rule has such variables
+        self.env |= {name.text: value for name, value in zip(names, operands, strict=True)}
+        try:
+            return self.draw(List((form.items[0], *names, *form.items[1 + len(names) :]), form.line, 0, 0))
+        finally:
+            for name in names:
+                del self.env[name.text]
 
     def _calculate(self, form: List) -> int:
         left, right = (self.integer(a) for a in form.items[1:])
@@ -207,7 +220,7 @@ class Sample:
             self.require(bool(type_.shape))
             self.env[at.text] = self.random.dimension(len(type_.shape))
         d = self.integer(at)
-        self.require(d < len(type_.shape))
+        self.require(0 <= d < len(type_.shape))
         return d
 
     def rows(self, relation: str) -> list[tuple[int, ...]]:
@@ -242,6 +255,8 @@ class Sample:
             raise Unbound(head)
         if not any(isinstance(a, Atom) and a.text in self.env for a in arguments):
             self._intern_types()  # only numbers are known: of any type that a program may have
+            if head in attempts.OF_LITERALS and isinstance(name := arguments[0], Atom):
+                self.interner.attributes.id(attempts.literal(self.random, self.env, self._literals.get(name.text, ())))
         rows = [r for r in self.rows(head) if all(f is None or f == c for f, c in zip(fixed, r, strict=True))]
         self.require(bool(rows))
         for argument, column in zip(arguments, self.random.pick(rows), strict=True):
@@ -296,7 +311,7 @@ class Sample:
             raise NotCovered(f"analysis '{target.head}' has no meaning on tiles")
         type_ = self.tile_type(about)
         d = self.integer(target.items[2]) if len(target.items) > 2 else 0
-        if target.head in meaning.BY_DIMENSION and d >= len(type_.shape):
+        if target.head in meaning.BY_DIMENSION and not 0 <= d < len(type_.shape):
             raise Unsound(f"{target.head} of dimension {d} of {type_}")
         self._knowledge.claim(target.head, value, about, type_, d, contiguity)
 
@@ -447,44 +462,54 @@ class Sample:
     def _operation(self, cls: type[TileOp], signature: Signature, form: List, operands: list[Datum | None]) -> Datum:
         """An operation: choose free types and attributes until its verifier agrees, then evaluate it."""
         said: list[str] = []
+        undefined_ones = 0
         for _ in range(1 if self.building else _TRIES):
             try:
                 op, data, chosen = self._instance(cls, signature, form, operands)
                 if not (self.building and flips_signs(op)):
                     verify(op)
+                data, chosen = attempts.with_tiles(self.random, data, chosen)
             except (TileError, ValueError, IndexError, TypeError, KeyError, AttributeError) as error:
                 if self.building:
-                    raise Unsound(f"the result is ill-formed: {error}") from error
-                said.append(str(error))
+                    raise Unsound(f"the right side is ill-formed: {attempts.said(error)}") from error
+                said.append(attempts.said(error))
                 if said[-_ALIKE:] == said[-1:] * _ALIKE:
                     break  # what is bound does not fit, whatever is chosen for what is free
                 continue
+            if undefined(op, data):
+                self._expect(bool(chosen) and not self.building, f"'{op.name}' on the right side has no defined result")
+                undefined_ones += 1
+                self.require(undefined_ones < _UNDEFINED)
+                continue
             for item, value in chosen:
                 self._bind(item, value)
-            self._expect(not undefined(op, data), f"'{op.name}' has no defined result")
             found = evaluate(op, data)
             if op.attributes.get("rounding") in APPROXIMATIONS and found.data.dtype.kind not in "iub":
                 self.approximates = True
                 return Datum(found.type, nudged(found.data, int(op.attributes["rounding"]))) if self.nudged else found
             return found
+        self.obstacle = said[-1] if said else self.obstacle
         raise Reject
 
     def _instance(
         self, cls: type[TileOp], signature: Signature, form: List, operands: list[Datum | None]
     ) -> tuple[Op, list[Datum], list[tuple[Sexpr, Bound]]]:
-        """One attempt: the op, its operands' values, and what its free variables would be."""
+        """One attempt: the op, its operands' values, UNDRAWN where only a type is chosen (most attempts are refused for
+        their types), and what its free variables would be.
+        """
         chosen: list[tuple[Sexpr, Bound]] = []
+        columns = list(form.items[1 + len(operands) :])
+        wanted = self._known_result(signature, columns)
         types: list[Type | None] = [o.type if o is not None else None for o in operands]
         data: list[Datum] = []
         for index, (operand, group) in enumerate(zip(operands, cls.info.operands, strict=True)):
             if operand is None:
                 item = form.items[1 + index]
-                again = [value for other, value in chosen if _same_name(other, item) and isinstance(value, Datum)]
-                operand = again[0] if again else self._free(signature.mnemonic, index, group, types)
+                again = [value for other, value in chosen if _text(other) == _text(item) and isinstance(value, Datum)]
+                operand = again[0] if again else self._free(signature.mnemonic, index, group, types, wanted)
                 types[index] = operand.type
                 chosen.append((item, operand))
             data.append(operand)
-        columns = list(form.items[1 + len(operands) :])
         attributes: dict[str, object] = {}
         for attribute in (a for a in cls.info.attributes if not is_hint(a)):
             item = columns.pop(0)
@@ -495,14 +520,14 @@ class Sample:
                     name = item.text if self.random.chance(0.85) else ""
                     value: object = self.random.literal(type_, self._literals.get(name, ()))
                 else:
-                    value = self.random.attribute(attribute, signature.mnemonic, known)
+                    value = self.random.attribute(attribute, signature.mnemonic, known, self._ranges.get(item.text))
                 integer = integer_of(value)
                 chosen.append((item, self.interner.attributes.id(value) if integer is None else integer))
             else:
-                value = self._decoded(attribute.kind, self.integer(item))
+                value = attempts.decoded(self.interner, attribute.kind, self.integer(item))
             attributes[attribute.name] = value
         results = self._results(signature, columns, types, attributes, chosen)
-        op = self._build(cls, data, results, attributes)
+        op = attempts.build(cls, data, results, attributes, self._block)
         return op, data, chosen
 
     def _literal_type(self, columns: list[Sexpr]) -> TileType:
@@ -514,24 +539,29 @@ class Sample:
         self.require(isinstance(type_, TileType) and not isinstance(type_.element, PointerType))
         return type_
 
-    def _free(self, mnemonic: str, index: int, group: OperandGroup, types: list[Type | None]) -> Datum:
-        """A value for a free operand."""
+    def _known_result(self, signature: Signature, columns: Sequence[Sexpr]) -> Type | None:
+        """The type of an operation's only result, where its column is bound."""
+        if signature.like >= 0 or signature.results != 1 or not columns:
+            return None
+        at = columns[-1]
+        return None if isinstance(at, Atom) and self.is_free(at) else self.interner.types[self.integer(at)]
+
+    def _free(
+        self, mnemonic: str, index: int, group: OperandGroup, types: list[Type | None], result: Type | None
+    ) -> Datum:
+        """A value for a free operand, beside operands and a result of these types: a tile is drawn later, but for one
+        that an attribute promises something about.
+        """
         if isinstance(group, OptionalOperand) and self.random.chance(0.3):
             return Datum(None, None)
-        type_ = self.random.operand_type(mnemonic, index, group, types)
+        if not isinstance(group, Operand | OptionalOperand):
+            raise NotCovered(f"'{mnemonic}' of a list has no value outside a kernel")
+        type_ = self.random.operand_type(mnemonic, index, group, types, result)
         if type_ == TOKEN:
             return Datum(TOKEN, self.random.token())
         if not isinstance(type_, TileType):
             raise ValueError("only tiles and tokens are drawn")
-        return Datum(type_, self.random.tile(type_))
-
-    def _decoded(self, kind: object, integer: int) -> object:
-        """An attribute from its column."""
-        if isinstance(kind, type) and issubclass(kind, enum.IntEnum):
-            return kind(integer) if integer >= 0 else None
-        if kind is bool:
-            return bool(integer)
-        return integer if kind is int else self.interner.attributes[integer]
+        return Datum(type_, self.random.tile(type_) if mnemonic == "assume" else attempts.UNDRAWN)
 
     def _results(
         self,
@@ -553,46 +583,18 @@ class Sample:
         if many:
             drawn = several(signature.mnemonic, types)
         else:
-            drawn = [self.random.result_type(signature.mnemonic, types, attributes)]
+            again = [v.type for v in self.env.values() if isinstance(v, Datum) and isinstance(v.type, TileType)]
+            known = again and self.random.chance(0.25)  # conversions there and back
+            drawn = [
+                self.random.pick(again) if known else self.random.result_type(signature.mnemonic, types, attributes)
+            ]
         chosen.append((item, table.id(tuple(drawn) if many else drawn[0])))
         return drawn
-
-    def _build(
-        self, cls: type[TileOp], data: list[Datum], results: list[Type] | None, attributes: dict[str, object]
-    ) -> Op:
-        """The operation on placeholder operands of the right types."""
-        values: list[Value] = []
-        segments: list[int] = []
-        for group, operand in zip(cls.info.operands, data, strict=True):
-            if operand.data is None:
-                segments.append(0)
-                continue
-            items = [operand] if isinstance(group, OneOperand | OptionalOperand) else list(operand.data)
-            segments.append(len(items))
-            for each in items:
-                if each.type is None:
-                    raise ValueError("an operand has no type")
-                values.append(Value(each.type, self._block, 0))
-        return cls(values, results, attributes, (), segments=tuple(segments))
-
-    def describe(self) -> str:
-        """The sample in words."""
-        parts: list[str] = []
-        for name, value in self.env.items():
-            if isinstance(value, Datum):
-                data: object = value.data
-                parts.append(f"{name} = {value.type} {shown(data) if is_array(data) else data}")
-            else:
-                parts.append(f"{name} = {value}")
-        return "sample: " + ", ".join(parts)
 
 
 _FACT_RELATIONS = facts.RELATIONS - {"allow", "combiner"}
 
 
-def _same_name(left: Sexpr, right: Sexpr) -> bool:
-    return isinstance(left, Atom) and isinstance(right, Atom) and left.text == right.text
-
-
+@cache
 def _number(text: str) -> int | None:
     return int(text) if text.lstrip("-").isdigit() else None

@@ -64,7 +64,11 @@ _REGIMES = 5
 _KINDS = 10
 """Ways to draw a tile of integers."""
 
+_MIXED = 8
+"""Elements from which on a tile beside the limits often has both."""
 _TO_INTEGERS = ("exti", "trunci", "ftoi")
+_LONGER = {"exti": True, "trunci": False}
+"""Is the result of a conversion of integers longer than its operand?"""
 
 
 @dataclass(frozen=True)
@@ -94,7 +98,7 @@ class Sampler:
         self.integer_kind = int(rng.integers(_KINDS))
         self.edged = self.chance(edged)  # few elements, all beside zero or a limit
         if self.edged:
-            self.shape = self.pick(((), (), (1,), (2,)))
+            self.shape = self.pick(((), (), (1,), (2,), (8,)))
         self.tokens = 0
         self.group, self.whole = 1, False
         self.grouped = not self.edged and self.chance(grouped)  # all tiles in aligned groups of one size
@@ -258,6 +262,8 @@ class Sampler:
             return wrapped(np.full(shape, self.group * self.pick((0, 0, 1, 1, 2, -1)), np.int64), element.width)
         if self.chance(0.9 if self.edged else 0.12):  # sums and products of them are next to the limits
             values = np.asarray(self.rng.choice(np.array(patterns.edges(element.width)), size))
+            if size >= _MIXED and self.chance(0.5):
+                values[[0, -1]] = low, high
         elif kind == 0:
             values = np.full(size, self.number(element), np.int64)
         elif kind in (1, 2):
@@ -305,13 +311,21 @@ class Sampler:
         self.tokens += 1
         return frozenset((self.tokens,))
 
-    def attribute(self, attribute: AttrField, mnemonic: str, operands: list[tuple[Type | None, object]]) -> object:
-        """A value for an attribute that nothing fixes; promises of assume are true of its value."""
+    def attribute(
+        self,
+        attribute: AttrField,
+        mnemonic: str,
+        operands: list[tuple[Type | None, object]],
+        within: tuple[int, int] | None = None,
+    ) -> object:
+        """A value for an attribute that nothing fixes, one of a list `within` some bounds; promises of assume are true
+        of its value.
+        """
         kind = attribute.kind
         if mnemonic == "ftoi" and kind is Rounding:
             return attribute.default
         if kind is Rounding and attribute.default is not None:
-            return Rounding(int(self.pick(ROUNDINGS)))
+            return Rounding(int(self.pick(ROUNDINGS if within is None else _within(ROUNDINGS, *within))))
         if issubclass(kind, enum.IntEnum):
             return kind(self.pick(list(kind))) if attribute.default is not None else None
         if kind is bool:
@@ -359,8 +373,11 @@ class Sampler:
             return TileType(cls.computed(tiles, attributes, first).shape, first.element)
         if mnemonic in ("cmpi", "cmpf"):
             return TileType(first.shape, I1)
-        if self.near is not None and self.chance(0.5):
+        fit = _beside(first.element, _LONGER[mnemonic]) if mnemonic in _LONGER else ()
+        if self.near is not None and (not fit or self.near.element in fit) and self.chance(0.5):
             return TileType(first.shape, self.near.element)
+        if fit:
+            return TileType(first.shape, self.pick(fit))
         kind = FloatType if mnemonic in ("ftof", "itof") else IntType if mnemonic in _TO_INTEGERS else Element
         return TileType(first.shape, self.pick([e for e in ELEMENTS if isinstance(e, kind)]))
 
@@ -371,13 +388,15 @@ class Sampler:
         options += [(a, size // a) for a in SIZES if size % a == 0]
         return self.pick(options)
 
-    def operand_type(self, mnemonic: str, index: int, group: OperandGroup, known: list[Type | None]) -> Type:
-        """A type for a free operand beside operands already known."""
+    def operand_type(
+        self, mnemonic: str, index: int, group: OperandGroup, known: list[Type | None], result: Type | None = None
+    ) -> Type:
+        """A type for a free operand beside operands already known, and beside a known result."""
         if mnemonic in ("mmaf", "mmai"):
             return self._matrix(index, known, mnemonic == "mmai")
-        if mnemonic == "broadcast" and self.near is not None:
-            shape = tuple(1 if self.chance(0.5) else n for n in self.near.shape)
-            return TileType(shape, self.near.element)
+        wanted = result if isinstance(result, TileType) else self.near
+        if wanted is not None and (found := self._source(mnemonic, wanted, result is not None)) is not None:
+            return found
         if group.check is not None and group.check(TOKEN):
             return TOKEN
         other = next((t for t in known if isinstance(t, TileType)), None)
@@ -386,6 +405,21 @@ class Sampler:
         if group.check is None or group.check(other):
             return other
         return TileType(other.shape, self.pick(_accepted(group) or ELEMENTS))
+
+    def _source(self, mnemonic: str, wanted: TileType, bound: bool) -> TileType | None:
+        """A type of which an operation can make one that is wanted, or `bound`; None where any other may do."""
+        if mnemonic == "broadcast":
+            return TileType(tuple(1 if self.chance(0.5) else n for n in wanted.shape), wanted.element)
+        if mnemonic == "reshape":
+            return TileType(self._reshaped(wanted.shape), wanted.element)
+        if mnemonic in _LONGER and isinstance(wanted.element, IntType):
+            sources = _beside(wanted.element, not _LONGER[mnemonic])
+            if not bound and _LONGER[mnemonic] and wanted.element.width <= I8.width:
+                sources = (I8,)  # of few numbers many are at a limit: the result is longer
+            again = [element for element, _ in self.drawn if element in sources]  # two operands, extended alike
+            sources = tuple(again) if again and self.chance(0.6) else sources
+            return TileType(wanted.shape, self.pick(sources)) if sources else None
+        return None
 
     def _matrix(self, index: int, known: list[Type | None], bytes_: bool) -> TileType:
         """Operand `index` of lhs [M, K] x rhs [K, N] + acc [M, N] that fits the known ones."""
@@ -420,6 +454,19 @@ def wrapped(values: npt.NDArray[np.int64], width: int) -> npt.NDArray[np.int64]:
         return values
     kept = values & ((1 << width) - 1)
     return kept if width == 1 else np.where(kept >= 1 << (width - 1), kept - (1 << width), kept)
+
+
+@cache
+def _within(numbers: tuple[int, ...], least: int, most: int) -> tuple[int, ...]:
+    """The numbers within bounds; all, where none are."""
+    return tuple(n for n in numbers if least <= n <= most) or numbers
+
+
+@cache
+def _beside(element: Element, longer: bool) -> tuple[IntType, ...]:
+    """The integer types longer than this one, or the shorter ones, those with arithmetic twice."""
+    others = (I1, I4, *(I8, I16, I32, I64) * 2)
+    return tuple(each for each in others if (each.width > element.width if longer else each.width < element.width))
 
 
 @cache

@@ -19,8 +19,9 @@ import numpy as np
 from egraph.sexpr import Atom, List, Sexpr
 from egraph.soundness import meaning
 from egraph.soundness.model import Datum, NotCovered, Reject, Unbound, Unsound
-from egraph.soundness.sample import Bound, Sample
+from egraph.soundness.sample import NO_HINTS, Bound, Hints, Sample
 from egraph.soundness.sampling import Array
+from egraph.term import PREFIX
 from egraph.terms import ELEMENTWISE, UNIFORM, Signature, signatures
 from ir.checked import checked
 from ir.types import TileType
@@ -29,7 +30,7 @@ from lowering.layouts.elements import element_bytes
 from lowering.layouts.layout import LANE_BITS, Layout, LayoutError
 from lowering.layouts.shapes import permute, reduce_dim
 from lowering.layouts.shared import SharedLayout
-from lowering.placement import accesses, gathers, memory, parts, products, values, views
+from lowering.placement import accesses, columns, gathers, memory, parts, products, values, views
 from lowering.placement.context import Held, LayoutSample
 
 _WANTS = ("want", "offer", "has", "held_in")
@@ -60,6 +61,10 @@ class PlacedSample(LayoutSample):
     """A sample with layouts: those of want, offer and has are drawn, answers are those of the oracle."""
 
     runs_loops = False
+
+    def __init__(self, rng: np.random.Generator, hints: Hints = NO_HINTS):
+        super().__init__(rng, hints)
+        self.matched: list[List] = []
 
     # --- layouts
 
@@ -264,7 +269,11 @@ class PlacedSample(LayoutSample):
     # --- terms that samples of the source do not have
 
     def draw(self, form: Sexpr) -> Datum:
-        """Leaves of loops and branches, numbered values and reductions beside the others."""
+        """Leaves of loops and branches, numbered values and reductions beside the others. Terms of the left side are
+        remembered: what is placed has their columns.
+        """
+        if isinstance(form, List) and not self.building:
+            self.matched.append(form)
         if isinstance(form, List) and form.head in _LEAVES:
             return self.leaf(form.head, form.items[1:])
         if isinstance(form, List) and form.head in values.OF_KERNELS:
@@ -329,6 +338,8 @@ class PlacedSample(LayoutSample):
     def evaluate(self, form: Sexpr) -> Bound:
         """Placed terms beside the others."""
         if isinstance(form, List):
+            if self.building and form.head.startswith(PREFIX):
+                columns.test(self, self.matched, form)
             if form.head in gathers.RUNS:
                 return gathers.run(self, form.head, form.items[1])
             if form.head in views.WIDTHS:

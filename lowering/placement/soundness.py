@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from egraph.permissions import USCALE
+from egraph.rule import text
 from egraph.rulefile import Command
 from egraph.sexpr import Atom, List, Sexpr
 from egraph.soundness import Rule, Verdict, check_rule
@@ -91,10 +92,15 @@ class ProductsSample(PlacedSample):
 
 def check_placed(command: Command, seed: int, wanted: int, tries: int = 2000) -> Verdict:
     """Check one rule about layouts on random tiles in random layouts."""
-    about = any(f"({name} " in command.text for name in (*products.QUESTIONS, products.SCALED))
-    sample = ProductsSample if about else PlacedSample
-    verdicts = [check_rule(rule, seed, wanted, tries, sample) for rule in Rule.of(command)]
+    verdicts = [check_placed_rule(rule, seed, wanted, tries) for rule in Rule.of(command)]
     return next((v for v in verdicts if not v.sound), verdicts[0])
+
+
+def check_placed_rule(rule: Rule, seed: int, wanted: int, tries: int = 2000) -> Verdict:
+    """The same of a rule in its parts."""
+    spoken = " ".join(map(text, (*rule.body, *rule.actions)))
+    about = any(f"({name} " in spoken for name in (*products.QUESTIONS, products.SCALED))
+    return check_rule(rule, seed, wanted, tries, ProductsSample if about else PlacedSample)
 
 
 def block_scaled(sample: ProductsSample, arguments: Sequence[Sexpr]) -> None:

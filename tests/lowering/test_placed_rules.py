@@ -3,7 +3,7 @@
 import pytest
 
 from egraph.rulefile import Command, own_rules
-from egraph.soundness import SEED
+from egraph.soundness import CHECKED_RULESETS, SEED
 from egraph.terms import declarations
 from lowering.placement.soundness import PLACED_RULESETS, check_placed
 
@@ -21,6 +21,23 @@ def test_rule_is_sound(name):
 def test_how_many_rules_are_inside():
     assert len(INSIDE) >= 239
     assert len([name for name in INSIDE if RULES[name].file != "<generated>"]) >= 162
+
+
+def test_every_rule_is_in_a_harness():
+    """Only types and dependences, generated for each operation, and what loads a program's rows have no samples."""
+    every = [c for c in (*declarations(), *own_rules()) if c.is_rule]
+    generated = {c.name for c in every if c.file == "<generated>" and c.ruleset in ("analysis", "load")}
+    sampled = {c.name for c in own_rules() if c.is_rule and c.ruleset in CHECKED_RULESETS}
+    assert {c.name for c in every} == RULES.keys() | sampled | generated
+    assert all(name.startswith(("facts/", "load/", "deps/")) for name in generated)
+
+
+def test_columns_of_an_operation_are_kept():
+    wrong = """(rule ((= v (mmaf a b c f)) (mma_choice ta tb tc x la lb lc) (= ta (type a)) (= tb (type b))
+        (= tc (type c))) ((union (native v lc) (p.mmaf (held_in a la) (held_in b lb) (held_in c lc) x tc tc)))
+        :ruleset isel :name "wrong/rule")"""
+    found = check_placed(Command.of(wrong, "<test>"), SEED, 60).failure
+    assert found.startswith("column 'fast' of p.mmaf is not that of mmaf")
 
 
 WRONG = {

@@ -24,7 +24,7 @@ def pipeline_options(arguments: argparse.Namespace) -> Options:
     if files and not arguments.unchecked:
         found = tried_rules(files)
         print(f"tilesat: {found}", file=sys.stderr)
-        for each in found.untried:
+        for each in found.warnings:
             print(f"{each.replace(': rule', ': warning: rule', 1)}", file=sys.stderr)
     made = options(
         arguments.rules,
