@@ -14,8 +14,8 @@ from contextlib import nullcontext
 from importlib import import_module
 from pathlib import Path
 
+from tilesat.arguments import EXTRACTORS, count, ctas, extractor, focus, grid, percent
 from tilesat.failures import describe, is_usage, user_errors
-from tilesat.grid import PARTS, Grid, as_grid
 from tilesat.one_shot_process import one_shot_process
 
 OK, FAILED, USAGE = 0, 1, 2
@@ -27,7 +27,6 @@ STAGES = (
 )  # fmt: skip
 READ = ("cuda_tile", "nv_tileaa", "nv_tileas", "nvgpu", "nvvm")
 """Levels that `compile`, `opt` and `run` take up from a file."""
-EXTRACTORS = ("auto", "tree", "greedy", "pruned", "ilp")
 BACKENDS = ("sim", "ref", "cuda")
 DEFAULT_TARGET = "sm_80"
 TRANSLATING = ("compile", "explore", "opt", "check", "cat")
@@ -61,12 +60,6 @@ def _run_command(arguments: argparse.Namespace, ending: bool) -> int:
             print(describe(error), file=sys.stderr)
             return USAGE if is_usage(error) else FAILED
     return code
-
-
-def _extractor(text: str) -> str:
-    if text in EXTRACTORS or (text.startswith("top:") and text[4:].isdecimal() and int(text[4:])):
-        return text
-    raise argparse.ArgumentTypeError(f"expected one of {', '.join(EXTRACTORS)}, top:N, got '{text}'")
 
 
 class _Version(argparse.Action):
@@ -176,7 +169,7 @@ def _add_compile(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--viz-focus",
-        type=_focus,
+        type=focus,
         action="append",
         default=[],
         metavar="VALUE[:RADIUS]",
@@ -273,7 +266,7 @@ def _add_run(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--on", choices=BACKENDS, default="sim", help="run on the simulator, the reference interpreter or a GPU"
     )
-    parser.add_argument("--grid", type=_grid, required=True, metavar="X[,Y[,Z]]", help="grid in tile blocks")
+    parser.add_argument("--grid", type=grid, required=True, metavar="X[,Y[,Z]]", help="grid in tile blocks")
     parser.add_argument("--arg", action="append", default=[], metavar="SPEC", help="f16[512,256]=normal:7, i32=512 ...")
     parser.add_argument("--check", action="store_true", help="compare with the reference interpreter")
     parser.add_argument(
@@ -296,12 +289,12 @@ def _add_run(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--max-instructions",
-        type=_count,
+        type=count,
         metavar="N",
         help="stop the simulator after N warp instructions; default: no limit",
     )
     parser.add_argument(
-        "--workers", type=_count, default=1, metavar="N", help="simulate the grid in N processes; default 1"
+        "--workers", type=count, default=1, metavar="N", help="simulate the grid in N processes; default 1"
     )
     parser.add_argument("--save", type=Path, metavar="OUT.npz", help="write all array arguments as arg0, arg1, ...")
     _add_pipeline_options(parser)
@@ -316,7 +309,7 @@ def _add_sanitize(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--multiprocessors",
-        type=_count,
+        type=count,
         default=8,
         metavar="N",
         help="multiprocessors of the device, default %(default)s",
@@ -342,7 +335,7 @@ def _add_sanitize(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--max-instructions",
-        type=_count,
+        type=count,
         metavar="N",
         help="stop a kernel after N warp instructions; default: no limit",
     )
@@ -362,7 +355,7 @@ def _add_mca(parser: argparse.ArgumentParser) -> None:
         "--target", metavar="T", help="the target whose tables are used; default: the target of the file"
     )
     parser.add_argument(
-        "--warps", type=_count, default=1, metavar="N", help="warps that share a scheduler, default %(default)s"
+        "--warps", type=count, default=1, metavar="N", help="warps that share a scheduler, default %(default)s"
     )
     parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
     parser.add_argument(
@@ -394,13 +387,13 @@ def _add_experiment(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--entry", metavar="NAME", help="the kernel to use if the module holds several")
     parser.add_argument("--sig", metavar="SPEC", help="parameters of MODULE.py:KERNEL, as for compile")
     parser.add_argument("--check", action="store_true", help="run on the simulator and compare with the interpreter")
-    parser.add_argument("--grid", type=_grid, metavar="X[,Y[,Z]]", help="grid in tile blocks, for --check")
+    parser.add_argument("--grid", type=grid, metavar="X[,Y[,Z]]", help="grid in tile blocks, for --check")
     parser.add_argument("--arg", action="append", default=[], metavar="SPEC", help="arguments for --check, as for run")
     parser.add_argument(
         "--tolerance", type=float, metavar="X", help="for --check, instead of the default for the element type"
     )
     parser.add_argument("--no-ptxas", action="store_true", help="do not assemble: no registers, spills or SASS loops")
-    parser.add_argument("--workers", type=_count, default=0, metavar="N", help="run on N local Dask processes")
+    parser.add_argument("--workers", type=count, default=0, metavar="N", help="run on N local Dask processes")
     parser.add_argument(
         "--scheduler", metavar="ADDRESS", help="address of a running Dask cluster, such as tcp://host:8786"
     )
@@ -440,14 +433,14 @@ def _add_bench_diff(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("new", type=Path, metavar="NEW.json")
     parser.add_argument(
         "--threshold",
-        type=_percent,
+        type=percent,
         default=2.0,
         metavar="PERCENT",
         help="allowed growth of costs and counts, default %(default)g",
     )
     parser.add_argument(
         "--time-threshold",
-        type=_percent,
+        type=percent,
         default=50.0,
         metavar="PERCENT",
         help="allowed growth of compile time, default %(default)g, and 0.1 CPU s",
@@ -455,20 +448,10 @@ def _add_bench_diff(parser: argparse.ArgumentParser) -> None:
     parser.set_defaults(command="bench_diff")
 
 
-def _percent(text: str) -> float:
-    try:
-        found = float(text)
-    except ValueError:
-        found = -1.0
-    if not 0 <= found < float("inf"):
-        raise argparse.ArgumentTypeError(f"{text!r} is not a percentage of at least 0")
-    return found
-
-
 def _add_fuzz(parser: argparse.ArgumentParser) -> None:
     how_long = parser.add_mutually_exclusive_group()
-    how_long.add_argument("--programs", type=_count, metavar="N", help="number of programs; default 100")
-    how_long.add_argument("--minutes", type=_count, metavar="N", help="generate programs for N minutes")
+    how_long.add_argument("--programs", type=count, metavar="N", help="number of programs; default 100")
+    how_long.add_argument("--minutes", type=count, metavar="N", help="generate programs for N minutes")
     parser.add_argument("--targets", metavar="T[,T...]", help="default: seven, from sm_80 to sm_120a")
     parser.add_argument(
         "--seed", type=int, default=0, metavar="N", help="seed of the first program, default %(default)s"
@@ -487,9 +470,7 @@ def _add_fuzz(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--rules", type=Path, action="append", default=[], metavar="F.egg", help="also use these rewrite rules"
     )
-    parser.add_argument(
-        "--jobs", type=_count, default=0, metavar="N", help="worker processes; default: run in this one"
-    )
+    parser.add_argument("--jobs", type=count, default=0, metavar="N", help="worker processes; default: run in this one")
     parser.add_argument("--scheduler", metavar="ADDRESS", help="run on this Dask cluster (extra lab)")
     parser.add_argument(
         "--log", type=Path, metavar="FILE", help="append verdicts here; a later run resumes after the last one"
@@ -540,7 +521,7 @@ def _add_pipeline_options(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--num-ctas",
-        type=_ctas,
+        type=ctas,
         default=0,
         metavar="N",
         help="split each tile block over N CTAs of a cluster (or as 1x2); auto: the cheapest split; "
@@ -548,7 +529,7 @@ def _add_pipeline_options(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--tile-blocks",
-        type=_count,
+        type=count,
         default=0,
         metavar="N",
         help="expected tile blocks of a launch, for --num-ctas auto and --persistent auto; default: "
@@ -556,19 +537,19 @@ def _add_pipeline_options(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--extractor",
-        type=_extractor,
+        type=extractor,
         default="auto",
         metavar="METHOD",
         help=f"{', '.join(EXTRACTORS)}, or top:N, the Nth cheapest program (default %(default)s)",
     )
     parser.add_argument(
         "--extract-budget",
-        type=_count,
+        type=count,
         metavar="N",
         help="work limit of the search for the cheapest program, default 10000 units",
     )
     parser.add_argument(
-        "--saturate-budget", type=_count, metavar="N", help="limit on matches of rewrite rules, default 200000"
+        "--saturate-budget", type=count, metavar="N", help="limit on matches of rewrite rules, default 200000"
     )
     parser.add_argument("--verify-each", action="store_true", help="verify the program at every level")
     parser.add_argument(
@@ -579,30 +560,3 @@ def _add_pipeline_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--provenance", action="store_true", help="record which rule made which node, for --emit egraph"
     )
-
-
-def _count(text: str) -> int:
-    if not (text.isdecimal() and int(text)):
-        raise argparse.ArgumentTypeError(f"{text!r} is not a positive integer")
-    return int(text)
-
-
-def _ctas(text: str) -> int | str:
-    return text if text == "auto" or PARTS.fullmatch(text) else _count(text)
-
-
-def _focus(text: str) -> tuple[str, int]:
-    name, colon, radius = text.partition(":")
-    if not name.lstrip("%") or (colon and not (radius.isdecimal() and int(radius))):
-        raise argparse.ArgumentTypeError(f"cannot parse {text!r}: expected VALUE or VALUE:RADIUS, such as %acc:2")
-    return name, int(radius or 1)
-
-
-def _grid(text: str) -> Grid:
-    parts = text.split(",")
-    if not all(part.isdecimal() for part in parts):
-        raise argparse.ArgumentTypeError(f"{text!r} is not a grid: expected X[,Y[,Z]], each a positive integer")
-    try:
-        return as_grid([int(part) for part in parts])
-    except ValueError as error:
-        raise argparse.ArgumentTypeError(str(error)) from None

@@ -34,8 +34,7 @@ _BINARY = ("addi", "subi", "muli", "divi", "remi", "andi", "ori", "xori", "mini"
 _NARROW, _BOOL = 4, 1
 _DIVISORS, _PRODUCTS, _MULTIPLES, _SHIFTED = 40, 72, 8, 66
 """Bits in which a divisor (up to 2^30) and a sum with one do not wrap, and in which the product of two does not;
-promised multiples are numbers of two bits fewer, and of at least so many more than the product of two values has. The
-last: bits in which the sum of two i64 does not wrap.
+promised multiples have two bits fewer, at least so many more than the product of two values; the sum of two i64.
 """
 
 
