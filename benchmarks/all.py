@@ -29,7 +29,8 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[1]
 BENCHMARKS: dict[str, Sequence[str]] = {
     "gemm": (), "extraction": (), "tile_ir": (), "variants": (), "ablation": (), "schedules": (), "peers": (),
-    "saturation": (), "depth": (), "lane_sums": (), "divisions": (), "launch": (), "time_bound": ("examples",),
+    "saturation": (), "depth": (), "lane_sums": (), "divisions": (), "launch": (), "byte_conversions": (),
+    "pieces": (), "score_widths": (), "time_bound": ("examples",),
     "pictures": (), "simulator": (),
     "diverged": (), "calibrate": ("--check",),
 }  # fmt: skip

@@ -23,8 +23,9 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import tilesat
-from benchmarks.ablation.__main__ import TARGETS, chosen, compiled
+from benchmarks.ablation.__main__ import TARGETS, chosen
 from benchmarks.ablation.cases import CASES, COLUMNS, Case
+from benchmarks.ablation.figures import compiled
 from egraph.permissions import granted
 from ir.core import Block, Op, TileError, Value
 from ir.dialects import cuda_tile as ct

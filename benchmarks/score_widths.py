@@ -14,7 +14,8 @@ import warnings
 from collections.abc import Iterator, Sequence
 
 import tilesat
-from benchmarks.ablation.__main__ import TARGETS, kernels
+from benchmarks.ablation.__main__ import TARGETS
+from benchmarks.ablation.figures import kernels
 from benchmarks.pieces import held
 from lowering.atoms.names import PAIRS
 from lowering.modulo.predict import predicted

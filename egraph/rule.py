@@ -9,8 +9,8 @@ from egraph.rulefile import Command
 from egraph.sexpr import Atom, List, Sexpr
 from ir.records import dataclass
 
-REWRITTEN = "left side"
-"""The variable that stands for what a rewrite matches; no variable of a rule has a space in its name."""
+REWRITTEN = "left-side"
+"""The variable that stands for what a rewrite matches."""
 
 
 @dataclass(frozen=True)

@@ -8,8 +8,8 @@ the case of nodes with one child; conversions between the forms of one value are
 The ascent finds cuts whose nodes all still have a price, raises the bound by the least of these prices, and takes it
 off each of them, until the root can be built from nodes without a price. Source of the scheme: R. T. Wong, "A dual
 ascent approach for Steiner tree problems on a directed graph", Math. Programming 28, 1984. A node's remaining price
-is how much above the bound every answer with that node costs. W grows from cut to cut until one of its classes can be
-built, so a chain of n classes takes n steps.
+is how much above the bound every answer with that node costs. Where one of W's classes
+can be built, W begins anew as long as that is cheap, and else shrinks, so a chain of n classes takes about n steps.
 
 Measured on the simplified extraction-gym files: the bound is 77 to 100 % of the best cost, in 1 to
 200 ms; the LP relaxation without cuts gives 22 to 97 %.
@@ -184,7 +184,7 @@ class _Ascent:
         return free
 
     def _extend(self, bare: list[int]) -> None:
-        """Let W grow past nodes of which some may take none of its classes."""
+        """Let W grow past nodes; some may take none of its classes."""
         joined, cover, price, zero = self.joined, self.cover, self.price, self.zero
         owner, fresh = self.topology.node_class, list[int]()
         for node in bare:

@@ -149,7 +149,10 @@ class Session:
     @property
     def cutoff(self) -> float:
         """What answers cheaper than the best stay below, in costs of the reduced graph."""
-        return self.cost - self.simplified.base - (self.unit / 2 if self.unit else self.slack)
+        if not self.unit or self.cost == INFINITY:
+            return self.cost - self.simplified.base - self.slack
+        above = math.ceil(self.cost / self.unit - SOLVER_TOLERANCE)  # `below` may lie between two multiples
+        return self.unit * (above - 0.5) - self.simplified.base
 
     def share(self, part: float) -> Budget:
         """A budget of a part of what is left, which ends where the gap that there is now is accepted."""

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from heapq import heapify, heappop, heappush
+from itertools import combinations
 from typing import Final
 
 import numpy as np
@@ -113,10 +114,12 @@ def _model(graph: Graph) -> _Model:
                 if tag not in alternatives:
                     alternatives[tag] = model.new()
                 model.relate(REQUIRES, chosen, alternatives[tag])
-    for first in alternatives:
-        for second in alternatives:
-            if first[0] == second[0] and first[1] < second[1]:
-                model.relate(EXCLUDES, alternatives[first], alternatives[second])
+    of_group: dict[int, list[int]] = {}
+    for (group, _), variable in alternatives.items():
+        of_group.setdefault(group, []).append(variable)
+    for variables in of_group.values():
+        for first, second in combinations(variables, 2):
+            model.relate(EXCLUDES, first, second)
     return model
 
 

@@ -20,6 +20,7 @@ from lowering.layouts.f2 import Echelon
 from lowering.targets.target import WARP, Target
 
 SECTOR = 32  # bytes of a global memory transaction; CUDA C++ Best Practices Guide, coalesced access
+LESS = 0.99  # of the time: the tables do not tell a smaller difference of one loop apart
 UNKNOWN_TRIPS = 32  # for a loop with an unknown trip count: long enough that its body outweighs the surrounding code
 RAGGED = 7  # extra instructions of a cp.async that may copy a prefix: count, address shift; sm_80 SASS of ptxas 13.5
 TENSOR_LOAD = 32  # registers of a tcgen05.ld: they are consecutive, so wider loads constrain allocation more

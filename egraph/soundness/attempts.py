@@ -15,7 +15,7 @@ from ir.dialects.cuda_tile import DenseElements, TileOp
 from ir.types import F32, FloatType, TileType
 
 UNDRAWN = object()
-"""The elements of a tile of which only the type is chosen yet."""
+"""Elements of a tile that has only a type so far."""
 
 OF_LITERALS = ("float_is", "float_splat")
 """Facts of float literals."""
@@ -35,7 +35,7 @@ def with_tiles(
 
 
 def literal(random: Sampler, values: Mapping[str, Datum | int], wanted: tuple[float, ...]) -> DenseElements:
-    """A literal that no term of a rule holds, mostly of the element type of a tile that one does."""
+    """A literal that no term of a rule holds, mostly of the element type of a tile that was drawn."""
     drawn = [v.type for v in values.values() if isinstance(v, Datum) and isinstance(v.type, TileType)]
     floats = [type_ for type_ in drawn if isinstance(type_.element, FloatType)]
     return random.literal(random.pick(floats) if floats and random.chance(0.8) else TileType((), F32), wanted)

@@ -17,7 +17,7 @@ from itertools import product
 import numpy as np
 
 from egraph.permissions import NNAN, NSZ
-from egraph.rule import Rule
+from egraph.rule import REWRITTEN, Rule
 from egraph.rule import text as _text
 from egraph.rulefile import Command
 from egraph.sexpr import Atom, List, Sexpr
@@ -46,8 +46,8 @@ _NEAR = 0.8
 """How often such a draw is of numbers beside zero or a limit."""
 _TIGHT, _TIGHTER = 6, 3
 """One more draw in so many is to satisfy a comparison with nothing to spare: of few samples, and of SAMPLES."""
-RIGHT = "right side"
-"""Under this name a counterexample shows what the right side is; no variable has a space in it."""
+LEFT, RIGHT = "left side", "right side"
+"""Under these names a counterexample shows what both sides are."""
 _BOUNDS = ("(set (low ", "(set (high ")
 """What states a bound: wrong most often of numbers beside a limit."""
 _MANY = 1 << 62
@@ -127,6 +127,11 @@ def _most_common(obstacles: Iterable[Sexpr | str]) -> str:
     return counts.most_common(1)[0][0] if counts else ""
 
 
+def _named(failure: str) -> str:
+    """A counterexample, with what a rewrite matches called by its name."""
+    return failure.replace(REWRITTEN, LEFT)
+
+
 def _sample(rule: Rule, sample: Sample) -> bool | Verdict:
     """Whether a sample satisfies the guards; the verdict where the rule is wrong of it, or cannot be evaluated."""
     try:
@@ -139,7 +144,7 @@ def _sample(rule: Rule, sample: Sample) -> bool | Verdict:
     except Unbound as name:
         return Verdict(rule.name, 0, 0, reason=f"nothing binds the variable {name}")
     except Unsound as wrong:
-        return Verdict(rule.name, 0, 0, failure=f"{wrong}; {described(rule, sample.env, sample.interner)}")
+        return Verdict(rule.name, 0, 0, failure=_named(f"{wrong}; {described(rule, sample.env, sample.interner)}"))
     return True
 
 

@@ -60,7 +60,7 @@ class Knowledge:
                 raise Unsound("bounds contradict each other, so anything follows")
 
 
-_TYPES, _ATTRIBUTES = ("ty", "type", "types"), ("value", "permutation", "predicate")
+_TYPES, _ATTRIBUTES = ("ty", "type"), ("types", "value", "permutation", "predicate")
 _OF_FACTS = {
     "tile": (True, False, True),
     "integer": (True,),
@@ -92,10 +92,10 @@ def _ids(form: Sexpr) -> Iterator[tuple[str, bool]]:
     term = by_name().get(form.head)
     if term is not None:
         for item, column in zip(form.items[1 + len(term.operands) :], term.integers, strict=False):
-            listed = column in ("types",) or (column == "type" and term.results != 1)
+            several = column == "type" and term.results != 1
             enumerated = column == "predicate" and term.mnemonic in ("cmpi", "cmpf")
             if isinstance(item, Atom) and column in (*_TYPES, *_ATTRIBUTES) and not enumerated:
-                yield item.text, column in _TYPES and not listed
+                yield item.text, column in _TYPES and not several
     elif form.head == "=" and isinstance(name := form.items[1], Atom) and text(form.items[2]).startswith("(type "):
         yield name.text, True
     for item, of_type in zip(form.items[1:], _OF_FACTS.get(form.head, ()), strict=False):
@@ -112,8 +112,8 @@ def _value(value: object) -> str:
     data: object = value.data
     if data is None:
         return "nothing"
-    if value.type is None and isinstance(data, tuple):
-        return f"({', '.join(map(_value, cast('tuple[object, ...]', data)))})"
+    if value.type is None and (several := listed(data)) is not None:
+        return f"({', '.join(map(_value, several))})"
     if value.type == TOKEN:
         events: frozenset[int] = value.data
         return f"token {' '.join(map(str, sorted(events)))}"
@@ -124,7 +124,13 @@ def _attribute(value: object) -> str:
     """An attribute or a type: a literal by its numbers, several types by their names."""
     if isinstance(value, DenseElements):
         return shown(value.array)
-    return f"({', '.join(map(str, cast('tuple[object, ...]', value)))})" if isinstance(value, tuple) else str(value)
+    several = listed(value)
+    return str(value) if several is None else f"({', '.join(map(str, several))})"
+
+
+def listed(value: object) -> tuple[object, ...] | None:
+    """What a tuple holds; None of anything else."""
+    return cast("tuple[object, ...]", value) if isinstance(value, tuple) else None
 
 
 def shown(data: Array) -> str:

@@ -29,7 +29,7 @@ def spelled_out(rule: Rule) -> Rule:
 
 
 def _equal(how: str, row: Sexpr, type_: str) -> List | None:
-    """The equality that a row stands for; None of what is no row."""
+    """The equality that a row stands for; None if it is not a row."""
     if not isinstance(row, List) or row.head not in MIRRORS:
         return None
     columns, term = read(MIRRORS[row.head], "<mirrors>")

@@ -118,7 +118,8 @@ def _everywhere(rule: Rule, change: Callable[[List], Iterator[tuple[str, Sexpr]]
         yield f"{what} on the right", changed
 
 
-def _with(form: List, at: int, item: Sexpr) -> List:
+def with_item(form: List, at: int, item: Sexpr) -> List:
+    """The form with another item at a place."""
     return List((*form.items[:at], item, *form.items[at + 1 :]), form.line, form.start, form.end)
 
 
@@ -145,11 +146,11 @@ def _relaxed(rule: Rule) -> Iterator[Change]:
         left, right = form.items[1:]
         one = Atom("1", form.line)
         if form.head in ("<", ">"):
-            found = _with(form, 0, Atom(form.head + "=", form.line))
+            found = with_item(form, 0, Atom(form.head + "=", form.line))
         elif form.head == "<=":
-            found = _with(form, 2, _list(form.line, Atom("+", form.line), right, one))
+            found = with_item(form, 2, _list(form.line, Atom("+", form.line), right, one))
         else:
-            found = _with(form, 1, _list(form.line, Atom("+", form.line), left, one))
+            found = with_item(form, 1, _list(form.line, Atom("+", form.line), left, one))
         yield f"{text(form)} to {text(found)}", found
 
     yield from _in_body(rule, change)
@@ -161,7 +162,7 @@ def _extremum(rule: Rule) -> Iterator[Change]:
     def change(form: List) -> Iterator[tuple[str, Sexpr]]:
         if form.head in ("min", "max"):
             other = "max" if form.head == "min" else "min"
-            yield text(form), _with(form, 0, Atom(other, form.line))
+            yield text(form), with_item(form, 0, Atom(other, form.line))
 
     yield from _everywhere(rule, change)
 
@@ -180,7 +181,7 @@ def _order(rule: Rule) -> Iterator[Change]:
         first = 2 if form.head == "select" else 1  # the condition is no value to exchange
         left, right = form.items[first : first + 2]
         if text(left) != text(right):
-            yield text(form), _with(_with(form, first, right), first + 1, left)
+            yield text(form), with_item(with_item(form, first, right), first + 1, left)
 
     def matched(form: List) -> Iterator[tuple[str, Sexpr]]:
         if form.head not in terms or _exchangeable(terms[form.head]):
@@ -215,7 +216,7 @@ def _attribute(names: frozenset[str], other: Callable[[str, Atom], str | None]) 
             item = form.items[at] if at < len(form.items) else None
             value = other(name, item) if name in names and isinstance(item, Atom) else None
             if value is not None:
-                yield f"{name} of {text(form)} to {value}", _with(form, at, Atom(value, form.line))
+                yield f"{name} of {text(form)} to {value}", with_item(form, at, Atom(value, form.line))
 
     return lambda rule: in_actions(rule, change)
 
@@ -250,7 +251,7 @@ def _any_attribute(rule: Rule) -> Iterator[Change]:
             item = form.items[at]
             if isinstance(item, Atom) and item.text.lstrip("-").isdigit():
                 name = term.integers[at - 1 - len(term.operands)]
-                yield f"any {name} in {text(form)}", _with(form, at, Atom("any", form.line))
+                yield f"any {name} in {text(form)}", with_item(form, at, Atom("any", form.line))
 
     yield from _in_body(rule, change)
 

@@ -100,11 +100,7 @@ class BytesToFloats(Op):
 
     operand = Operand(Constraint("a register of bytes", lambda t: t == VectorType((1, 4), I8)))
     signed = flag()
-    result = Result(
-        Constraint(
-            "vector<2x2xT> of f16, bf16 or f32", lambda t: t in [VectorType((2, 2), e) for e in (F16, BF16, F32)]
-        )
-    )
+    result = Result(Constraint("vector<2x2xT> of f16, bf16 or f32", lambda t: t in FOUR_FLOATS))
 
 
 @op("nvgpu.mma.sync")

@@ -18,10 +18,11 @@ from ir.dialects.arith import element_of
 from ir.records import dataclass
 from ir.types import BF16, F16, F32, TensorType
 from lowering.atoms.powers import EXP2_FMA, OF, WHOLE, legal
+from lowering.cost import LESS
 from lowering.layouts.layout import Layout
 from lowering.modulo.ahead import placed_loops
 from lowering.modulo.loops import Loop, loops
-from lowering.modulo.predict import LESS, LoopTime, loop_time, turns_of
+from lowering.modulo.predict import LoopTime, loop_time, turns_of
 from lowering.selection import Selection
 
 PARTS = (0, 1, 2, 3, 4, 6, 8, 12, 16)

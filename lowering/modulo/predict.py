@@ -19,7 +19,6 @@ from lowering.selection import Selection
 from lowering.selection.trips import Pace, Trips, trip_counts
 from lowering.targets import Feature
 
-LESS = 0.99  # of the time: the tables do not tell a smaller difference of one loop apart
 SOONER = 0.97  # of the time: latency tables are estimates, so closer results are decided otherwise
 
 

@@ -244,10 +244,14 @@ def foresee(entry: ct.Entry, skeletons: Sequence[Skeleton], steps: Sequence[Step
     encoding = [*takewhile(lambda step: step.work.name != "saturate", steps)]
     for skeleton in skeletons:
         other = skeleton.foreseen(entry, context.shared.once)
-        if other is not entry:
-            entry = other
-            encoded = context.trying(skeleton.name).through(encoding, entry)
-            context.shared.operations |= operations(encoded.program.facts)
+        if other is entry:
+            continue
+        try:
+            encoded = context.trying(skeleton.name).through(encoding, other)
+        except TileError:  # it is refused again where it is tried
+            continue
+        entry = other
+        context.shared.operations |= operations(encoded.program.facts)
 
 
 def other_way(skeleton: Skeleton, best: Trial, context: Context) -> ct.Entry:

@@ -12,7 +12,7 @@ from egraph.placed import TERMS
 from egraph.rule import Rule, text
 from egraph.rulefile import Command
 from egraph.sexpr import Atom, List, Sexpr
-from egraph.soundness.mutants import COMMUTATIVE, OPERATORS, Change, Mutant, Operator, in_actions, mutants
+from egraph.soundness.mutants import COMMUTATIVE, OPERATORS, Change, Mutant, Operator, in_actions, mutants, with_item
 from egraph.term import PREFIX
 
 _LAYOUT_SECOND = ("want", "offer", "has", "held_in", "native", "want_shared", "staged", "out")
@@ -24,10 +24,6 @@ def placed_mutants(command: Command) -> list[Mutant]:
     stated = [action.head for rule in Rule.of(command) for action in rule.actions if isinstance(action, List)]
     wishes = all(head in ("want", "offer", "want_shared", "taken") or head.startswith("ask_") for head in stated)
     return mutants(command, {"layout": _other_layout} if wishes else PLACED_OPERATORS)
-
-
-def _with(form: List, at: int, item: Sexpr) -> List:
-    return List((*form.items[:at], item, *form.items[at + 1 :]), form.line, form.start, form.end)
 
 
 def _layouts(form: Sexpr) -> Iterator[str]:
@@ -47,7 +43,7 @@ def _other_layout(rule: Rule) -> Iterator[Change]:
         if form.head in _LAYOUT_SECOND and isinstance(at := form.items[2], Atom) and at.text in names:
             other = names[(names.index(at.text) + 1) % len(names)]
             if other != at.text:
-                yield f"{text(form)} to {other}", _with(form, 2, Atom(other, form.line))
+                yield f"{text(form)} to {other}", with_item(form, 2, Atom(other, form.line))
 
     return in_actions(rule, change)
 
@@ -62,7 +58,10 @@ def _exchanged(rule: Rule) -> Iterator[Change]:
         for at in range(first, len(columns)):
             left, right = form.items[at : at + 2]
             if type(columns[at - 1]) is type(columns[at]) and text(left) != text(right):
-                yield f"{text(left)} and {text(right)} in {form.head}", _with(_with(form, at, right), at + 1, left)
+                yield (
+                    f"{text(left)} and {text(right)} in {form.head}",
+                    with_item(with_item(form, at, right), at + 1, left),
+                )
 
     return in_actions(rule, change)
 
@@ -81,7 +80,7 @@ def _forgotten(rule: Rule) -> Iterator[Change]:
             for what, changed in change(fact.items[2]):
                 yield (
                     what,
-                    Rule(rule.name, (*rule.body[:at], _with(fact, 2, changed), *rule.body[at + 1 :]), rule.actions),
+                    Rule(rule.name, (*rule.body[:at], with_item(fact, 2, changed), *rule.body[at + 1 :]), rule.actions),
                 )
 
 

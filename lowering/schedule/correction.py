@@ -33,11 +33,11 @@ from lowering.atoms.barrier import (
 )
 from lowering.atoms.forbidden import forbidden
 from lowering.atoms.names import BY_CORRECTION
+from lowering.cost import LESS
 from lowering.layouts.elements import element_bytes
 from lowering.layouts.layout import Layout
 from lowering.layouts.shared import SharedLayout
 from lowering.layouts.tensor import FEW_FACTORS, allocation
-from lowering.modulo.predict import LESS
 from lowering.schedule.begun_time import Begun, Scaled, scaled
 from lowering.schedule.boundary import Slice
 from lowering.schedule.multiplier import prune

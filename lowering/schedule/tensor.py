@@ -480,11 +480,17 @@ def order_loops(block: Block, repeated: bool) -> None:
             for region in op.regions:
                 order_loops(region.block, isinstance(op, LOOPS))
             read = beside = has(op, *READS)
-        elif isinstance(op, nv_tileas.TensorDot | nv_tileas.TensorStore) and read and beside:
+        elif isinstance(op, nv_tileas.TensorDot | nv_tileas.TensorStore) and read and (beside or begins(op)):
             meet(op)
             read = False
         elif isinstance(op, nv_tileas.Barrier | nv_tileas.TensorLoad):
             read = isinstance(op, nv_tileas.TensorLoad)
+
+
+def begins(op: Op) -> bool:
+    """Do threads store what a sum of a loop begins with? It lies over the sums of other loops."""
+    made = op.d.op if isinstance(op, nv_tileas.TensorStore) else None
+    return isinstance(made, nv_tileas.AllocTensorMemory) and not made.left
 
 
 def has(op: Op, *kinds: type[Op]) -> bool:

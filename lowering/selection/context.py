@@ -30,9 +30,13 @@ class Problem(ABC):
     builder: GraphBuilder
 
     def __init__(
-        self, saturated: Saturated, oracle: LayoutOracle, target: Target, forbid: frozenset[str],
+        self,
+        saturated: Saturated,
+        oracle: LayoutOracle,
+        target: Target,
+        forbid: frozenset[str],
         written: frozenset[int] = frozenset(),
-    ):  # fmt: skip
+    ):
         self.saturated = saturated
         self.frozen: Frozen = saturated.frozen
         self.program = saturated.program

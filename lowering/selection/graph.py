@@ -66,9 +66,14 @@ class Selector(Problem):
     """
 
     def __init__(
-        self, saturated: Saturated, oracle: LayoutOracle, target: Target, forbid: frozenset[str], apart: bool,
+        self,
+        saturated: Saturated,
+        oracle: LayoutOracle,
+        target: Target,
+        forbid: frozenset[str],
+        apart: bool,
         written: frozenset[int] = frozenset(),
-    ):  # fmt: skip
+    ):
         super().__init__(saturated, oracle, target, forbid, written)
         self.apart = apart
         self.repeated = any(count > 1 for count in self.trips.counts.values())  # else only agents fill rings

@@ -53,10 +53,15 @@ class Row:
     @property
     def infinite(self) -> bool:
         """Does a mask or padding put infinities into it?"""
-        views = (op.view.type for op in self.ops if isinstance(op, ct.LoadView))
+        made, waiting = set[Op](self.ops), list[Op](self.ops)
+        while waiting:
+            for value in waiting.pop().operands:
+                if value.op is not None and value.op not in made and not isinstance(value.type, TokenType):
+                    made.add(value.op)
+                    waiting.append(value.op)
+        views = (op.view.type for op in made if isinstance(op, ct.LoadView))
         padded = any(isinstance(each, PartitionViewType) and each.padding in INFINITE for each in views)
-        makers = (value.op for op in self.ops for value in op.operands)
-        literals = (op.value for op in makers if isinstance(op, ct.Constant))
+        literals = (op.value for op in made if isinstance(op, ct.Constant))
         return padded or any(any(map(isinf, each.array.reshape(-1).tolist())) for each in literals)
 
     def levels(self) -> dict[Op, int]:

@@ -366,3 +366,17 @@ def test_large_graphs_take_one_pass_and_a_cheap_bound() -> None:
     polished = greedy(graph, polish=True)
     check(graph, polished)
     assert answer.bound <= polished.cost <= answer.cost
+
+
+def test_a_limit_between_two_possible_costs_excludes_no_cheaper_answer() -> None:
+    """All costs are whole, so the limit lies between two multiples of the unit."""
+    builder = GraphBuilder(resource_names=["a", "b"], limit=[12.0, 7.0])
+    for cls, children, cost, use in (
+        (0, [], 5.0, (1, 0)), (0, [1], 2.0, (3, 5)), (0, [1, 2], 0.0, (3, 3)),
+        (1, [], 0.0, (5, 3)), (1, [], 1.0, (4, 1)), (2, [1], 1.0, (5, 0)),
+    ):  # fmt: skip
+        builder.add("f", cls, children, cost, resource=use)
+    graph = builder.build(0)
+    assert extract(graph, "auto", below=2.3).cost == extract(graph, "auto").cost == 2.0
+    with pytest.raises(InfeasibleError):
+        extract(graph, "auto", below=2.0)

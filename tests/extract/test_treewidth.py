@@ -62,3 +62,14 @@ def test_a_wide_graph_is_refused() -> None:
                 below = [1 + (row + 1) * side + (place + k * kind) % side for k in range(1, side)] if not row else []
                 builder.add("f", 1 + row * side + place, below, 1.0 + kind)
     assert solve_narrow(builder.build(0)) is None
+
+
+def test_what_is_free_only_with_an_alternative_is_not_taken_as_built() -> None:
+    builder = GraphBuilder()
+    builder.add("first", 0, [1], 0.0)
+    builder.add("second", 0, [2], 9.0)
+    builder.add("f", 1, [], 5.0, group=0, alternative=0)
+    builder.add("g", 2, [], 0.0, group=0, alternative=1)
+    found = solve_narrow(builder.build(0))
+    assert found is not None
+    assert found[1] == 5.0

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from benchmarks import byte_conversions
-from benchmarks.ablation.__main__ import kernels
 from benchmarks.ablation.cases import CASES, COLUMNS
+from benchmarks.ablation.figures import kernels
 from lowering.atoms.bytes import BYTES, as_mantissas
 from lowering.convert.nvgpu_to_nvvm import byte_floats
 from tests.lowering.report import report

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import tilesat
-from benchmarks.ablation.__main__ import kernels
+from benchmarks.ablation.figures import kernels
 from egraph.permissions import AFN, REASSOC
 from ir.core import verify
 from ir.dialects import cuda_tile as ct

@@ -136,6 +136,37 @@ def test_a_sum_that_the_loop_also_reads_is_in_registers() -> None:
     assert not keeps(clean(source("shared", twice=True)))
 
 
+def two_sums() -> str:
+    """A sum of 128 x 128 and one of 128 x 64, in loops one after the other, of eight warps: two share each lane."""
+    w = Writer("kept", a="ptr<f16>", b="ptr<f16>", c="ptr<f16>", y="ptr<f32>", z="ptr<f32>", n="i32")
+    w.promise(a=16, b=16, c=16, y=16, z=16, n=STEP)
+    left = w.view(w.a, [ROWS, w.n], [w.n, 1], [ROWS, STEP])
+    for right, out, width in ((w.b, w.y, 128), (w.c, w.z, 64)):
+        held = w.view(right, [w.n, width], [width, 1], [STEP, width])
+        with w.loop(0, w.n.div(STEP), carried=[w.const(0.0, "f32", ROWS, width)]) as loop:
+            factor = (w.load(left, 0, loop.counter).to("f32") * 0.5).to("f16")
+            loop.values = [w.dot(factor, w.load(held, loop.counter, 0), loop.values[0])]
+        w.store(loop.values[0], w.view(out, [ROWS, width], [width, 1], [ROWS, width]), 0, 0)
+    hint = "optimization_hints=<sm_100 = {num_worker_warps_per_cta = 8}>"
+    return re.sub(r"\)\s*\{", f") {hint} {{", w.text(), count=1)
+
+
+@pytest.mark.in_turn
+def test_a_sum_begins_after_all_have_loaded_the_one_before() -> None:
+    """Both lie over the same columns; there was no barrier where no thread reads the sum in its loop."""
+    kernel = clean(two_sums(), "sm_100a")
+    assert keeps(kernel) and kernel.warps == 8
+    n = 3 * STEP
+    given = [random((ROWS, n), "f16", 1), random((n, 128), "f16", 2), random((n, 64), "f16", 3)]
+    outputs = [np.zeros((ROWS, width), np.float32) for width in (128, 64)]
+    run = Program("two", two_sums, lambda: [*given, *outputs, n], (1,), None)
+    a, b, c = (x.astype(np.float64) for x in given)
+    for order in ("together", *ORDERS[:3]):
+        found = simulate(kernel, run, schedule=order)
+        for place, right in ((3, b), (4, c)):
+            assert largest_error(found[place], 0.5 * a @ right) < ERROR
+
+
 CHANGES = {
     "no wait for the product": (r"    (\$W\d+):\n    mbarrier\.try_wait\S+ %p\d+, \[%r\d+\+\d+\], %r\d+;\n"
                                 r"    @!%p\d+ bra \1;\n    tcgen05\.fence::after_thread_sync;\n", ""),

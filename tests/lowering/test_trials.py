@@ -99,6 +99,10 @@ def test_a_whole_kernel_is_put_aside_far_from_its_bound_only_where_there_are_sli
     assert asked == [(True, bool(slices))]
 
 
+UNSEEN: dict[str, Any] = {"foreseen": lambda entry, once: entry, "crowded": lambda other, found: 0}
+"""Alternatives that are not expected by the source, and hold few registers."""
+
+
 @pytest.mark.parametrize(("cost", "first"), [(90.0, "other"), (110.0, "whole")])
 def test_kernels_with_other_loops_are_counted_as_programs(
     cost: float, first: str, monkeypatch: pytest.MonkeyPatch
@@ -114,7 +118,7 @@ def test_kernels_with_other_loops_are_counted_as_programs(
         return "other"
 
     def permitted(fast: object, forbid: object) -> list[object]:
-        return [SimpleNamespace(name="loop.other", instead=instead, timed=False)]
+        return [SimpleNamespace(name="loop.other", instead=instead, timed=False, **UNSEEN)]
 
     def once(key: object, make: Any) -> object:
         return make()
@@ -133,7 +137,7 @@ def test_loops_that_overlap_otherwise_must_take_less_time_too(
 ) -> None:
     found = {"whole": trial(103.0, 0, 97.0), "other": trial(90.0, 0, 90.0, entry="other")}
     times = {id(found["whole"].found): 75.0, id(found["other"].found): cycles}
-    way = SimpleNamespace(name="loop.other", instead=lambda *_: "other", timed=True)
+    way = SimpleNamespace(name="loop.other", instead=lambda *_: "other", timed=True, **UNSEEN)
     monkeypatch.setattr(candidates, "whole", lambda entry, *_: found[entry])
     monkeypatch.setattr(candidates, "permitted", lambda *_: [way])
     monkeypatch.setattr(candidates, "predicted", lambda chosen: SimpleNamespace(cycles=times[id(chosen)]))

@@ -23,7 +23,7 @@ FAST = ("reassoc", "afn")
 class Attention:
     """Attention of one tile of queries and one of keys, of which `t` times STEP are looked at, scores with a bias.
     divided: terms by their sum, or times its "reciprocal", or the "result"; mask: "causal" as well, "late": what is
-    before is left out, "none"; wrong: what is not as it has to be.
+    before is left out, there by an infinity that is "repeated", "none"; wrong: what is not as it has to be.
     """
 
     def __init__(
@@ -44,7 +44,10 @@ class Attention:
         bias = w.load(w.view(w.x, [ROWS, self.length], [self.length, 1], [ROWS, self.keys]), 0, 0)
         found = w.dot(query, keys.T) + bias
         place, bound = w.iota(self.keys).row(ROWS), (w.t * STEP).splat(ROWS, self.keys)
-        if self.mask != "none":
+        if self.mask == "late, repeated":
+            nothing = w.const(-np.inf, "f32").reshape(1, 1).broadcast(ROWS, self.keys)
+            found = (place >= bound).where(found, nothing)
+        elif self.mask != "none":
             found = ((place >= bound) if self.mask == "late" else (place < bound)).where(found, -np.inf)
         if self.mask == "causal":
             found = (place <= w.iota(ROWS).column(self.keys)).where(found, -np.inf)
@@ -132,9 +135,9 @@ def test_attention_by_blocks(name: str, target: str) -> None:
     assert loops(made.compiled.saturated.program.entry) == tried["loop.blocks"]
 
 
-@pytest.mark.parametrize("mask", ["", "causal", "late"])
+@pytest.mark.parametrize("mask", ["", "causal", "late", "late, repeated"])
 def test_blocks_that_a_mask_leaves_out_are_no_infinities(mask: str) -> None:
-    """By ninf a mask may leave out a part of a tile; that may be a whole block, of which only a guard knows."""
+    """By ninf a mask may leave out a part of a tile; that may be a whole block, which only a guard handles."""
     entry = entry_of(attention(mask=mask))
     assert finite_online_by_blocks(entry) is entry
     assert online_by_blocks(entry) is not entry

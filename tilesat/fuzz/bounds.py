@@ -33,7 +33,7 @@ MOST = {"f64": 1e308, "f32": 3.4e38, "tf32": 3.4e38, "f16": 65504.0, "bf16": 3.3
         "f8E5M2": 57344.0}  # fmt: skip
 FUNCTION_ULPS = 4
 """Units in the last place that a function may be off: those of CUDA's single-precision library have 2 (CUDA C++
-Programming Guide, Mathematical Functions), approximations and what stands for them 4."""
+Programming Guide, Mathematical Functions), approximations and what replaces them 4."""
 SLACK = 2.0
 """What bounds are multiplied by: they are sums of first-order terms, computed in f64."""
 
@@ -89,7 +89,8 @@ def exactly(found: Array) -> Near:
 
 
 class Followed(TileBlock):
-    """A tile block whose float tiles are followed. `near`: by the identity of arrays, which it keeps."""
+    """A tile block whose float tiles are followed. `kept`: what is known, by the identity of arrays, which it
+    holds."""
 
     __slots__ = ("kept", "permitted", "plain", "stored")
 
@@ -230,6 +231,7 @@ def settled(about: Near, found: Array, element: str, operands: Sequence[Near]) -
 
 
 Rule = Callable[[Followed, Any, str], Near]
+OfOne = ct.Exp | ct.Exp2 | ct.Log | ct.Log2 | ct.Sqrt | ct.Rsqrt
 
 
 def rounded(block: Followed, real: Array, size: Array, error: Array, element: str, ulps: float = 1.0) -> Near:
@@ -242,14 +244,14 @@ def rounded(block: Followed, real: Array, size: Array, error: Array, element: st
     return Near(real, np.asarray(size), np.asarray(error + scale * unit + tiny))
 
 
-def _sum(block: Followed, op: Any, element: str) -> Near:
+def _sum(block: Followed, op: ct.AddF | ct.SubF, element: str) -> Near:
     a, b = block.near(op.lhs), block.near(op.rhs)
     real = a.real + b.real if isinstance(op, ct.AddF) else a.real - b.real
     fused = 2.0 ** -UNITS[element] * (a.size + b.size) if block.permitted.reordered else 0.0
     return rounded(block, real, a.size + b.size, a.error + b.error + fused, element)
 
 
-def _product(block: Followed, op: Any, element: str) -> Near:
+def _product(block: Followed, op: ct.MulF, element: str) -> Near:
     a, b = block.near(op.lhs), block.near(op.rhs)
     error = np.abs(a.real) * b.error + np.abs(b.real) * a.error + a.error * b.error
     error = np.where((a.error == 0) & (b.error == 0), 0.0, error)
@@ -260,13 +262,13 @@ def _product(block: Followed, op: Any, element: str) -> Near:
     return Near(np.where(crossing, 0.0, made.real), made.size, np.where(crossing, np.inf, made.error))
 
 
-def _fused(block: Followed, op: Any, element: str) -> Near:
+def _fused(block: Followed, op: ct.Fma, element: str) -> Near:
     a, b, c = block.near(op.lhs), block.near(op.rhs), block.near(op.acc)
     error = np.abs(a.real) * b.error + np.abs(b.real) * a.error + a.error * b.error + c.error
     return rounded(block, a.real * b.real + c.real, a.size * b.size + c.size, error, element)
 
 
-def _quotient(block: Followed, op: Any, element: str) -> Near:
+def _quotient(block: Followed, op: ct.DivF, element: str) -> Near:
     a, b = block.near(op.lhs), block.near(op.rhs)
     real, distance = a.real / b.real, np.abs(b.real) - b.error
     error = (a.error + np.abs(real) * b.error) / distance
@@ -280,7 +282,7 @@ def _quotient(block: Followed, op: Any, element: str) -> Near:
 def _function(apply: Callable[[Array], Array], slope: Callable[[Array, Array], Array]) -> Rule:
     """Of one operand: how it is computed, and by how much an error of the operand moves it."""
 
-    def rule(block: Followed, op: Any, element: str) -> Near:
+    def rule(block: Followed, op: OfOne, element: str) -> Near:
         a = block.near(op.source)
         real, moved = apply(a.real), a.error
         if block.permitted.approximate and isinstance(op, ct.Exp | ct.Exp2):
@@ -306,7 +308,7 @@ def _logarithm_slope(x: Array, error: Array) -> Array:
     return np.where(x - error > 0, 2 * error / np.maximum(x - error, 1e-300), np.inf)
 
 
-def _extremum(block: Followed, op: Any, element: str) -> Near:
+def _extremum(block: Followed, op: ct.MaxF | ct.MinF, element: str) -> Near:
     a, b = block.near(op.lhs), block.near(op.rhs)
     return extreme(a, b, np.fmax if isinstance(op, ct.MaxF) else np.fmin, bool(op.propagate_nan))
 
@@ -324,7 +326,7 @@ def extreme(a: Near, b: Near, choose: np.ufunc, propagate: bool) -> Near:
     return Near(real, size, error)
 
 
-def _select(block: Followed, op: Any, element: str) -> Near:
+def _select(block: Followed, op: ct.Select, element: str) -> Near:
     a, b, chosen = block.near(op.val_if_true), block.near(op.val_if_false), block.array(op.cond)
     real, size = np.where(chosen, a.real, b.real), np.where(chosen, a.size, b.size)
     error = np.where(chosen, a.error, b.error)
@@ -334,23 +336,23 @@ def _select(block: Followed, op: Any, element: str) -> Near:
     return Near(real, size, np.where(unsure, np.where(np.isnan(both), np.inf, both), error))
 
 
-def _converted(block: Followed, op: Any, element: str) -> Near:
+def _converted(block: Followed, op: ct.FToF, element: str) -> Near:
     a, before = block.near(op.from_), str(tile_type(op.from_).element)
     if UNITS[element] >= UNITS[before]:
         return a
     return rounded(block, a.real, a.size, a.error, element)
 
 
-def _moved(block: Followed, op: Any, element: str) -> Near:
+def _moved(block: Followed, op: ct.Reshape | ct.Broadcast | ct.Permute, element: str) -> Near:
     return block.near(op.operands[0]).moved(lambda x: op.evaluate([x]))
 
 
-def _signed(block: Followed, op: Any, element: str) -> Near:
+def _signed(block: Followed, op: ct.NegF | ct.AbsF, element: str) -> Near:
     a = block.near(op.source)
     return Near(-a.real if isinstance(op, ct.NegF) else np.abs(a.real), a.size, a.error)
 
 
-def _multiplied(block: Followed, op: Any, element: str) -> Near:
+def _multiplied(block: Followed, op: ct.MmaF, element: str) -> Near:
     a, b, c = block.near(op.lhs), block.near(op.rhs), block.near(op.acc)
     size = a.size @ b.size + c.size
     error = np.abs(a.real) @ b.error + a.error @ np.abs(b.real) + a.error @ b.error + c.error
@@ -364,11 +366,11 @@ def _multiplied(block: Followed, op: Any, element: str) -> Near:
 
 
 def unless(unknown: Array, about: Near) -> Near:
-    """What is known of a result, but for elements of which nothing is."""
+    """What is known of a result, except elements whose value is unknown."""
     return Near(np.where(unknown, 0.0, about.real), about.size, np.where(unknown, np.inf, about.error))
 
 
-def _folded(block: Followed, op: Any, element: str) -> Near:
+def _folded(block: Followed, op: ct.Reduce | ct.Scan, element: str) -> Near:
     """A fold or a scan of one tile by one operation."""
     made, dim = op.body.block.ops[0], op.dim
     a = block.near(op.operands[0])
