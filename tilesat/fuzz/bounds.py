@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 from itertools import repeat
-from typing import Any
 
 import numpy as np
 
@@ -23,7 +22,7 @@ from ir.interpreter.run import run
 from ir.interpreter.views import view_index, view_operand
 from ir.records import dataclass
 from ir.types import FloatType, TileType
-from tilesat.spec import is_numpy
+from tilesat.spec import Argument, is_numpy
 
 UNITS = {"f64": 53, "f32": 24, "tf32": 11, "f16": 11, "bf16": 8, "f8E4M3FN": 4, "f8E5M2": 3}
 """Bits of precision, the leading one among them."""
@@ -230,7 +229,8 @@ def settled(about: Near, found: Array, element: str, operands: Sequence[Near]) -
     return Near(real, size, error)
 
 
-Rule = Callable[[Followed, Any, str], Near]
+Rule = Callable[..., Near]
+"""Of a tile block, an operation and the name of its element type."""
 OfOne = ct.Exp | ct.Exp2 | ct.Log | ct.Log2 | ct.Sqrt | ct.Rsqrt
 
 
@@ -418,7 +418,11 @@ FLOATS: dict[type[Op], Rule] = {
 
 
 def bounds(
-    module: ct.Module, entry: str, grid: Sequence[int], arguments: Sequence[Any], permitted: Permitted
+    module: ct.Module,
+    entry: str,
+    grid: Sequence[int],
+    arguments: Sequence[Argument | int | float],
+    permitted: Permitted,
 ) -> list[About | None]:
     """Of each float array among the arguments, after a run on them in place: the real numbers that its elements are
     near, and how far they may be off; None of other arguments. Raises UndecidedError where roundings decide more.

@@ -274,9 +274,10 @@ class Permitted:
                 level = self.guarded(after) if guard else after
                 p, f = self.power(s - level.column(n), base_two), self.power(before - level, base_two)
                 loop.values = [
-                    after, total * f + p.reduce(1, "add"),
+                    after,
+                    total * f + p.reduce(1, "add"),
                     w.dot(p.to(kind), w.load(vv, loop.counter, 0), o * f.column(d)),
-                ]  # fmt: skip
+                ]
             after, total, o = loop.values
             self.put(o / total.column(d), "o")
             self.put(after + (total.log2() if base_two else total.log()), "l")
@@ -324,8 +325,12 @@ class Permitted:
         w = self.begin()
         x, i, f, kind = self.view("x", (rows, width)), self.view("i", (rows, width)), self.whole("f"), self.data["x"][0]
         factor, low, minimum = self.chance(), float(self.pick((-INF, 0.0))), self.chance()
-        start = [w.const(low, "f32", rows), w.const(float(self.pick((0.0, -0.0))), "f32", rows),
-                 w.const(0, "i32", rows), w.const(int(self.pick((0, -(1 << 31)))), "i32", rows)]  # fmt: skip
+        start = [
+            w.const(low, "f32", rows),
+            w.const(float(self.pick((0.0, -0.0))), "f32", rows),
+            w.const(0, "i32", rows),
+            w.const(int(self.pick((0, -(1 << 31)))), "i32", rows),
+        ]
         with w.loop(0, self.bound, carried=start) as loop:
             tile, whole = w.load(x, 0, loop.counter), w.load(i, 0, loop.counter)
             tile = tile.to("f32") if kind != "f32" else tile
@@ -334,8 +339,9 @@ class Permitted:
             loop.values = [
                 a.min(fold) if minimum else a.max(fold),
                 (b * f if factor else b) + (tile * tile if self.chance() else tile).reduce(1, "add"),
-                c + whole.reduce(1, "add"), d.max(whole.reduce(1, "max")),
-            ]  # fmt: skip
+                c + whole.reduce(1, "add"),
+                d.max(whole.reduce(1, "max")),
+            ]
         for name, value in zip("abcd", loop.values, strict=True):
             self.put(value, name)
 
@@ -346,9 +352,10 @@ class Permitted:
         stored = str(self.pick((kind, "i8"))) if not self.special else kind
         self.argument("a", (m, steps * k), kind, rows=False)
         self.data["b"] = (
-            (stored, self.rng.integers(-9, 9, (steps * k, n)).astype(np.int8)) if stored == "i8"
+            (stored, self.rng.integers(-9, 9, (steps * k, n)).astype(np.int8))
+            if stored == "i8"
             else (kind, self.numbers((steps * k, n), kind, rows=False))
-        )  # fmt: skip
+        )
         for name, size in (
             ("s", m),
             ("t", n),
