@@ -155,7 +155,8 @@ def two_sums() -> str:
 def test_a_sum_begins_after_all_have_loaded_the_one_before() -> None:
     """Both lie over the same columns; there was no barrier where no thread reads the sum in its loop."""
     kernel = clean(two_sums(), "sm_100a")
-    assert keeps(kernel) and kernel.warps == 8
+    assert keeps(kernel)
+    assert kernel.warps == 8
     n = 3 * STEP
     given = [random((ROWS, n), "f16", 1), random((n, 128), "f16", 2), random((n, 64), "f16", 3)]
     outputs = [np.zeros((ROWS, width), np.float32) for width in (128, 64)]
