@@ -133,11 +133,11 @@ def test_signed_bytes_of_a_word_are_part_of_a_conversion() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("target", TARGETS)
 def test_counts_are_those_of_the_sass(target: str) -> None:
-    """Where it is chosen; half an instruction is that of constants and moves."""
+    """Where it is chosen."""
     for case, usual, made in byte_conversions.rows(target):
         priced = as_mantissas(case.form)
         for pipe in {*priced, *made} if made != usual else ():
-            assert abs(priced.get(pipe, 0.0) - made.get(pipe, 0.0)) <= 0.5, (case.form, pipe)
+            assert abs(priced.get(pipe, 0.0) - made.get(pipe, 0.0)) <= 0.05, (case.form, pipe)
 
 
 # --- the dequantised product of the ablation
@@ -169,5 +169,6 @@ def dequantised() -> Program:
 @pytest.mark.parametrize("target", TARGETS)
 def test_dequantised_products(target: str, column: str) -> None:
     signature = next(case.signature for case in CASES if case.name == "gemm_dequant")
-    kernel = check(dequantised(), target, fast=COLUMNS[column], signature=signature)
+    spills = target == "sm_100a" and column != "IEEE"  # behind the loop: 128 sums and 128 scales of columns a thread
+    kernel = check(dequantised(), target, spills=spills, fast=COLUMNS[column], signature=signature)
     assert (BYTES in report(kernel)) == (target != "sm_80" or column != "IEEE")
