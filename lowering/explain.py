@@ -241,6 +241,8 @@ class Explanation:
                 yield f"    {self.how(node)}, {self.cost(graph_node)}{self.permitted(node)}"
                 if not isinstance(node, placed.Convert) and self.graph.columns.cost[graph_node] > 0:
                     yield f"        {self.runner_up(cls, graph_node).text}"
+        if cls in self.selection.written:
+            yield "    as written: a replacement by permission was cheaper in one of its layouts, not in all"
         reasons = {self.why_not(self.selection.enodes[n]) for n in self.candidates.get(cls, ()) if self.illegal(n)}
         yield from (f"    not legal: {reason}" for reason in sorted(reasons))
 

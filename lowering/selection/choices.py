@@ -277,6 +277,7 @@ class Selection:
     """loop -> cycles of an iteration of the slower of its agents, where a transformer computes tiles; likewise"""
     ctas: int = 1  # that share an SM
     aside: bool = False  # the search was suspended: there may be a cheaper program
+    written: frozenset[int] = frozenset()  # values computed as the source says, as one layout alone had a replacement
     tables: Graph | None = None  # `graph` under the costs of the target's tables, if it has others
     offered: Mapping[str, tuple[int, ...]] = field(default_factory=dict[str, tuple[int, ...]])
     """Numbers of `warps` and of `ctas` that extraction chose from; no entry if it had no choice."""

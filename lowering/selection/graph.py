@@ -132,7 +132,7 @@ class Selector(Problem):
             self.saturated, self.oracle, self.target, graph, answer, warps, {}, shape, {}, self.owner, {}, {},
             self.pricer.folds, enodes=self.enodes, choices=self.choices, forbid=self.forbid,
             branch=self.groups.get(("warps",)), priced=self.priced, within=self.within, tables=tables, ctas=ctas,
-            offered=self.offered(graph),
+            offered=self.offered(graph), written=self.loops.written,
         )  # fmt: skip
         for cls, node in answer.chosen.items():
             choice = self.choices.get(node)

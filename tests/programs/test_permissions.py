@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import tilesat
+from lowering.explain import explain
 from tests.programs import cutile, cutile_cases  # noqa: F401
 from tests.programs.program import PROGRAMS, check
 from tilesat.fuzz.writer import Writer
@@ -176,6 +177,7 @@ def test_a_value_is_one_number_in_all_layouts(target: str) -> None:
     kernel.run((1,), *(numbers(seed)[:size] for seed in range(3)), y, z, p, rows, on="sim")
     np.testing.assert_array_equal(y, z.T)
     np.testing.assert_array_equal(rows, y.argmax(0))
+    assert "as written: a replacement by permission was cheaper in one of its layouts" in explain(kernel.compiled)
 
 
 FROM_ZEROS = f"""  %zero = constant <f32: 0.0> : {T}
