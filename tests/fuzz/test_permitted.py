@@ -16,7 +16,7 @@ from ir.core import Block, Region
 from ir.dialects import cuda_tile as ct
 from ir.interpreter import run
 from lowering.skeletons.by_lane import exact_by_lane, folds, sums_by_lane
-from lowering.skeletons.joined_steps import levelled_steps
+from lowering.skeletons.joined_steps import even_steps, levelled_steps
 from lowering.skeletons.lagging import lagging_levels
 from lowering.skeletons.merged_folds import merged_folds
 from lowering.skeletons.moments import moments_online
@@ -44,7 +44,7 @@ def merged(entry: ct.Entry) -> ct.Entry:
 
 WAYS: dict[str, Way] = {
     "scales": scales_behind, "sums": sums_online, "attention": attention_online, "blocks": online_by_blocks,
-    "moments": moments_online, "pairs": levelled_steps, "lagging": lagging_levels, "maxima": exact_by_lane,
+    "moments": moments_online, "even pairs": even_steps, "pairs": levelled_steps, "lagging": lagging_levels, "maxima": exact_by_lane,
     "sums by lane": sums_by_lane, "merged": merged,
 }  # fmt: skip
 FINITE: dict[str, Way] = {

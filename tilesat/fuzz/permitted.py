@@ -24,7 +24,7 @@ LEFT_OUT = ("window", "begin", "hole")
 TRIPS = (0, 1, 2, 3, 4, 5, 6, 7, 8)
 
 
-class Permitted:
+class PermittedWriter:
     """Writes one program. special: arrays have infinities, NaNs, subnormals, rows of nothing but -inf, and masks leave
     out whole tiles; else all numbers are finite, and of each tile something is left in every row.
     """
@@ -204,6 +204,19 @@ class Permitted:
         s = self.w.dot(q, k.T)
         return s * scale if scale != 1.0 else s
 
+    def seen(self, shape: str, columns: Tile, rows: int, keys: int, limit: int) -> Tile:
+        """[rows, n] x i1: which of the keys with these numbers the rows look at, by the shape of a mask."""
+        (n,) = columns.shape
+        if shape == "causal":
+            return columns.row(rows) <= self.w.iota(rows).column(n)
+        if shape == "window":
+            return columns.row(rows) >= (self.w.iota(rows) * (keys // rows)).column(n)
+        if shape == "begin":
+            return (columns >= keys - limit).row(rows)
+        if shape == "hole":
+            return (columns.compare(ct.Predicate.LESS_THAN, n) | (columns >= 3 * n)).row(rows)
+        return (columns < limit).row(rows)
+
     def attention(self) -> None:
         """Attention: in passes over blocks of keys, over a whole row of scores, or written online."""
         m, d, n = int(self.pick((16, 64))), int(self.pick((16, 32, 64))), int(self.pick((16, 32, 64)))
@@ -229,16 +242,7 @@ class Permitted:
             s = self.scores(q, w.load(kv, j, 0), scale)
             if not masked:
                 return s
-            columns = w.iota(n) + (j * n).splat(n)
-            mask = (columns < limit).row(m)
-            if shape == "causal":
-                mask = columns.row(m) <= w.iota(m).column(n)
-            elif shape == "window":
-                mask = columns.row(m) >= (w.iota(m) * (keys // m)).column(n)
-            elif shape == "begin":
-                mask = (columns >= keys - limit).row(m)
-            elif shape == "hole":
-                mask = (columns.compare(ct.Predicate.LESS_THAN, n) | (columns >= 3 * n)).row(m)
+            mask = self.seen(shape, w.iota(n) + (j * n).splat(n), m, keys, limit)
             return mask.where(s, -INF)
 
         if way == "row":
@@ -447,14 +451,14 @@ class Permitted:
         self.put(loop.values[0], "y")
 
 
-FAMILIES: dict[str, Callable[[Permitted], None]] = {
-    "softmax": Permitted.softmax,
-    "attention": Permitted.attention,
-    "moments": Permitted.moments,
-    "lanes": Permitted.lanes,
-    "products": Permitted.products,
-    "straight": Permitted.straight,
-    "control": Permitted.control,
+FAMILIES: dict[str, Callable[[PermittedWriter], None]] = {
+    "softmax": PermittedWriter.softmax,
+    "attention": PermittedWriter.attention,
+    "moments": PermittedWriter.moments,
+    "lanes": PermittedWriter.lanes,
+    "products": PermittedWriter.products,
+    "straight": PermittedWriter.straight,
+    "control": PermittedWriter.control,
 }
 
 
@@ -469,6 +473,6 @@ def special(seed: int, family: str = "") -> Made:
 
 
 def _written(name: str, seed: int, family: str, special: bool) -> Made:
-    writer = Permitted(seed, special)
+    writer = PermittedWriter(seed, special)
     writer.family = family or writer.family
     return writer.program(f"{name}-{seed}")
