@@ -44,8 +44,8 @@ def merged(entry: ct.Entry) -> ct.Entry:
 
 WAYS: dict[str, Way] = {
     "scales": scales_behind, "sums": sums_online, "attention": attention_online, "blocks": online_by_blocks,
-    "moments": moments_online, "even pairs": even_steps, "pairs": levelled_steps, "lagging": lagging_levels, "maxima": exact_by_lane,
-    "sums by lane": sums_by_lane, "merged": merged,
+    "moments": moments_online, "even pairs": even_steps, "pairs": levelled_steps, "lagging": lagging_levels,
+    "maxima": exact_by_lane, "sums by lane": sums_by_lane, "merged": merged,
 }  # fmt: skip
 FINITE: dict[str, Way] = {
     "finite sums": finite_sums_online, "finite attention": finite_attention_online,
