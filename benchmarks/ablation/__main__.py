@@ -21,7 +21,6 @@ import json
 import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
-from itertools import product
 from math import exp, log
 from pathlib import Path
 
@@ -129,9 +128,10 @@ def main(given: Sequence[str] | None = None) -> None:
     targets = arguments.target.split(",")
     if arguments.reads:
         print(f"| kernel | target | {' | '.join(columns)} |\n|{'---|' * (len(columns) + 2)}")
-        for case, target in product(cases, targets):
-            counted = (reads(case, target, COLUMNS[column]) for column in columns)
-            print(f"| {case.name} | {target} | {' | '.join(map(str, counted))} |", flush=True)
+        for case in cases:
+            for tier in targets:
+                counted = [str(reads(case, tier, COLUMNS[column])) for column in columns]
+                print(f"| {case.name} | {tier} | {' | '.join(counted)} |", flush=True)
         return
     if arguments.beside is not None:
         for text in beside.lines(arguments.beside.resolve(), cases, targets, columns):
